@@ -1,0 +1,1 @@
+"""The command line: `complete`, `demo`, `doctor`, … Each command is one module."""

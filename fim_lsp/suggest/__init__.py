@@ -1,0 +1,1 @@
+"""From raw model text to a suggestion worth showing, and answers known before they are asked. Pure."""

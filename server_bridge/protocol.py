@@ -1,0 +1,214 @@
+"""
+The contract between the editor side and the model side: the one module both packages share.
+
+A `Prompt` is an ordered list of parts from stable to volatile. The order *is* the design: a
+backend keeps what it evaluated up to the first token that differs from last time, so what
+changes rarely stands first and what changes with every key stands last.
+
+    repo, chunks…, path, prefix, suffix      frozen while someone types
+    middle                                   grows by what is typed; its `tape` spells it in tokens
+    forced                                   half a word: not in the prompt, the output must begin with it
+
+A backend turns a prompt into token ids (llama.cpp) or text (OpenAI-style) and knows nothing else
+of editors. All of this is plain data; waiting happens in the backends and in `fim_lsp.scheduler`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class Token(NamedTuple):
+    """One token as the backend counts it. `text` is bytes: a token may end inside a character."""
+
+    id: int
+    text: bytes
+    logprob: float | None = None
+
+
+class Chunk(NamedTuple):
+    """A piece of another place in the workspace: `name` is a workspace-relative path."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """
+    What the model is shown, stable parts first. Text uses `\\n` line ends only.
+
+    *tape* is a run of tokens that spells a beginning of *middle* (maybe all of it, never more):
+    ids which the backend's cache holds already and which must not be tokenised anew.
+    *forced* continues *middle*: the output must begin with it (token healing).
+    """
+
+    repo: str
+    chunks: tuple[Chunk, ...]
+    path: str
+    prefix: str
+    suffix: str
+    middle: str = ""
+    tape: tuple[Token, ...] = ()
+    forced: str = ""
+
+
+class Stop(enum.Enum):
+    """Why decoding ended."""
+
+    END = "end"  # the model ended the middle by itself
+    WORD = "word"  # a stop string came; it is not part of the text
+    LIMIT = "limit"  # n_predict tokens were made: ask again to go on
+    FULL = "full"  # the context is full
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One burst: at most *n_predict* tokens. *sample* 0 is greedy, n > 0 the n-th alternative."""
+
+    prompt: Prompt
+    n_predict: int
+    stop: tuple[str, ...] = ()
+    sample: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """What a request cost, in tokens and milliseconds; `expected_n` is our prediction of `cache_n`."""
+
+    prompt_n: int = 0  # evaluated
+    cache_n: int = 0  # reused
+    predicted_n: int = 0  # generated
+    prompt_ms: float = 0.0
+    predicted_ms: float = 0.0
+    expected_n: int | None = None
+    draft_n: int = 0
+    draft_accepted_n: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """
+    The answer to one `Request`.
+
+    *text* begins with the prompt's `forced`, as far as the burst got. *tokens* spell *text* and
+    *middle* spells the prompt's middle; both are empty where a backend deals in text only.
+    """
+
+    text: str
+    tokens: tuple[Token, ...]
+    middle: tuple[Token, ...]
+    stop: Stop
+    timings: Timings
+
+
+def extended(prompt: Prompt, reply: Reply) -> Prompt:
+    """The prompt that continues where *reply* ended, reusing every token the backend just made."""
+    return dataclasses.replace(
+        prompt,
+        middle=prompt.middle + reply.text,
+        tape=reply.middle + reply.tokens,
+        forced=prompt.forced[len(reply.text) :],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A prompt in tokens: `total`, how many of them the backend should hold already, and by part."""
+
+    total: int
+    cached: int
+    repo: int
+    chunks: tuple[int, ...]
+    path: int
+    prefix: int
+    suffix: int
+    middle: int
+
+
+class Health(enum.Enum):
+    """What a backend is able to do now."""
+
+    UNKNOWN = "unknown"  # not asked yet
+    LOADING = "loading"  # it is there, its model is not yet
+    READY = "ready"
+    DOWN = "down"  # it does not answer; we go on trying
+    UNUSABLE = "unusable"  # it answers, and the user must change something: see `State.message`
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """
+    The last that is known of a backend; `message` is a sentence for the user, "" when all is well.
+
+    *n_ctx* is the context of one slot in tokens. *chars_per_token* and *prefill_per_s* (tokens per
+    second) are measured on the user's own text, with a cautious guess until then.
+    """
+
+    health: Health
+    kind: str
+    url: str = ""
+    model: str = ""
+    n_ctx: int = 0
+    slots: int = 1
+    chars_per_token: float = 3.0
+    prefill_per_s: float = 500.0
+    message: str = ""
+
+
+class Backend(Protocol):
+    """
+    A model server. Every method may raise `BackendError` and nothing else; none may be called
+    concurrently for the same slot (the scheduler sees to that).
+    """
+
+    @property
+    def state(self) -> State:
+        """What is known now, without waiting."""
+
+    async def connect(self) -> State:
+        """Find or start the server and ask what it can do. Cheap when already ready."""
+
+    async def measure(self, prompt: Prompt) -> Measure:
+        """Count the prompt; evaluates nothing."""
+
+    async def warm(self, prompt: Prompt, step: int) -> int:
+        """Evaluate at most *step* more tokens of the prompt; returns how many are left."""
+
+    async def complete(self, request: Request) -> Reply:
+        """Decode one burst."""
+
+    async def aclose(self) -> None:
+        """Let go of connections and of every process this backend started."""
+
+
+class BackendError(Exception):
+    """Something went wrong on the model's side. The subclasses say what the caller should do."""
+
+
+class BackendUnavailable(BackendError):
+    """Not there, or loading: wait for it and answer nothing meanwhile."""
+
+
+class BackendTimeout(BackendError):
+    """Too slow: drop this completion."""
+
+
+class BackendRejected(BackendError):
+    """It refused our request: a bug of ours, or a prompt too long. Log it loudly."""
+
+
+class PromptTooLong(BackendRejected):
+    """The prompt has *n_prompt* tokens where *n_ctx* fit."""
+
+    def __init__(self, n_prompt: int, n_ctx: int) -> None:
+        super().__init__(f"the prompt has {n_prompt} tokens, the context {n_ctx}")
+        self.n_prompt = n_prompt
+        self.n_ctx = n_ctx
+
+
+class BackendUnusable(BackendError):
+    """The user has to change something (no FIM model, wrong key, not llama.cpp); the text names the fix."""
