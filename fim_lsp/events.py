@@ -1,0 +1,98 @@
+"""
+The closed set of things an editor can tell us; `session.handle` is their one reader. Pure data.
+
+Positions are ours (`documents.Position`, code points), paths are URIs as the client spells them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fim_lsp.documents import Edit, Position
+
+
+class Opened(NamedTuple):
+    """`textDocument/didOpen`."""
+
+    uri: str
+    language: str
+    version: int
+    text: str
+
+
+class Changed(NamedTuple):
+    """`textDocument/didChange`; each edit counts on the text the one before left, a `str` replaces all."""
+
+    uri: str
+    version: int
+    edits: tuple[Edit | str, ...]
+
+
+class Saved(NamedTuple):
+    """`textDocument/didSave`."""
+
+    uri: str
+
+
+class Closed(NamedTuple):
+    """`textDocument/didClose`."""
+
+    uri: str
+
+
+class Focused(NamedTuple):
+    """`textDocument/didFocus`: the user looks at this document now ("" for none of ours)."""
+
+    uri: str
+
+
+class Yanked(NamedTuple):
+    """`fim/didYank`: the user copied *text* in *uri*."""
+
+    uri: str
+    text: str
+
+
+class CursorMoved(NamedTuple):
+    """The cursor is known to be here, from a request or the editor."""
+
+    uri: str
+    position: Position
+
+
+class FilesChanged(NamedTuple):
+    """`workspace/didChangeWatchedFiles`, create, rename and delete, by URI."""
+
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+
+class FoldersChanged(NamedTuple):
+    """The workspace's root folders now, by URI."""
+
+    roots: tuple[str, ...]
+
+
+class Shown(NamedTuple):
+    """`textDocument/didShowCompletion`: this suggestion is on screen."""
+
+    id: str
+
+
+class Accepted(NamedTuple):
+    """`fim.didAcceptCompletionItem`: all of it was accepted."""
+
+    id: str
+
+
+class PartlyAccepted(NamedTuple):
+    """`textDocument/didPartiallyAcceptCompletion`: the first *length* characters in all were."""
+
+    id: str
+    length: int
+
+
+Event = (
+    Opened | Changed | Saved | Closed | Focused | Yanked | CursorMoved
+    | FilesChanged | FoldersChanged | Shown | Accepted | PartlyAccepted
+)  # fmt: skip
