@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fim_lsp.context.chunks import HEADING, Piece, Why
 
@@ -47,6 +48,15 @@ class Surroundings:
     files: Mapping[str, int]  # files by uri, 0 for the one looked at last
 
 
+class Scored(NamedTuple):
+    """A piece, what each chance in it counts per character, its words with a chance, its size."""
+
+    piece: Piece
+    factor: float
+    useful: frozenset[str]
+    cost: int
+
+
 class Interest:
     """What words and pieces are worth to someone working in *surroundings*."""
 
@@ -57,17 +67,22 @@ class Interest:
         self._near_total = sum(map(self._rarity, surroundings.near)) or 1.0
         self.chances = {w: self._chance(w) for w in self._n_with if w not in surroundings.seen}
 
-    def factor(self, piece: Piece) -> float:
+    def scored(self, piece: Piece) -> Scored:
+        """The piece with what does not change while choosing."""
+        useful = piece.words & self.chances.keys()
+        cost = len(piece.text) + len(piece.name) // 2  # half a heading: most pieces share one
+        return Scored(piece, self._factor(piece) / cost, frozenset(useful), cost)
+
+    def density(self, scored: Scored, known: AbstractSet[str]) -> float:
+        """The chances of the words it adds to the *known* ones, per character."""
+        return scored.factor * sum(map(self.chances.__getitem__, scored.useful - known))
+
+    def _factor(self, piece: Piece) -> float:
         """How much more than another this piece is to the point."""
         near = sum(map(self._rarity, piece.words & self._surroundings.near)) / self._near_total
         rank = self._surroundings.files.get(piece.uri, len(self._surroundings.files))
         fade = 1.0 if piece.why is Why.YANKED else _FILE_FADES**rank
         return (_NEAR_FLOOR + _NEAR * near) * fade * _BONUS.get(piece.why, 1.0)
-
-    def worth(self, piece: Piece, known: AbstractSet[str]) -> float:
-        """The chances of the words that *piece* adds to the *known* ones."""
-        chances = self.chances
-        return sum(chances[w] for w in piece.words if w in chances and w not in known)
 
     def ordered(self, chosen: Iterable[Piece]) -> list[Piece]:
         """From stable to volatile: files by when they were looked at, the latest last."""
@@ -106,6 +121,10 @@ class Room:
     credit: int  # characters that may be evaluated a second time
     _lines: Counter[str] = field(default_factory=Counter)  # taken so far, by file
 
+    def fits(self, piece: Piece) -> bool:
+        """Can it fit at all?"""
+        return len(piece.text) < self.n_chars
+
     def take(self, piece: Piece, *, carried: bool) -> bool:
         """Take it if it fits. Sizes are bounds: headings count in full where that is stricter."""
         text, heading = len(piece.text) + 1, len(piece.name) + HEADING
@@ -125,7 +144,7 @@ class Room:
 
 
 def choose(
-    candidates: Sequence[tuple[Piece, float]],  # with their `factor`
+    candidates: Sequence[Scored],
     interest: Interest,
     kept: Iterable[Piece],
     room: Room,
@@ -139,39 +158,35 @@ def choose(
     bound and only the top needs to be computed anew.
     """
     known: set[str] = set()
-    total = 0.0
-    for piece in kept:
-        total += interest.factor(piece) * interest.worth(piece, known)
-        known |= piece.words
-    heap = [
-        (-factor * interest.worth(piece, known) / _cost(piece), idx)
-        for idx, (piece, factor) in enumerate(candidates)
-    ]
+    worth = 0.0
+    for scored in map(interest.scored, kept):
+        worth += interest.density(scored, known) * scored.cost
+        known |= scored.useful
+    heap = [(-interest.density(scored, known), idx) for idx, scored in enumerate(candidates)]
     heapq.heapify(heap)
     chosen: list[Piece] = []
-    while heap:
+    while heap and room.n_chars > _LEAST:
         _, idx = heapq.heappop(heap)
-        piece, factor = candidates[idx]
-        worth = factor * interest.worth(piece, known)
-        density = worth / _cost(piece)
+        piece = candidates[idx].piece
+        if not room.fits(piece):
+            continue
+        density = interest.density(candidates[idx], known)
         if heap and -density > heap[0][0]:
             heapq.heappush(heap, (-density, idx))
         elif density <= PRICE:
             break
         elif room.take(piece, carried=(piece.uri, piece.text) in carried):
             chosen.append(piece)
-            total += worth
-            known |= piece.words
-    return Choice(tuple(chosen), total)
+            worth += density * candidates[idx].cost
+            known |= candidates[idx].useful
+    return Choice(tuple(chosen), worth)
 
 
 PRICE = 0.0005
 """Worth a character must have to be evaluated at all."""
 
-
-def _cost(piece: Piece) -> int:
-    """Characters, with half a heading: pieces of one file share theirs."""
-    return len(piece.text) + len(piece.name) // 2
+_LEAST = 100
+"""Characters of room that are worth a search: three lines."""
 
 
 def _ceil(lines: int, chunk_lines: int) -> int:

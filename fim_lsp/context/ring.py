@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from fim_lsp.context.choice import PRICE, Interest, Room, choose
+from fim_lsp.context.choice import PRICE, Interest, Room, Scored, choose
 from fim_lsp.context.chunks import ContextChunk, Piece, grouped
 
 _CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the ring, besides the last allowed one: each costs 5 ms
@@ -77,14 +77,14 @@ def turned(
     """
     last = _first_bad(ring, bad)
     cuts = sorted({int(last * share) for share in _CUTS}, reverse=True)
-    scored = [(piece, interest.factor(piece)) for piece in candidates]
+    scored = [interest.scored(piece) for piece in candidates]
     changes = [_changed(ring, scored, interest, limits, cut) for cut in cuts]
     return max(changes, key=lambda change: change[1])[0]  # the latest cut where they are equal
 
 
 def _changed(
     ring: Ring,
-    scored: Sequence[tuple[Piece, float]],
+    scored: Sequence[Scored],
     interest: Interest,
     limits: Limits,
     cut: int,
@@ -98,7 +98,7 @@ def _changed(
         limits.chunk_lines,
         ring.credit,
     )
-    free = [(piece, factor) for piece, factor in scored if not any(map(piece.overlaps, kept))]
+    free = [each for each in scored if not any(map(each.piece.overlaps, kept))]
     chosen = choose(free, interest, kept, room, gone)
     written = grouped(interest.ordered(chosen.pieces), limits.chunk_lines)
     evaluated = sum(chunk.size for chunk in written)

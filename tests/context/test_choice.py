@@ -9,7 +9,7 @@ from fim_lsp.context.chunks import Piece, Why
 
 
 def piece(name: str, text: str, why: Why = Why.OPENED) -> Piece:
-    return Piece(name, name, 0, text.count("\n") + 1, 1, text, why, frozenset(text.split()))
+    return Piece(name, name, 0, 1, 1, text.ljust(100, "."), why, frozenset(text.split()))
 
 
 def chosen(pool: list[Piece], n_chars: int, **place: object) -> list[str]:
@@ -17,7 +17,7 @@ def chosen(pool: list[Piece], n_chars: int, **place: object) -> list[str]:
     blank = Surroundings(frozenset(), frozenset(), {}, {}, {})
     fields = {name: place.get(name, getattr(blank, name)) for name in blank.__slots__}
     interest = Interest(Surroundings(**fields), pool)
-    scored = [(p, interest.factor(p)) for p in pool]
+    scored = [interest.scored(p) for p in pool]
     return [
         p.name for p in choose(scored, interest, (), Room(n_chars, 9, 64, 0), frozenset()).pieces
     ]
@@ -36,19 +36,19 @@ CASES = {
 @pytest.mark.parametrize("place", CASES.values(), ids=CASES)
 def test_of_two_like_pieces_the_better_one(place: dict) -> None:
     """With room for one, the one that … is chosen."""
-    assert chosen([ALPHA, BETA], 30, **place) == ["beta"]
+    assert chosen([ALPHA, BETA], 150, **place) == ["beta"]
 
 
 def test_a_yank_beats_what_was_only_opened() -> None:
     """The user copied it: it will be used."""
-    assert chosen([ALPHA, piece("beta", "cedar maple oaks", Why.YANKED)], 30) == ["beta"]
+    assert chosen([ALPHA, piece("beta", "cedar maple oaks", Why.YANKED)], 150) == ["beta"]
 
 
 def test_a_copy_adds_nothing() -> None:
     """Words count once: the room goes to something else."""
     copy = piece("copy", "apple pear plum")
 
-    assert sorted(chosen([ALPHA, copy, BETA], 60)) == ["alpha", "beta"]
+    assert sorted(chosen([ALPHA, copy, BETA], 250)) == ["alpha", "beta"]
 
 
 def test_nothing_is_taken_that_is_all_in_sight() -> None:
