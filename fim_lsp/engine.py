@@ -18,6 +18,7 @@ from fim_lsp.flight import Terms
 from fim_lsp.pretokens import heal
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.place import Draft, Place, place_at
+from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.window import Budget, Window
 from server_bridge.protocol import Chunk, Prompt, State
 
@@ -134,9 +135,16 @@ def terms(asked: Asked, config: Config, state: State) -> Terms:
         burst=BURST,
         n_predict=config.completion.max_tokens,
         step=step_tokens(state),
-        enough=partial(boundary.enough, place=asked.place),
+        enough=partial(enough, place=asked.place),
         stop=boundary.stops(asked.place),
     )
+
+
+def enough(text: str, place: Place) -> bool:
+    """Whether decoding can stop: the text is whole, or it went into a loop that would be cut."""
+    draft = Draft(text, whole=False)
+    loops = any(step(draft, place).text != text for step in (stuttering, looping_lines))
+    return loops or boundary.enough(text, place)
 
 
 def suggestion(asked: Asked, draft: Draft, id: str) -> Suggestion | None:
