@@ -31,6 +31,7 @@ from server_bridge.protocol import (
     State,
     Stop,
     Token,
+    Warmed,
 )
 from server_bridge.specials import Specials
 from server_bridge.tokenizer import SMOOTHING, Tokenizer
@@ -91,17 +92,18 @@ class LlamaServer:
             middle=counts["middle"],
         )
 
-    async def warm(self, prompt: Prompt, step: int) -> int:
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """Evaluate the next *step* tokens that the server should not hold yet."""
         whole = (await self._encode(prompt)).whole
         self._check_size(whole, 1)
-        known = self._mirror.expected(whole.packed) or 0
+        known, evaluated = self._mirror.expected(whole.packed) or 0, 0
         if whole.n - known > TAIL:
             # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
             options = {"n_predict": 0, **completion.GREEDY}
-            await self._evaluate(head(whole, known + step), options)
+            answer = await self._evaluate(head(whole, known + step), options)
+            evaluated = answer["timings"]["prompt_n"]
             known += step
-        return whole.n - known if whole.n - known > TAIL else 0
+        return Warmed(evaluated, whole.n - known if whole.n - known > TAIL else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
