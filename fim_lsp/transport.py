@@ -10,6 +10,7 @@ ending. What anybody prints goes to stderr: one stray line on stdout would end t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import re
@@ -30,6 +31,16 @@ class Client(NamedTuple):
     reader: asyncio.StreamReader
     writer: StdoutWriter | asyncio.StreamWriter
 
+    def end(self) -> None:
+        """Go on as if the client had gone."""
+        self.reader.feed_eof()
+
+    async def aclose(self) -> None:
+        """Wait until all that was written is on its way."""
+        self.writer.close()
+        with contextlib.suppress(OSError):
+            await self.writer.wait_closed()
+
 
 class StdoutWriter:
     """Writes whole messages; a client that is gone is the end of *reader*, not an error."""
@@ -47,7 +58,10 @@ class StdoutWriter:
             self._reader.feed_eof()
 
     def close(self) -> None:
-        """Nothing to do: the descriptor goes with the process."""
+        """Nothing to do: all is written, and the descriptor goes with the process."""
+
+    async def wait_closed(self) -> None:
+        """Nothing to wait for."""
 
 
 async def stdio() -> Client:
@@ -93,11 +107,12 @@ async def messages(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 
 def _pump(stdin: int, loop: asyncio.AbstractEventLoop, reader: asyncio.StreamReader) -> None:
-    try:
-        while data := os.read(stdin, _READ_BYTES):
-            loop.call_soon_threadsafe(reader.feed_data, data)
+    def feed(data: bytes) -> None:
+        with contextlib.suppress(AssertionError):  # we have ended the reader before the client did
+            reader.feed_data(data)
+
+    with contextlib.suppress(RuntimeError):  # the loop has ended before stdin did
+        with contextlib.suppress(OSError):
+            while data := os.read(stdin, _READ_BYTES):
+                loop.call_soon_threadsafe(feed, data)
         loop.call_soon_threadsafe(reader.feed_eof)
-    except OSError:
-        loop.call_soon_threadsafe(reader.feed_eof)
-    except RuntimeError:
-        pass  # the loop has ended before stdin did
