@@ -1,8 +1,8 @@
 """
-The questions `fim-lsp doctor` asks, one small function each. Adding one is adding it to `CHECKS`.
+The questions `fim-lsp doctor` asks, one small function each; adding one is adding it to `CHECKS`.
 
-A check takes the `Patient` and returns what it found; none raises, and none repeats what an earlier
-one has said: those that need a backend say nothing without one.
+A check takes the `Patient` and returns what it found. None raises, and none repeats what an earlier
+one has said: those that need a backend find nothing without one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ipaddress
 import os
 import platform
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -65,7 +65,6 @@ class Patient:
     config: Config
     problems: tuple[str, ...]
     backend: Backend
-    environ: Mapping[str, str]
 
 
 Check = Callable[[Patient], Awaitable[list[Finding]]]
@@ -105,7 +104,7 @@ async def privacy(patient: Patient) -> list[Finding]:
     backend = patient.config.backend
     url = urlsplit(backend.url)
     findings = []
-    if backend.api_key_env and not patient.environ.get(backend.api_key_env):
+    if backend.api_key_env and not os.environ.get(backend.api_key_env):
         says = f"the environment variable {backend.api_key_env} (fim.backend.apiKeyEnv) is not set"
         findings.append(Finding("privacy", "warn", says, f"export {backend.api_key_env}=…"))
     if not url.hostname or _is_loopback(url.hostname):
@@ -128,19 +127,19 @@ async def server(_: Patient) -> list[Finding]:
     return [Finding("server", "ok", f"`fim-lsp --stdio` answers after {ms:.0f} ms")]
 
 
-async def backend(patient: Patient) -> list[Finding]:
+async def model(patient: Patient) -> list[Finding]:
     """Whether a model server is there whose model can fill in the middle."""
     try:
         state = await patient.backend.connect()
     except BackendError as error:
-        return [Finding("backend", "bad", str(error), "see docs/configuration.md, fim.backend")]
+        return [Finding("model", "bad", str(error), "see docs/configuration.md, fim.backend")]
     where = state.url or patient.config.backend.url
     if state.health is Health.READY:
         says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
-        return [Finding("backend", "ok", says)]
+        return [Finding("model", "ok", says)]
     fix = "start one: llama-server --fim-qwen-1.5b-default; or set fim.backend.kind to embedded"
     says = state.message or f"{where or 'the model server'} is {state.health.value}"
-    return [Finding("backend", "bad", says, "" if state.message else fix)]
+    return [Finding("model", "bad", says, "" if state.message else fix)]
 
 
 async def context(patient: Patient) -> list[Finding]:
@@ -170,12 +169,14 @@ async def speed(patient: Patient) -> list[Finding]:
         fix = "allow prompt caching on the server (llama-server: no --no-cache-prompt)"
         return [Finding("speed", "warn", f"{says}: every key costs the whole prompt", fix)]
     if ms > SLOW_MS:
-        return [Finding("speed", "warn", f"{says}: slow", "take a smaller model or more GPU layers")]
+        return [
+            Finding("speed", "warn", f"{says}: slow", "take a smaller model or more GPU layers")
+        ]
     return [Finding("speed", "ok", says)]
 
 
 # In this order: what comes first explains what fails later.
-CHECKS: tuple[Check, ...] = (python, packages, settings, privacy, server, backend, context, speed)
+CHECKS: tuple[Check, ...] = (python, packages, settings, privacy, server, model, context, speed)
 
 
 async def _trial(backend: Backend) -> tuple[Reply, float]:

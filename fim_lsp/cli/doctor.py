@@ -13,12 +13,15 @@ from argparse import Namespace
 
 from fim_lsp.cli.checks import CHECKS, Finding, Patient
 from fim_lsp.cli.terminal import Screen, screen_on
+from fim_lsp.config import Config
+from server_bridge.protocol import Backend
 
 ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
 
 
-def run(arguments: Namespace, patient: Patient) -> int:
+def run(arguments: Namespace, config: Config, problems: tuple[str, ...], backend: Backend) -> int:
     """Print what the checks find; returns the exit code."""
+    patient = Patient(config, problems, backend)
     screen = None if arguments.json else screen_on(sys.stdout)
     findings = asyncio.run(_examine(patient, screen))
     works = all(finding.level != "bad" for finding in findings)
