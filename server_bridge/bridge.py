@@ -25,6 +25,7 @@ from server_bridge.protocol import (
     Reply,
     Request,
     State,
+    Warmed,
 )
 
 log = logging.getLogger(__name__)
@@ -106,7 +107,7 @@ class Auto:
         """See `Backend`."""
         return await (await self._ready()).measure(prompt)
 
-    async def warm(self, prompt: Prompt, step: int) -> int:
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """See `Backend`."""
         return await (await self._ready()).warm(prompt, step)
 

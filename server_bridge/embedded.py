@@ -28,6 +28,7 @@ from server_bridge.protocol import (
     Reply,
     Request,
     State,
+    Warmed,
 )
 
 PACKAGE = Path(__file__).resolve().parent
@@ -86,7 +87,7 @@ class Embedded:
         """See `Backend`."""
         return await (await self._running()).measure(prompt)
 
-    async def warm(self, prompt: Prompt, step: int) -> int:
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """See `Backend`."""
         return await (await self._running()).warm(prompt, step)
 

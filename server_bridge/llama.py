@@ -31,6 +31,7 @@ from server_bridge.protocol import (
     State,
     Stop,
     Token,
+    Warmed,
 )
 from server_bridge.specials import Specials
 from server_bridge.tokenizer import SMOOTHING, Tokenizer
@@ -91,17 +92,18 @@ class LlamaServer:
             middle=counts["middle"],
         )
 
-    async def warm(self, prompt: Prompt, step: int) -> int:
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """Evaluate the next *step* tokens that the server should not hold yet."""
         whole = (await self._encode(prompt)).whole
         self._check_size(whole, 1)
         known = self._mirror.expected(whole.packed) or 0
-        if whole.n - known > TAIL:
-            # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
-            options = {"n_predict": 0, **completion.GREEDY}
-            await self._evaluate(head(whole, known + step), options)
-            known += step
-        return whole.n - known if whole.n - known > TAIL else 0
+        if whole.n - known <= TAIL:
+            return Warmed(evaluated=0, left=0)
+        part = head(whole, known + step)
+        # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
+        answer = await self._evaluate(part, {"n_predict": 0, **completion.GREEDY})
+        left = whole.n - part.n
+        return Warmed(answer["timings"]["prompt_n"], left if left > TAIL else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
