@@ -66,8 +66,12 @@ class Typist:
         self.cursor = Position(suggestion.start.line + len(lines) - 1, column)
         self.session.handle(events.Accepted(suggestion.id))
 
-    async def ask(self, *, invoked: bool = False, selected: Selected | None = None) -> list[Suggestion]:
-        return await self.session.complete(self.uri, self.cursor, invoked=invoked, selected=selected)
+    async def ask(
+        self, *, invoked: bool = False, selected: Selected | None = None
+    ) -> list[Suggestion]:
+        return await self.session.complete(
+            self.uri, self.cursor, invoked=invoked, selected=selected
+        )
 
     def counted(self, *path: str) -> int:
         """A number of `fim/stats` by its path."""
