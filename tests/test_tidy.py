@@ -17,14 +17,14 @@ ROOT = Path(__file__).parent.parent
 
 READING_ORDER = {
     "server_bridge": """
-        protocol http specials encoding mirror tokenizer completion llama embedded_child embedded bridge
+        protocol unusable http specials encoding mirror tokenizer completion llama embedded_child embedded bridge
     """,
     "fim_lsp": """
         documents config settings settings_files logs events paths stats
         context
         pretokens window tape
         suggest
-        scheduler flight engine link session
+        scheduler flight view engine link session
         lsp convert transport rpc editor server
         cli __main__
     """,
