@@ -25,7 +25,7 @@ READING_ORDER = {
         pretokens window tape
         suggest
         scheduler flight view engine link session
-        convert transport rpc editor server
+        lsp convert transport rpc editor server
         cli __main__
     """,
 }
@@ -36,9 +36,7 @@ ONLY = {
         "fim_lsp.rpc", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli", "server_bridge",
     },
     "httpx": {"server_bridge.http"},
-    "lsprotocol": {
-        "fim_lsp.convert", "fim_lsp.rpc", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli",
-    },
+    "lsprotocol": {"fim_lsp.lsp", "fim_lsp.cli"},
     "pygls": {"fim_lsp.rpc", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli"},
     "subprocess": {"server_bridge.embedded", "fim_lsp.cli"},
     "xllamacpp": {"server_bridge.embedded_child"},
