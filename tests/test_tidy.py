@@ -17,20 +17,24 @@ ROOT = Path(__file__).parent.parent
 
 READING_ORDER = {
     "server_bridge": """
-        protocol http specials llama embedded_child embedded bridge
+        protocol http specials encoding mirror tokenizer completion llama embedded_child embedded bridge
     """,
     "fim_lsp": """
-        documents config events stats
+        documents config events paths stats
         context
         pretokens window tape
         suggest
-        engine scheduler session convert server
+        scheduler flight engine link session
+        convert server
         cli __main__
     """,
 }
 
 ONLY = {
-    "asyncio": {"fim_lsp.scheduler", "fim_lsp.session", "fim_lsp.server", "fim_lsp.cli", "server_bridge"},
+    "asyncio": {
+        "fim_lsp.scheduler", "fim_lsp.flight", "fim_lsp.link", "fim_lsp.session", "fim_lsp.server",
+        "fim_lsp.cli", "server_bridge",
+    },
     "httpx": {"server_bridge.http"},
     "lsprotocol": {"fim_lsp.convert", "fim_lsp.server", "fim_lsp.cli"},
     "pygls": {"fim_lsp.server", "fim_lsp.cli"},
@@ -40,7 +44,7 @@ ONLY = {
     "fim_lsp": set[str](),
     "time": {"fim_lsp.session", "fim_lsp.server", "fim_lsp.cli", "server_bridge"},
     "random": set[str](),
-}
+}  # fmt: skip
 CONTRACT = "server_bridge.protocol"
 
 MODULES = [p for package in READING_ORDER for p in sorted((ROOT / package).rglob("*.py"))]

@@ -1,0 +1,119 @@
+"""
+The command line, and the composition root: the one place where editor side and model side are joined.
+
+Everything heavy is imported by the command that needs it: an editor starts `--stdio` with every
+session and waits for the answer to `initialize`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from fim_lsp import __version__
+
+DESCRIPTION = """\
+A language server for local, private, multi-line code completion.
+
+Editors start it with --stdio. Everything else is for people and scripts:
+  fim-lsp demo                      watch it work, with the bundled model, no set-up
+  fim-lsp doctor                    check backend, model and settings; says what to change
+  fim-lsp complete app.py:12        one completion, as an editor would get it
+"""
+
+EPILOG = """\
+Settings come from the editor, from config.toml in the user's config folder and from .fim-lsp.toml
+in the project. Completions come from the llama.cpp server at fim.backend.url, else from one on this
+machine's usual ports, else from the bundled model, which is tiny: for real work run
+  llama-server --fim-qwen-7b-default        (or --fim-qwen-1.5b-default on a small machine)
+"""
+
+COMPLETE_EPILOG = """\
+Lines and columns count from 1; without a column the end of the line is meant.
+  fim-lsp complete app.py:12
+  fim-lsp complete app.py:12:9 --open models.py --json
+  fim-lsp complete app.py:12 --url http://127.0.0.1:8012
+
+Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.command is not None:
+        return _command(given)
+    if given.stdio or given.tcp:
+        return _serve(given)
+    parser.print_help()
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        "fim-lsp", description=DESCRIPTION, epilog=EPILOG, formatter_class=raw
+    )
+    parser.add_argument("--version", action="version", version=f"fim-lsp {__version__}")
+    server = parser.add_argument_group("the server")
+    server.add_argument("--stdio", action="store_true", help="serve one editor on stdin and stdout")
+    server.add_argument(
+        "--tcp", metavar="HOST:PORT", type=_address, help="serve one editor on a port"
+    )
+    server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
+    server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
+
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    complete = commands.add_parser(
+        "complete",
+        help="print one completion",
+        description="Print the completion at one place of a file, as an editor would get it.",
+        epilog=COMPLETE_EPILOG,
+        formatter_class=raw,
+    )
+    complete.add_argument("place", metavar="FILE:LINE[:COL]")
+    complete.add_argument(
+        "--open", metavar="FILE", nargs="+", default=[], help="files to know, too"
+    )
+    complete.add_argument("--url", help="the model server to ask instead of the configured one")
+    complete.add_argument(
+        "--json", action="store_true", help="suggestions, tokens and times as JSON"
+    )
+
+    demo = commands.add_parser("demo", help="watch a session typed with the bundled model")
+    demo.add_argument("--fast", action="store_true", help="do not type at a person's pace")
+
+    doctor = commands.add_parser("doctor", help="check backend, model and settings")
+    doctor.add_argument("--json", action="store_true", help="the findings as JSON")
+    return parser
+
+
+def _address(text: str) -> tuple[str, int]:
+    """`HOST:PORT`, also `[::1]:PORT`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:2087")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _command(given: argparse.Namespace) -> int:
+    from fim_lsp.cli.terminal import survive_any_encoding
+
+    survive_any_encoding()
+    if given.command == "complete":
+        from fim_lsp.cli import complete
+
+        return complete.run(given)
+    from fim_lsp.cli import demo
+
+    return demo.run(given)
+
+
+def _serve(given: argparse.Namespace) -> int:
+    raise NotImplementedError
+
+
+if __name__ == "__main__":
+    sys.exit(main())
