@@ -44,6 +44,7 @@ class Flight:
     """
     State of one flight. *typed* ends with *half*, the half word that is forced; *raw* begins with
     it; *prompt* is what the next burst continues, *left* how many tokens it may still decode.
+    *whole*: nothing more is to come; *short*: because the budget ended it, not the text.
     """
 
     uri: str
@@ -56,6 +57,7 @@ class Flight:
     raw: str = ""
     tape: tape.Tape = ()
     whole: bool = False
+    short: bool = False
     waiting: int = 0
     rests: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
@@ -113,6 +115,6 @@ async def _burst(flight: Flight, backend: Backend, lane: Scheduler, heard: Heard
     flight.left -= max(1, reply.timings.predicted_n)
     flight.tape = tape.after(reply)
     flight.prompt = extended(flight.prompt, reply)
-    flight.whole = (
-        reply.stop is not Stop.LIMIT or flight.left <= 0 or terms.enough(flight.text)
-    )
+    done = reply.stop in (Stop.END, Stop.WORD) or terms.enough(flight.text)
+    flight.short = not done and (reply.stop is Stop.FULL or flight.left <= 0)
+    flight.whole = done or flight.short

@@ -21,11 +21,13 @@ from functools import partial
 from fim_lsp import engine, events, paths, tape, window
 from fim_lsp.config import Config
 from fim_lsp.documents import Document, Edit, Position, edited, opened
-from fim_lsp.engine import Asked, Header, Suggestion
+from fim_lsp.engine import Asked, Header, Selected, Suggestion
 from fim_lsp.flight import Flight, fly
 from fim_lsp.link import Link
 from fim_lsp.scheduler import Scheduler
 from fim_lsp.stats import Stats
+from fim_lsp.suggest.filters import polish
+from fim_lsp.suggest.place import Draft
 from fim_lsp.window import Fit, Window
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health, State
 
@@ -45,6 +47,7 @@ class View:
     next: Window | None = None
     tape: tape.Tape = ()
     position: Position | None = None
+    deleted: bool = False  # whether the last edit only took text away
     flights: deque[Flight] = field(default_factory=lambda: deque(maxlen=KNOWN_FLIGHTS))
 
 
@@ -125,7 +128,7 @@ class Session:
         position: Position,
         *,
         invoked: bool,
-        selected: tuple[Position, Position, str] | None = None,
+        selected: Selected | None = None,
     ) -> list[Suggestion]:
         """The suggestions at *position*; raises nothing but `CancelledError`."""
         started, outcome = time.perf_counter(), "superseded"
@@ -134,8 +137,12 @@ class Session:
             if document is None:
                 outcome = "not open"
                 return []
-            asked = Asked(document, document.clamp(position), invoked, selected)
-            outcome, suggestions = await self._answer(asked, self._views[uri])
+            view = self._views[uri]
+            view.position = document.clamp(position)
+            asked = engine.asked(
+                document, position, view.place.path, invoked=invoked, selected=selected
+            )
+            outcome, suggestions = await self._answer(asked, view)
             self._stats.shown += bool(suggestions)
             return suggestions
         except BackendError as error:
@@ -150,32 +157,33 @@ class Session:
 
     async def _answer(self, asked: Asked, view: View) -> tuple[str, list[Suggestion]]:
         """How the request ends (a word for the statistics) and what it gets."""
-        view.position = asked.position
-        if reason := engine.why_not(asked, self.config):
+        if reason := engine.why_not(asked, self.config, deleted=view.deleted):
             return reason, []
         self.link.reach()
         state = await self.link.wait_ready() if asked.invoked else self.link.state
         if state.health is not Health.READY:
             return "no backend", []
-        outcome, text = await self._text(view, asked, state)
+        outcome, draft = await self._draft(view, asked, state)
         self._lane.background("warm", partial(self._warm_step, asked.document.uri), delay=IDLE_S)
-        suggestion = engine.suggestion(asked, text, next(self._numbers))
+        draft = polish(draft, asked.place)
+        self._stats.cuts.update(cut.filter for cut in draft.cuts)
+        suggestion = engine.suggestion(asked, draft, str(next(self._numbers)))
         if suggestion is None:
-            return "nothing to show", []
+            return draft.cuts[-1].filter, []
         self._remember(suggestion)
         return outcome, [suggestion]
 
-    async def _text(self, view: View, asked: Asked, state: State) -> tuple[str, str]:
-        """The raw text at the cursor, from a flight that agrees with it or a new one."""
+    async def _draft(self, view: View, asked: Asked, state: State) -> tuple[str, Draft]:
+        """What the model says at the cursor, from a flight that agrees with it or a new one."""
         uri, window_ = asked.document.uri, self._window(view, asked, state)
         typed = window.middle(window_, asked.document, asked.position)
         flight = next((f for f in view.flights if f.agrees(uri, window_, typed)), None)
         if flight is not None and flight.whole:
-            return "cache", flight.rest(typed)
+            return "cache", Draft(flight.rest(typed), whole=not flight.short)
         if flight is None:
             flight = self._take_off(view, asked, state, typed)
         await self._land(flight, view)
-        return "backend", flight.rest(typed)
+        return "backend", Draft(flight.rest(typed), whole=not flight.short)
 
     def _window(self, view: View, asked: Asked, state: State) -> Window:
         """The view's window if it serves the cursor, else a small new one, because somebody waits."""
@@ -258,8 +266,9 @@ class Session:
 
     @staticmethod
     def _follow(view: View, edits: tuple[Edit | str, ...]) -> None:
-        """Let the windows follow edits above them."""
+        """Let the windows follow edits above them, and note what kind of edit the last one was."""
         for edit in edits:
             if isinstance(edit, Edit):
+                view.deleted = not edit.text and edit.start != edit.end
                 view.window = view.window and window.moved(view.window, edit)
                 view.next = view.next and window.moved(view.next, edit)

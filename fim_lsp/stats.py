@@ -15,6 +15,7 @@ class Stats:
     """What happened since the server started; `outcomes` counts every request once, by its end."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
+    cuts: Counter[str] = field(default_factory=Counter)  # by filter: how often it changed a text
     shown: int = 0
     accepted: int = 0
     accepted_chars: int = 0
@@ -58,6 +59,7 @@ class Stats:
             "acceptedChars": self.accepted_chars,
             "cacheHits": self.outcomes["cache"],
             "outcomes": dict(self.outcomes),
+            "filters": dict(self.cuts),
             "bursts": self.bursts,
             "backend": {
                 "state": state.health.value,
