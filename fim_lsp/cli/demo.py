@@ -72,9 +72,9 @@ async def _play(screen: Screen, *, hurry: bool) -> None:
         # Its own folder: what lies in an installed package may well be git-ignored, and then excluded.
         root = shutil.copytree(SAMPLE, Path(folder, SAMPLE.name))
         async with editor(root, SETTINGS) as server:
-            await _start(server, screen)
-            for name in OPEN:
+            for name in OPEN:  # the first file wakes the backend
                 server.open(root / name, (root / name).read_text("utf-8"))
+            await _start(server, screen)
             tally = Tally()
             for scene in SCENES:
                 await Typist(server, screen, tally, root / scene.path, hurry=hurry).play(scene)
