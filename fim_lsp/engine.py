@@ -93,9 +93,19 @@ def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:
     return boundary.quiet(asked.place, deleted=deleted, scope="", excluded=())
 
 
-def budget(config: Config, state: State) -> Budget:
+def accepted(asked: Asked, suggestion: Suggestion, path: str) -> Asked:
+    """The request that would follow if *suggestion* was accepted."""
+    edit = Edit(suggestion.start, suggestion.end, suggestion.text)
+    document = edited(asked.document, [edit], asked.document.version)
+    *above, last = suggestion.text.split("\n")
+    column = len(last) + (0 if above else suggestion.start.column)
+    position = Position(suggestion.start.line + len(above), column)
+    return Asked(document, position, place_at(document, position, path), invoked=False)
+
+
+def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
     """Window sizes in characters: as configured, and never more than a share of a small context."""
-    prompt, per = config.prompt, state.chars_per_token
+    prompt, per = config.prompt, state.chars_per_token * scale
     n_ctx = state.n_ctx or 4096
     return Budget(
         prefix=int(min(prompt.prefix_tokens, n_ctx // 6) * per),

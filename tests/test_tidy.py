@@ -24,7 +24,7 @@ READING_ORDER = {
         context
         pretokens window tape
         suggest
-        scheduler flight engine link session
+        scheduler flight view engine link session
         convert transport rpc editor server
         cli __main__
     """,
