@@ -27,7 +27,7 @@ class Typist:
     text: str = ""
     uri: str = f"{ROOT}/app/cart.py"
     language: str = "python"
-    cursor: Position = Position(0, 0)
+    cursor: Position = field(default_factory=lambda: Position(0, 0))
     _version: int = field(default=1, init=False)
 
     def __post_init__(self) -> None:

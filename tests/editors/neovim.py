@@ -32,8 +32,16 @@ class Neovim(Terminal):
         """What a Lua expression is worth in the running editor (JSON values)."""
         quoted = f"vim.json.encode({expression})".replace("'", "''")
         asked = f"luaeval('{quoted}')"
-        argv = [str(programs.program("nvim")), "--server", str(self._socket), "--remote-expr", asked]
-        ask = subprocess.Popen(argv, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        argv = [
+            str(programs.program("nvim")),
+            "--server",
+            str(self._socket),
+            "--remote-expr",
+            asked,
+        ]
+        ask = subprocess.Popen(
+            argv, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         while ask.poll() is None:
             self.pump(0.01)  # an editor whose screen nobody reads stops
         out, err = ask.communicate(timeout=ASK_TIMEOUT_S)

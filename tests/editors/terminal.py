@@ -55,14 +55,21 @@ class Terminal:
     """One program running in a terminal of `COLUMNS` × `ROWS`."""
 
     def __init__(
-        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, size: tuple[int, int] = (COLUMNS, ROWS)
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        size: tuple[int, int] = (COLUMNS, ROWS),
     ) -> None:
         self.screen = Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
-            os.execvpe(argv[0], list(argv), {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"})
+            os.execvpe(
+                argv[0], list(argv), {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            )
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.screen.reply = lambda data: self.send(data)
 

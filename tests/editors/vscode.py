@@ -34,7 +34,10 @@ class Workbench:
 
     def __init__(self, home: Path, file: Path, settings: dict[str, object], vsix: Path) -> None:
         self._node = programs.VSCODE / "node_modules/code-server/out/node/entry.js"
-        self._folders = [f"--user-data-dir={home / 'data'}", f"--extensions-dir={home / 'extensions'}"]
+        self._folders = [
+            f"--user-data-dir={home / 'data'}",
+            f"--extensions-dir={home / 'extensions'}",
+        ]
         self._env = programs.environment(home)
         self._file = file
         user = home / "data/User"
@@ -45,7 +48,10 @@ class Workbench:
         self._code("--install-extension", str(vsix)).wait(TIMEOUT_S)
         port = _free_port()
         self._server = self._code(
-            "--auth=none", f"--bind-addr=127.0.0.1:{port}", "--disable-telemetry", "--disable-update-check"
+            "--auth=none",
+            f"--bind-addr=127.0.0.1:{port}",
+            "--disable-telemetry",
+            "--disable-update-check",
         )
         _wait_until_up(f"http://127.0.0.1:{port}/healthz")
         host = f"127.0.0.1:{port}"
@@ -60,7 +66,10 @@ class Workbench:
     def _code(self, *args: str) -> subprocess.Popen[bytes]:
         with (Path(self._env["HOME"]) / "code-server.log").open("ab") as log:
             return subprocess.Popen(
-                ["node", str(self._node), *self._folders, *args], env=self._env, stdout=log, stderr=log
+                ["node", str(self._node), *self._folders, *args],
+                env=self._env,
+                stdout=log,
+                stderr=log,
             )
 
     def __call__(self, command: str, argument: object = None) -> object:
