@@ -18,6 +18,7 @@ from fim_lsp.flight import Terms
 from fim_lsp.pretokens import heal
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.place import Draft, Place, place_at
+from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.window import Budget, Window
 from server_bridge.protocol import Chunk, Prompt, State
 
@@ -92,9 +93,19 @@ def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:
     return boundary.quiet(asked.place, deleted=deleted, scope="", excluded=())
 
 
-def budget(config: Config, state: State) -> Budget:
+def accepted(asked: Asked, suggestion: Suggestion, path: str) -> Asked:
+    """The request that would follow if *suggestion* was accepted."""
+    edit = Edit(suggestion.start, suggestion.end, suggestion.text)
+    document = edited(asked.document, [edit], asked.document.version)
+    *above, last = suggestion.text.split("\n")
+    column = len(last) + (0 if above else suggestion.start.column)
+    position = Position(suggestion.start.line + len(above), column)
+    return Asked(document, position, place_at(document, position, path), invoked=False)
+
+
+def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
     """Window sizes in characters: as configured, and never more than a share of a small context."""
-    prompt, per = config.prompt, state.chars_per_token
+    prompt, per = config.prompt, state.chars_per_token * scale
     n_ctx = state.n_ctx or 4096
     return Budget(
         prefix=int(min(prompt.prefix_tokens, n_ctx // 6) * per),
@@ -134,9 +145,16 @@ def terms(asked: Asked, config: Config, state: State) -> Terms:
         burst=BURST,
         n_predict=config.completion.max_tokens,
         step=step_tokens(state),
-        enough=partial(boundary.enough, place=asked.place),
+        enough=partial(enough, place=asked.place),
         stop=boundary.stops(asked.place),
     )
+
+
+def enough(text: str, place: Place) -> bool:
+    """Whether decoding can stop: the text is whole, or it went into a loop that would be cut."""
+    draft = Draft(text, whole=False)
+    loops = any(step(draft, place).text != text for step in (stuttering, looping_lines))
+    return loops or boundary.enough(text, place)
 
 
 def suggestion(asked: Asked, draft: Draft, id: str) -> Suggestion | None:

@@ -17,27 +17,29 @@ ROOT = Path(__file__).parent.parent
 
 READING_ORDER = {
     "server_bridge": """
-        protocol http specials encoding mirror tokenizer completion llama embedded_child embedded bridge
+        protocol unusable http specials encoding mirror tokenizer completion llama embedded_child embedded bridge
     """,
     "fim_lsp": """
-        documents config events paths stats
+        documents config settings settings_files logs events paths stats
         context
         pretokens window tape
         suggest
-        scheduler flight engine link session
-        convert server
+        scheduler flight view engine link session
+        convert transport rpc editor server
         cli __main__
     """,
 }
 
 ONLY = {
     "asyncio": {
-        "fim_lsp.scheduler", "fim_lsp.flight", "fim_lsp.link", "fim_lsp.session", "fim_lsp.server",
-        "fim_lsp.cli", "server_bridge",
+        "fim_lsp.scheduler", "fim_lsp.flight", "fim_lsp.link", "fim_lsp.session", "fim_lsp.transport",
+        "fim_lsp.rpc", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli", "server_bridge",
     },
     "httpx": {"server_bridge.http"},
-    "lsprotocol": {"fim_lsp.convert", "fim_lsp.server", "fim_lsp.cli"},
-    "pygls": {"fim_lsp.server", "fim_lsp.cli"},
+    "lsprotocol": {
+        "fim_lsp.convert", "fim_lsp.rpc", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli",
+    },
+    "pygls": {"fim_lsp.rpc", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli"},
     "subprocess": {"server_bridge.embedded", "fim_lsp.cli"},
     "xllamacpp": {"server_bridge.embedded_child"},
     "server_bridge": {"fim_lsp.__main__"},

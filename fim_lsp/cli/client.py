@@ -24,8 +24,8 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 from pygls.protocol import JsonRPCResponseMessage, default_converter
 
-from fim_lsp import __version__
-from fim_lsp.documents import Document, Edit, Position, body, edited, opened
+from fim_lsp import __version__, convert
+from fim_lsp.documents import Document, Edit, Position, edited, opened
 
 # Longest wait for one answer. A first completion on a slow machine evaluates the whole prompt.
 ANSWER_SECONDS = 60.0
@@ -35,6 +35,8 @@ START_SECONDS = 20.0
 EXIT_SECONDS = 5.0
 POLL_SECONDS = 0.1  # a person sees a progress line move
 LAST_WORDS = 20  # lines of the server's log kept for an error message
+
+ENCODING = "utf-16"  # what every client can; most can nothing else
 
 SERVER = (sys.executable, "-m", "fim_lsp", "--stdio")
 
@@ -98,7 +100,11 @@ class Editor:
         self._client.text_document_did_change(
             types.DidChangeTextDocumentParams(
                 types.VersionedTextDocumentIdentifier(before.version + 1, before.uri),
-                [types.TextDocumentContentChangePartial(_to_utf16(before, start, end), text)],
+                [
+                    types.TextDocumentContentChangePartial(
+                        convert.client_range(before, start, end, ENCODING), text
+                    )
+                ],
             )
         )
         self._documents[path] = edited(before, [Edit(start, end, text)], before.version + 1)
@@ -114,7 +120,7 @@ class Editor:
         params = types.InlineCompletionParams(
             types.InlineCompletionContext(kind.Invoked if invoked else kind.Automatic),
             types.TextDocumentIdentifier(document.uri),
-            _to_utf16(document, position, position).start,
+            convert.client_position(document, position, ENCODING),
         )
         started = time.perf_counter()
         result = await self._answer(self._client.text_document_inline_completion_async(params))
@@ -227,18 +233,7 @@ def _offer(document: Document, cursor: Position, item: types.InlineCompletionIte
     text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
     if item.range is None:
         return Offer(text, cursor, cursor, item.command)
-    start, end = (_from_utf16(document, p) for p in (item.range.start, item.range.end))
+    start, end = (
+        convert.position(document, p, ENCODING) for p in (item.range.start, item.range.end)
+    )
     return Offer(text, start, end, item.command)
-
-
-def _to_utf16(document: Document, start: Position, end: Position) -> types.Range:
-    return types.Range(*(types.Position(p.line, _units(document, p)) for p in (start, end)))
-
-
-def _units(document: Document, position: Position) -> int:
-    return len(document.lines[position.line][: position.column].encode("utf-16-le")) // 2
-
-
-def _from_utf16(document: Document, position: types.Position) -> Position:
-    line = body(document.lines[position.line]).encode("utf-16-le")
-    return Position(position.line, len(line[: 2 * position.character].decode("utf-16-le")))

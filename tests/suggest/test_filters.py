@@ -68,15 +68,6 @@ def test_a_suggestion_is_part_of_what_the_model_said(
     assert {cut.filter for cut in draft.cuts} <= NAMES | {"model"}
 
 
-@given(st.sampled_from(FILES), raw_texts, st.sampled_from(["python", "c"]))
-def test_polishing_twice_changes_nothing(file: str, raw: str, language: str) -> None:
-    """What was polished is as it should be."""
-    place, _ = parsed(file, language)
-    once = polish(Draft(raw), place)
-    if once.text and not once.replaces:
-        assert polish(Draft(once.text), place).text == once.text
-
-
 def test_filters_can_be_left_out() -> None:
     """A benchmark measures a filter by switching it off."""
     place, raw = parsed("print(▮⟦x)⟧)")
