@@ -99,14 +99,14 @@ class LlamaServer:
         """Evaluate the next *step* tokens that the server should not hold yet."""
         whole = (await self._encode(prompt)).whole
         self._check_size(whole, 1)
-        known, evaluated = self._mirror.expected(whole.packed) or 0, 0
-        if whole.n - known > TAIL:
-            # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
-            options = {"n_predict": 0, **completion.GREEDY}
-            answer = await self._evaluate(head(whole, known + step), options)
-            evaluated = answer["timings"]["prompt_n"]
-            known += step
-        return Warmed(evaluated, whole.n - known if whole.n - known > TAIL else 0)
+        known = self._mirror.expected(whole.packed) or 0
+        if whole.n - known <= TAIL:
+            return Warmed(evaluated=0, left=0)
+        part = head(whole, known + step)
+        # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
+        answer = await self._evaluate(part, {"n_predict": 0, **completion.GREEDY})
+        left = whole.n - part.n
+        return Warmed(answer["timings"]["prompt_n"], left if left > TAIL else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
