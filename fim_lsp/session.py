@@ -28,8 +28,9 @@ from fim_lsp.stats import Stats
 from fim_lsp.suggest import local
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.place import Draft
+from fim_lsp.suggest.rhythm import Rhythm
 from fim_lsp.view import View
-from fim_lsp.window import Fit
+from fim_lsp.window import Fit, Window
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -61,6 +62,8 @@ class Session:
         self._suggested: OrderedDict[str, Suggestion] = OrderedDict()
         self._numbers = itertools.count(1)
         self._stats = Stats()
+        self._rhythm = Rhythm()
+        self.client_ms = 0.0  # what the client waits by itself before it asks
 
     def __repr__(self) -> str:
         return f"<Session documents={len(self.documents)} {self.link.state.health.value} {self._lane!r}>"
@@ -77,6 +80,7 @@ class Session:
             case events.Changed(uri, version, edits) if uri in self.documents:
                 self.documents[uri] = edited(self.documents[uri], edits, version)
                 self._views[uri].follow(edits)
+                self._rhythm.key(time.perf_counter() * 1e3)
             case events.Closed(uri):
                 self.documents.pop(uri, None)
                 self._views.pop(uri, None)
@@ -155,52 +159,78 @@ class Session:
         """How the request ends (a word for the statistics) and what it gets."""
         if reason := engine.why_not(asked, self.config, deleted=view.deleted):
             return reason, []
-        outcome, draft = await self._draft(asked, view)
-        draft = polish(draft, asked.place)
-        self._stats.cuts.update(cut.filter for cut in draft.cuts)
-        suggestion = engine.suggestion(asked, draft, str(next(self._numbers)))
-        if suggestion is None:
-            return draft.cuts[-1].filter, []
-        self._remember(suggestion)
-        if outcome != "local" and draft.whole and asked.selected is None:
-            self._speculate(asked, view, suggestion)
-        return outcome, [suggestion]
+        outcome, drafts = await self._drafts(asked, view)
+        polished = [
+            polish(d, asked.place) for d in drafts if not engine.doubted(asked, d, self.config)
+        ]
+        for draft in polished:
+            self._stats.cuts.update(cut.filter for cut in draft.cuts)
+        shown = {draft.text: draft for draft in reversed(polished) if draft.text}
+        if not shown:
+            return (polished[0].cuts[-1].filter if polished else "not sure"), []
+        suggestions = [
+            suggestion
+            for draft in reversed(shown.values())
+            if (suggestion := engine.suggestion(asked, draft, str(next(self._numbers))))
+        ]
+        self._remember(suggestions)
+        if outcome != "local" and drafts[0].whole and asked.selected is None:
+            self._speculate(asked, view, suggestions[0])
+        return outcome, suggestions
 
-    async def _draft(self, asked: Asked, view: View) -> tuple[str, Draft]:
+    async def _drafts(self, asked: Asked, view: View) -> tuple[str, list[Draft]]:
         """What is known at the cursor, what the model says, or else what stands in sight; and which."""
-        if found := view.known.find(asked.place, self.link.state.model):
-            return "cache", found[0]
+        n_wanted = self.config.completion.candidates if asked.invoked else 1
+        found = view.known.find(asked.place, self.link.state.model)
+        if found and (len(found) >= n_wanted or not asked.invoked):
+            return "cache", found[:n_wanted]
         self.link.reach()
         state = await self.link.wait_ready() if asked.invoked else self.link.state
         if state.health is not Health.READY:
-            on = self.config.completion.local
-            return "local", local.continued(asked.place, ()) if on else Draft("")
+            return "local", found or [self._in_sight(asked)]
         while True:
             try:
-                return "backend", await self._said(asked, view, state)
+                return "backend", await self._said(asked, view, state, n_wanted)
             except PromptTooLong as error:
                 if view.scale < SMALLEST:
                     raise
                 log.info("shrinking the window of %s: %s", view.file.path, error)
                 view.scale, view.window, view.next = view.scale / 2, None, None
 
-    async def _said(self, asked: Asked, view: View, state: State) -> Draft:
-        """What the model says, from a flight that agrees with what is typed, or a new one."""
+    def _in_sight(self, asked: Asked) -> Draft:
+        return local.continued(asked.place, ()) if self.config.completion.local else Draft("")
+
+    async def _said(self, asked: Asked, view: View, state: State, n_wanted: int) -> list[Draft]:
+        """What the model says, from a flight that agrees with what is typed, or from new ones."""
         budget = engine.budget(self.config, state, view.scale)
         window_ = view.look(asked.document, asked.position, budget)
         if view.next and await self._next_is_warmer(asked, view, state):
             window_ = view.take(view.next)
         typed = window.middle(window_, asked.document, asked.position)
         flight = next((f for f in view.flights if f.agrees(window_, typed)), None)
-        if flight is None:
-            flight = self._new_flight(asked, view, window_, typed)
-        seconds = self.config.completion.deadline_ms / 1000 * (PATIENCE if asked.invoked else 1)
+        if flight is None and not asked.invoked:
+            await asyncio.sleep(self._debounce_s(asked))
+        flight = flight or self._new_flight(asked, view, window_, typed)
         try:
-            await self._land(flight, view, seconds)
+            await self._land(flight, view, self._patience_s(asked))
+            for sample in range(1, n_wanted):
+                other = self._new_flight(asked, view, window_, typed, sample)
+                await self._land(other, view, self._patience_s(asked))
         finally:
             step = partial(self._warm_step, asked.document.uri)
             self._lane.background("warm", step, delay=IDLE_S)
-        return flight.draft(typed)
+        found = view.known.find(asked.place, state.model)
+        return found[:n_wanted] or [flight.draft(typed)]
+
+    def _debounce_s(self, asked: Asked) -> float:
+        """How long an automatic request waits for the next key before it asks the model."""
+        fixed = self.config.completion.debounce_ms
+        if fixed is not None:
+            return fixed / 1000
+        return self._rhythm.wait_ms(asked.place, client_ms=self.client_ms) / 1000
+
+    def _patience_s(self, asked: Asked) -> float:
+        return self.config.completion.deadline_ms / 1000 * (PATIENCE if asked.invoked else 1)
 
     async def _next_is_warmer(self, asked: Asked, view: View, state: State) -> bool:
         """
@@ -224,14 +254,17 @@ class Session:
             cold.append(measure.total - measure.cached)
         return cold[1] <= cold[0] + engine.step_tokens(state)
 
-    def _new_flight(self, asked: Asked, view: View, window_: window.Window, typed: str) -> Flight:
+    def _new_flight(
+        self, asked: Asked, view: View, window_: Window, typed: str, sample: int = 0
+    ) -> Flight:
         classic = self.config.prompt.layout == "classic"
         prompt = engine.compose(self._header(view), window_, typed, view.tape, classic=classic)
-        terms = engine.terms(asked, self.config, self.link.state)
+        terms = engine.terms(asked, self.config, self.link.state, sample)
         flight = Flight(asked.place, window_, typed, prompt.forced, prompt, terms, terms.n_predict)
         flight.rests.set()
-        view.flights.appendleft(flight)
-        self._stats.flights += 1
+        if not sample:
+            view.flights.appendleft(flight)
+            self._stats.flights += 1
         return flight
 
     async def _land(self, flight: Flight, view: View, seconds: float) -> None:
@@ -259,16 +292,16 @@ class Session:
         if flight.window is view.window and flight.tape:
             view.tape = flight.tape
         if flight.whole:
-            said = Draft(flight.text, whole=not flight.short)
-            view.known.put(flight.place, said, self.link.state.model)
+            draft = engine.drafted(flight, (), lines=self.config.completion.local)
+            view.known.put(flight.place, draft, self.link.state.model)
         if (flight.whole or flight.error) and flight in view.flights:
             view.flights.remove(flight)
 
     def _header(self, view: View) -> Header:
         return Header(view.file.repo, (), view.file.path)
 
-    def _remember(self, suggestion: Suggestion) -> None:
-        self._suggested[suggestion.id] = suggestion
+    def _remember(self, suggestions: list[Suggestion]) -> None:
+        self._suggested.update((suggestion.id, suggestion) for suggestion in suggestions)
         while len(self._suggested) > KNOWN_SUGGESTIONS:
             self._suggested.popitem(last=False)
 
