@@ -63,7 +63,9 @@ def imports(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             name = node.module or ""
-            is_package = name.split(".")[0] in READING_ORDER and (ROOT / name.replace(".", "/")).is_dir()
+            is_package = (
+                name.split(".")[0] in READING_ORDER and (ROOT / name.replace(".", "/")).is_dir()
+            )
             found |= {f"{name}.{alias.name}" for alias in node.names} if is_package else {name}
     return found
 
@@ -81,7 +83,13 @@ def test_imports_point_up_the_reading_order(path: Path) -> None:
     order = READING_ORDER[package].split()
     for name in imports(path) - {CONTRACT}:
         root = name.split(".")[0]
-        if root == package and rest and name != package and "." in name and name.split(".")[1][:2] != "__":
+        if (
+            root == package
+            and rest
+            and name != package
+            and "." in name
+            and name.split(".")[1][:2] != "__"
+        ):
             same = name.split(".")[1] == module.split(".")[1]
             assert same or place(order, name) < place(order, module), f"{module} imports {name}"
         elif root in ONLY and root != package:
