@@ -8,6 +8,7 @@ session and waits for the answer to `initialize`.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -127,6 +128,7 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _serve(given: argparse.Namespace) -> int:
+    gc.disable()  # 50 ms that an editor would wait for; `server.run` enables it again
     from fim_lsp import server
 
     log = {"file": given.log_file, "level": given.log_level}

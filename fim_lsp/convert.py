@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lsprotocol import types
-
 from fim_lsp.documents import Document, Edit, Position, body, edited
 from fim_lsp.engine import Selected, Suggestion
 from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
+from fim_lsp.lsp import types
 from server_bridge.protocol import Health, State
 
 ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
@@ -24,6 +23,7 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.engine import Selected, Suggestion
 from fim_lsp.events import FoldersChanged
 from fim_lsp.logs import log_to
+from fim_lsp.lsp import types
 from fim_lsp.rpc import LanguageServer
 from fim_lsp.session import Session
 from fim_lsp.settings_files import PROJECT_FILE, Sources

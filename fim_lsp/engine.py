@@ -24,7 +24,9 @@ from server_bridge.protocol import Chunk, Prompt, State
 
 STEP_S = 0.25  # a step of prefill: what somebody who types on may have to wait for
 STEP_TOKENS = (64, 4096)
-BURST = 8  # tokens; benchmarks/bursts.py: the shortest that costs < 5 % throughput on the bundled model
+BURST = (
+    8  # tokens; benchmarks/bursts.py: the shortest that costs < 5 % throughput on the bundled model
+)
 
 
 class Suggestion(NamedTuple):
@@ -161,7 +163,10 @@ def suggestion(asked: Asked, draft: Draft, id: str) -> Suggestion | None:
     """What to insert for a polished *draft*, None for an empty one."""
     if not draft.text:
         return None
-    start, end = asked.position, asked.position._replace(column=asked.position.column + draft.replaces)
+    start, end = (
+        asked.position,
+        asked.position._replace(column=asked.position.column + draft.replaces),
+    )
     if asked.selected is None:
         return Suggestion(id, start, end, draft.text)
     selected = asked.selected

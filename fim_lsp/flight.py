@@ -25,6 +25,7 @@ from fim_lsp.suggest.place import Draft, Place
 from fim_lsp.window import Window
 from server_bridge.protocol import Backend, Prompt, Request, Stop, extended
 
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """

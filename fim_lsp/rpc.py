@@ -14,7 +14,6 @@ import logging
 from typing import Any
 
 from cattrs import Converter
-from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer as PyglsServer
 from pygls.protocol import (
@@ -24,6 +23,7 @@ from pygls.protocol import (
     default_converter,
 )
 
+from fim_lsp.lsp import types
 from fim_lsp.transport import Client, messages
 
 # pygls' own handlers for these mirror documents and folders, or end the process where nobody sees

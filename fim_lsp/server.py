@@ -15,12 +15,11 @@ import signal
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from lsprotocol import types
-
 from fim_lsp import convert, transport
 from fim_lsp.config import Config
 from fim_lsp.editor import Editor
 from fim_lsp.events import Accepted, Changed, Closed, Event, Saved
+from fim_lsp.lsp import types
 from fim_lsp.rpc import serve
 from fim_lsp.session import Session
 from server_bridge.protocol import Backend
@@ -37,10 +36,15 @@ def run(
     open_backend: Callable[[Config], Backend],
     flags: Mapping[str, object],
 ) -> int:
-    """Serve one editor, on stdio or the TCP *address*, to its end; returns the exit code."""
+    """
+    Serve one editor, on stdio or the TCP *address*, to its end; returns the exit code.
+
+    Who imports us may switch garbage collection off for that long: it takes 50 ms of start-up.
+    """
     editor = make_server(partial(Session, open_backend=open_backend), flags)
     # What was imported lives as long as we do; searching it for garbage takes 50 ms every time.
     gc.freeze()
+    gc.enable()
     return asyncio.run(_serve(editor, address))
 
 

@@ -29,6 +29,7 @@ from fim_lsp.suggest import local
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.place import Draft
 from fim_lsp.view import View
+from fim_lsp.window import Fit
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -187,6 +188,8 @@ class Session:
         """What the model says, from a flight that agrees with what is typed, or a new one."""
         budget = engine.budget(self.config, state, view.scale)
         window_ = view.look(asked.document, asked.position, budget)
+        if view.next and await self._next_is_warmer(asked, view, state):
+            window_ = view.take(view.next)
         typed = window.middle(window_, asked.document, asked.position)
         flight = next((f for f in view.flights if f.agrees(window_, typed)), None)
         if flight is None:
@@ -198,6 +201,28 @@ class Session:
             step = partial(self._warm_step, asked.document.uri)
             self._lane.background("warm", step, delay=IDLE_S)
         return flight.draft(typed)
+
+    async def _next_is_warmer(self, asked: Asked, view: View, state: State) -> bool:
+        """
+        Whether the window that is being warmed is to be used already, though it is not all warm.
+
+        Warming it may have put out of the cache what the current one needs (one slot, one common
+        beginning). Of two cold windows the larger is worth a step more.
+        """
+        assert view.window
+        assert view.next
+        budget = engine.budget(self.config, state, view.scale)
+        if window.fit(view.next, asked.document, asked.position, budget) is Fit.LOST:
+            return False
+        cold = []
+        for each in (view.window, view.next):
+            typed = window.middle(each, asked.document, asked.position)
+            known = view.tape if each is view.window else ()
+            measure = await self.link.backend.measure(
+                engine.compose(self._header(view), each, typed, known)
+            )
+            cold.append(measure.total - measure.cached)
+        return cold[1] <= cold[0] + engine.step_tokens(state)
 
     def _new_flight(self, asked: Asked, view: View, window_: window.Window, typed: str) -> Flight:
         classic = self.config.prompt.layout == "classic"

@@ -49,9 +49,7 @@ class View:
         old = self.window
         if old and window.fit(old, document, position, budget) is not Fit.LOST:
             return old
-        self.take(window.anchored(document, position, budget, old, quick=True))
-        assert self.window is not None
-        return self.window
+        return self.take(window.anchored(document, position, budget, old, quick=True))
 
     def ahead(self, document: Document, position: Position, budget: Budget) -> Window:
         """The window to warm: the current one while it fits, else the one that is to replace it."""
@@ -61,6 +59,7 @@ class View:
         self.next = window.anchored(document, position, budget, self.window)
         return self.next
 
-    def take(self, new: Window) -> None:
+    def take(self, new: Window) -> Window:
         """Go on with *new*; the tape spelled the middle of the old one."""
         self.window, self.next, self.tape = new, None, ()
+        return new

@@ -91,16 +91,9 @@ class Auto:
     async def connect(self) -> State:
         """Choose a backend if there is none, or if the chosen one went away."""
         async with self._connecting:
-            if self._chosen is not None:
-                try:
-                    return await self._chosen.connect()
-                except BackendUnavailable as error:
-                    if isinstance(self._chosen, Embedded):
-                        raise  # it comes back by itself
-                    log.info("backend.gone url=%s reason=%s", self._chosen.state.url, error)
-                    await self._chosen.aclose()
-                    self._chosen = None
-            self._chosen = await self._found() or _embedded(self._settings)
+            if self._chosen is None or not await self._still_there(self._chosen):
+                await self._choose()
+            assert self._chosen is not None
             return await self._chosen.connect()
 
     async def measure(self, prompt: Prompt) -> Measure:
@@ -126,24 +119,33 @@ class Auto:
         assert self._chosen is not None
         return self._chosen
 
-    async def _found(self) -> LlamaServer | None:
-        """A running server that can do the work. One that the user named may say why it cannot."""
+    @staticmethod
+    async def _still_there(chosen: Backend) -> bool:
+        """Whether the chosen one is worth waiting for; the embedded one comes back by itself."""
+        try:
+            await chosen.connect()
+        except BackendUnavailable as error:
+            if isinstance(chosen, LlamaServer):
+                log.info("backend.gone url=%s reason=%s", chosen.state.url, error)
+                await chosen.aclose()
+                return False
+        return True
+
+    async def _choose(self) -> None:
         if self._settings.url:
-            server = _named(self._settings)
-            try:
-                await server.connect()
-                return server
-            except BackendUnavailable:
-                await server.aclose()
+            # Named by the user: if it is there but cannot do the work, `connect` says why.
+            self._chosen = _named(self._settings)
+            if await self._still_there(self._chosen):
+                return
         for url in self._settings.usual_urls:
-            server = LlamaServer(url)
+            self._chosen = LlamaServer(url)
             try:
-                await server.connect()
-                return server
+                await self._chosen.connect()
+                return
             except BackendError as error:
                 log.debug("backend.passed_over url=%s reason=%s", url, error)
-                await server.aclose()
-        return None
+                await self._chosen.aclose()
+        self._chosen = _embedded(self._settings)
 
 
 def _named(settings: BackendSettings) -> LlamaServer:

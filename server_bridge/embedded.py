@@ -20,6 +20,7 @@ from pathlib import Path
 
 from server_bridge.llama import LlamaServer
 from server_bridge.protocol import (
+    BackendError,
     BackendUnavailable,
     BackendUnusable,
     Health,
@@ -117,16 +118,19 @@ class Embedded:
             lived = time.monotonic() - self._started
             self._n_deaths = 1 if lived >= STEADY_S else self._n_deaths + 1
         wait = self._started + restart_delay(self._n_deaths) - time.monotonic()
+        if wait > 0 and self._state.health is Health.UNUSABLE:
+            raise BackendUnusable(self._state.message)
         if wait > 0:
             raise BackendUnavailable(f"llama.cpp ended; it is started again in {wait:.0f} s")
         self._started = time.monotonic()
-        self._state = replace(self._state, health=Health.LOADING)
+        self._state = replace(self._state, health=Health.LOADING, message="")
         try:
             key = secrets.token_urlsafe()
             url = await self._url_of_new_child(key)
-        except BackendUnavailable:
+        except BackendError as error:
             self._n_deaths += 1
-            self._state = replace(self._state, health=Health.DOWN)
+            health = Health.UNUSABLE if isinstance(error, BackendUnusable) else Health.DOWN
+            self._state = replace(self._state, health=health, message=str(error))
             raise
         self._server = LlamaServer(url, key, kind="embedded")
 

@@ -84,10 +84,18 @@ def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
 
 
 def tokens_left(prompt: Prompt) -> tuple[tuple[Token, ...], str]:
-    """The tape, and what of the middle it does not spell: text still to be tokenised."""
-    middle, tape = prompt.middle.encode(), b"".join(t.text for t in prompt.tape)
-    assert middle.startswith(tape), "the tape must spell a beginning of the middle"
-    return prompt.tape, middle[len(tape) :].decode()
+    """
+    The tape, and what of the middle it does not spell: text still to be tokenised.
+
+    A tape cut by an edit may end inside a character; then its last tokens are left out.
+    """
+    middle, tape = prompt.middle.encode(), prompt.tape
+    at = sum(len(token.text) for token in tape)
+    assert middle.startswith(b"".join(t.text for t in tape)), "the tape must begin the middle"
+    while tape and _inside_character(middle, at):
+        at -= len(tape[-1].text)
+        tape = tape[:-1]
+    return tape, middle[at:].decode()
 
 
 def spelled(numbers: Sequence[int], pieces: Mapping[int, bytes], text: str) -> tuple[Token, ...]:
@@ -104,9 +112,14 @@ def spelled(numbers: Sequence[int], pieces: Mapping[int, bytes], text: str) -> t
             break
         at += len(piece)
         found.append(Token(number, piece))
-        if at == len(data) or data[at] & 0xC0 != 0x80:  # noqa: PLR2004 (no continuation byte next)
+        if not _inside_character(data, at):
             whole = len(found)
     return tuple(found[:whole])
+
+
+def _inside_character(data: bytes, at: int) -> bool:
+    """Whether UTF-8 goes on with a continuation byte (10xxxxxx) here."""
+    return at < len(data) and data[at] & 0xC0 == 0x80  # noqa: PLR2004
 
 
 def grammar(forced: str) -> str:

@@ -81,7 +81,15 @@ class Http:
             response = await client.request(
                 method, self.url + path, content=body, extensions=extensions
             )
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise BackendUnusable(
+                f"{self.url!r} is no address: fim.backend.url should look like http://127.0.0.1:8012"
+            ) from error
+        except httpx.LocalProtocolError:
+            raise BackendUnusable(  # not chained: the original would show the key
+                "the API key has characters that none may have: check fim.backend.apiKeyEnv"
+            ) from None
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise BackendUnavailable(f"cannot connect to {self.url}: {error}") from error
         except httpx.RemoteProtocolError as error:
             # The server closed an idle connection just as we wrote (or died): prove it anew.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from dataclasses import dataclass, replace
 
@@ -35,6 +36,8 @@ from server_bridge.protocol import (
 )
 from server_bridge.specials import Specials
 from server_bridge.tokenizer import SMOOTHING, Tokenizer
+
+log = logging.getLogger(__name__)
 
 TAIL = 8  # so few tokens cost no more than the request that would evaluate them ahead
 ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
@@ -96,14 +99,14 @@ class LlamaServer:
         """Evaluate the next *step* tokens that the server should not hold yet."""
         whole = (await self._encode(prompt)).whole
         self._check_size(whole, 1)
-        known, evaluated = self._mirror.expected(whole.packed) or 0, 0
-        if whole.n - known > TAIL:
-            # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
-            options = {"n_predict": 0, **completion.GREEDY}
-            answer = await self._evaluate(head(whole, known + step), options)
-            evaluated = answer["timings"]["prompt_n"]
-            known += step
-        return Warmed(evaluated, whole.n - known if whole.n - known > TAIL else 0)
+        known = self._mirror.expected(whole.packed) or 0
+        if whole.n - known <= TAIL:
+            return Warmed(evaluated=0, left=0)
+        part = head(whole, known + step)
+        # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
+        answer = await self._evaluate(part, {"n_predict": 0, **completion.GREEDY})
+        left = whole.n - part.n
+        return Warmed(answer["timings"]["prompt_n"], left if left > TAIL else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
@@ -202,6 +205,10 @@ class LlamaServer:
         held = (whole.packed + made.packed)[: n_held * WIDTH]
         self._mirror.settle(answer["id_slot"], whole.packed, held)
         n, ms = answer["timings"]["prompt_n"], answer["timings"]["prompt_ms"]
+        log.debug(
+            "slot %d: %d of %d tokens evaluated in %.0f ms, %d made",
+            answer["id_slot"], n, whole.n, ms, len(answer["tokens"]),
+        )  # fmt: skip
         if n >= ENOUGH_TOKENS and ms > 0:
             mean = self._state.prefill_per_s
             mean += SMOOTHING * (1000 * n / ms - mean)

@@ -63,14 +63,21 @@ class Tokenizer:
 
         An entry's own `bytes` are what was sent with it, which half a character or half a stop
         string delays; those of its best candidate are the token's. Greedy choices are their own
-        best candidate; forced and sampled ones we learn by asking how *text* is spelled.
+        best candidate. For forced and sampled ones we ask how *text* is spelled, then one by one.
         """
         for entry in rated:
             for best in entry["top_logprobs"]:
                 self._pieces[best["id"]] = bytes(best["bytes"])
-        if not all(number in self._pieces for number in numbers):
+        if self._unknown(numbers):
             await self.run(text)
+        for number in self._unknown(numbers):
+            answer = await self._post("/detokenize", json.dumps({"tokens": [number]}))
+            if "\ufffd" not in answer["content"]:  # which stands for half a character
+                self._pieces[number] = answer["content"].encode()
         return spelled(numbers, self._pieces, text)
+
+    def _unknown(self, numbers: Sequence[int]) -> set[int]:
+        return set(numbers) - self._pieces.keys()
 
     async def specials(self, model: str) -> Specials | None:
         """The first family all of whose spellings are one token each for this model."""

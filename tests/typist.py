@@ -27,7 +27,7 @@ class Typist:
     text: str = ""
     uri: str = f"{ROOT}/app/cart.py"
     language: str = "python"
-    cursor: Position = Position(0, 0)
+    cursor: Position = field(default_factory=lambda: Position(0, 0))
     _version: int = field(default=1, init=False)
 
     def __post_init__(self) -> None:
@@ -66,8 +66,12 @@ class Typist:
         self.cursor = Position(suggestion.start.line + len(lines) - 1, column)
         self.session.handle(events.Accepted(suggestion.id))
 
-    async def ask(self, *, invoked: bool = False, selected: Selected | None = None) -> list[Suggestion]:
-        return await self.session.complete(self.uri, self.cursor, invoked=invoked, selected=selected)
+    async def ask(
+        self, *, invoked: bool = False, selected: Selected | None = None
+    ) -> list[Suggestion]:
+        return await self.session.complete(
+            self.uri, self.cursor, invoked=invoked, selected=selected
+        )
 
     def counted(self, *path: str) -> int:
         """A number of `fim/stats` by its path."""

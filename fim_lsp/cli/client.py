@@ -39,6 +39,8 @@ LAST_WORDS = 20  # lines of the server's log kept for an error message
 ENCODING = "utf-16"  # what every client can; most can nothing else
 
 SERVER = (sys.executable, "-m", "fim_lsp", "--stdio")
+# `-m` looks in the current folder first: never let that be the user's project.
+SERVER_FOLDER = Path(__file__).resolve().parent.parent.parent
 
 LANGUAGES = {
     ".bash": "shellscript", ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cs": "csharp", ".css": "css",
@@ -56,12 +58,12 @@ class ServerError(Exception):
 
 
 class Offer(NamedTuple):
-    """One suggestion: replace the text between *start* and *end* by *text*."""
+    """One suggestion: replace the text between *start* and *end* by *text*; *item* as it came."""
 
     text: str
     start: Position
     end: Position
-    command: types.Command | None
+    item: types.InlineCompletionItem
 
 
 class Answer(NamedTuple):
@@ -128,12 +130,21 @@ class Editor:
         items = result.items if isinstance(result, types.InlineCompletionList) else result or ()
         return Answer(tuple(_offer(document, position, item) for item in items), ms)
 
-    async def accept(self, path: Path, offer: Offer) -> Position:
-        """Put a suggestion into the text and tell the server, as editors do by the item's command."""
-        cursor = self.replace(path, offer.start, offer.end, offer.text)
-        if offer.command is not None:
-            params = types.ExecuteCommandParams(offer.command.command, offer.command.arguments)
-            await self._answer(self._client.workspace_execute_command_async(params))
+    async def accept(self, path: Path, offer: Offer, length: int) -> Position:
+        """
+        Put the first *length* characters of a suggestion into the text and tell the server, as
+        editors do: by the item's command for all of it, by a notification for a part.
+        """
+        taken = offer.text[:length]
+        cursor = self.replace(path, offer.start, offer.end, taken)
+        command = offer.item.command
+        if length < len(offer.text):
+            units = len(taken.encode("utf-16-le")) // 2
+            params = {"item": offer.item, "acceptedLength": units}
+            self._client.protocol.notify("textDocument/didPartiallyAcceptCompletion", params)
+        elif command is not None:
+            request = types.ExecuteCommandParams(command.command, command.arguments)
+            await self._answer(self._client.workspace_execute_command_async(request))
         return cursor
 
     async def stats(self) -> dict[str, Any]:
@@ -168,7 +179,7 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ed
     client = LanguageClient("fim-lsp", __version__, converter_factory=_converter)
     logging.getLogger("pygls").setLevel(logging.ERROR)  # it logs every message it sends
     last_words: deque[str] = deque(maxlen=LAST_WORDS)
-    await client.start_io(*SERVER, cwd=root)
+    await client.start_io(*SERVER, cwd=SERVER_FOLDER)
     process = client._server  # noqa: SLF001 - pygls gives no other way to its log and its end
     assert process is not None
     assert process.stderr is not None
@@ -232,8 +243,8 @@ def _converter() -> Converter:
 def _offer(document: Document, cursor: Position, item: types.InlineCompletionItem) -> Offer:
     text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
     if item.range is None:
-        return Offer(text, cursor, cursor, item.command)
+        return Offer(text, cursor, cursor, item)
     start, end = (
         convert.position(document, p, ENCODING) for p in (item.range.start, item.range.end)
     )
-    return Offer(text, start, end, item.command)
+    return Offer(text, start, end, item)

@@ -128,7 +128,10 @@ async def test_without_a_backend_the_session_lives_and_recovers() -> None:
     """Events are kept while the backend is down; once it is there, completions come."""
     from server_bridge.bridge import BackendSettings, open_backend  # noqa: PLC0415
 
-    kinds = {"down": BackendSettings(kind="llama-server", url="http://127.0.0.1:9"), "up": BackendSettings(kind="embedded")}
+    kinds = {
+        "down": BackendSettings(kind="llama-server", url="http://127.0.0.1:9"),
+        "up": BackendSettings(kind="embedded"),
+    }
     now = ["down"]
     session = Session(Config(), lambda _: open_backend(kinds[now[0]]))
     told: list[str] = []
