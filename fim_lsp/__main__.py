@@ -8,10 +8,15 @@ session and waits for the answer to `initialize`.
 from __future__ import annotations
 
 import argparse
+import gc
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from fim_lsp import __version__
+from fim_lsp.config import BackendConfig, Config
+from server_bridge.protocol import Backend, BackendUnusable
 
 DESCRIPTION = """\
 A language server for local, private, multi-line code completion.
@@ -99,20 +104,61 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _command(given: argparse.Namespace) -> int:
-    from fim_lsp.cli.terminal import survive_any_encoding
+    from fim_lsp.cli import terminal
 
-    survive_any_encoding()
+    terminal.survive_any_encoding()
     if given.command == "complete":
         from fim_lsp.cli import complete
 
         return complete.run(given)
-    from fim_lsp.cli import demo
+    if given.command == "demo":
+        from fim_lsp.cli import demo
 
-    return demo.run(given)
+        return demo.run(given)
+    return _doctor(given)
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    from fim_lsp import settings, settings_files
+    from fim_lsp.cli import doctor
+
+    files = settings_files.found((Path.cwd(),))
+    config, problems = settings.configured(files.layers)
+    return doctor.run(given, config, (*files.problems, *problems), open_backend(config))
 
 
 def _serve(given: argparse.Namespace) -> int:
-    raise NotImplementedError
+    gc.disable()  # 50 ms that an editor would wait for; `server.run` enables it again
+    from fim_lsp import server
+
+    log = {"file": given.log_file, "level": given.log_level}
+    overrides = {"log": {key: value for key, value in log.items() if value is not None}}
+    return server.run(given.tcp, open_backend, overrides)
+
+
+def open_backend(config: Config) -> Backend:
+    """The backend that the settings ask for; nothing is started or sent yet. Never fails."""
+    from server_bridge import bridge, unusable
+
+    ours = config.backend
+    try:
+        return bridge.open_backend(
+            bridge.BackendSettings(ours.kind, ours.url, ours.model, _api_key(ours))  # type: ignore[arg-type]  # checked by the schema
+        )
+    except BackendUnusable as error:
+        return unusable.Unusable(ours.kind, str(error))
+
+
+def _api_key(backend: BackendConfig) -> str | None:
+    """The key from where the user keeps it: an environment variable first, else a file."""
+    if key := os.environ.get(backend.api_key_env, ""):
+        return key
+    if not backend.api_key_file:
+        return None
+    try:
+        return Path(backend.api_key_file).expanduser().read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise BackendUnusable(f"fim.backend.apiKeyFile cannot be read: {error}") from error
 
 
 if __name__ == "__main__":

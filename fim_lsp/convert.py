@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lsprotocol import types
-
 from fim_lsp.documents import Document, Edit, Position, body, edited
-from fim_lsp.engine import Suggestion
+from fim_lsp.engine import Selected, Suggestion
+from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
+from fim_lsp.lsp import types
+from server_bridge.protocol import Health, State
 
 ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item
 
@@ -93,12 +94,10 @@ def edits(
     return tuple(result)
 
 
-def selected(
-    document: Document, info: types.SelectedCompletionInfo, encoding: str
-) -> tuple[Position, Position, str]:
+def selected(document: Document, info: types.SelectedCompletionInfo, encoding: str) -> Selected:
     """The item selected in the client's completion menu: what it would replace, and by what."""
     start = position(document, info.range.start, encoding)
-    return start, position(document, info.range.end, encoding), well_formed(info.text)
+    return Selected(start, position(document, info.range.end, encoding), well_formed(info.text))
 
 
 def inline_item(
@@ -148,6 +147,84 @@ def completion_item(
         text_edit=types.TextEdit(client_range(document, start, suggestion.end, encoding), new_text),
         command=_accepted(suggestion),
     )
+
+
+def opened(item: types.TextDocumentItem) -> Opened:
+    """`didOpen`. The language is a plain string: members of `LanguageKind` hash by their names."""
+    language = item.language_id
+    if isinstance(language, types.LanguageKind):
+        language = language.value
+    return Opened(item.uri, language, item.version, well_formed(item.text))
+
+
+def files_changed(
+    params: types.DidChangeWatchedFilesParams
+    | types.CreateFilesParams
+    | types.RenameFilesParams
+    | types.DeleteFilesParams,
+) -> FilesChanged:
+    """What happened to files, as the URIs that have something new and those that are gone."""
+    match params:
+        case types.CreateFilesParams(files=created):
+            return FilesChanged(changed=tuple(file.uri for file in created))
+        case types.DeleteFilesParams(files=deleted):
+            return FilesChanged(deleted=tuple(file.uri for file in deleted))
+        case types.RenameFilesParams(files=renamed):
+            return FilesChanged(
+                tuple(file.new_uri for file in renamed), tuple(file.old_uri for file in renamed)
+            )
+    gone = types.FileChangeType.Deleted
+    return FilesChanged(
+        tuple(change.uri for change in params.changes if change.type != gone),
+        tuple(change.uri for change in params.changes if change.type == gone),
+    )
+
+
+def status(state: State) -> dict[str, object]:
+    """A backend's state as `didChangeStatus` says it: Copilot's shape."""
+    kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
+    return {
+        "kind": kind.get(state.health, "Normal"),
+        "busy": state.health is Health.LOADING,
+        "message": state.message or f"{state.kind} {state.health.value}",
+    }
+
+
+def yanked(params: object) -> Yanked | None:
+    """`fim/didYank {textDocument?, text}`. Params of our own methods are what clients make of them."""
+    match params:
+        case {"text": str(text), "textDocument": {"uri": str(uri)}}:
+            return Yanked(uri, well_formed(text))
+        case {"text": str(text)}:
+            return Yanked("", well_formed(text))
+    return None
+
+
+def focused(params: object) -> Focused:
+    """`textDocument/didFocus {textDocument?}`; without a document the user looks at none of ours."""
+    match params:
+        case {"textDocument": {"uri": str(uri)}}:
+            return Focused(uri)
+    return Focused("")
+
+
+def shown(params: object) -> Shown | None:
+    """`textDocument/didShowCompletion {item}`."""
+    match params:
+        case {"item": {"command": {"arguments": [str(id), *_]}}}:
+            return Shown(id)
+    return None
+
+
+def partly_accepted(params: object) -> PartlyAccepted | None:
+    """`textDocument/didPartiallyAcceptCompletion {item, acceptedLength}`, counted in UTF-16 units."""
+    match params:
+        case {
+            "item": {"command": {"arguments": [str(id), *_]}, "insertText": str(text)},
+            "acceptedLength": int(length),
+        } if length >= 0:
+            return PartlyAccepted(id, column(well_formed(text), length, "utf-16"))
+    return None
 
 
 def _edit(

@@ -68,7 +68,9 @@ class Link:
         state = self.state
         if state.health is not self._told and state.health is not Health.UNKNOWN:
             self._told = state.health
-            log.info("backend %s: %s %s", state.kind, state.health.value, state.message or state.url)
+            log.info(
+                "backend %s: %s %s", state.kind, state.health.value, state.message or state.url
+            )
             if self.on_status is not None:
                 self.on_status(state)
 

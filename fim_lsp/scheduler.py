@@ -100,7 +100,9 @@ class Scheduler:
         while self._jobs:
             self._changed.clear()
             now = asyncio.get_running_loop().time()
-            kind = next((k for k in self._kinds if k in self._jobs and self._jobs[k].due <= now), None)
+            kind = next(
+                (k for k in self._kinds if k in self._jobs and self._jobs[k].due <= now), None
+            )
             if kind is not None and not self._n_due:
                 await self._serve(kind, self._jobs[kind])
                 continue

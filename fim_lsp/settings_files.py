@@ -1,18 +1,21 @@
 """
-The two settings files into layers: the user's `config.toml` and a project's `.fim-lsp.toml`.
+All places where settings are, files included, into one `Config`.
 
-No file is no layer. One that cannot be read is a sentence in `problems`, never an exception.
+The files are the user's `config.toml` and a project's `.fim-lsp.toml`. No file is no layer, and one
+that cannot be read is a problem in words, never an exception.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import platformdirs
 
-from fim_lsp.settings import Layer
+from fim_lsp.config import Config
+from fim_lsp.settings import Layer, configured
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,6 +26,37 @@ PROJECT_FILE = ".fim-lsp.toml"
 # Five times all settings with comments. tomllib takes quadratic time for deep keys, and a project's
 # file may be anything: this many bytes are a second at worst.
 _MOST_BYTES = 16_384
+
+
+class Sources:
+    """
+    What each place said last, from least to most important: files, the editor, the command line.
+
+    State: the files' layers as last read, and the editor's answers.
+    """
+
+    def __init__(self, flags: Mapping[str, object]) -> None:
+        self._found = Found((), ())
+        self._said: dict[str, object] = {
+            "initializationOptions": None,
+            "workspace/configuration": None,
+            "workspace/didChangeConfiguration": None,
+            "command line": flags,
+        }
+
+    def say(self, source: str, raw: object) -> None:
+        """Replace what one of the sources above said before."""
+        self._said[source] = raw
+
+    def read(self, roots: tuple[Path, ...]) -> None:
+        """Read the user's file and those of the workspace's *roots* again."""
+        self._found = found(roots)
+
+    def config(self) -> tuple[Config, tuple[str, ...]]:
+        """What it all adds up to, and what is wrong with it."""
+        said = (Layer(source, raw) for source, raw in self._said.items())
+        config, problems = configured([*self._found.layers, *said])
+        return config, self._found.problems + problems
 
 
 class Found(NamedTuple):

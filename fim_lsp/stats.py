@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from server_bridge.protocol import Reply, State
+from server_bridge.protocol import Reply, State, Warmed
 
 RECENT = 512  # latencies kept for the percentiles: some minutes of typing
 
@@ -15,9 +15,11 @@ class Stats:
     """What happened since the server started; `outcomes` counts every request once, by its end."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
+    cuts: Counter[str] = field(default_factory=Counter)  # by filter: how often it changed a text
     shown: int = 0
     accepted: int = 0
     accepted_chars: int = 0
+    flights: int = 0  # completions asked of the backend; the bursts of one count once
     bursts: int = 0
     warm_steps: int = 0
     background: int = 0  # tokens evaluated while nobody waited
@@ -30,11 +32,12 @@ class Stats:
     expected_wrong: int = 0
     latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
 
-    def heard(self, reply: Reply) -> None:
-        """Count one burst."""
+    def heard(self, reply: Reply, *, waited_for: bool) -> None:
+        """Count one burst; one nobody waited for counts as background work."""
         timings = reply.timings
-        self.bursts += 1
-        self.evaluated += timings.prompt_n
+        self.bursts += waited_for
+        self.evaluated += timings.prompt_n if waited_for else 0
+        self.background += 0 if waited_for else timings.prompt_n
         self.cached += timings.cache_n
         self.predicted += timings.predicted_n
         self.drafted += timings.draft_n
@@ -43,6 +46,12 @@ class Stats:
             right = timings.expected_n == timings.cache_n
             self.expected_right += right
             self.expected_wrong += not right
+
+    def warmed(self, warmed: Warmed, *, waited_for: bool) -> None:
+        """Count one step of prefill."""
+        self.warm_steps += 1
+        self.evaluated += warmed.evaluated if waited_for else 0
+        self.background += 0 if waited_for else warmed.evaluated
 
     def answered(self, outcome: str, ms: float) -> None:
         """Count one request: *outcome* is `backend`, `cache`, `local`, or why nothing was shown."""
@@ -58,7 +67,10 @@ class Stats:
             "acceptedChars": self.accepted_chars,
             "cacheHits": self.outcomes["cache"],
             "outcomes": dict(self.outcomes),
+            "filters": dict(self.cuts),
+            "completions": self.flights,
             "bursts": self.bursts,
+            "warmSteps": self.warm_steps,
             "backend": {
                 "state": state.health.value,
                 "kind": state.kind,

@@ -80,15 +80,19 @@ def fit(window: Window, document: Document, position: Position, budget: Budget) 
     n_middle = len(middle(window, document, position))
     if n_middle > 2 * budget.middle:
         return Fit.LOST
-    same = (
-        unix("".join(document.lines[window.first : window.anchor])) == window.prefix
-        and _begins_with(_after_cursor(document, position), window.suffix)
-    )
+    same = unix(
+        "".join(document.lines[window.first : window.anchor])
+    ) == window.prefix and _begins_with(_after_cursor(document, position), window.suffix)
     return Fit.FITS if same and window.full and n_middle <= budget.middle else Fit.STALE
 
 
 def anchored(
-    document: Document, position: Position, budget: Budget, old: Window | None, *, quick: bool = False
+    document: Document,
+    position: Position,
+    budget: Budget,
+    old: Window | None,
+    *,
+    quick: bool = False,
 ) -> Window:
     """
     A window for *position* that shares as much of its beginning with *old* as it can.
@@ -98,12 +102,16 @@ def anchored(
     anchor = position.line
     first = _first_shared(document, anchor, budget, old)
     if first is None:
-        first = _first_fresh(document, anchor, budget.prefix // QUICK_PREFIX if quick else budget.prefix)
+        first = _first_fresh(
+            document, anchor, budget.prefix // QUICK_PREFIX if quick else budget.prefix
+        )
     return Window(
         first=first,
         anchor=anchor,
         prefix=unix("".join(document.lines[first:anchor])),
-        suffix=_suffix(document, position, budget.suffix // QUICK_SUFFIX if quick else budget.suffix),
+        suffix=_suffix(
+            document, position, budget.suffix // QUICK_SUFFIX if quick else budget.suffix
+        ),
         full=not quick,
     )
 

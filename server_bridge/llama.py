@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from dataclasses import dataclass, replace
 
@@ -35,6 +36,8 @@ from server_bridge.protocol import (
 )
 from server_bridge.specials import Specials
 from server_bridge.tokenizer import SMOOTHING, Tokenizer
+
+log = logging.getLogger(__name__)
 
 TAIL = 8  # so few tokens cost no more than the request that would evaluate them ahead
 ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
@@ -202,6 +205,10 @@ class LlamaServer:
         held = (whole.packed + made.packed)[: n_held * WIDTH]
         self._mirror.settle(answer["id_slot"], whole.packed, held)
         n, ms = answer["timings"]["prompt_n"], answer["timings"]["prompt_ms"]
+        log.debug(
+            "slot %d: %d of %d tokens evaluated in %.0f ms, %d made",
+            answer["id_slot"], n, whole.n, ms, len(answer["tokens"]),
+        )  # fmt: skip
         if n >= ENOUGH_TOKENS and ms > 0:
             mean = self._state.prefill_per_s
             mean += SMOOTHING * (1000 * n / ms - mean)

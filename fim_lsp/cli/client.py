@@ -24,8 +24,8 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 from pygls.protocol import JsonRPCResponseMessage, default_converter
 
-from fim_lsp import __version__
-from fim_lsp.documents import Document, Edit, Position, body, edited, opened
+from fim_lsp import __version__, convert
+from fim_lsp.documents import Document, Edit, Position, edited, opened
 
 # Longest wait for one answer. A first completion on a slow machine evaluates the whole prompt.
 ANSWER_SECONDS = 60.0
@@ -36,7 +36,11 @@ EXIT_SECONDS = 5.0
 POLL_SECONDS = 0.1  # a person sees a progress line move
 LAST_WORDS = 20  # lines of the server's log kept for an error message
 
+ENCODING = "utf-16"  # what every client can; most can nothing else
+
 SERVER = (sys.executable, "-m", "fim_lsp", "--stdio")
+# `-m` looks in the current folder first: never let that be the user's project.
+SERVER_FOLDER = Path(__file__).resolve().parent.parent.parent
 
 LANGUAGES = {
     ".bash": "shellscript", ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cs": "csharp", ".css": "css",
@@ -54,12 +58,12 @@ class ServerError(Exception):
 
 
 class Offer(NamedTuple):
-    """One suggestion: replace the text between *start* and *end* by *text*."""
+    """One suggestion: replace the text between *start* and *end* by *text*; *item* as it came."""
 
     text: str
     start: Position
     end: Position
-    command: types.Command | None
+    item: types.InlineCompletionItem
 
 
 class Answer(NamedTuple):
@@ -98,7 +102,11 @@ class Editor:
         self._client.text_document_did_change(
             types.DidChangeTextDocumentParams(
                 types.VersionedTextDocumentIdentifier(before.version + 1, before.uri),
-                [types.TextDocumentContentChangePartial(_to_utf16(before, start, end), text)],
+                [
+                    types.TextDocumentContentChangePartial(
+                        convert.client_range(before, start, end, ENCODING), text
+                    )
+                ],
             )
         )
         self._documents[path] = edited(before, [Edit(start, end, text)], before.version + 1)
@@ -114,7 +122,7 @@ class Editor:
         params = types.InlineCompletionParams(
             types.InlineCompletionContext(kind.Invoked if invoked else kind.Automatic),
             types.TextDocumentIdentifier(document.uri),
-            _to_utf16(document, position, position).start,
+            convert.client_position(document, position, ENCODING),
         )
         started = time.perf_counter()
         result = await self._answer(self._client.text_document_inline_completion_async(params))
@@ -122,12 +130,21 @@ class Editor:
         items = result.items if isinstance(result, types.InlineCompletionList) else result or ()
         return Answer(tuple(_offer(document, position, item) for item in items), ms)
 
-    async def accept(self, path: Path, offer: Offer) -> Position:
-        """Put a suggestion into the text and tell the server, as editors do by the item's command."""
-        cursor = self.replace(path, offer.start, offer.end, offer.text)
-        if offer.command is not None:
-            params = types.ExecuteCommandParams(offer.command.command, offer.command.arguments)
-            await self._answer(self._client.workspace_execute_command_async(params))
+    async def accept(self, path: Path, offer: Offer, length: int) -> Position:
+        """
+        Put the first *length* characters of a suggestion into the text and tell the server, as
+        editors do: by the item's command for all of it, by a notification for a part.
+        """
+        taken = offer.text[:length]
+        cursor = self.replace(path, offer.start, offer.end, taken)
+        command = offer.item.command
+        if length < len(offer.text):
+            units = len(taken.encode("utf-16-le")) // 2
+            params = {"item": offer.item, "acceptedLength": units}
+            self._client.protocol.notify("textDocument/didPartiallyAcceptCompletion", params)
+        elif command is not None:
+            request = types.ExecuteCommandParams(command.command, command.arguments)
+            await self._answer(self._client.workspace_execute_command_async(request))
         return cursor
 
     async def stats(self) -> dict[str, Any]:
@@ -162,7 +179,7 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ed
     client = LanguageClient("fim-lsp", __version__, converter_factory=_converter)
     logging.getLogger("pygls").setLevel(logging.ERROR)  # it logs every message it sends
     last_words: deque[str] = deque(maxlen=LAST_WORDS)
-    await client.start_io(*SERVER, cwd=root)
+    await client.start_io(*SERVER, cwd=SERVER_FOLDER)
     process = client._server  # noqa: SLF001 - pygls gives no other way to its log and its end
     assert process is not None
     assert process.stderr is not None
@@ -226,19 +243,8 @@ def _converter() -> Converter:
 def _offer(document: Document, cursor: Position, item: types.InlineCompletionItem) -> Offer:
     text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
     if item.range is None:
-        return Offer(text, cursor, cursor, item.command)
-    start, end = (_from_utf16(document, p) for p in (item.range.start, item.range.end))
-    return Offer(text, start, end, item.command)
-
-
-def _to_utf16(document: Document, start: Position, end: Position) -> types.Range:
-    return types.Range(*(types.Position(p.line, _units(document, p)) for p in (start, end)))
-
-
-def _units(document: Document, position: Position) -> int:
-    return len(document.lines[position.line][: position.column].encode("utf-16-le")) // 2
-
-
-def _from_utf16(document: Document, position: types.Position) -> Position:
-    line = body(document.lines[position.line]).encode("utf-16-le")
-    return Position(position.line, len(line[: 2 * position.character].decode("utf-16-le")))
+        return Offer(text, cursor, cursor, item)
+    start, end = (
+        convert.position(document, p, ENCODING) for p in (item.range.start, item.range.end)
+    )
+    return Offer(text, start, end, item)

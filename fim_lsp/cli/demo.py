@@ -9,6 +9,7 @@ row per key: the line with its ghost text, tokens evaluated and reused for it, a
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import statistics
 import sys
@@ -32,6 +33,8 @@ SETTINGS: dict[str, object] = {
 KEY_SECONDS = 0.05  # 20 keys a second: a fast typist's burst, still readable
 LOOK_SECONDS = 0.8  # a person looks at a suggestion before taking it
 WORTH_TAKING = 3  # characters; typing two is quicker than deciding about them
+WORDS_WORTH_TAKING = 8  # of a suggestion that is wrong further on: one has to read it closely
+INSIDE_WORD = re.compile(r"\w\w")
 NUMBERS = "{:>9} {:>8} {:>7}"
 NUMBERS_WIDTH = 9 + 1 + 8 + 1 + 7
 GHOST_LINES = 6
@@ -72,9 +75,9 @@ async def _play(screen: Screen, *, hurry: bool) -> None:
         # Its own folder: what lies in an installed package may well be git-ignored, and then excluded.
         root = shutil.copytree(SAMPLE, Path(folder, SAMPLE.name))
         async with editor(root, SETTINGS) as server:
-            await _start(server, screen)
-            for name in OPEN:
+            for name in OPEN:  # the first file wakes the backend
                 server.open(root / name, (root / name).read_text("utf-8"))
+            await _start(server, screen)
             tally = Tally()
             for scene in SCENES:
                 await Typist(server, screen, tally, root / scene.path, hurry=hurry).play(scene)
@@ -126,10 +129,10 @@ class Typist:
             answer, cost = await self._ask()
             self._tally.n_keys += 1
             self._row(answer, cost)
-            if offer := _wanted(answer, rest):
+            if answer.offers and (length := _right(answer.offers[0].text, rest)):
                 await asyncio.sleep(self._pace * LOOK_SECONDS)
-                rest = rest[len(offer.text) :]
-                await self._take(offer)
+                await self._take(answer.offers[0], length)
+                rest = rest[length:]
             await asyncio.sleep(self._pace * KEY_SECONDS)
 
     async def _ask(self) -> tuple[Answer, Cost]:
@@ -140,12 +143,14 @@ class Typist:
         self._tally.waits_ms.append(answer.ms)
         return answer, cost
 
-    async def _take(self, offer: Offer) -> None:
-        self._cursor = await self._server.accept(self._path, offer)
-        self._tally.taken.append(offer.text)
-        first = self._line()[: self._cursor.column] if "\n" not in offer.text else ""
-        for line in [first] if first else offer.text.split("\n")[1:]:
-            self._screen.line(self._screen.paint(f"   ⇥ {line}", "accepted"))
+    async def _take(self, offer: Offer, length: int) -> None:
+        self._cursor = await self._server.accept(self._path, offer, length)
+        taken = offer.text[:length]
+        self._tally.taken.append(taken)
+        lines = self._server.document(self._path).lines[: self._cursor.line + 1]
+        for line in lines[-1 - taken.count("\n") :]:
+            self._screen.line(self._screen.paint(f"   ⇥ {body(line)}", "accepted"))
+        self._shown = ""
 
     def _heading(self, scene: Scene) -> None:
         self._screen.line()
@@ -155,7 +160,10 @@ class Typist:
 
     def _row(self, answer: Answer, cost: Cost) -> None:
         ghost = answer.offers[0].text if answer.offers else ""
-        numbers = NUMBERS.format(cost.evaluated, cost.cached, f"{answer.ms:.1f}")
+        tokens = (
+            (cost.evaluated, cost.cached) if cost.bursts else ("·", "·")
+        )  # known: nothing asked
+        numbers = NUMBERS.format(*tokens, f"{answer.ms:.1f}")
         self._screen.line(self._code(ghost) + self._screen.paint(numbers, "faint"))
         below = ghost.split("\n")[1:]
         if below and not self._shown.endswith("\n".join(below)):
@@ -187,13 +195,21 @@ def _key(rest: str) -> str:
     return rest[: len(rest) - len(rest.lstrip("\n ")) or 1] if rest.strip() else rest
 
 
-def _wanted(answer: Answer, rest: str) -> Offer | None:
-    """The suggestion, if it says what the person is about to write, up to an end of a line."""
-    for offer in answer.offers:
-        right = rest.startswith(offer.text) and rest[len(offer.text) :][:1] in {"", "\n"}
-        if right and len(offer.text) >= WORTH_TAKING:
-            return offer
-    return None
+def _right(offered: str, rest: str) -> int:
+    """
+    How much of what is offered the person was about to write, and would take: all of it, whole
+    lines, or, where that saves a lot, words.
+    """
+    same = next((n for n, (a, b) in enumerate(zip(offered, rest, strict=False)) if a != b), None)
+    length = min(len(offered), len(rest)) if same is None else same
+    ends_line = rest[length:][:1] in {"", "\n"}
+    if ends_line and offered[length:][:1] in {"", "\n"}:
+        return length if length >= WORTH_TAKING else 0
+    if (line := offered.rfind("\n", 0, length)) > 0:
+        return line
+    while length and INSIDE_WORD.fullmatch(offered, length - 1, length + 1):
+        length -= 1
+    return length if length >= WORDS_WORTH_TAKING else 0
 
 
 def _line_below(server: Editor, path: Path, below: str) -> Position:

@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 from fim_lsp.suggest import lines
 from fim_lsp.suggest.place import Place
+from fim_lsp.window import closes_only
 
 # Past this a line is data or generated code: nobody types there, and every scan would cost (500 kB lines).
 LINE_CHARS = 1000
 
 # A block may hold single blank lines; two in a row end it in every style guide we know.
 BLANK_LINES = 2
-
-PUNCTUATION = frozenset(")]}>\"'`,;: \t")
 
 
 class Extent(enum.Enum):
@@ -45,7 +44,7 @@ class Line(NamedTuple):
 def extent(place: Place) -> Extent:
     """How much may be suggested at *place*."""
     before = place.before.rstrip()
-    if not is_closing(place.after) or lines.is_comment(before, place.language):
+    if not closes_only(place.after) or lines.is_comment(before, place.language):
         return Extent.LINE
     if place.after.strip():
         return Extent.BODY if before.endswith("{") else Extent.LINE
@@ -72,14 +71,9 @@ def end(text: str, place: Place) -> int | None:
         return None if newline < 0 else newline
     if allowed is Extent.BODY:
         return _body_end(text, place, _header_width(place))
-    if allowed is Extent.STATEMENT and not text.startswith("\n"):
-        return _statement_end(text, place)
-    return _level_end(text, place)
-
-
-def is_closing(after: str) -> bool:
-    """Whether right of the cursor stand only signs that close something, or nothing."""
-    return PUNCTUATION.issuperset(after)
+    if allowed is Extent.STATEMENT and (at := _statement_end(text, place)) != 0:
+        return at
+    return _level_end(text, place)  # also behind a line that is complete
 
 
 def quiet(place: Place, *, deleted: bool, scope: str, excluded: Collection[str]) -> str:
@@ -96,7 +90,7 @@ def quiet(place: Place, *, deleted: bool, scope: str, excluded: Collection[str])
         return f"in a {scope}"
     if _is_word(before[-1:]) and _is_word(after[:1]):
         return "inside a word"
-    if not is_closing(after) and not is_closing(after.lstrip()[:1]):
+    if not closes_only(after) and not closes_only(after.lstrip()[:1]):
         return "before other code"
     if not before.strip() and not any(map(str.strip, (*place.above, *place.below))):
         return "in an empty text"
@@ -180,7 +174,11 @@ def _level_end(text: str, place: Place) -> int | None:
         here = lines.width(line.text)
         if base is None:
             base = here
-        elif here < base or (here == base and compound and _is_over(line)):
+        elif here < base:
+            if not _closes_more(line.text, place):
+                return last
+            return _end_of(line, text) if line.ended else None
+        elif here == base and compound and _is_over(line):
             return last
         compound = compound or here > base or lines.opens_block(line.text, place.language)
         last = _end_of(line, text)
@@ -190,6 +188,12 @@ def _level_end(text: str, place: Place) -> int | None:
 def _is_over(line: Line) -> bool:
     """Whether a line at the header's level cannot belong to the block above it, however it goes on."""
     return not (lines.goes_on if line.ended else lines.may_go_on)(line.text)
+
+
+def _closes_more(line: str, place: Place) -> bool:
+    """Whether a dedented line closes a bracket that the text below does not close at once."""
+    sign = line.lstrip()[0]
+    return sign in lines.CLOSERS and not lines.first_visible(place.below).lstrip().startswith(sign)
 
 
 def _end_of(line: Line, text: str) -> int:

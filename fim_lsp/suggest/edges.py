@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from fim_lsp.suggest.boundary import PUNCTUATION
 from fim_lsp.suggest.lines import CLOSER, brackets, first_visible, open_quote, width
 from fim_lsp.suggest.place import Draft, Place
+from fim_lsp.window import closes_only
 
 
 def right_text(draft: Draft, place: Place) -> Draft:
@@ -52,7 +52,7 @@ def closed_below(draft: Draft, place: Place) -> Draft:
 
 def n_without_partner(text: str, language: str) -> int:
     """How many brackets and quotes of *text* are opened and not closed, or the other way round."""
-    n_stray, opened = 0, list[str]()
+    n_stray, opened = -text.rstrip().endswith("{"), list[str]()  # a block may begin at the end
     for _, sign in brackets(text, language):
         if sign in CLOSER:
             opened.append(sign)
@@ -72,7 +72,7 @@ def _joints(draft: Draft, place: Place) -> Iterator[Draft]:
         if _meets(text, after, n_chars):
             yield draft.changed(text[:-n_chars], "ends with the text to the right")
     yield draft
-    for n_chars in range(1, 1 + sum(1 for _ in takewhile(PUNCTUATION.__contains__, after))):
+    for n_chars in range(1, 1 + sum(1 for _ in takewhile(closes_only, after))):
         yield draft.changed(draft.text, "closes what the editor closed", n_chars)
     for at, _ in reversed(list(brackets(text, place.language))):
         yield draft.cut(at, "does not fit the brackets to the right")

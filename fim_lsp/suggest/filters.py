@@ -67,7 +67,7 @@ def extent(draft: Draft, place: Place) -> Draft:
     end = boundary.end(draft.text, place)
     if end is None or (end >= len(draft.text.rstrip()) and draft.whole):
         return draft
-    return draft.cut(end, f"the {boundary.extent(place).value} ends")
+    return draft.cut(end, f"end of the {boundary.extent(place).value}")
 
 
 def unfinished(draft: Draft, _: Place) -> Draft:
@@ -120,6 +120,7 @@ def too_short(draft: Draft, _: Place) -> Draft:
 FILTERS: tuple[Filter, ...] = (
     special_tokens,
     other_text,
+    reindented,
     typed_again,
     stuttering,
     looping_lines,
@@ -130,7 +131,6 @@ FILTERS: tuple[Filter, ...] = (
     unfinished,
     right_text,
     empty_comment,
-    reindented,
     trailing_space,
     too_short,
 )

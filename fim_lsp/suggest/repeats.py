@@ -29,10 +29,10 @@ TELLING_CHARS = 12
 
 def typed_again(draft: Draft, place: Place) -> Draft:
     """Drop the line's beginning where the model says it once more (Granite, StarCoder)."""
-    typed = place.before.strip()
-    if len(typed) < TYPED_AGAIN_CHARS or not draft.text.lstrip().startswith(typed):
+    typed, said = place.before.lstrip(), draft.text.lstrip()
+    if len(typed) < TYPED_AGAIN_CHARS or not said.startswith(typed):
         return draft
-    return draft.changed(draft.text.lstrip()[len(typed) :], "begins with what was typed")
+    return draft.changed(said[len(typed) :], "begins with what was typed")
 
 
 def line_above(draft: Draft, place: Place) -> Draft:

@@ -10,6 +10,7 @@ from lsprotocol import types
 from fim_lsp import convert
 from fim_lsp.documents import Document, Position, body, edited, opened, split
 from fim_lsp.engine import Suggestion
+from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
 WIDTH = {
@@ -114,7 +115,7 @@ def test_changes_agree_with_a_plain_string(
     assert after.text == text
 
 
-@given(st.text(st.characters(), max_size=8), st.integers(0, 8))
+@given(st.text(max_size=8), st.integers(0, 8))
 def test_well_formed_text_has_the_same_columns(text: str, cut: int) -> None:
     """Lone surrogates go, nothing else does, and no character behind one moves."""
     broken = text[:cut] + "\ud83d" + text[cut:]
@@ -201,3 +202,31 @@ def test_the_selected_menu_item_is_read_in_ours() -> None:
     )
 
     assert convert.selected(document("😀ap"), info, "utf-16") == ((0, 1), (0, 3), "append")
+
+
+ITEM = {"insertText": "😀x\ny", "command": {"title": "", "command": "c", "arguments": ["s1"]}}
+
+
+@pytest.mark.parametrize(
+    ("read", "params", "event"),
+    [
+        (convert.yanked, {"textDocument": {"uri": "u"}, "text": "a\ud800"}, Yanked("u", "a\ufffd")),
+        (convert.yanked, {"text": "a", "operator": "y"}, Yanked("", "a")),
+        (convert.yanked, {"textDocument": {"uri": "u"}}, None),
+        (convert.yanked, None, None),
+        (convert.focused, {"textDocument": {"uri": "u"}}, Focused("u")),
+        (convert.focused, {}, Focused("")),
+        (convert.focused, None, Focused("")),
+        (convert.shown, {"item": ITEM}, Shown("s1")),
+        (convert.shown, {"item": {"insertText": "x"}}, None),
+        (convert.shown, [], None),
+        (convert.partly_accepted, {"item": ITEM, "acceptedLength": 3}, PartlyAccepted("s1", 2)),
+        (convert.partly_accepted, {"item": ITEM, "acceptedLength": 99}, PartlyAccepted("s1", 4)),
+        (convert.partly_accepted, {"item": ITEM, "acceptedLength": -1}, None),
+        (convert.partly_accepted, {"item": ITEM}, None),
+        (convert.partly_accepted, None, None),
+    ],
+)
+def test_what_is_missing_in_our_own_notifications_is_no_error(read, params, event) -> None:
+    """Any params at all are an event or nothing."""
+    assert read(params) == event

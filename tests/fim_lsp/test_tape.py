@@ -12,7 +12,16 @@ TAPE = tuple(Token(n, text.encode()) for n, text in enumerate(["def", " f", "(x"
 
 @pytest.mark.parametrize(
     ("middle", "n_tokens"),
-    [("", 0), ("de", 0), ("def", 1), ("def f", 2), ("def f(", 2), ("def f(x):\n    ", 5), ("def f(y", 2), ("def f(x):\n    return", 5)],
+    [
+        ("", 0),
+        ("de", 0),
+        ("def", 1),
+        ("def f", 2),
+        ("def f(", 2),
+        ("def f(x):\n    ", 5),
+        ("def f(y", 2),
+        ("def f(x):\n    return", 5),
+    ],
 )
 def test_the_longest_beginning_is_kept(middle: str, n_tokens: int) -> None:
     """Typing along keeps tokens, other text leaves them from where it differs."""

@@ -40,13 +40,25 @@ def test_typing_keeps_the_window() -> None:
     doc = document()
     here = at_end(doc, 50)
     window = anchored(doc, here, BUDGET, None)
-    for text, cursor in [("\nfoo", (51, 3)), ("\nfoo(\n", (52, 0)), ("\nfoo()", (51, 4)), ('\nx = ""', (51, 5))]:
+    for text, cursor in [
+        ("\nfoo", (51, 3)),
+        ("\nfoo(\n", (52, 0)),
+        ("\nfoo()", (51, 4)),
+        ('\nx = ""', (51, 5)),
+    ]:
         assert fit(window, insert(doc, here, text), Position(*cursor), BUDGET) is Fit.FITS, text
 
 
 @pytest.mark.parametrize(
     ("line", "fitting"),
-    [(50, Fit.LOST), (47, Fit.LOST), (30, Fit.STALE), (56, Fit.STALE), (51, Fit.LOST), (90, Fit.FITS)],
+    [
+        (50, Fit.LOST),
+        (47, Fit.LOST),
+        (30, Fit.STALE),
+        (56, Fit.STALE),
+        (51, Fit.LOST),
+        (90, Fit.FITS),
+    ],
 )
 def test_an_edit_elsewhere_counts_by_its_distance(line: int, fitting: Fit) -> None:
     """Near the cursor the window is lost, farther it is stale, outside of it nothing happens."""

@@ -28,7 +28,10 @@ CURSOR, OPEN, CLOSE = "▮⟦⟧"
 def cases() -> dict[str, dict[str, Any]]:
     """Every case by its name."""
     paths = sorted(GOLDEN.rglob("*.toml"))
-    return {path.relative_to(GOLDEN).with_suffix("").as_posix(): tomllib.loads(path.read_text("utf-8")) for path in paths}
+    return {
+        path.relative_to(GOLDEN).with_suffix("").as_posix(): tomllib.loads(path.read_text("utf-8"))
+        for path in paths
+    }
 
 
 def parsed(text: str, language: str = "python", path: str = "src/app.py") -> tuple[Place, str]:
@@ -44,7 +47,9 @@ def parsed(text: str, language: str = "python", path: str = "src/app.py") -> tup
 
 def check(case: dict[str, Any]) -> None:
     """The one caller of `polish` for golden files."""
-    place, raw = parsed(case["text"], case.get("language", "python"), case.get("path", "src/app.py"))
+    place, raw = parsed(
+        case["text"], case.get("language", "python"), case.get("path", "src/app.py")
+    )
     draft = polish(Draft(raw, case.get("whole", True)), place)
     assert draft.text == case["expected"], draft.cuts
     assert draft.replaces == case.get("replaces", 0), draft.cuts

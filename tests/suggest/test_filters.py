@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from golden_cases import cases, check, parsed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fim_lsp.suggest.filters import FILTERS, NAMES, polish
 from fim_lsp.suggest.place import Draft
-from golden_cases import cases, check, parsed
 
 CASES = cases()
 
@@ -49,9 +49,16 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-@given(st.sampled_from(FILES), raw_texts, st.booleans(), st.sampled_from(["python", "c", "rust", "lua"]))
+@given(
+    st.sampled_from(FILES),
+    raw_texts,
+    st.booleans(),
+    st.sampled_from(["python", "c", "rust", "lua"]),
+)
 @example("▮", "x" * 5000, True, "python")
-def test_a_suggestion_is_part_of_what_the_model_said(file: str, raw: str, whole: bool, language: str) -> None:
+def test_a_suggestion_is_part_of_what_the_model_said(
+    file: str, raw: str, whole: bool, language: str
+) -> None:
     """Whatever comes in: no error, nothing invented, and a reason where nothing is left."""
     place, _ = parsed(file, language)
     draft = polish(Draft(raw, whole), place)
@@ -59,15 +66,6 @@ def test_a_suggestion_is_part_of_what_the_model_said(file: str, raw: str, whole:
     assert draft.text or draft.cuts
     assert 0 <= draft.replaces <= len(place.after)
     assert {cut.filter for cut in draft.cuts} <= NAMES | {"model"}
-
-
-@given(st.sampled_from(FILES), raw_texts, st.sampled_from(["python", "c"]))
-def test_polishing_twice_changes_nothing(file: str, raw: str, language: str) -> None:
-    """What was polished is as it should be."""
-    place, _ = parsed(file, language)
-    once = polish(Draft(raw), place)
-    if once.text and not once.replaces:
-        assert polish(Draft(once.text), place).text == once.text
 
 
 def test_filters_can_be_left_out() -> None:

@@ -15,9 +15,6 @@ class Larder:
         self.owner = owner
         self.items: dict[str, Item] = {}
 
-    def __len__(self) -> int:
-        return len(self.items)
-
     def __iter__(self) -> Iterator[Item]:
         return iter(self.items.values())
 

@@ -1,0 +1,140 @@
+"""
+A git history as a person typing it: commits into openings, jumps, deletions and typed lines.
+
+`steps` walks the first parents of the newest commits, oldest first, so that every commit begins
+where the last one ended. Within a commit files come in git's order and hunks from top to bottom;
+what a hunk removes goes first, then its lines are typed one by one.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from fim_lsp.context.grammars import language_of
+
+_PROSE = {"json", "html", "css", ""}  # no identifiers to complete there
+_MAX_TYPED = 400  # lines per commit: one import of a library must not outweigh forty real commits
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+class Open(NamedTuple):
+    """The file is opened, or looked at again."""
+
+    path: str
+    lines: tuple[str, ...]
+
+
+class Replace(NamedTuple):
+    """Lines [start, end) are gone at once (a deletion), or something outside put *lines* there."""
+
+    path: str
+    start: int
+    end: int
+
+
+class Type(NamedTuple):
+    """One line is typed above line *at*."""
+
+    path: str
+    at: int
+    line: str
+
+
+class Save(NamedTuple):
+    """The file is saved; the next one follows."""
+
+    path: str
+
+
+class Commit(NamedTuple):
+    """A commit begins; *outside* are files somebody else changed (too large to type), by path."""
+
+    id: str
+    outside: dict[str, tuple[str, ...] | None]
+
+
+Step = Open | Replace | Type | Save | Commit
+
+
+class History:
+    """The newest *n_commits* of the repository at *path* that touch code."""
+
+    def __init__(self, path: Path, n_commits: int, skip: int = 0) -> None:
+        self._git_dir = path
+        ids = self._git("log", "--first-parent", "--format=%H", f"-n{n_commits * 8 + skip}").split()
+        touching = [c for c in ids[skip:] if self._has_parent(c) and self._changes(c)]
+        self.commits = touching[:n_commits][::-1]
+
+    def workspace(self, commit: str) -> dict[str, str]:
+        """The code files before *commit*, by path."""
+        tree = self._git("ls-tree", "-r", "--name-only", f"{commit}^").splitlines()
+        paths = [p for p in tree if language_of(p) not in _PROSE]
+        return {path: self._text(f"{commit}^", path) for path in paths}
+
+    def steps(self) -> Iterator[Step]:
+        """All of it, commit by commit."""
+        previous = self.commits[0] + "^"
+        for commit in self.commits:
+            drift = self._git("diff", "--name-only", "--no-renames", previous, f"{commit}^").splitlines()
+            outside = {p: self._lines(f"{commit}^", p) for p in drift if language_of(p) not in _PROSE}
+            yield Commit(commit, outside)
+            yield from self._typed(commit)
+            previous = commit
+
+    def _typed(self, commit: str) -> Iterator[Step]:
+        n_typed = 0
+        for path in self._changes(commit):
+            hunks = list(self._hunks(commit, path))
+            n_lines = sum(len(lines) for *_, lines in hunks)
+            before = self._lines(f"{commit}^", path) or ()
+            if n_typed + n_lines > _MAX_TYPED:
+                yield Commit(commit, {path: self._lines(commit, path)})
+                continue
+            n_typed += n_lines
+            yield Open(path, before)
+            for start, n_removed, lines in hunks:
+                if n_removed:
+                    yield Replace(path, start, start + n_removed)
+                for offset, line in enumerate(lines):
+                    yield Type(path, start + offset, line)
+            yield Save(path)
+
+    def _hunks(self, commit: str, path: str) -> Iterator[tuple[int, int, list[str]]]:
+        """(line in the text so far, lines removed, lines added) from top to bottom."""
+        diff = self._git("diff", "-U0", "--no-renames", f"{commit}^", commit, "--", path)
+        hunk: tuple[int, int, list[str]] | None = None
+        for row in diff.split("\n"):
+            if match := _HUNK.match(row):
+                if hunk:
+                    yield hunk
+                new_start, n_new = int(match[3]), int(match[4] or 1)
+                hunk = (new_start - 1 if n_new else new_start, int(match[2] or 1), [])
+            elif hunk and row.startswith("+"):
+                hunk[2].append(row[1:])
+        if hunk:
+            yield hunk
+
+    def _changes(self, commit: str) -> list[str]:
+        rows = self._git("diff", "--name-only", "--no-renames", "--diff-filter=AM", f"{commit}^", commit)
+        return [p for p in rows.splitlines() if language_of(p) not in _PROSE]
+
+    def _has_parent(self, commit: str) -> bool:
+        return len(self._git("rev-list", "--parents", "-n1", commit).split()) > 1
+
+    def _text(self, commit: str, path: str) -> str:
+        return self._git("show", f"{commit}:{path}").replace("\r\n", "\n")
+
+    def _lines(self, commit: str, path: str) -> tuple[str, ...] | None:
+        try:
+            return tuple(self._text(commit, path).split("\n"))
+        except subprocess.CalledProcessError:
+            return None
+
+    def _git(self, *args: str) -> str:
+        command = ["git", "-C", str(self._git_dir), *args]
+        done = subprocess.run(command, capture_output=True, check=True)
+        return done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,66 @@
+"""Units of sixteen languages, and what holds for any text at all."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.context.grammars import EXTENSIONS, GRAMMARS, language_of
+from fim_lsp.context.syntax import Kind, Unit, enclosing, units
+
+CASES = sorted((Path(__file__).parent / "units").iterdir())  # named by file extension
+WORDS = ["def", "f():", "class", "A:", "{", "}", "(", "\n", "\t", "#", "'", "x", "=", "1", ""]
+TEXTS = st.text() | st.lists(st.sampled_from(WORDS)).map("\n".join)
+
+
+def shown(unit: Unit) -> str:
+    """A unit as the case files spell it: dots for depth, kind, names, lines."""
+    names = "+".join(unit.names) or unit.name
+    return f"{'.' * unit.depth}{unit.kind.value} {names} {unit.start}-{unit.end}"
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_units_are_whole_definitions(path: Path) -> None:
+    """Functions, classes with their members, import blocks and loose statements are told apart."""
+    text, _, expected = path.read_text("utf-8").partition("====\n")
+
+    assert [shown(u) for u in units(language_of(path.stem), text)] == expected.splitlines()
+
+
+def test_every_grammar_has_a_case() -> None:
+    """A language in the table is a language that was tried."""
+    tried = {language_of(path.stem) for path in CASES}
+
+    assert set(EXTENSIONS.values()) - tried == {"javascriptreact"}
+    assert set(EXTENSIONS.values()) == set(GRAMMARS)
+
+
+@given(st.sampled_from(["python", "rust", "cpp", "html", "klingon"]), TEXTS)
+def test_any_text_gives_ordered_units_inside_it(language: str, text: str) -> None:
+    """Units lie inside the text, are not empty, and the outermost share at most a line."""
+    found = units(language, text)
+    n_lines = len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    tops = [u for u in found if u.depth == 0]
+
+    assert all(0 <= u.start < u.end <= n_lines for u in found)
+    assert all(a.end - 1 <= b.start for a, b in itertools.pairwise(tops))
+
+
+def test_the_innermost_unit_encloses_a_line() -> None:
+    """A line in a method belongs to the method, one between methods to the class."""
+    found = units("python", "class C:\n    def m(self):\n        pass\n\n    x = 1\nprint()\n")
+    names = [unit.name if (unit := enclosing(found, line)) else None for line in (2, 3, 9)]
+
+    assert names == ["m", "C", None]
+
+
+def test_a_signature_ends_where_the_body_begins() -> None:
+    """Decorators and comments belong to the unit, not to its signature."""
+    (unit,) = units("python", "@deco\ndef f(a,\n      b) -> int:\n    return 1\n")
+
+    assert unit.kind is Kind.FUNCTION
+    assert unit.signature == "def f(a,\n      b) -> int:"
