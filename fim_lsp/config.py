@@ -160,7 +160,7 @@ class CompletionConfig:
         ),
     )
     min_confidence: float = field(
-        default=0.0,  # everything is shown
+        default=0.3,  # of 44 suggestions below it one was right (suggest/confidence.py)
         metadata=_option(
             "Automatic suggestions whose mean token probability is lower are not shown.",
             Project.TUNE,

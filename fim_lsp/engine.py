@@ -7,16 +7,20 @@ and `terms` size the work by what the backend can do, `suggestion` says what the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 from fim_lsp import tape
 from fim_lsp.config import Config
 from fim_lsp.documents import Document, Edit, Position, edited
-from fim_lsp.flight import Terms
+from fim_lsp.flight import Flight, Terms
 from fim_lsp.pretokens import heal
 from fim_lsp.suggest import boundary
+from fim_lsp.suggest.confidence import confidence, preferred
+from fim_lsp.suggest.filters import polish
+from fim_lsp.suggest.local import continued
 from fim_lsp.suggest.place import Draft, Place, place_at
 from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.window import Budget, Window
@@ -141,7 +145,7 @@ def step_tokens(state: State) -> int:
     return max(low, min(high, int(state.prefill_per_s * STEP_S)))
 
 
-def terms(asked: Asked, config: Config, state: State) -> Terms:
+def terms(asked: Asked, config: Config, state: State, sample: int = 0) -> Terms:
     """How long and in what portions to decode: until the text is syntactically whole."""
     return Terms(
         burst=BURST,
@@ -149,6 +153,7 @@ def terms(asked: Asked, config: Config, state: State) -> Terms:
         step=step_tokens(state),
         enough=partial(enough, place=asked.place),
         stop=boundary.stops(asked.place),
+        sample=sample,
     )
 
 
@@ -157,6 +162,23 @@ def enough(text: str, place: Place) -> bool:
     draft = Draft(text, whole=False)
     loops = any(step(draft, place).text != text for step in (stuttering, looping_lines))
     return loops or boundary.enough(text, place)
+
+
+def drafted(flight: Flight, elsewhere: Iterable[str], *, lines_too: bool) -> Draft:
+    """
+    What is to be kept of a whole *flight*: its text, or a line in sight that is surer.
+
+    *elsewhere* are lines of other files; *lines_too* says whether lines may be offered at all.
+    """
+    said = Draft(flight.text, whole=not flight.short)
+    shown = polish(said, flight.place).text
+    said = replace(said, sure=confidence(flight.tokens, flight.half, shown))
+    return preferred(said, said.sure, continued(flight.place, elsewhere)) if lines_too else said
+
+
+def doubted(asked: Asked, draft: Draft, config: Config) -> bool:
+    """Whether the model was too unsure of *draft* to disturb anybody with it."""
+    return not asked.invoked and draft.sure < config.completion.min_confidence
 
 
 def suggestion(asked: Asked, draft: Draft, id: str) -> Suggestion | None:

@@ -45,7 +45,7 @@ class Terms:
 class Flight:
     """
     State of one flight. *typed* ends with *half*, the half word that is forced; *raw* begins with
-    it; *prompt* is what the next burst continues, *left* how many tokens it may still decode.
+    it and *tokens* spell it; *prompt* is what the next burst continues, *left* how many tokens it may still decode.
     *whole*: nothing more is to come; *short*: because the budget ended it, not the text.
     """
 
@@ -58,6 +58,7 @@ class Flight:
     left: int
     warmed: bool = False
     raw: str = ""
+    tokens: tape.Tape = ()
     tape: tape.Tape = ()
     whole: bool = False
     short: bool = False
@@ -122,6 +123,7 @@ async def _burst(flight: Flight, backend: Backend, stats: Stats) -> None:
     reply = await backend.complete(request)
     stats.heard(reply, waited_for=flight.waiting > 0)
     flight.raw += reply.text
+    flight.tokens += reply.tokens
     flight.left -= max(1, reply.timings.predicted_n)
     flight.tape = tape.after(reply)
     flight.prompt = extended(flight.prompt, reply)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fim_lsp import events
-from fim_lsp.config import Config
+from fim_lsp.config import CompletionConfig, Config
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.engine import Selected, Suggestion
 from fim_lsp.session import Session
@@ -14,7 +14,10 @@ from server_bridge.bridge import BackendSettings, open_backend
 ROOT = "file:///home/me/shop"
 
 
-def embedded(config: Config = Config()) -> Session:  # noqa: B008 (frozen)
+QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0, candidates=1))
+
+
+def embedded(config: Config = QUICK) -> Session:
     """A session on the bundled model."""
     return Session(config, lambda _: open_backend(BackendSettings(kind="embedded")))
 

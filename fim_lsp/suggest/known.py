@@ -44,6 +44,7 @@ class Path(NamedTuple):
     text: str
     start: int
     whole: bool
+    sure: float
 
 
 class Known:
@@ -65,7 +66,7 @@ class Known:
         around the cursor. What is put first is found first among equals.
         """
         root = _root(place, 0, key)
-        path = Path(place.before + said.text, len(place.before), said.whole)
+        path = Path(place.before + said.text, len(place.before), said.whole, said.sure)
         paths = self._paths.setdefault(root, [])
         self._paths.move_to_end(root)
         for idx, other in enumerate(paths):
@@ -85,12 +86,13 @@ class Known:
 
         Empty when nothing is known. A single empty draft: it is known that nothing follows.
         """
-        drafts = {
-            path.text[n_typed:]: path.whole for path, n_typed in self._standing_on(place, key)
-        }
+        drafts: dict[str, Draft] = {}
+        for path, n_typed in self._standing_on(place, key):
+            text = path.text[n_typed:]
+            drafts.setdefault(text, Draft(text, path.whole, path.sure))
         if len(drafts) > 1:
             drafts.pop("", None)
-        return [Draft(text, whole) for text, whole in drafts.items()]
+        return [*drafts.values()]
 
     def _standing_on(self, place: Place, key: str) -> Iterator[tuple[Path, int]]:
         """The paths that the cursor stands on and how far along; the nearest root first."""

@@ -52,11 +52,13 @@ class Draft:
     Text to insert at the cursor in place of the next *replaces* characters of its line.
 
     *whole* says that the text ends where it should; false while a budget or deadline ended it.
+    *sure* is the confidence in it, see `confidence`.
     An empty text means nothing is to be shown, and the last of *cuts* says why.
     """
 
     text: str
     whole: bool = True
+    sure: float = 1.0
     replaces: int = 0
     cuts: tuple[Cut, ...] = ()
     why: str = ""

