@@ -164,16 +164,16 @@ def enough(text: str, place: Place) -> bool:
     return loops or boundary.enough(text, place)
 
 
-def drafted(flight: Flight, elsewhere: Iterable[str], *, lines: bool) -> Draft:
+def drafted(flight: Flight, elsewhere: Iterable[str], *, lines_too: bool) -> Draft:
     """
     What is to be kept of a whole *flight*: its text, or a line in sight that is surer.
 
-    *elsewhere* are lines of other files; *lines* says whether such lines may be offered at all.
+    *elsewhere* are lines of other files; *lines_too* says whether lines may be offered at all.
     """
     said = Draft(flight.text, whole=not flight.short)
     shown = polish(said, flight.place).text
     said = replace(said, sure=confidence(flight.tokens, flight.half, shown))
-    return preferred(said, said.sure, continued(flight.place, elsewhere)) if lines else said
+    return preferred(said, said.sure, continued(flight.place, elsewhere)) if lines_too else said
 
 
 def doubted(asked: Asked, draft: Draft, config: Config) -> bool:

@@ -63,3 +63,7 @@ class View:
         """Go on with *new*; the tape spelled the middle of the old one."""
         self.window, self.next, self.tape = new, None, ()
         return new
+
+    def shrink(self) -> None:
+        """Take half as much text from now on: the prompt was too long."""
+        self.scale, self.window, self.next, self.tape = self.scale / 2, None, None, ()
