@@ -151,7 +151,6 @@ class Typist:
         for line in lines[-1 - taken.count("\n") :]:
             text = clip(f"{TAKEN}{body(line)}", self._screen.width)
             self._screen.line(self._screen.paint(text, "accepted"))
-        self._shown = ""
 
     def _heading(self, scene: Scene) -> None:
         self._screen.line()
