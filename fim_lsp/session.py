@@ -18,7 +18,7 @@ from functools import partial
 from fim_lsp import engine, events, paths
 from fim_lsp.config import Config
 from fim_lsp.documents import Document, Position, edited, opened
-from fim_lsp.engine import Asked, Header, Selected, Suggestion
+from fim_lsp.engine import Asked, Selected, Suggestion
 from fim_lsp.link import Link
 from fim_lsp.stats import Stats
 from fim_lsp.suggest import local
@@ -26,7 +26,8 @@ from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.place import Draft
 from fim_lsp.suggest.rhythm import Rhythm
 from fim_lsp.tower import Tower
-from fim_lsp.view import View
+from fim_lsp.view import Header, View
+from fim_lsp.window import Window
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
 KNOWN_SUGGESTIONS = 64  # ids an editor may still name when it says what was accepted
@@ -190,8 +191,8 @@ class Session:
         wait = self._rhythm.wait_ms(asked.place, client_ms=self.client_ms)
         return (wait if fixed is None else fixed) / 1000
 
-    def _header(self, view: View) -> Header:
-        return Header(view.file.repo, (), view.file.path)
+    def _header(self, view: View, window: Window) -> Header:  # noqa: ARG002
+        return Header(view.file.repo, ()[: view.max_chunks], view.file.path)
 
     def _lines(self, view: View) -> Iterable[str]:  # noqa: ARG002
         return ()

@@ -16,20 +16,19 @@ from functools import partial
 
 from fim_lsp import engine, window
 from fim_lsp.config import Config
-from fim_lsp.documents import Document
-from fim_lsp.engine import Asked, Header, Suggestion
+from fim_lsp.documents import Document, Position
+from fim_lsp.engine import Asked, Suggestion
 from fim_lsp.flight import Flight, advance, fly
 from fim_lsp.link import Link
 from fim_lsp.scheduler import Scheduler
 from fim_lsp.stats import Stats
 from fim_lsp.suggest.place import Draft
-from fim_lsp.view import View
+from fim_lsp.view import Frame, Header, View
 from fim_lsp.window import Fit, Window
-from server_bridge.protocol import BackendError, Health, PromptTooLong
+from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong
 
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 PATIENCE = 10  # who asks by hand waits so many times the deadline of an automatic suggestion
-SMALLEST = 0.1  # of the budget; a prompt that is too long even then is not ours to mend
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +37,15 @@ class Tower:
     """
     See the module.
 
-    *header* says what a prompt for a view begins with, *lines* which lines of other files are in sight.
+    *header* says what a prompt begins with for a view and a window, *lines* which lines of other
+    files are in sight of it.
     """
 
     def __init__(
         self,
         link: Link,
         stats: Stats,
-        header: Callable[[View], Header],
+        header: Callable[[View, Window], Header],
         lines: Callable[[View], Iterable[str]],
     ) -> None:
         self.config = Config()
@@ -67,20 +67,19 @@ class Tower:
             try:
                 return await self._said(asked, view, debounce_s, n_wanted)
             except PromptTooLong as error:
-                if view.scale < SMALLEST:
+                log.info("showing less of and around %s: %s", view.file.path, error)
+                if not view.shrink(len(view.frame.header.chunks) if view.frame else 0):
                     raise
-                log.info("shrinking the window of %s: %s", view.file.path, error)
-                view.shrink()
 
     def speculate(self, asked: Asked, view: View, suggestion: Suggestion) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
         after = engine.accepted(asked, suggestion, view.file.path)
-        if view.window is None or view.known.find(after.place, self._link.state.model):
+        if view.frame is None or view.known.find(after.place, self._link.state.model):
             return
-        typed = window.middle(view.window, after.document, after.position)
-        if any(flight.agrees(view.window, typed) for flight in view.flights):
+        typed = window.middle(view.frame.window, after.document, after.position)
+        if any(flight.agrees(view.frame.window, typed) for flight in view.flights):
             return
-        flight = self._new_flight(after, view, view.window, typed)
+        flight = self._new_flight(after, view, view.frame, typed)
         self.lane.background("speculate", partial(self._speculate_step, flight, view))
 
     def warm(self, view: View, document: Callable[[], Document | None]) -> None:
@@ -103,29 +102,32 @@ class Tower:
     async def _said(
         self, asked: Asked, view: View, debounce_s: float, n_wanted: int
     ) -> list[Draft]:
-        window_ = view.look(asked.document, asked.position, self._budget(view))
+        header = partial(self._header, view)
+        frame = view.look(asked.document, asked.position, self._budget(view), header)
         if view.next and await self._next_is_warmer(asked, view):
-            window_ = view.take(view.next)
-        typed = window.middle(window_, asked.document, asked.position)
-        flight = next((f for f in view.flights if f.agrees(window_, typed)), None)
+            frame = view.take(view.next)
+        typed = window.middle(frame.window, asked.document, asked.position)
+        flight = next((f for f in view.flights if f.agrees(frame.window, typed)), None)
         if flight is None:
             await asyncio.sleep(debounce_s)
-            flight = self._new_flight(asked, view, window_, typed)
+            flight = self._new_flight(asked, view, frame, typed)
         seconds = self.config.completion.deadline_ms / 1000 * (PATIENCE if asked.invoked else 1)
         await self._land(flight, view, seconds)
         for sample in range(1, n_wanted):
-            other = self._new_flight(asked, view, window_, typed, sample)
+            other = self._new_flight(asked, view, frame, typed, sample)
             await self._land(other, view, seconds)
         found = view.known.find(asked.place, self._link.state.model)
         return found[:n_wanted] or [flight.draft(typed)]
 
     def _new_flight(
-        self, asked: Asked, view: View, window_: Window, typed: str, sample: int = 0
+        self, asked: Asked, view: View, frame: Frame, typed: str, sample: int = 0
     ) -> Flight:
         classic = self.config.prompt.layout == "classic"
-        prompt = engine.compose(self._header(view), window_, typed, view.tape, classic=classic)
+        prompt = engine.compose(frame, typed, view.tape, classic=classic)
         terms = engine.terms(asked, self.config, self._link.state, sample)
-        flight = Flight(asked.place, window_, typed, prompt.forced, prompt, terms, terms.n_predict)
+        flight = Flight(
+            asked.place, frame.window, typed, prompt.forced, prompt, terms, terms.n_predict
+        )
         flight.rests.set()
         if not sample:
             view.flights.appendleft(flight)
@@ -154,7 +156,7 @@ class Tower:
 
     def _keep(self, flight: Flight, view: View) -> None:
         """Keep what a flight brought: the tape, and, once it is whole, what is known now."""
-        if flight.window is view.window and flight.tape:
+        if view.frame and flight.window == view.frame.window and flight.tape:
             view.tape = flight.tape
         if flight.whole:
             lines = self._lines(view)
@@ -175,18 +177,22 @@ class Tower:
         Warming it may have put out of the cache what the current one needs (one slot, one common
         beginning). Of two cold windows the larger is worth a step more.
         """
-        assert view.window
+        assert view.frame
         assert view.next
-        if window.fit(view.next, asked.document, asked.position, self._budget(view)) is Fit.LOST:
+        position, document = asked.position, asked.document
+        if window.fit(view.next.window, document, position, self._budget(view)) is Fit.LOST:
             return False
         cold = []
-        for each in (view.window, view.next):
-            typed = window.middle(each, asked.document, asked.position)
-            known = view.tape if each is view.window else ()
-            prompt = engine.compose(self._header(view), each, typed, known)
+        for frame in (view.frame, view.next):
+            prompt = self._prompt(view, frame, document, position)
             measure = await self._link.backend.measure(prompt)
             cold.append(measure.total - measure.cached)
         return cold[1] <= cold[0] + engine.step_tokens(self._link.state)
+
+    def _prompt(self, view: View, frame: Frame, document: Document, position: Position) -> Prompt:
+        typed = window.middle(frame.window, document, position)
+        same = view.frame is not None and frame.window == view.frame.window
+        return engine.compose(frame, typed, view.tape if same else ())
 
     # -- while nobody waits ---------------------------------------------------------------------
 
@@ -207,12 +213,10 @@ class Tower:
         if document is None or view.position is None or state.health is not Health.READY:
             return False
         position = document.clamp(view.position)
-        target = view.ahead(document, position, self._budget(view))
-        typed = window.middle(target, document, position)
-        known = view.tape if target is view.window else ()
-        prompt = engine.compose(self._header(view), target, typed, known)
+        frame = view.ahead(document, position, self._budget(view), partial(self._header, view))
+        prompt = self._prompt(view, frame, document, position)
         warmed = await self._link.backend.warm(prompt, engine.step_tokens(state))
         self._stats.warmed(warmed, waited_for=False)
-        if warmed.left == 0 and target is not view.window:
-            view.take(target)
+        if warmed.left == 0 and frame is not view.frame:
+            view.take(frame)
         return warmed.left > 0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, Client, Editor
+from tests.e2e.client import GHOST_TEXT, ROOT, Client, Editor
 
 
 def test_capabilities(editor: Editor) -> None:
@@ -193,3 +195,13 @@ def test_tcp(launch: Callable[..., Editor]) -> None:
         client.notify("exit")
 
         assert server.wait() == 0
+
+
+def test_nothing_heavy_is_imported_while_the_editor_waits() -> None:
+    """Start-up is imports; these come when they are needed, after the answer to `initialize`."""
+    code = "import sys, fim_lsp.server, server_bridge.bridge; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+
+    assert not {"httpx", "tree_sitter", "pathspec", "xllamacpp"} & set(
+        loaded.stdout.decode().split()
+    )

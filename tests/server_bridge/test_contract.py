@@ -169,6 +169,17 @@ async def test_typing_evaluates_what_was_typed(backend: Backend) -> None:
     assert max(prompt_n[1:]) <= 12
 
 
+async def test_several_files_in_turn_are_predicted(backend: Backend) -> None:
+    """Whatever the server evicts, saves and loads when files alternate, we know it beforehand."""
+    places, agreed = [300, 700, 1100, 1500], []
+    for n, (middle, half) in enumerate(list(keystrokes(8))[:40]):
+        place = places[n * n % 7 % 4]
+        typed = replace(prompt(middle, half, at=place), path=f"f{place}.py")
+        timings = (await backend.complete(Request(typed, n_predict=2))).timings
+        agreed.append(timings.expected_n in (None, timings.cache_n))
+    assert all(agreed)
+
+
 async def test_a_tape_changes_no_token(backend: Backend) -> None:
     """Text that was typed has the same ids whether a tape spells its beginning or not."""
     tape = ()

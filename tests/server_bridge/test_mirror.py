@@ -58,6 +58,23 @@ def test_what_a_slot_would_lose_is_saved_and_comes_back() -> None:
     assert run(mirror, 0, *range(100, 150), 7) == 50
 
 
+def test_an_idle_slot_is_saved_before_it_is_taken() -> None:
+    """What lay in another slot is found again even when that slot has been used for something else."""
+    mirror = Mirror(2)
+    run(mirror, 1, *range(50))
+    run(mirror, 0, *range(100, 150))
+    run(mirror, 1, *range(200, 250))
+    assert run(mirror, 0, *range(50), 7) == 50
+
+
+def test_a_slot_that_keeps_half_gives_up_the_rest() -> None:
+    """What follows a long common beginning is not saved: this is what one slot per file is for."""
+    mirror = Mirror(1)
+    run(mirror, 0, *range(40), 1, 1, 1)
+    assert run(mirror, 0, *range(40), 2, 2, 2) == 40
+    assert run(mirror, 0, *range(40), 1, 1, 1) == 40
+
+
 def test_after_a_failure_nothing_is_known() -> None:
     """A request that failed may have left anything."""
     mirror = Mirror(1)
