@@ -129,6 +129,13 @@ class Measure:
     middle: int
 
 
+class Warmed(NamedTuple):
+    """The outcome of one warm step, in tokens: evaluated now, and left to evaluate."""
+
+    evaluated: int
+    left: int
+
+
 class Health(enum.Enum):
     """What a backend is able to do now."""
 
@@ -175,8 +182,8 @@ class Backend(Protocol):
     async def measure(self, prompt: Prompt) -> Measure:
         """Count the prompt; evaluates nothing."""
 
-    async def warm(self, prompt: Prompt, step: int) -> int:
-        """Evaluate at most *step* more tokens of the prompt; returns how many are left."""
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
+        """Evaluate at most *step* more tokens of the prompt."""
 
     async def complete(self, request: Request) -> Reply:
         """Decode one burst."""

@@ -1,0 +1,148 @@
+"""
+A trace into what a client asked the server, and when its user got an answer.
+
+`replay` lets steps happen at their times and asks where the editor asks. A client is either ours, a
+real `Session` in this process, or a peer: a policy with an exact-match cache and one request in
+the air at a time, of which the newest waits and the others are dropped (what llama.vim does).
+Unpaced, the next key waits for the answer, and a pause is as long as there is something to do in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from typing import NamedTuple, Protocol
+
+from benchmarks.editor import Step
+from benchmarks.policies import Policy, Ring
+from benchmarks.traces import Trace
+from benchmarks.wire import Wire, request_number
+from fim_lsp.documents import Document, Position, edited, opened
+from fim_lsp.events import Changed, Event, Opened
+from fim_lsp.session import Session
+
+IDLE_MS = 300.0  # a pause as long lets a client begin to work ahead
+CACHED = 250  # llama.vim's `max_cache_keys`
+COMMON = {"temperature": 0, "cache_prompt": True, "return_tokens": True}
+COMMON |= {"response_fields": ["content", "tokens", "timings"]}
+
+
+class Answer(NamedTuple):
+    """What became of a request: *how* is shown, empty, superseded or silent (the client never asks)."""
+
+    step: int
+    how: str
+    ms: float
+
+
+class Client(Protocol):
+    """Something between an editor and a server."""
+
+    def handle(self, event: Event) -> None:
+        """Hear of an event."""
+
+    async def complete(self, uri: str, position: Position) -> str | None:
+        """A suggestion; "" for none, None where this client would not ask. Cancelled: superseded."""
+
+    async def wait_idle(self) -> None:
+        """Until no work is left to be done ahead."""
+
+
+class Ours:
+    """Our session; as in `server`, a newer request cancels the one before."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._task: asyncio.Task[object] | None = None
+        self.handle = session.handle
+        self.wait_idle = session.wait_idle
+
+    async def complete(self, uri: str, position: Position) -> str | None:
+        """See `Client`."""
+        if self._task is not None:
+            self._task.cancel()
+        self._task = asyncio.current_task()
+        found = await self._session.complete(uri, position, invoked=False)
+        return found[0].text if found else ""
+
+
+class Peer:
+    """A policy that asks the server."""
+
+    def __init__(self, wire: Wire, policy: Policy, ring: Ring, n_predict: int) -> None:
+        self._wire, self._policy, self._ring = wire, policy, ring
+        self._common = {**COMMON, "n_predict": n_predict}
+        self._documents: dict[str, Document] = {}
+        self._answers: OrderedDict[str, str] = OrderedDict()
+        self._line = asyncio.Lock()
+        self._newest = 0
+
+    def handle(self, event: Event) -> None:
+        """See `Client`."""
+        if isinstance(event, Opened):
+            self._documents[event.uri] = opened(*event)
+        elif isinstance(event, Changed):
+            document = self._documents[event.uri]
+            self._documents[event.uri] = edited(document, event.edits, event.version)
+
+    async def complete(self, uri: str, position: Position) -> str | None:
+        """See `Client`."""
+        asked = self._policy(self._documents[uri], position, self._ring)
+        if asked is None:
+            return None
+        path, body = asked
+        key = json.dumps(body)
+        self._newest = number = self._newest + 1
+        if key not in self._answers:
+            async with self._line:
+                if number != self._newest:
+                    raise asyncio.CancelledError
+                answer = await self._wire.ask(path, body | self._common)
+            self._answers[key] = answer["content"]
+            if len(self._answers) > CACHED:
+                self._answers.popitem(last=False)
+        return self._answers[key]
+
+    async def wait_idle(self) -> None:
+        """See `Client`; nothing is ever done ahead."""
+
+
+async def replay(trace: Trace, client: Client) -> list[Answer]:
+    """All of *trace*, at its own pace if it has one."""
+    waiting: list[asyncio.Task[Answer]] = []
+    due = time.perf_counter()
+    for n, step in enumerate(trace.steps):
+        due += step.wait_ms / 1e3
+        if trace.paced:
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        elif step.wait_ms >= IDLE_MS:
+            await _idle(client, step.wait_ms / 1e3)
+        for event in step.events:
+            client.handle(event)
+        if step.asks:
+            request_number.set(n)
+            waiting.append(asyncio.create_task(_answer(client, n, step)))
+            if not trace.paced:
+                await asyncio.wait(waiting[-1:])
+    answers = await asyncio.gather(*waiting)
+    await client.wait_idle()
+    return answers
+
+
+async def _answer(client: Client, n: int, step: Step) -> Answer:
+    started = time.perf_counter()
+    try:
+        text = await client.complete(step.uri, step.position)
+    except asyncio.CancelledError:
+        return Answer(n, "superseded", 0.0)
+    how = "silent" if text is None else "shown" if text.strip() else "empty"
+    return Answer(n, how, (time.perf_counter() - started) * 1e3)
+
+
+async def _idle(client: Client, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(client.wait_idle(), seconds)
+    except asyncio.TimeoutError:
+        return

@@ -1,0 +1,129 @@
+"""
+What was recorded of a row into the figures of a table, and tables into Markdown. Pure.
+
+"Evaluated per completion" counts all prompt tokens that the server evaluated while somebody waited,
+summed over the requests of one completion (a burst that continues costs one). A suggestion that was
+known already is no completion and does not enter the median: that would flatter us.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from benchmarks.clients import Answer
+from benchmarks.traces import Trace
+from benchmarks.wire import Blocks, Call
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One client on one trace: *evaluated* per completion, *ms* per suggestion shown, the rest sums."""
+
+    trace: str
+    client: str
+    n_asks: int
+    n_keys: int
+    evaluated: list[int]
+    background: int
+    n_background: int
+    n_posts: int
+    blocks: list[int]
+    ms: list[float]
+    ends: dict[str, int]
+    server_total: int
+    mirror: dict[str, int]
+    worst: list[tuple[int, str, int]]
+
+    @property
+    def per_key(self) -> float:
+        """Tokens evaluated in the foreground per key."""
+        return sum(self.evaluated) / self.n_keys
+
+
+def row(
+    trace: Trace, client: str, calls: Sequence[Call], answers: Iterable[Answer], **more: object
+) -> Row:
+    """The figures of one run."""
+    answers, blocks = list(answers), Blocks()
+    evaluated: defaultdict[int, int] = defaultdict(int)
+    in_blocks: defaultdict[int, int] = defaultdict(int)
+    for call in calls:
+        n = blocks.evaluate(call.prompt, call.made) if call.prompt else 0
+        if not call.background:
+            evaluated[call.request] += call.evaluated
+            in_blocks[call.request] += n
+    worst = sorted(evaluated.items(), key=lambda item: -item[1])[:20]
+    behind = [call for call in calls if call.background]
+    return Row(
+        trace=trace.name,
+        client=client,
+        n_asks=trace.n_asks,
+        n_keys=trace.n_keys,
+        evaluated=list(evaluated.values()),
+        background=sum(call.evaluated for call in behind),
+        n_background=len(behind),
+        blocks=list(in_blocks.values()) if any(call.prompt for call in calls) else [],
+        ms=[round(answer.ms, 2) for answer in answers if answer.how == "shown"],
+        ends=dict(Counter(answer.how for answer in answers)),
+        worst=[(n, trace.steps[n].action, tokens) for n, tokens in worst],
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def at(values: Sequence[float], share: float) -> float:
+    """The value below which *share* of *values* lie."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+HEAD = (
+    "client", "tokens p50", "p95", "mean", "per key", "background", "completions/key",
+    "shown", "ms p50", "ms p95",
+)  # fmt: skip
+
+
+def table(rows: Iterable[Row]) -> str:
+    """A Markdown table per trace."""
+    by_trace: defaultdict[str, list[Row]] = defaultdict(list)
+    for one in rows:
+        by_trace[one.trace].append(one)
+    return "\n\n".join(_table(name, some) for name, some in by_trace.items()) + "\n"
+
+
+def _table(name: str, rows: list[Row]) -> str:
+    title = f"**{name}**: {rows[0].n_asks} requests, {rows[0].n_keys} keys"
+    lines = [title, "", _line(HEAD), _line(["---"] + ["---:"] * (len(HEAD) - 1))]
+    for one in rows:
+        lines.append(_line(_cells(one, one.client, one.evaluated)))
+        if one.blocks:
+            lines.append(
+                _line(_cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5] + [""] * 5)
+            )
+    return "\n".join(lines)
+
+
+def _cells(one: Row, name: str, tokens: list[int]) -> list[str]:
+    n = max(1, len(tokens))
+    return [
+        name,
+        f"{at(tokens, 0.5):.0f}",
+        f"{at(tokens, 0.95):.0f}",
+        f"{sum(tokens) / n:.1f}",
+        f"{sum(tokens) / one.n_keys:.1f}",
+        str(one.background),
+        f"{len(one.evaluated) / one.n_keys:.2f}",
+        f"{one.ends.get('shown', 0) / one.n_asks:.0%}",
+        f"{at(one.ms, 0.5):.1f}",
+        f"{at(one.ms, 0.95):.1f}",
+    ]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def raw(rows: Iterable[Row]) -> list[dict[str, object]]:
+    """Everything, for JSON."""
+    return [asdict(one) for one in rows]

@@ -1,0 +1,158 @@
+"""
+What a keystroke costs the model server: every trace through every client on the same llama.cpp.
+
+    python -m benchmarks.keystrokes                       # the bundled model; about half an hour
+    python -m benchmarks.keystrokes --clients ours,llama.vim --traces straight,jumps
+    python -m benchmarks.keystrokes --model mid.gguf --limit 60     # wall times that resemble a GPU's
+    python -m benchmarks.keystrokes --url http://127.0.0.1:8012     # your own, with --slot-save-path
+
+Prints a table per trace and writes it with the raw numbers and a plot to --out. The server is
+started anew for each trace, and its slots are erased between two clients.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import platform
+import sys
+from pathlib import Path
+
+from benchmarks.clients import Answer, Client, Ours, Peer, replay
+from benchmarks.figures import Row, raw, row, table
+from benchmarks.plot import plot
+from benchmarks.policies import POLICIES
+from benchmarks.serve import BUNDLED, serving
+from benchmarks.traces import TRACES, Trace
+from benchmarks.wire import TOTALS, Wire
+from fim_lsp.config import Config, made
+from fim_lsp.session import Session
+from server_bridge.llama import LlamaServer
+
+OURS = "ours"
+N_PREDICT = 16  # tokens to decode at most, for everyone: about a line, so that decoding does not hide prefill
+
+
+def main() -> None:
+    """Measure, print, write."""
+    options = _options()
+    rows: list[Row] = []
+    for name in options.traces:
+        trace = _cut(TRACES[name](), options)
+        with _server(options) as url:
+            for client in options.clients:
+                rows.append(asyncio.run(_measure(trace, client, url, options)))
+                print(table(rows[-1:]), _worst(rows[-1], options), sep="\n", flush=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "keystrokes.md").write_text(table(rows), "utf-8")
+    (options.out / "keystrokes.svg").write_text(plot(rows), "utf-8")
+    about = {"python": platform.python_version(), "model": options.model.name}
+    document = json.dumps({**about, "rows": raw(rows)})
+    (options.out / "keystrokes.json").write_text(document, "utf-8")
+    print(table(rows))
+
+
+async def _measure(trace: Trace, client: str, url: str, options: argparse.Namespace) -> Row:
+    """One client on one trace, from empty slots."""
+    wire = Wire(url)
+    await wire.get("/health")
+    await wire.forget()
+    before = await _total(url)
+    if client == OURS:
+        answers, mirror = await _ours(trace, wire, options)
+    else:
+        peer: Client = Peer(wire, POLICIES[client], options.chunks, options.n_predict)
+        answers, mirror = await replay(trace, peer), {}
+    n_posts, total = wire.n_posts, await _total(url) - before
+    await wire.aclose()
+    return row(
+        trace, client, wire.calls, answers, n_posts=n_posts, server_total=total, mirror=mirror
+    )
+
+
+async def _ours(
+    trace: Trace, wire: Wire, options: argparse.Namespace
+) -> tuple[list[Answer], dict[str, int]]:
+    server = LlamaServer(wire.url)
+    server._http = wire  # noqa: SLF001 (the instrument goes where the client was)
+    await server.connect()
+    session = Session(_config(options), lambda _: server)
+    answers = await replay(trace, Ours(session))
+    stats = session.stats()
+    if options.verbose:
+        print(json.dumps(stats), file=sys.stderr)
+    await session.aclose()
+    return answers, stats["mirror"]  # type: ignore[return-value]
+
+
+def _config(options: argparse.Namespace) -> Config:
+    return made({"completion.maxTokens": options.n_predict})
+
+
+async def _total(url: str) -> int:
+    """Prompt tokens the server has evaluated since it started, by its own count; -1 if it keeps none."""
+    import httpx  # noqa: PLC0415 (plain text, which the bridge's client does not read)
+
+    async with httpx.AsyncClient(trust_env=False) as client:
+        found = TOTALS.search((await client.get(f"{url}/metrics")).text)
+    return int(found[1]) if found else -1
+
+
+def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
+    """The first *limit* requests of a trace."""
+    n_asks, steps = 0, []
+    for step in trace.steps:
+        n_asks += step.asks
+        if n_asks > options.limit:
+            break
+        steps.append(step)
+    return Trace(trace.name, steps, trace.paced and not options.fast)
+
+
+def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[str]:
+    return contextlib.nullcontext(options.url) if options.url else serving(options.model)
+
+
+def _worst(one: Row, options: argparse.Namespace) -> str:
+    """Where the tokens went."""
+    if not options.verbose:
+        return ""
+    lines = [f"  step {n}: {action} evaluated {tokens}" for n, action, tokens in one.worst]
+    return "\n".join([f"{one.ends} mirror={one.mirror} posts={one.n_posts}", *lines])
+
+
+def _options() -> argparse.Namespace:
+    assert __doc__
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    everyone = [OURS, *POLICIES]
+    add("--clients", type=_names(everyone), default=everyone, help=", ".join(everyone))
+    add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))
+    add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
+    add("--url", help="measure on a server that runs already")
+    add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
+    add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")
+    add("--fast", action="store_true", help="run the mix unpaced too")
+    add("--verbose", action="store_true", help="say which requests cost most")
+    add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the results")
+    options = parser.parse_args()
+    options.chunks = ()
+    return options
+
+
+def _names(known: list[str]):  # noqa: ANN202 (argparse's own notion of a type)
+    def parse(text: str) -> list[str]:
+        found = text.split(",")
+        if unknown := set(found) - set(known):
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}")
+        return found
+
+    return parse
+
+
+if __name__ == "__main__":
+    main()

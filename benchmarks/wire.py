@@ -1,0 +1,109 @@
+"""
+What goes over the wire to llama.cpp, recorded: the one instrument behind every row of a table.
+
+`Wire` is the bridge's own HTTP client with a notebook. Token counts are the server's (`timings`),
+times are the client's. What was caused by whom comes from the task that sends: the background lane
+runs in a task of that name, and a request's number travels along in a context variable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import re
+import time
+from typing import Any, NamedTuple
+
+from server_bridge.http import Http, Object, Unproven
+
+request_number = contextvars.ContextVar("request_number", default=-1)
+TOTALS = re.compile(r"^llamacpp:prompt_tokens_total (\d+)", re.MULTILINE)
+
+
+class Call(NamedTuple):
+    """One `/completion` or `/infill`: for which request, when (seconds), and tokens by the server."""
+
+    request: int
+    background: bool
+    started: float
+    ended: float
+    evaluated: int
+    cached: int
+    predicted: int
+    prompt: list[int]  # token ids, where the client sent ids
+    made: list[int]
+
+
+class Wire(Http):
+    """The bridge's HTTP client; keeps a `Call` of every completion and counts round trips."""
+
+    def __init__(self, url: str, key: str = "") -> None:
+        super().__init__(url, key)
+        self.calls: list[Call] = []
+        self.n_posts = 0
+
+    async def post(self, path: str, body: bytes) -> Object:
+        """Send as `Http.post` does, and note what came of it."""
+        started = time.perf_counter()
+        answer = await super().post(path, body)
+        self.n_posts += 1
+        if "timings" in answer:
+            self.calls.append(self._call(json.loads(body), answer, started))
+        return answer
+
+    async def ask(self, path: str, body: dict[str, Any]) -> Object:
+        """Send, opening a connection first where none is open (llama.cpp closes idle ones)."""
+        data = json.dumps(body).encode()
+        try:
+            return await self.post(path, data)
+        except Unproven:
+            await self.get("/health")
+            return await self.post(path, data)
+
+    async def forget(self) -> None:
+        """Empty the server's slots, so that a row owes nothing to the one before."""
+        for slot in range((await self.get("/props"))["total_slots"]):
+            await self.ask(f"/slots/{slot}?action=erase", {})
+
+    def _call(self, asked: Any, answer: Object, started: float) -> Call:
+        task, timings = asyncio.current_task(), answer["timings"]
+        background = task is not None and task.get_name() == "background"
+        return Call(
+            request=request_number.get(),
+            background=background,
+            started=started,
+            ended=time.perf_counter(),
+            evaluated=timings["prompt_n"],
+            cached=timings["cache_n"],
+            predicted=timings["predicted_n"],
+            prompt=asked["prompt"] if isinstance(asked["prompt"], list) else [],
+            made=answer.get("tokens", []),
+        )
+
+
+class Blocks:
+    """An exact-prefix cache of whole blocks, as vLLM and SGLang have; it forgets nothing."""
+
+    def __init__(self, size: int = 16) -> None:
+        self._size = size
+        self._known: set[int] = set()
+
+    def evaluate(self, prompt: list[int], made: list[int]) -> int:
+        """How many of the prompt's tokens are evaluated, the last one always; then keep all blocks."""
+        hashes = self._hashes(prompt + made[:-1])
+        reused = 0
+        for block in hashes[: (len(prompt) - 1) // self._size]:
+            if block not in self._known:
+                break
+            reused += self._size
+        self._known.update(hashes)
+        return len(prompt) - reused
+
+    def _hashes(self, tokens: list[int]) -> list[int]:
+        """A hash per whole block, each of all tokens up to its end."""
+        found, last = [], 0
+        for end in range(self._size, len(tokens) + 1, self._size):
+            last = hash((last, *tokens[end - self._size : end]))
+            found.append(last)
+        return found

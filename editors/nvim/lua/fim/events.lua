@@ -1,0 +1,89 @@
+-- What the server wants to know beside the text: yanks, and which buffer is looked at. And what
+-- happens to the client: attached, restarted, gone.
+
+local M = {}
+
+-- A server that dies is started again, but one that dies at once is left alone: so many times in
+-- so many seconds.
+local MAX_RESTARTS = 3
+local WINDOW_S = 60
+
+local restarts = {} ---@type number[] when, in seconds
+local restarting = false
+
+--- A client came to a buffer.
+---@param buf integer
+function M.attached(buf)
+  require('fim').refresh(buf)
+  if buf == vim.api.nvim_get_current_buf() then
+    M.focused(buf)
+  end
+end
+
+--- `buf` is looked at now; for the server that is one of its documents, or none.
+---@param buf integer
+function M.focused(buf)
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'fim' })) do
+    local ours = client.attached_buffers[buf]
+    local document = { textDocument = { uri = vim.uri_from_bufnr(buf) } }
+    client:notify('textDocument/didFocus', ours and document or vim.empty_dict())
+  end
+end
+
+--- Text was yanked from `buf`; deleted text is not, `d` is how Vim users remove things.
+---@param buf integer
+---@param event table `vim.v.event` of TextYankPost
+function M.yanked(buf, event)
+  if event.operator ~= 'y' then
+    return
+  end
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'fim', bufnr = buf })) do
+    client:notify('fim/didYank', {
+      textDocument = { uri = vim.uri_from_bufnr(buf) },
+      text = table.concat(event.regcontents, '\n'),
+    })
+  end
+end
+
+--- Stop the server and start it anew; open buffers come back to it.
+function M.restart()
+  restarting = true
+  vim.lsp.enable('fim', false)
+  if #vim.lsp.get_clients({ name = 'fim' }) == 0 then
+    M.start()
+  end
+end
+
+--- Start the server for every open buffer.
+function M.start()
+  restarting = false
+  vim.lsp.enable('fim')
+end
+
+--- A server process ended.
+---@param code integer
+---@param signal integer
+---@param client_id integer
+function M.exited(code, signal, client_id)
+  require('fim.status').set(client_id, nil)
+  local leaving = vim.v.exiting ~= vim.NIL
+  local crashed = code ~= 0 or signal ~= 0
+  if not leaving and (restarting or crashed and M.may_restart(vim.uv.now() / 1000)) then
+    M.start()
+  end
+end
+
+--- Whether a crash at `now` (seconds) is rare enough to be mended; counts it.
+function M.may_restart(now)
+  restarts = vim.tbl_filter(function(at)
+    return now - at < WINDOW_S
+  end, restarts)
+  table.insert(restarts, now)
+  if #restarts <= MAX_RESTARTS then
+    return true
+  end
+  vim.notify('fim: the server keeps ending; see :checkhealth fim and :Fim restart', vim.log.levels.ERROR)
+  return false
+end
+
+return M

@@ -1,0 +1,224 @@
+-- Our own ghost text: requests as the user types, and drawing.
+--
+-- With `automatic` it does all of the work (Neovim 0.11, or `ghost_text = 'own'`): every key asks
+-- the server at once, which knows best how long to wait, unless the key agrees with what is shown;
+-- then the suggestion just shrinks. Without, Neovim's inline completion asks, and this draws only
+-- what that cannot: the rest of a partly accepted suggestion, and the answer to `trigger`.
+
+local accept = require('fim.accept')
+local METHOD = 'textDocument/inlineCompletion'
+local namespace = vim.api.nvim_create_namespace('fim.ghost')
+
+-- InlineCompletionTriggerKind; Neovim 0.11 has no table of them.
+local AUTOMATIC = 2
+local M = { INVOKED = 1 }
+
+---@class fim.Ghost what one buffer shows and waits for
+---@field items fim.Item[]
+---@field index integer which of them is shown, 0 for none
+---@field pending? { client: vim.lsp.Client, id: integer } the request under way
+---@field scheduled boolean whether this loop's request is scheduled already
+
+---@type table<integer, fim.Ghost>
+local ghosts = {}
+
+local function clear(buf)
+  vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+end
+
+local function in_insert_mode()
+  return vim.startswith(vim.api.nvim_get_mode().mode, 'i')
+end
+
+--- Where the cursor is in `buf`, or nil when it is in another one.
+local function cursor_in(buf)
+  if vim.api.nvim_get_current_buf() ~= buf then
+    return nil
+  end
+  local cursor = vim.api.nvim_win_get_cursor(0)
+  return cursor[1] - 1, cursor[2]
+end
+
+local function cancel(ghost)
+  if ghost.pending then
+    ghost.pending.client:cancel_request(ghost.pending.id)
+    ghost.pending = nil
+  end
+end
+
+--- Draw what is left of the item at the cursor; false when the item does not fit there (any more).
+local function draw(buf, item)
+  clear(buf)
+  local row, col = cursor_in(buf)
+  local rest = row and accept.rest(buf, item, row, col)
+  if not rest or rest == '' then
+    return false
+  end
+  local lines = vim.split(rest, '\n', { plain = true })
+  local right = vim.api.nvim_get_current_line():sub(col + 1, col + item.tail)
+  if #lines == 1 and vim.endswith(lines[1], right) then
+    lines[1] = lines[1]:sub(1, #lines[1] - #right) -- it is on screen already
+  end
+  local chunks = vim.tbl_map(function(line)
+    return { { line, 'FimGhostText' } }
+  end, lines)
+  vim.api.nvim_buf_set_extmark(buf, namespace, row, col, {
+    virt_text = chunks[1],
+    virt_text_pos = 'inline',
+    virt_lines = vim.list_slice(chunks, 2),
+    hl_mode = 'combine',
+  })
+  return true
+end
+
+--- The suggestion on screen and what is left of it.
+---@param buf integer
+---@return fim.Item?
+function M.current(buf)
+  local ghost = ghosts[buf]
+  return ghost and ghost.items[ghost.index]
+end
+
+--- Show one item, or hide it when it does not fit the text at the cursor.
+---@param buf integer
+---@param item fim.Item
+function M.show(buf, item)
+  local ghost = ghosts[buf]
+  if not ghost or not draw(buf, item) then
+    M.hide(buf)
+  elseif M.current(buf) ~= item then
+    ghost.items, ghost.index = { item }, 1
+  end
+end
+
+--- Show nothing and wait for nothing. Returns whether something was shown.
+---@param buf integer
+function M.hide(buf)
+  local ghost = ghosts[buf]
+  if not ghost then
+    return false
+  end
+  local shown = ghost.index > 0
+  cancel(ghost)
+  ghost.items, ghost.index = {}, 0
+  clear(buf)
+  return shown
+end
+
+local function answer(buf, ghost, client, id, result)
+  if not ghost.pending or ghost.pending.id ~= id then
+    return -- an older request, or hidden meanwhile
+  end
+  ghost.pending = nil
+  if not in_insert_mode() then
+    return
+  end
+  ghost.index = 0
+  ghost.items = vim.tbl_map(function(raw)
+    return accept.from_lsp(buf, client, raw)
+  end, result and (result.items or result) or {})
+  M.cycle(buf, 1)
+end
+
+--- Ask for the text at the cursor. A request under way is cancelled: the newest wins.
+---@param buf integer
+---@param kind integer InlineCompletionTriggerKind
+function M.request(buf, kind)
+  local ghost = ghosts[buf]
+  local client = vim.lsp.get_clients({ name = 'fim', bufnr = buf })[1]
+  if not ghost or not client or not cursor_in(buf) or not in_insert_mode() then
+    return
+  end
+  cancel(ghost)
+  local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
+  params.context = { triggerKind = kind }
+  local _, id = client:request(METHOD, params, function(_, result, ctx)
+    answer(buf, ghost, client, ctx.request_id, result)
+  end, buf)
+  ghost.pending = id and { client = client, id = id } or nil
+end
+
+--- Show the next item (or, with -1, the one before); false when there is none.
+---@param buf integer
+---@param step integer
+function M.cycle(buf, step)
+  local ghost = ghosts[buf]
+  if not ghost or #ghost.items == 0 then
+    clear(buf)
+    return false
+  end
+  ghost.index = (ghost.index - 1 + step) % #ghost.items + 1
+  local item = ghost.items[ghost.index]
+  M.show(buf, item)
+  local client = vim.lsp.get_client_by_id(item.client_id)
+  if client and M.current(buf) == item then
+    client:notify('textDocument/didShowCompletion', { item = item.raw })
+  end
+  return true
+end
+
+--- The text or the cursor moved: follow the suggestion, or drop it and ask anew. Keys that arrive
+--- together (a paste, a mapping) make one request.
+local function moved(buf, automatic)
+  local ghost, item = ghosts[buf], M.current(buf)
+  if item and draw(buf, item) then
+    return
+  end
+  if not automatic then
+    clear(buf)
+    ghost.items, ghost.index = {}, 0
+    return
+  end
+  M.hide(buf)
+  if not ghost.scheduled then
+    ghost.scheduled = true
+    vim.schedule(function()
+      ghost.scheduled = false
+      if ghosts[buf] == ghost then
+        M.request(buf, AUTOMATIC)
+      end
+    end)
+  end
+end
+
+--- Show suggestions in `buf`; with `automatic`, also ask for them.
+---@param buf integer
+---@param options { automatic: boolean }
+function M.enable(buf, options)
+  M.disable(buf)
+  ghosts[buf] = { items = {}, index = 0, scheduled = false }
+  local group = vim.api.nvim_create_augroup('fim.ghost:' .. buf, {})
+  local function on(events, callback)
+    vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
+  end
+  on({ 'InsertEnter', 'CursorMovedI', 'TextChangedI', 'TextChangedP' }, function()
+    moved(buf, options.automatic)
+  end)
+  on({ 'InsertLeave', 'BufLeave' }, function()
+    M.hide(buf)
+  end)
+  on('BufWipeout', function()
+    ghosts[buf] = nil
+  end)
+  if not options.automatic then
+    on('LspRequest', function(ev) -- Neovim got an answer of its own and will show that
+      local pending, request = ghosts[buf].pending, ev.data.request
+      local ours = pending and pending.id == ev.data.request_id
+      if request.method == METHOD and request.type == 'complete' and not ours then
+        M.hide(buf)
+      end
+    end)
+  end
+end
+
+--- Show nothing in `buf` any more.
+---@param buf integer
+function M.disable(buf)
+  if ghosts[buf] then
+    M.hide(buf)
+    vim.api.nvim_del_augroup_by_name('fim.ghost:' .. buf)
+    ghosts[buf] = nil
+  end
+end
+
+return M

@@ -1,0 +1,70 @@
+-- :checkhealth fim
+
+local M = {}
+
+local health = vim.health
+local STATS_TIMEOUT_MS = 2000 -- the answer needs no model; a server that takes longer is stuck
+
+local function check_neovim()
+  if vim.fn.has('nvim-0.11') == 0 then
+    health.error('Neovim 0.11 or newer is needed')
+  end
+  local who = require('fim').uses_builtin() and "Neovim's own inline completion" or 'this plugin'
+  health.ok(('Neovim %s; suggestions are shown by %s'):format(tostring(vim.version()), who))
+end
+
+local function check_command()
+  local cmd = (vim.lsp.config.fim or {}).cmd
+  local program = type(cmd) == 'table' and cmd[1] or nil
+  if not program then
+    health.info('the server is started by a function')
+  elseif vim.fn.executable(program) == 0 then
+    health.error(('%q is not found'):format(program), {
+      'install it: pipx install fim-lsp',
+      "or say where it is: vim.lsp.config('fim', { cmd = { '/path/to/fim-lsp', '--stdio' } })",
+    })
+  else
+    health.ok(('server: %s'):format(vim.fn.exepath(program)))
+  end
+end
+
+local function check_server(client)
+  local reply = client:request_sync('fim/stats', vim.empty_dict(), STATS_TIMEOUT_MS)
+  if not reply or not reply.result then
+    health.error('the server does not answer', { 'look at :LspLog', 'try :Fim restart' })
+    return
+  end
+  for _, line in ipairs(require('fim.status').format(reply.result)) do
+    health.info(line)
+  end
+  local state, message = reply.result.backend.state, require('fim.status').message(client.id)
+  if state == 'ready' then
+    health.ok('the backend is ready')
+  else
+    health.warn(('the backend is %s. %s'):format(state, message), { 'run: fim-lsp doctor' })
+  end
+end
+
+local function check_keys()
+  local keys = require('fim').options().keys
+  if not keys or vim.tbl_isempty(keys) then
+    health.info("no keys are mapped; for example: vim.g.fim = { keys = { accept = '<Tab>' } }")
+  end
+  for action, key in vim.spairs(keys or {}) do
+    health.ok(('%s: %s'):format(action, key))
+  end
+end
+
+function M.check()
+  health.start('fim')
+  check_neovim()
+  check_command()
+  check_keys()
+  local clients = vim.lsp.get_clients({ name = 'fim' })
+  if #clients == 0 then
+    health.warn('no server is running', { "add vim.lsp.enable('fim') to init.lua, then open a file" })
+  end
+  vim.tbl_map(check_server, clients)
+end
+
+return M

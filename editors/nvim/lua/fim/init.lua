@@ -1,0 +1,159 @@
+-- What a user maps, and whether a buffer gets completions at all.
+--
+-- Two ways to put ghost text on screen, one way to accept it: Neovim 0.12's own
+-- `vim.lsp.inline_completion` ("builtin"), or `fim.ghost` ("own"), which Neovim 0.11 needs and any
+-- version may choose.
+
+local M = {}
+
+---@class fim.Options `vim.g.fim`; read whenever it matters, so that a change takes effect at once
+---@field ghost_text? 'auto'|'builtin'|'own' who shows suggestions; 'auto' is 'builtin' where Neovim has it
+---@field filetypes_off? string[] filetypes that get no completions
+---@field keys? table<fim.Action, string> insert-mode keys; nothing is mapped by default
+
+---@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'
+
+---@return fim.Options
+function M.options()
+  return vim.g.fim or {}
+end
+
+--- Whether Neovim's own inline completion shows the suggestions.
+function M.uses_builtin()
+  return M.options().ghost_text ~= 'own' and vim.lsp.inline_completion ~= nil
+end
+
+--- Whether `buf` should get completions now.
+---@param buf integer
+function M.wanted(buf)
+  local off = vim.list_contains(M.options().filetypes_off or {}, vim.bo[buf].filetype)
+  return vim.g.fim_enabled ~= false and vim.b[buf].fim_enabled ~= false and not off
+end
+
+--- Switch completions on or off: everywhere, or in one buffer (0 for this one).
+---@param buf? integer
+function M.toggle(buf)
+  local scope = buf and vim.b[buf] or vim.g
+  scope.fim_enabled = scope.fim_enabled == false
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'fim' })) do
+    for attached in pairs(client.attached_buffers) do
+      M.refresh(attached)
+    end
+  end
+  vim.cmd.redrawstatus({ bang = true })
+end
+
+--- Make what shows suggestions in `buf` agree with `wanted` and `uses_builtin`.
+---@param buf integer
+function M.refresh(buf)
+  local on, builtin = M.wanted(buf), M.uses_builtin()
+  if vim.lsp.inline_completion then
+    vim.lsp.inline_completion.enable(on and builtin, { bufnr = buf })
+  end
+  local ghost = require('fim.ghost')
+  if on then
+    ghost.enable(buf, { automatic = not builtin })
+  else
+    ghost.disable(buf)
+  end
+end
+
+--- Accept all of the suggestion. Returns whether there was one; where not, calls `otherwise`.
+---@param otherwise? fun()
+function M.accept(otherwise)
+  return require('fim.accept').take(nil, otherwise)
+end
+
+--- Accept up to the end of the next word.
+---@param otherwise? fun()
+function M.accept_word(otherwise)
+  return require('fim.accept').take('word', otherwise)
+end
+
+--- Accept the rest of this line; at its end, the next line.
+---@param otherwise? fun()
+function M.accept_line(otherwise)
+  return require('fim.accept').take('line', otherwise)
+end
+
+--- Hide the suggestion until something is typed. Returns whether there was one.
+---@param otherwise? fun()
+function M.dismiss(otherwise)
+  local shown = require('fim.ghost').hide(vim.api.nvim_get_current_buf())
+  if M.uses_builtin() then
+    shown = vim.lsp.inline_completion.get({ on_accept = function() end }) or shown
+  end
+  if not shown and otherwise then
+    otherwise()
+  end
+  return shown
+end
+
+--- Ask now, whatever the rules for automatic requests say.
+function M.trigger()
+  local buf = vim.api.nvim_get_current_buf()
+  if M.uses_builtin() then
+    -- Neovim's completion has no function to stop a pending request; leaving insert mode does it.
+    pcall(vim.api.nvim_exec_autocmds, 'InsertLeave', {
+      group = 'nvim.lsp.inline_completion:' .. buf,
+      buffer = buf,
+    })
+  end
+  local ghost = require('fim.ghost')
+  ghost.request(buf, ghost.INVOKED)
+end
+
+local function cycle(step)
+  local own = require('fim.ghost').cycle(vim.api.nvim_get_current_buf(), step)
+  if not own and M.uses_builtin() then
+    vim.lsp.inline_completion.select({ count = step })
+  end
+end
+
+--- Show the next of several suggestions.
+function M.next()
+  cycle(1)
+end
+
+--- Show the suggestion before.
+function M.previous()
+  cycle(-1)
+end
+
+--- Map an insert-mode key to an action; where there is nothing to act on, the key does what it did.
+---@param key string
+---@param action fim.Action
+function M.map(key, action)
+  local before = vim.fn.maparg(key, 'i', false, true)
+  vim.keymap.set('i', key, function()
+    M[action](function()
+      M.replay(key, before)
+    end)
+  end, { desc = 'fim: ' .. action:gsub('_', ' ') })
+end
+
+--- Do what `key` did when `before` (a `maparg()` dictionary, empty for none) was its mapping.
+---@param key string
+---@param before table
+function M.replay(key, before)
+  local keys = key
+  if before.callback then
+    keys = before.callback()
+  elseif before.rhs then
+    keys = before.expr == 1 and vim.api.nvim_eval(before.rhs) or before.rhs
+  end
+  if before.callback and before.expr ~= 1 or not keys or keys == '' then
+    return
+  end
+  -- 'i': before what is typed already; 'n' or 'm': as the mapping itself would have been read.
+  local mode = (vim.tbl_isempty(before) or before.noremap == 1) and 'in' or 'im'
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, true, true), mode, false)
+end
+
+--- For a statusline: 'FIM', 'FIM …' at work, 'FIM !' in trouble, 'FIM off', '' without a server.
+---@return string
+function M.status()
+  return require('fim.status').line()
+end
+
+return M

@@ -1,0 +1,64 @@
+-- What the server says of itself: a word for the statusline, a few lines on demand.
+
+local M = {}
+
+local statuses = {} ---@type table<integer, { busy: boolean, kind: string, message?: string }>
+
+--- Remember what a client's server said last (`didChangeStatus`), nil when it is gone.
+function M.set(client_id, status)
+  statuses[client_id] = status
+  vim.cmd.redrawstatus({ bang = true })
+end
+
+--- The statusline's word for the current buffer.
+---@return string
+function M.line()
+  local buf = vim.api.nvim_get_current_buf()
+  local client = vim.lsp.get_clients({ name = 'fim', bufnr = buf })[1]
+  if not client then
+    return ''
+  end
+  if not require('fim').wanted(buf) then
+    return 'FIM off'
+  end
+  local status = statuses[client.id] or {}
+  local trouble = status.kind == 'Error' or status.kind == 'Warning'
+  return 'FIM' .. (trouble and ' !' or status.busy and ' …' or '')
+end
+
+--- The last thing the server had to say to the user, '' when all is well.
+---@param client_id integer
+function M.message(client_id)
+  return (statuses[client_id] or {}).message or ''
+end
+
+--- The numbers of `fim/stats` as lines to read.
+---@param stats table
+---@return string[]
+function M.format(stats)
+  local backend, tokens, latency, ring = stats.backend, stats.tokens, stats.latencyMs, stats.ring
+  return {
+    ('backend   %s: %s %s'):format(backend.state, backend.kind, backend.model or ''),
+    ('requests  %d, shown %d, accepted %d'):format(stats.requests, stats.shown, stats.accepted),
+    ('tokens    %d evaluated, %d from the cache, %d generated'):format(
+      tokens.evaluated, tokens.cached, tokens.predicted
+    ),
+    ('latency   %.0f ms (median), %.0f ms (95 %%)'):format(latency.p50 or 0, latency.p95 or 0),
+    ('context   %d of %d chunks, %d waiting'):format(ring.chunks, ring.capacity, ring.queued),
+  }
+end
+
+--- Ask the server of the current buffer for its numbers and show them.
+function M.show_stats()
+  local client = vim.lsp.get_clients({ name = 'fim' })[1]
+  if not client then
+    vim.notify('fim: no server is running; see :checkhealth fim', vim.log.levels.WARN)
+    return
+  end
+  client:request('fim/stats', vim.empty_dict(), function(err, stats)
+    local text = err and 'fim: ' .. err.message or table.concat(M.format(stats), '\n')
+    vim.notify(text, err and vim.log.levels.ERROR or vim.log.levels.INFO)
+  end)
+end
+
+return M

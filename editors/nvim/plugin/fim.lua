@@ -1,0 +1,75 @@
+-- What happens at startup: autocommands, one command, <Plug> mappings. No key is mapped unless
+-- `vim.g.fim.keys` names it.
+
+if vim.g.loaded_fim or vim.fn.has('nvim-0.11') == 0 then
+  return
+end
+vim.g.loaded_fim = true
+
+local ghost_text = vim.fn.has('nvim-0.12') == 1 and 'ComplHint' or 'Comment'
+vim.api.nvim_set_hl(0, 'FimGhostText', { default = true, link = ghost_text })
+
+local group = vim.api.nvim_create_augroup('fim', {})
+local function on(event, callback)
+  vim.api.nvim_create_autocmd(event, { group = group, callback = callback })
+end
+
+on('LspAttach', function(ev)
+  local client = vim.lsp.get_client_by_id(ev.data.client_id)
+  if client and client.name == 'fim' then
+    require('fim.events').attached(ev.buf)
+  end
+end)
+on('FileType', function(ev)
+  if #vim.lsp.get_clients({ name = 'fim', bufnr = ev.buf }) > 0 then
+    require('fim').refresh(ev.buf)
+  end
+end)
+on('BufEnter', function(ev)
+  require('fim.events').focused(ev.buf)
+end)
+on('TextYankPost', function(ev)
+  require('fim.events').yanked(ev.buf, vim.v.event)
+end)
+
+for _, action in ipairs({
+  'accept', 'accept_word', 'accept_line', 'dismiss', 'trigger', 'next', 'previous',
+}) do
+  vim.keymap.set('i', ('<Plug>(fim-%s)'):format((action:gsub('_', '-'))), function()
+    require('fim')[action]()
+  end)
+  local key = ((vim.g.fim or {}).keys or {})[action]
+  if key then
+    require('fim').map(key, action)
+  end
+end
+
+local subcommands = {
+  toggle = function(what)
+    require('fim').toggle(what == 'buffer' and 0 or nil)
+  end,
+  trigger = function()
+    require('fim').trigger()
+  end,
+  stats = function()
+    require('fim.status').show_stats()
+  end,
+  restart = function()
+    require('fim.events').restart()
+  end,
+}
+
+vim.api.nvim_create_user_command('Fim', function(cmd)
+  local run = subcommands[cmd.fargs[1] or 'stats']
+  if run then
+    run(cmd.fargs[2])
+  else
+    vim.notify('fim: unknown command: ' .. cmd.fargs[1], vim.log.levels.ERROR)
+  end
+end, {
+  nargs = '*',
+  desc = 'Local completions: toggle [buffer], trigger, stats, restart',
+  complete = function(_, line)
+    return line:match('^%S+%s+toggle%s') and { 'buffer' } or vim.tbl_keys(subcommands)
+  end,
+})

@@ -1,0 +1,84 @@
+// What the server wants to know beside the text: which file is in front, what was copied, and how
+// much of a suggestion was accepted.
+
+import * as vscode from "vscode";
+import { State, type LanguageClient } from "vscode-languageclient/node";
+
+interface Shown {
+  uri: string;
+  offset: number; // where the suggestion stands in the document
+  text: string;
+  item: object; // as the server sent it
+}
+
+// Suggestions as the server sent them, newest last; the one on screen is among the last few.
+const REMEMBERED = 8;
+
+/** Tell the server what happens in the editor, until disposed of. */
+export function watch(client: LanguageClient): vscode.Disposable {
+  const uriOf = (document: vscode.TextDocument) => client.code2ProtocolConverter.asUri(document.uri);
+  const notify = (method: string, params: object) => {
+    if (client.isRunning()) void client.sendNotification(method, params);
+  };
+  const focus = (editor: vscode.TextEditor | undefined) => {
+    notify("textDocument/didFocus", editor ? { textDocument: { uri: uriOf(editor.document) } } : {});
+  };
+  return vscode.Disposable.from(
+    client.onDidChangeState(({ newState }) => {
+      if (newState === State.Running) focus(vscode.window.activeTextEditor);
+    }),
+    vscode.window.onDidChangeActiveTextEditor(focus),
+    watchCopies((document, text) => notify("fim/didYank", { textDocument: { uri: uriOf(document) }, text })),
+    watchPartialAcceptance(client, notify),
+  );
+}
+
+/**
+ * See what is copied or cut, by whatever key, menu or extension. A paste provider is told of every
+ * copy so that it may add to the clipboard; this one adds nothing, so no key is rebound and the
+ * clipboard stays as it is.
+ */
+function watchCopies(copied: (document: vscode.TextDocument, text: string) => void): vscode.Disposable {
+  const provider: vscode.DocumentPasteEditProvider = {
+    prepareDocumentPaste(document, ranges) {
+      copied(document, ranges.map((range) => document.getText(range)).join("\n"));
+    },
+  };
+  const nothing = { providedPasteEditKinds: [], copyMimeTypes: [], pasteMimeTypes: [] };
+  return vscode.languages.registerDocumentPasteEditProvider({ scheme: "file" }, provider, nothing);
+}
+
+/**
+ * Accepting a word or a line runs no command (vscode#172384) but is an edit of its own: more than
+ * one character, at the suggestion, and the suggestion's own text.
+ */
+function watchPartialAcceptance(
+  client: LanguageClient,
+  notify: (method: string, params: object) => void,
+): vscode.Disposable {
+  const shown: Shown[] = [];
+  client.middleware.provideInlineCompletionItems = async (document, position, context, token, next) => {
+    const result = await next(document, position, context, token);
+    const items = Array.isArray(result) ? result : (result?.items ?? []);
+    for (const { insertText, range, command } of items) {
+      const text = typeof insertText === "string" ? insertText : insertText.value;
+      const offset = document.offsetAt(range?.start ?? position);
+      shown.push({ uri: document.uri.toString(), offset, text, item: { insertText: text, command } });
+    }
+    shown.splice(0, shown.length - REMEMBERED);
+    return result;
+  };
+  return vscode.workspace.onDidChangeTextDocument(({ document, contentChanges: [change] }) => {
+    if (change === undefined || change.text.length < 2) return;
+    const uri = document.uri.toString();
+    for (const { offset, text, item, uri: where } of shown.toReversed()) {
+      const start = change.rangeOffset - offset;
+      if (where !== uri || start < 0 || !text.startsWith(change.text, start)) continue;
+      const acceptedLength = start + change.text.length;
+      if (acceptedLength < text.length) {
+        notify("textDocument/didPartiallyAcceptCompletion", { item, acceptedLength });
+      }
+      return;
+    }
+  });
+}

@@ -1,0 +1,91 @@
+// Starts the server, hands it what happens in the editor, and shows how it does. Completions
+// themselves pass through vscode-languageclient; nothing here knows how they are made.
+
+import * as vscode from "vscode";
+import { LanguageClient, RevealOutputChannelOn } from "vscode-languageclient/node";
+import { watch } from "./events";
+import { findServer, installServer, offerInstallation } from "./server";
+import { changedByUser, toggle, toggleLanguage } from "./settings";
+import { StatusBar, type Status } from "./status";
+
+let client: LanguageClient | undefined;
+let watching: vscode.Disposable | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const output = vscode.window.createOutputChannel("fim-lsp", { log: true });
+  const status = new StatusBar(() => client);
+  const start = () => startClient(context, output, status);
+  context.subscriptions.push(
+    output,
+    status,
+    vscode.commands.registerCommand("fim.menu", () => status.showMenu(output)),
+    vscode.commands.registerCommand("fim.toggle", toggle),
+    vscode.commands.registerCommand("fim.toggleLanguage", toggleLanguage),
+    vscode.commands.registerCommand("fim.restart", start),
+    vscode.commands.registerCommand("fim.install", async () => {
+      if (await installServer(context)) await start();
+    }),
+    vscode.workspace.onDidChangeConfiguration(async (change) => {
+      if (change.affectsConfiguration("fim.serverPath")) await start();
+      else if (change.affectsConfiguration("fim")) sendSettings();
+    }),
+  );
+  await start();
+}
+
+export async function deactivate(): Promise<void> {
+  await stopClient();
+}
+
+async function startClient(
+  context: vscode.ExtensionContext,
+  output: vscode.LogOutputChannel,
+  status: StatusBar,
+): Promise<void> {
+  await stopClient();
+  const command = await findServer(context);
+  if (command === undefined) {
+    status.update({ kind: "Error", busy: false, message: "The server is not installed." });
+    void offerInstallation(context);
+    return;
+  }
+  status.update({ kind: "Normal", busy: true, message: "Starting" });
+  client = makeClient(command, output);
+  client.onNotification("didChangeStatus", (news: Status) => status.update(news));
+  watching = watch(client);
+  try {
+    await client.start();
+    status.update({ kind: "Normal", busy: false, message: "" });
+  } catch (error) {
+    output.error(String(error));
+    status.update({ kind: "Error", busy: false, message: `${command} did not start.` });
+  }
+}
+
+async function stopClient(): Promise<void> {
+  const old = client;
+  client = undefined;
+  watching?.dispose();
+  await old?.dispose().catch(() => undefined); // it may have ended by itself
+}
+
+function makeClient(command: string, output: vscode.LogOutputChannel): LanguageClient {
+  const server = { command, args: ["--stdio"] };
+  return new LanguageClient("fim", "fim-lsp", server, {
+    documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+    outputChannel: output,
+    revealOutputChannelOn: RevealOutputChannelOn.Never,
+    initializationOptions: () => ({ fim: changedByUser() }),
+    middleware: {
+      workspace: {
+        // The server asks for the section "fim": only what the user set, so that the defaults of
+        // this extension do not hide the user's config.toml.
+        configuration: (params) => params.items.map((item) => (item.section === "fim" ? changedByUser() : null)),
+      },
+    },
+  });
+}
+
+function sendSettings(): void {
+  void client?.sendNotification("workspace/didChangeConfiguration", { settings: { fim: changedByUser() } });
+}

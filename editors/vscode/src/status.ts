@@ -1,0 +1,110 @@
+// The status bar: whether all is well, and behind it a menu with the numbers and the switches.
+
+import * as vscode from "vscode";
+import type { LanguageClient } from "vscode-languageclient/node";
+import { switchedOn } from "./settings";
+
+/** `didChangeStatus`, as Copilot's server says it too. */
+export interface Status {
+  kind: "Normal" | "Warning" | "Error" | "Inactive";
+  busy: boolean;
+  message: string;
+}
+
+/** `fim/stats`: the parts that the menu shows. */
+interface Stats {
+  requests: number;
+  shown: number;
+  accepted: number;
+  backend: { state: string; kind: string; url: string; model: string };
+  tokens: { evaluated: number; cached: number; predicted: number };
+  latencyMs: { p50: number | null; p95: number | null };
+  ring: { chunks: number; capacity: number; queued: number };
+}
+
+interface Row extends vscode.QuickPickItem {
+  command?: string;
+}
+
+export class StatusBar implements vscode.Disposable {
+  private readonly item = vscode.window.createStatusBarItem("fim.status", vscode.StatusBarAlignment.Right, 100);
+  private readonly subscriptions: vscode.Disposable[];
+  private status: Status = { kind: "Inactive", busy: false, message: "" };
+
+  constructor(private readonly client: () => LanguageClient | undefined) {
+    this.item.name = "fim-lsp";
+    this.item.command = "fim.menu";
+    this.item.show();
+    this.subscriptions = [
+      this.item,
+      vscode.window.onDidChangeActiveTextEditor(() => this.draw()),
+      vscode.workspace.onDidChangeConfiguration(() => this.draw()),
+    ];
+    this.draw();
+  }
+
+  update(status: Status): void {
+    this.status = status;
+    this.draw();
+  }
+
+  dispose(): void {
+    this.subscriptions.forEach((one) => one.dispose());
+  }
+
+  /** The numbers, then the switches. */
+  async showMenu(output: vscode.OutputChannel): Promise<void> {
+    const stats = await this.client()
+      ?.sendRequest<Stats>("fim/stats", {})
+      .catch(() => undefined);
+    const rows = [...numbers(stats, this.status), ...switches()];
+    const chosen = await vscode.window.showQuickPick<Row>(rows, { title: "fim-lsp", matchOnDetail: true });
+    if (chosen?.command === "fim.output") output.show();
+    else if (chosen?.command === "fim.settings") {
+      await vscode.commands.executeCommand("workbench.action.openSettings", "@ext:fim-lsp.fim-lsp");
+    } else if (chosen?.command !== undefined) await vscode.commands.executeCommand(chosen.command);
+  }
+
+  private draw(): void {
+    const { kind, busy, message } = this.status;
+    const on = switchedOn(vscode.window.activeTextEditor?.document.languageId);
+    const trouble = kind === "Error" || kind === "Warning";
+    const icon = trouble ? "$(warning)" : busy ? "$(loading~spin)" : on.auto && on.language ? "$(sparkle)" : "$(circle-slash)";
+    this.item.text = `${icon} FIM`;
+    this.item.tooltip = message === "" ? "fim-lsp: local completions" : `fim-lsp: ${message}`;
+    this.item.backgroundColor = trouble ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
+  }
+}
+
+function numbers(stats: Stats | undefined, status: Status): Row[] {
+  if (stats === undefined) {
+    return [{ label: "$(warning) The server does not answer", detail: status.message }];
+  }
+  const { backend, tokens, latencyMs, ring } = stats;
+  const ms = (value: number | null) => (value === null ? "–" : `${Math.round(value)} ms`);
+  const share = Math.round((100 * tokens.cached) / Math.max(1, tokens.cached + tokens.evaluated));
+  return [
+    { label: `$(server) ${backend.state}: ${backend.model || backend.kind}`, description: backend.url, detail: status.message },
+    { label: `$(database) ${share} % of the prompt from the cache`, description: `${tokens.evaluated} tokens evaluated, ${tokens.cached} reused` },
+    { label: `$(watch) ${ms(latencyMs.p50)} median, ${ms(latencyMs.p95)} at worst (95 %)` },
+    { label: `$(files) ${ring.chunks} of ${ring.capacity} chunks of context`, description: `${ring.queued} waiting` },
+    { label: `$(check) ${stats.accepted} of ${stats.shown} suggestions accepted`, description: `${stats.requests} requests` },
+  ];
+}
+
+function switches(): Row[] {
+  const language = vscode.window.activeTextEditor?.document.languageId;
+  const on = switchedOn(language);
+  const rows: Row[] = [
+    { label: "", kind: vscode.QuickPickItemKind.Separator },
+    { label: on.auto ? "Stop Completing While Typing" : "Complete While Typing", command: "fim.toggle" },
+    { label: "Settings", command: "fim.settings" },
+    { label: "Output", command: "fim.output" },
+    { label: "Restart the Server", command: "fim.restart" },
+  ];
+  if (language !== undefined) {
+    const label = on.language ? `No Completions for ${language}` : `Completions for ${language}`;
+    rows.splice(2, 0, { label, command: "fim.toggleLanguage" });
+  }
+  return rows;
+}

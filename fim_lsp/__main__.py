@@ -1,0 +1,165 @@
+"""
+The command line, and the composition root: the one place where editor side and model side are joined.
+
+Everything heavy is imported by the command that needs it: an editor starts `--stdio` with every
+session and waits for the answer to `initialize`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fim_lsp import __version__
+from fim_lsp.config import BackendConfig, Config
+from server_bridge.protocol import Backend, BackendUnusable
+
+DESCRIPTION = """\
+A language server for local, private, multi-line code completion.
+
+Editors start it with --stdio. Everything else is for people and scripts:
+  fim-lsp demo                      watch it work, with the bundled model, no set-up
+  fim-lsp doctor                    check backend, model and settings; says what to change
+  fim-lsp complete app.py:12        one completion, as an editor would get it
+"""
+
+EPILOG = """\
+Settings come from the editor, from config.toml in the user's config folder and from .fim-lsp.toml
+in the project. Completions come from the llama.cpp server at fim.backend.url, else from one on this
+machine's usual ports, else from the bundled model, which is tiny: for real work run
+  llama-server --fim-qwen-7b-default        (or --fim-qwen-1.5b-default on a small machine)
+"""
+
+COMPLETE_EPILOG = """\
+Lines and columns count from 1; without a column the end of the line is meant.
+  fim-lsp complete app.py:12
+  fim-lsp complete app.py:12:9 --open models.py --json
+  fim-lsp complete app.py:12 --url http://127.0.0.1:8012
+
+Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.command is not None:
+        return _command(given)
+    if given.stdio or given.tcp:
+        return _serve(given)
+    parser.print_help()
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        "fim-lsp", description=DESCRIPTION, epilog=EPILOG, formatter_class=raw
+    )
+    parser.add_argument("--version", action="version", version=f"fim-lsp {__version__}")
+    server = parser.add_argument_group("the server")
+    server.add_argument("--stdio", action="store_true", help="serve one editor on stdin and stdout")
+    server.add_argument(
+        "--tcp", metavar="HOST:PORT", type=_address, help="serve one editor on a port"
+    )
+    server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
+    server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
+
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    complete = commands.add_parser(
+        "complete",
+        help="print one completion",
+        description="Print the completion at one place of a file, as an editor would get it.",
+        epilog=COMPLETE_EPILOG,
+        formatter_class=raw,
+    )
+    complete.add_argument("place", metavar="FILE:LINE[:COL]")
+    complete.add_argument(
+        "--open", metavar="FILE", nargs="+", default=[], help="files to know, too"
+    )
+    complete.add_argument("--url", help="the model server to ask instead of the configured one")
+    complete.add_argument(
+        "--json", action="store_true", help="suggestions, tokens and times as JSON"
+    )
+
+    demo = commands.add_parser("demo", help="watch a session typed with the bundled model")
+    demo.add_argument("--fast", action="store_true", help="do not type at a person's pace")
+
+    doctor = commands.add_parser("doctor", help="check backend, model and settings")
+    doctor.add_argument("--json", action="store_true", help="the findings as JSON")
+    return parser
+
+
+def _address(text: str) -> tuple[str, int]:
+    """`HOST:PORT`, also `[::1]:PORT`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:2087")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _command(given: argparse.Namespace) -> int:
+    from fim_lsp.cli import terminal
+
+    terminal.survive_any_encoding()
+    if given.command == "complete":
+        from fim_lsp.cli import complete
+
+        return complete.run(given)
+    if given.command == "demo":
+        from fim_lsp.cli import demo
+
+        return demo.run(given)
+    return _doctor(given)
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    from fim_lsp import settings, settings_files
+    from fim_lsp.cli import doctor
+
+    files = settings_files.found((Path.cwd(),))
+    config, problems = settings.configured(files.layers)
+    return doctor.run(given, config, (*files.problems, *problems), open_backend(config))
+
+
+def _serve(given: argparse.Namespace) -> int:
+    gc.disable()  # 50 ms that an editor would wait for; `server.run` enables it again
+    from fim_lsp import server
+
+    log = {"file": given.log_file, "level": given.log_level}
+    overrides = {"log": {key: value for key, value in log.items() if value is not None}}
+    return server.run(given.tcp, open_backend, overrides)
+
+
+def open_backend(config: Config) -> Backend:
+    """The backend that the settings ask for; nothing is started or sent yet. Never fails."""
+    from server_bridge import bridge, unusable
+
+    ours = config.backend
+    try:
+        return bridge.open_backend(
+            bridge.BackendSettings(ours.kind, ours.url, ours.model, _api_key(ours))  # type: ignore[arg-type]  # checked by the schema
+        )
+    except BackendUnusable as error:
+        return unusable.Unusable(ours.kind, str(error))
+
+
+def _api_key(backend: BackendConfig) -> str | None:
+    """The key from where the user keeps it: an environment variable first, else a file."""
+    if key := os.environ.get(backend.api_key_env, ""):
+        return key
+    if not backend.api_key_file:
+        return None
+    try:
+        return Path(backend.api_key_file).expanduser().read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise BackendUnusable(f"fim.backend.apiKeyFile cannot be read: {error}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

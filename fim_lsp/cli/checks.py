@@ -1,0 +1,199 @@
+"""
+The questions `fim-lsp doctor` asks, one small function each; adding one is adding it to `CHECKS`.
+
+A check takes the `Patient` and returns what it found. None raises, and none repeats what an earlier
+one has said: those that need a backend find nothing without one.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import ipaddress
+import os
+import platform
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from fim_lsp.cli.client import ServerError, editor
+from fim_lsp.config import Config
+from server_bridge.protocol import (
+    Backend,
+    BackendError,
+    Health,
+    Prompt,
+    Reply,
+    Request,
+)
+
+# Packages without which nothing works; the embedded engine may be missing where a server is used.
+NEEDED = ("pygls", "lsprotocol", "httpx", "xxhash", "tree-sitter")
+ENGINE = "xllamacpp"
+
+# The window around the cursor alone takes 1,536 tokens by default (prefix, suffix, middle) and an
+# answer up to 128; below this there is no room for other files.
+SMALL_CONTEXT = 4096
+# From key to ghost text people call it instant up to about here (JetBrains ships at ~150 ms).
+SLOW_MS = 300.0
+TRIAL_TOKENS = 16  # a line of code
+TRIAL = Prompt(
+    repo="trial",
+    chunks=(),
+    path="trial.py",
+    prefix="def add(first, second):\n    return first + second\n\n\n",
+    suffix="\n\nprint(subtract(3, 2))\n",
+    middle="def subtract(first, second):\n",
+)
+
+
+class Finding(NamedTuple):
+    """What a check found. *level* is ok, warn or bad (completions cannot work); *fix* says what to do."""
+
+    check: str
+    level: str
+    says: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """What is examined: the settings with the problems in them, and the backend they name."""
+
+    config: Config
+    problems: tuple[str, ...]
+    backend: Backend
+
+
+Check = Callable[[Patient], Awaitable[list[Finding]]]
+
+
+async def python(_: Patient) -> list[Finding]:
+    """Which interpreter this is: the first thing a bug report needs."""
+    version = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    return [Finding("python", "ok", version)]
+
+
+async def packages(patient: Patient) -> list[Finding]:
+    """Whether everything is installed."""
+    found = {name: _version(name) for name in (*NEEDED, ENGINE)}
+    missing = [name for name in NEEDED if not found[name]]
+    if missing:
+        fix = "reinstall: pip install --force-reinstall fim-lsp"
+        return [Finding("packages", "bad", f"missing: {', '.join(missing)}", fix)]
+    if not found[ENGINE] and patient.config.backend.kind in {"auto", "embedded"}:
+        fix = f"pip install {ENGINE}, or set fim.backend.url to a llama-server"
+        return [Finding("packages", "warn", f"{ENGINE} is missing: no embedded engine", fix)]
+    return [Finding("packages", "ok", ", ".join(f"{n} {v}" for n, v in found.items() if v))]
+
+
+async def settings(patient: Patient) -> list[Finding]:
+    """What is wrong in the settings files."""
+    if not patient.problems:
+        return [Finding("settings", "ok", "no problems found")]
+    return [
+        Finding("settings", "warn", problem, "the default is used until it is mended")
+        for problem in patient.problems
+    ]
+
+
+async def privacy(patient: Patient) -> list[Finding]:
+    """Where code goes, and whether somebody on the way could read it."""
+    backend = patient.config.backend
+    url = urlsplit(backend.url)
+    findings = []
+    if backend.api_key_env and not os.environ.get(backend.api_key_env):
+        says = f"the environment variable {backend.api_key_env} (fim.backend.apiKeyEnv) is not set"
+        findings.append(Finding("privacy", "warn", says, f"export {backend.api_key_env}=…"))
+    if not url.hostname or _is_loopback(url.hostname):
+        return [*findings, Finding("privacy", "ok", "your code stays on this machine")]
+    if url.scheme == "http":
+        says = f"your code goes to {url.hostname} unencrypted"
+        fix = f"use https, or: ssh -L 8012:127.0.0.1:{url.port or 80} {url.hostname}"
+        return [*findings, Finding("privacy", "warn", says, fix)]
+    return [*findings, Finding("privacy", "ok", f"your code goes to {url.hostname}, encrypted")]
+
+
+async def server(_: Patient) -> list[Finding]:
+    """Whether the language server itself starts, as an editor starts it."""
+    started = time.perf_counter()
+    try:
+        async with editor(Path.cwd(), {}):
+            ms = (time.perf_counter() - started) * 1000
+    except ServerError as error:
+        return [Finding("server", "bad", str(error), "report this with the lines above")]
+    return [Finding("server", "ok", f"`fim-lsp --stdio` answers after {ms:.0f} ms")]
+
+
+async def model(patient: Patient) -> list[Finding]:
+    """Whether a model server is there whose model can fill in the middle."""
+    try:
+        state = await patient.backend.connect()
+    except BackendError as error:
+        return [Finding("model", "bad", str(error), "see docs/configuration.md, fim.backend")]
+    where = state.url or patient.config.backend.url
+    if state.health is Health.READY:
+        says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
+        return [Finding("model", "ok", says)]
+    fix = "start one: llama-server --fim-qwen-1.5b-default; or set fim.backend.kind to embedded"
+    says = state.message or f"{where or 'the model server'} is {state.health.value}"
+    return [Finding("model", "bad", says, "" if state.message else fix)]
+
+
+async def context(patient: Patient) -> list[Finding]:
+    """Whether a prompt with other files fits into one slot."""
+    state = patient.backend.state
+    if state.health is not Health.READY:
+        return []
+    says = f"{state.n_ctx} tokens in each of {state.slots} slot{'s' * (state.slots != 1)}"
+    if state.n_ctx < SMALL_CONTEXT:
+        fix = f"start the server with a larger -c (at least {SMALL_CONTEXT} × its -np)"
+        return [Finding("context", "warn", f"{says}: no room for other files", fix)]
+    return [Finding("context", "ok", says)]
+
+
+async def speed(patient: Patient) -> list[Finding]:
+    """How long one line takes, and whether the server keeps what it evaluated."""
+    if patient.backend.state.health is not Health.READY:
+        return []
+    try:
+        await _trial(patient.backend)
+        reply, ms = await _trial(patient.backend)
+    except BackendError as error:
+        return [Finding("speed", "bad", f"a completion failed: {error}", "see the server's log")]
+    cost = reply.timings
+    says = f"{cost.predicted_n} tokens in {ms:.0f} ms, {cost.cache_n} of the prompt from the cache"
+    if not cost.cache_n:
+        fix = "allow prompt caching on the server (llama-server: no --no-cache-prompt)"
+        return [Finding("speed", "warn", f"{says}: every key costs the whole prompt", fix)]
+    if ms > SLOW_MS:
+        return [
+            Finding("speed", "warn", f"{says}: slow", "take a smaller model or more GPU layers")
+        ]
+    return [Finding("speed", "ok", says)]
+
+
+# In this order: what comes first explains what fails later.
+CHECKS: tuple[Check, ...] = (python, packages, settings, privacy, server, model, context, speed)
+
+
+async def _trial(backend: Backend) -> tuple[Reply, float]:
+    started = time.perf_counter()
+    reply = await backend.complete(Request(TRIAL, TRIAL_TOKENS))
+    return reply, (time.perf_counter() - started) * 1000
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

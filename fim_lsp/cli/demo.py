@@ -1,0 +1,253 @@
+"""
+`fim-lsp demo`: the main job, shown. Types a scripted session into the bundled sample project through
+the real server, with llama.cpp and the bundled model inside, and prints what an editor would show.
+
+The person in `script` knows what to write and takes a suggestion only when it says just that. One
+row per key: the line with its ghost text, tokens evaluated and reused for it, and milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fim_lsp.cli.client import Answer, Editor, Offer, ServerError, editor
+from fim_lsp.cli.script import OPEN, SAMPLE, SCENES, Scene
+from fim_lsp.cli.terminal import Screen, clip, clip_left, screen_on
+from fim_lsp.documents import Position, body
+
+# The demo needs nothing but this package; debounce is for people, not for a script.
+SETTINGS: dict[str, object] = {
+    "backend": {"kind": "embedded"},
+    "completion": {"debounceMs": 0},
+}
+KEY_SECONDS = 0.05  # 20 keys a second: a fast typist's burst, still readable
+LOOK_SECONDS = 0.8  # a person looks at a suggestion before taking it
+WORTH_TAKING = 3  # characters; typing two is quicker than deciding about them
+WORDS_WORTH_TAKING = 8  # of a suggestion that is wrong further on: one has to read it closely
+INSIDE_WORD = re.compile(r"\w\w")
+NUMBERS = "{:>9} {:>8} {:>7}"
+NUMBERS_WIDTH = 9 + 1 + 8 + 1 + 7
+GHOST_LINES = 6
+MARGIN, TAKEN = "     ", "   ⇥ "
+
+
+class Cost(NamedTuple):
+    """What one key cost the model server; a *jump* is the first key at a new place."""
+
+    evaluated: int
+    cached: int
+    bursts: int
+    is_jump: bool
+
+
+@dataclass(slots=True)
+class Tally:
+    """The session so far, for the summary."""
+
+    taken: list[str] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
+    waits_ms: list[float] = field(default_factory=list)
+
+
+def run(arguments: Namespace) -> int:
+    """Play the session; returns the exit code."""
+    screen = screen_on(sys.stdout)
+    try:
+        asyncio.run(_play(screen, hurry=arguments.fast or not screen.live))
+    except ServerError as error:
+        screen.status("")
+        screen.line(f"fim-lsp: the demo could not go on: {error}")
+        return 1
+    return 0
+
+
+async def _play(screen: Screen, *, hurry: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        # Its own folder: what lies in an installed package may well be git-ignored, and then excluded.
+        root = shutil.copytree(SAMPLE, Path(folder, SAMPLE.name))
+        async with editor(root, SETTINGS) as server:
+            for name in OPEN:  # the first file wakes the backend
+                server.open(root / name, (root / name).read_text("utf-8"))
+            await _start(server, screen)
+            tally = Tally()
+            for scene in SCENES:
+                await Typist(server, screen, tally, root / scene.path, hurry=hurry).play(scene)
+            _summary(screen, tally, await server.stats())
+
+
+async def _start(server: Editor, screen: Screen) -> None:
+    screen.line(screen.paint("fim-lsp demo", "title"))
+    waited = 0.0
+
+    def progress(seconds: float) -> None:
+        nonlocal waited
+        waited = seconds
+        screen.status(f"starting llama.cpp with the bundled model … {seconds:.1f} s")
+
+    backend = await server.wait_settled(progress)
+    screen.status("")
+    if backend["state"] != "ready":
+        raise ServerError(backend.get("message") or f"the backend is {backend['state']}")
+    screen.line(
+        f"{backend['model']} is ready after {waited:.1f} s: llama.cpp inside this package, "
+        f"nothing leaves this machine"
+    )
+
+
+class Typist:
+    """A person at one file: types a scene's text key by key and takes what is right."""
+
+    def __init__(
+        self, server: Editor, screen: Screen, tally: Tally, path: Path, *, hurry: bool
+    ) -> None:
+        self._server = server
+        self._screen = screen
+        self._tally = tally
+        self._path = path
+        self._pace = 0.0 if hurry else 1.0
+        self._cursor = Position(0, 0)
+        self._shown = ""
+
+    async def play(self, scene: Scene) -> None:
+        """Type *scene* into the file."""
+        self._cursor = _line_below(self._server, self._path, scene.below)
+        self._heading(scene)
+        rest = scene.text
+        while rest:
+            key = _key(rest)
+            rest = rest[len(key) :]
+            self._cursor = self._server.replace(self._path, self._cursor, self._cursor, key)
+            answer, cost = await self._ask(is_jump=rest == scene.text[len(key) :])
+            self._row(answer, cost)
+            if answer.offers and (length := _right(answer.offers[0].text, rest)):
+                await asyncio.sleep(self._pace * LOOK_SECONDS)
+                await self._take(answer.offers[0], length)
+                rest = rest[length:]
+            await asyncio.sleep(self._pace * KEY_SECONDS)
+
+    async def _ask(self, *, is_jump: bool) -> tuple[Answer, Cost]:
+        before = await self._server.stats()
+        answer = await self._server.complete(self._path, self._cursor)
+        cost = _cost(before, await self._server.stats(), is_jump=is_jump)
+        self._tally.costs.append(cost)
+        self._tally.waits_ms.append(answer.ms)
+        return answer, cost
+
+    async def _take(self, offer: Offer, length: int) -> None:
+        self._cursor = await self._server.accept(self._path, offer, length)
+        taken = offer.text[:length]
+        self._tally.taken.append(taken)
+        lines = self._server.document(self._path).lines[: self._cursor.line + 1]
+        for line in lines[-1 - taken.count("\n") :]:
+            text = clip(f"{TAKEN}{body(line)}", self._screen.width)
+            self._screen.line(self._screen.paint(text, "accepted"))
+
+    def _heading(self, scene: Scene) -> None:
+        self._screen.line()
+        self._screen.line(self._screen.paint(scene.title, "title"))
+        head = f"{'':<{self._code_width()}}" + NUMBERS.format("evaluated", "cached", "ms")
+        self._screen.line(self._screen.paint(head, "faint"))
+
+    def _row(self, answer: Answer, cost: Cost) -> None:
+        ghost = answer.offers[0].text if answer.offers else ""
+        tokens = (
+            (cost.evaluated, cost.cached) if cost.bursts else ("·", "·")
+        )  # known: nothing asked
+        numbers = NUMBERS.format(*tokens, f"{answer.ms:.1f}")
+        self._screen.line(self._code(ghost) + self._screen.paint(numbers, "faint"))
+        below = ghost.split("\n")[1:]
+        if below and not self._shown.endswith("\n".join(below)):
+            for line in below[:GHOST_LINES]:
+                text = clip(f"{MARGIN}{line}", self._screen.width)
+                self._screen.line(self._screen.paint(text, "ghost"))
+        self._shown = ghost
+
+    def _code(self, ghost: str) -> str:
+        """The line under the cursor in exactly the code column's width."""
+        width = self._code_width() - len(MARGIN) - 1
+        typed = clip_left(self._line()[: self._cursor.column], width - 1)
+        first, *below = ghost.split("\n")
+        more = f" ⏎{len(below)}" if below else ""
+        shown = clip(first + more, width - len(typed))
+        space = " " * (width - len(typed) - len(shown))
+        return f"{MARGIN}{typed}│" + self._screen.paint(shown, "ghost") + space
+
+    def _code_width(self) -> int:
+        return self._screen.width - NUMBERS_WIDTH
+
+    def _line(self) -> str:
+        return body(self._server.document(self._path).lines[self._cursor.line])
+
+
+def _key(rest: str) -> str:
+    """What one key press inserts: a character, or a line end with the indentation editors add."""
+    if rest[0] != "\n":
+        return rest[0]
+    return rest[: len(rest) - len(rest.lstrip("\n ")) or 1] if rest.strip() else rest
+
+
+def _right(offered: str, rest: str) -> int:
+    """
+    How much of what is offered the person was about to write, and would take: all of it, whole
+    lines, or, where that saves a lot, words.
+    """
+    same = next((n for n, (a, b) in enumerate(zip(offered, rest, strict=False)) if a != b), None)
+    length = min(len(offered), len(rest)) if same is None else same
+    ends_line = rest[length:][:1] in {"", "\n"}
+    if ends_line and offered[length:][:1] in {"", "\n"}:
+        return length if length >= WORTH_TAKING else 0
+    if (line := offered.rfind("\n", 0, length)) > 0:
+        return line
+    while length and INSIDE_WORD.fullmatch(offered, length - 1, length + 1):
+        length -= 1
+    return length if length >= WORDS_WORTH_TAKING else 0
+
+
+def _line_below(server: Editor, path: Path, below: str) -> Position:
+    """Open a new line below the one that reads *below*, as `o` does in vi."""
+    lines = server.document(path).lines
+    number = next(n for n, line in enumerate(lines) if body(line).strip() == below)
+    return Position(number, len(body(lines[number])))
+
+
+def _cost(before: Mapping[str, Any], after: Mapping[str, Any], *, is_jump: bool) -> Cost:
+    tokens, earlier = after["tokens"], before["tokens"]
+    return Cost(
+        tokens["evaluated"] - earlier["evaluated"],
+        tokens["cached"] - earlier["cached"],
+        after["bursts"] - before["bursts"],
+        is_jump,
+    )
+
+
+def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
+    n_keys, n_taken = len(tally.costs), len(tally.taken)
+    n_chars = sum(map(len, tally.taken))
+    n_multi = sum("\n" in text for text in tally.taken)
+    n_asked = sum(cost.bursts > 0 for cost in tally.costs)
+    evaluated = sum(cost.evaluated for cost in tally.costs)
+    reused = sum(cost.cached for cost in tally.costs)
+    jumps = sum(cost.evaluated for cost in tally.costs if cost.is_jump)
+    n_typing = n_keys - sum(cost.is_jump for cost in tally.costs)
+    typing = (evaluated - jumps) / max(1, n_typing)
+    slow = sorted(tally.waits_ms)[int(0.95 * n_keys)]
+    screen.line()
+    screen.line(screen.paint("In all", "title"))
+    screen.line(f"""\
+  {n_keys} keys typed, and {n_chars} more characters taken from {n_taken} suggestions ({n_multi} of several lines)
+  {n_asked} of {n_keys} completions went to the model, the others were known already
+  {jumps} tokens evaluated at the {n_keys - n_typing} jumps to a new place, {typing:.1f} per key while typing there
+  {stats["tokens"]["background"]} more while idle; {reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
+  {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95th percentile)
+
+The bundled model is tiny, for trying out and tests. For real work the README has one line.""")

@@ -1,0 +1,57 @@
+"""
+`fim-lsp doctor`: examines this installation and says exactly what to change.
+
+Exit code 1 when completions cannot work, 0 otherwise, with warnings or without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from argparse import Namespace
+
+from fim_lsp.cli.checks import CHECKS, Finding, Patient
+from fim_lsp.cli.terminal import Screen, screen_on
+from fim_lsp.config import Config
+from server_bridge.protocol import Backend
+
+ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
+
+
+def run(arguments: Namespace, config: Config, problems: tuple[str, ...], backend: Backend) -> int:
+    """Print what the checks find; returns the exit code."""
+    patient = Patient(config, problems, backend)
+    screen = None if arguments.json else screen_on(sys.stdout)
+    findings = asyncio.run(_examine(patient, screen))
+    works = all(finding.level != "bad" for finding in findings)
+    if screen is None:
+        print(json.dumps({"works": works, "findings": [f._asdict() for f in findings]}, indent=2))
+    else:
+        screen.line()
+        screen.line("Completions work." if works else "Completions cannot work yet: see above.")
+    return 0 if works else 1
+
+
+async def _examine(patient: Patient, screen: Screen | None) -> list[Finding]:
+    findings: list[Finding] = []
+    try:
+        for check in CHECKS:
+            if screen:
+                screen.status(f"checking {check.__name__} …")
+            found = await check(patient)
+            findings += found
+            if screen:
+                _show(screen, found)
+    finally:
+        await patient.backend.aclose()
+    return findings
+
+
+def _show(screen: Screen, found: list[Finding]) -> None:
+    screen.status("")
+    for finding in found:
+        level = screen.paint(f"{finding.level:<5}", ROLES[finding.level])
+        screen.line(f"{level} {finding.check:<9} {finding.says}")
+        if finding.fix:
+            screen.line(f"{'':<15} → {finding.fix}")

@@ -1,0 +1,85 @@
+"""
+Plain text into what a terminal shows: colour only where it is wanted, never wider than the screen.
+
+Nobody outside this module knows an escape sequence.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+# What is said, as SGR codes. Ghost text is dim *and* italic, so that it stays readable where a
+# theme has no dim.
+CODES = {
+    "plain": "",
+    "ghost": "2;3",
+    "typed": "1",
+    "accepted": "32",
+    "faint": "2",
+    "title": "1;36",
+    "good": "32",
+    "warn": "33",
+    "bad": "31",
+}
+# Without a terminal lines may be long, but a log that wraps is hard to read.
+WIDTH_OF_A_PIPE = 100
+WIDEST = 120  # beyond it the eye loses the row between code and numbers
+ERASE_LINE = "\r\x1b[2K"
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Where to print, how wide, and whether it is a terminal."""
+
+    stream: TextIO
+    width: int
+    colour: bool
+    live: bool
+
+    def paint(self, text: str, role: str) -> str:
+        """The text in the colours of *role*, or as it is."""
+        code = CODES[role]
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code and text else text
+
+    def line(self, text: str = "") -> None:
+        """Print a line and show it at once."""
+        print(text, file=self.stream, flush=True)
+
+    def status(self, text: str) -> None:
+        """Show progress in place; "" removes it. Says nothing where lines cannot be rewritten."""
+        if self.live:
+            print(ERASE_LINE + clip(text, self.width - 1), end="", file=self.stream, flush=True)
+
+
+def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen:
+    """
+    The screen behind *stream*.
+
+    Obeys NO_COLOR (no-color.org) and FORCE_COLOR (force-color.org), both only when not empty.
+    """
+    live = stream.isatty() and environ.get("TERM") != "dumb"
+    colour = (live or bool(environ.get("FORCE_COLOR"))) and not environ.get("NO_COLOR")
+    columns = shutil.get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns
+    return Screen(stream, min(columns, WIDEST), colour, live)
+
+
+def clip(text: str, width: int) -> str:
+    """The text in at most *width* characters; an ellipsis says that some are missing."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def clip_left(text: str, width: int) -> str:
+    """Like `clip`, but the end of the text stays."""
+    return text if len(text) <= width else "…" + text[len(text) - max(0, width - 1) :]
+
+
+def survive_any_encoding() -> None:
+    """A console of another code page shows `?` for what it lacks; it must not end the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,325 @@
+"""
+Everything that can be set, with its default and the reason for it: the one schema. Pure data.
+
+`settings` turns what users wrote into a `Config`; docs/configuration.md is made from `SCHEMA` by
+scripts/make-config-docs. A setting's name is `fim.`, the section, `.` and the field in camelCase.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Project(enum.Enum):
+    """What `.fim-lsp.toml` may do to a setting: a cloned repository is not trusted."""
+
+    NEVER = "never"
+    TUNE = "yes"
+    LOWER = "only lower"
+    OFF = "only switch off"
+    ADD = "only add"
+
+
+class Option(NamedTuple):
+    """
+    One setting; *key* is without the leading `fim.`.
+
+    *low* and *high* bound numbers, both included; *choices*, where there are any, are all.
+    """
+
+    key: str
+    default: object
+    type: type
+    doc: str
+    project: Project
+    low: float
+    high: float
+    choices: tuple[str, ...]
+
+
+def _option(
+    doc: str,
+    project: Project,
+    *,
+    of: type | None = None,
+    within: tuple[float, float] = (0, 0),
+    choices: tuple[str, ...] = (),
+) -> Mapping[str, object]:
+    """The metadata of a field; *of* is its type where the default does not tell."""
+    return {"doc": doc, "project": project, "of": of, "within": within, "choices": choices}
+
+
+# Names of files that hold secrets by convention; gitignore patterns. The union of what Zed and
+# Continue leave out, without names that are as often source code (`credentials.py`).
+SECRETS = (
+    ".env", ".env.*", ".dev.vars", "*.pem", "*.key", "*.crt", "*.cer", "*.cert", "*.der", "*.csr",
+    "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ovpn", "*.ppk", "*.gpg", "*.asc",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".npmrc", ".pypirc",
+    ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".vault_pass*", "*.tfvars", "*.tfstate*",
+    "credentials", "credentials.json", "credentials.y*ml", "credentials.toml",
+    "secrets.json", "secrets.y*ml", "secrets.toml", "service-account*.json", "kubeconfig",
+    ".aws/", ".azure/", ".gcloud/", ".gnupg/", ".kube/", ".ssh/", ".docker/config.json",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BackendConfig:
+    """Where completions come from."""
+
+    kind: str = field(
+        default="auto",  # works with what is there, and with nothing
+        metadata=_option(
+            "`auto` takes the server at `url`, else a llama-server on this machine's usual ports "
+            "(8012, 8080, 9931), else the embedded model.",
+            Project.NEVER,
+            choices=("auto", "llama-server", "openai", "embedded"),
+        ),
+    )
+    url: str = field(
+        default="",
+        metadata=_option(
+            "The server's address, like `http://127.0.0.1:8012`. Your code is sent there.",
+            Project.NEVER,
+        ),
+    )
+    model: str = field(
+        default="",  # a llama-server has one; the embedded engine has its own
+        metadata=_option(
+            "The model to ask for where a server has several; a `.gguf` file for the embedded "
+            "engine.",
+            Project.NEVER,
+        ),
+    )
+    api_key_env: str = field(
+        default="",  # no key is sent anywhere unless the user says which
+        metadata=_option(
+            "The environment variable that holds the server's API key.", Project.NEVER
+        ),
+    )
+    api_key_file: str = field(
+        default="", metadata=_option("A file that holds the server's API key.", Project.NEVER)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RingConfig:
+    """Code from elsewhere in the workspace that the model is shown."""
+
+    chunks: int = field(
+        default=16,  # llama.vim's ring; 16 chunks of 64 lines are about 10,000 tokens
+        metadata=_option("How many chunks at most.", Project.LOWER, within=(0, 256)),
+    )
+    chunk_lines: int = field(
+        default=64,  # most functions are shorter
+        metadata=_option("How many lines a chunk has at most.", Project.LOWER, within=(4, 1024)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionConfig:
+    """When and how much is suggested."""
+
+    auto: bool = field(
+        default=True,
+        metadata=_option("Suggest while typing, not only when asked.", Project.OFF),
+    )
+    max_tokens: int = field(
+        default=128,  # about twelve lines: more is rarely accepted as it is
+        metadata=_option(
+            "How long a suggestion gets at most, in tokens.", Project.LOWER, within=(1, 4096)
+        ),
+    )
+    debounce_ms: int | None = field(
+        default=None,  # Neovim and IntelliJ wait by themselves, VS Code and Helix do not
+        metadata=_option(
+            "How long to wait after a key before asking the model; by default what fits the editor "
+            "and your rhythm.",
+            Project.TUNE,
+            of=int,
+            within=(0, 5000),
+        ),
+    )
+    deadline_ms: int = field(
+        default=2000,  # later than that the user has gone on
+        metadata=_option(
+            "After this time the suggestion is shown as far as it got.",
+            Project.LOWER,
+            within=(50, 60_000),
+        ),
+    )
+    candidates: int = field(
+        default=3,  # what can be compared at a glance
+        metadata=_option(
+            "How many different suggestions to make when asked by hand.",
+            Project.LOWER,
+            within=(1, 10),
+        ),
+    )
+    min_confidence: float = field(
+        default=0.3,  # of 44 suggestions below it one was right (suggest/confidence.py)
+        metadata=_option(
+            "Automatic suggestions whose mean token probability is lower are not shown.",
+            Project.TUNE,
+            within=(0, 1),
+        ),
+    )
+    local: bool = field(
+        default=True,  # useful without any model, and costs nothing
+        metadata=_option(
+            "Offer a line in sight that begins with what was typed while there is no model.",
+            Project.OFF,
+        ),
+    )
+    fallback: str = field(
+        default="auto",
+        metadata=_option(
+            "Suggestions in the completion menu: `auto` for editors without ghost text.",
+            Project.TUNE,
+            choices=("auto", "always", "never"),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PromptConfig:
+    """How much code around the cursor the model is shown, and how. A small context shrinks it."""
+
+    layout: str = field(
+        default="growing",  # 2 tokens evaluated per key instead of 508
+        metadata=_option(
+            "`growing` puts what you type behind everything else, so that it alone is evaluated; "
+            "`classic` puts it before the code below the cursor.",
+            Project.TUNE,
+            choices=("growing", "classic"),
+        ),
+    )
+    prefix_tokens: int = field(
+        default=1024,  # about 100 lines: the function at work and what stands above it
+        metadata=_option("Code above the cursor.", Project.LOWER, within=(16, 65_536)),
+    )
+    suffix_tokens: int = field(
+        default=256,  # mostly tells where to stop
+        metadata=_option("Code below the cursor.", Project.LOWER, within=(0, 65_536)),
+    )
+    middle_tokens: int = field(
+        default=256,  # some 25 typed lines between two warm-ups
+        metadata=_option(
+            "Typed code that may stand behind the code below the cursor.",
+            Project.LOWER,
+            within=(16, 65_536),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyConfig:
+    """What no model is ever shown."""
+
+    exclude: tuple[str, ...] = field(
+        default=SECRETS,
+        metadata=_option(
+            "Files that neither get suggestions nor inform others, as gitignore patterns, besides "
+            "those ignored by git and those listed here. `!` takes a pattern back.",
+            Project.ADD,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LanguagesConfig:
+    """By language, as the editor names it: `python`, `markdown`, …"""
+
+    off: tuple[str, ...] = field(
+        default=(), metadata=_option("Languages without suggestions.", Project.ADD)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StateConfig:
+    """What is kept between two runs, in your cache folder."""
+
+    save: bool = field(
+        default=True,  # the first suggestion after a restart comes at once
+        metadata=_option("Keep the model's state and the ring on disk.", Project.OFF),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What is logged; never the text of your files."""
+
+    file: str = field(
+        default="", metadata=_option("Log to this file instead of stderr.", Project.NEVER)
+    )
+    level: str = field(
+        default="warning",  # editors keep all of stderr
+        metadata=_option(
+            "How much is logged.", Project.NEVER, choices=("error", "warning", "info", "debug")
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StatusConfig:
+    """For editors with a status line of ours."""
+
+    notify: bool = field(
+        default=False,  # Helix logs notifications it does not know as errors
+        metadata=_option("Send `didChangeStatus` notifications.", Project.NEVER),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings."""
+
+    backend: BackendConfig = field(default_factory=BackendConfig)
+    completion: CompletionConfig = field(default_factory=CompletionConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    ring: RingConfig = field(default_factory=RingConfig)
+    privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
+    languages: LanguagesConfig = field(default_factory=LanguagesConfig)
+    state: StateConfig = field(default_factory=StateConfig)
+    log: LogConfig = field(default_factory=LogConfig)
+    status: StatusConfig = field(default_factory=StatusConfig)
+
+
+def made(values: Mapping[str, object]) -> Config:
+    """The configuration with *values* by key, all of them valid, and defaults for the rest."""
+    sections = {}
+    for section in dataclasses.fields(Config):
+        default = getattr(_DEFAULT, section.name)
+        names = {_key(section.name, row.name): row.name for row in dataclasses.fields(default)}
+        own = {names[key]: value for key, value in values.items() if key in names}
+        sections[section.name] = dataclasses.replace(default, **own)
+    return Config(**sections)
+
+
+def _schema() -> Iterator[Option]:
+    for section in dataclasses.fields(Config):
+        default = getattr(_DEFAULT, section.name)
+        for row in dataclasses.fields(default):
+            value, about = getattr(default, row.name), row.metadata
+            yield Option(
+                key=_key(section.name, row.name),
+                default=value,
+                type=about["of"] or type(value),
+                doc=about["doc"],
+                project=about["project"],
+                low=about["within"][0],
+                high=about["within"][1],
+                choices=about["choices"],
+            )
+
+
+def _key(section: str, name: str) -> str:
+    first, *rest = name.split("_")
+    return f"{section}." + first + "".join(word.capitalize() for word in rest)
+
+
+_DEFAULT = Config()
+SCHEMA = {option.key: option for option in _schema()}

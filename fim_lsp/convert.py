@@ -1,0 +1,261 @@
+"""
+LSP values into ours and back. Pure; with `server` the only module that knows `lsprotocol`.
+
+Clients count columns in UTF-8 bytes, UTF-16 units or code points, whichever was agreed at
+`initialize` (LSP 3.17, "PositionEncodingKind"); we count code points. A column inside a character
+rounds down to its start, one past the end means the line's end, so every answer is a position
+that exists. Lines of ASCII, nearly all of them, cost nothing to convert.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fim_lsp.documents import Document, Edit, Position, body, edited
+from fim_lsp.engine import Selected, Suggestion
+from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
+from fim_lsp.lsp import types
+from server_bridge.protocol import Health, State
+
+ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item
+
+# Bytes per unit, with the codec that makes them.
+_UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+
+_BACKTICKS = re.compile(r"`{3,}")
+_LABEL_CHARS = 60  # what completion menus show of a line before they cut it themselves
+
+
+def well_formed(text: str) -> str:
+    """
+    The text with U+FFFD for every lone surrogate, which JSON can carry and UTF-8 cannot.
+
+    Both take as many units in every encoding, so the client's columns stay right.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def column(line: str, units: int, encoding: str) -> int:
+    """The code point of *line* at *units* of the client's *encoding*."""
+    if line.isascii():
+        return min(units, len(line))
+    codec, width = _UNITS[encoding]
+    return len(line.encode(codec)[: units * width].decode(codec, "ignore"))
+
+
+def units(line: str, column: int, encoding: str) -> int:
+    """How many units of the client's *encoding* the first *column* code points of *line* take."""
+    if line.isascii():
+        return min(column, len(line))
+    codec, width = _UNITS[encoding]
+    return len(line[:column].encode(codec)) // width
+
+
+def position(document: Document, place: types.Position, encoding: str) -> Position:
+    """The client's position as ours; one that does not exist becomes the nearest that does."""
+    if place.line >= len(document.lines):
+        return document.clamp(Position(place.line, 0))
+    return Position(place.line, column(body(document.lines[place.line]), place.character, encoding))
+
+
+def client_position(document: Document, place: Position, encoding: str) -> types.Position:
+    """Our position as the client's."""
+    return types.Position(place.line, units(document.lines[place.line], place.column, encoding))
+
+
+def client_range(document: Document, start: Position, end: Position, encoding: str) -> types.Range:
+    """Our two positions as the client's range."""
+    return types.Range(
+        client_position(document, start, encoding), client_position(document, end, encoding)
+    )
+
+
+def edits(
+    document: Document,
+    changes: Sequence[types.TextDocumentContentChangeEvent],
+    encoding: str,
+) -> tuple[Edit | str, ...]:
+    """
+    The content changes of one `didChange` as edits.
+
+    Each is said in columns of the text that the one before left, so all but the last must be
+    applied here to know what the next one means; there is rarely more than one.
+    """
+    result: list[Edit | str] = []
+    for change in changes:
+        if result:
+            document = edited(document, result[-1:], document.version)
+        result.append(_edit(document, change, encoding))
+    return tuple(result)
+
+
+def selected(document: Document, info: types.SelectedCompletionInfo, encoding: str) -> Selected:
+    """The item selected in the client's completion menu: what it would replace, and by what."""
+    start = position(document, info.range.start, encoding)
+    return Selected(start, position(document, info.range.end, encoding), well_formed(info.text))
+
+
+def inline_item(
+    document: Document, suggestion: Suggestion, encoding: str
+) -> types.InlineCompletionItem:
+    r"""
+    A suggestion as ghost text.
+
+    The range is always said: without one VS Code takes the word at the cursor and Neovim wherever
+    the cursor is by then. The text keeps `\n` in documents of any line ends: VS Code makes it
+    theirs, and the buffers of Neovim, Emacs and IntelliJ hold nothing else.
+    """
+    return types.InlineCompletionItem(
+        insert_text=suggestion.text,
+        range=client_range(document, suggestion.start, suggestion.end, encoding),
+        command=_accepted(suggestion),
+    )
+
+
+def completion_item(
+    document: Document,
+    suggestion: Suggestion,
+    cursor: Position,
+    encoding: str,
+    *,
+    literal: bool = False,
+) -> types.CompletionItem:
+    """
+    A suggestion as a menu item, for clients without ghost text.
+
+    Menus filter by the word before the cursor, so the item begins with it. The text has the
+    document's line ends: Helix inserts it as it is. *literal* makes the filter text the whole
+    text: kakoune-lsp reads an item as a snippet where the two differ.
+    """
+    start = min(_word_start(document, cursor), suggestion.start)
+    text = document.between(start, suggestion.start) + suggestion.text
+    new_text = text.replace("\n", document.eol)
+    return types.CompletionItem(
+        label=_label(text),
+        kind=types.CompletionItemKind.Text,
+        detail="fim-lsp",
+        documentation=types.MarkupContent(
+            types.MarkupKind.Markdown, _fenced(text, document.language)
+        ),
+        filter_text=new_text if literal else text.partition("\n")[0],
+        insert_text_format=types.InsertTextFormat.PlainText,
+        text_edit=types.TextEdit(client_range(document, start, suggestion.end, encoding), new_text),
+        command=_accepted(suggestion),
+    )
+
+
+def opened(item: types.TextDocumentItem) -> Opened:
+    """`didOpen`. The language is a plain string: members of `LanguageKind` hash by their names."""
+    language = item.language_id
+    if isinstance(language, types.LanguageKind):
+        language = language.value
+    return Opened(item.uri, language, item.version, well_formed(item.text))
+
+
+def files_changed(
+    params: types.DidChangeWatchedFilesParams
+    | types.CreateFilesParams
+    | types.RenameFilesParams
+    | types.DeleteFilesParams,
+) -> FilesChanged:
+    """What happened to files, as the URIs that have something new and those that are gone."""
+    match params:
+        case types.CreateFilesParams(files=created):
+            return FilesChanged(changed=tuple(file.uri for file in created))
+        case types.DeleteFilesParams(files=deleted):
+            return FilesChanged(deleted=tuple(file.uri for file in deleted))
+        case types.RenameFilesParams(files=renamed):
+            return FilesChanged(
+                tuple(file.new_uri for file in renamed), tuple(file.old_uri for file in renamed)
+            )
+    gone = types.FileChangeType.Deleted
+    return FilesChanged(
+        tuple(change.uri for change in params.changes if change.type != gone),
+        tuple(change.uri for change in params.changes if change.type == gone),
+    )
+
+
+def status(state: State) -> dict[str, object]:
+    """A backend's state as `didChangeStatus` says it: Copilot's shape."""
+    kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
+    return {
+        "kind": kind.get(state.health, "Normal"),
+        "busy": state.health is Health.LOADING,
+        "message": state.message or f"{state.kind} {state.health.value}",
+    }
+
+
+def yanked(params: object) -> Yanked | None:
+    """`fim/didYank {textDocument?, text}`. Params of our own methods are what clients make of them."""
+    match params:
+        case {"text": str(text), "textDocument": {"uri": str(uri)}}:
+            return Yanked(uri, well_formed(text))
+        case {"text": str(text)}:
+            return Yanked("", well_formed(text))
+    return None
+
+
+def focused(params: object) -> Focused:
+    """`textDocument/didFocus {textDocument?}`; without a document the user looks at none of ours."""
+    match params:
+        case {"textDocument": {"uri": str(uri)}}:
+            return Focused(uri)
+    return Focused("")
+
+
+def shown(params: object) -> Shown | None:
+    """`textDocument/didShowCompletion {item}`."""
+    match params:
+        case {"item": {"command": {"arguments": [str(id), *_]}}}:
+            return Shown(id)
+    return None
+
+
+def partly_accepted(params: object) -> PartlyAccepted | None:
+    """`textDocument/didPartiallyAcceptCompletion {item, acceptedLength}`, counted in UTF-16 units."""
+    match params:
+        case {
+            "item": {"command": {"arguments": [str(id), *_]}, "insertText": str(text)},
+            "acceptedLength": int(length),
+        } if length >= 0:
+            return PartlyAccepted(id, column(well_formed(text), length, "utf-16"))
+    return None
+
+
+def _edit(
+    document: Document, change: types.TextDocumentContentChangeEvent, encoding: str
+) -> Edit | str:
+    if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+        return well_formed(change.text)
+    ends = (change.range.start, change.range.end)
+    start, end = sorted(position(document, place, encoding) for place in ends)
+    return Edit(start, end, well_formed(change.text))
+
+
+def _word_start(document: Document, cursor: Position) -> Position:
+    """Where the word that ends at the cursor begins."""
+    line, start = document.lines[cursor.line], cursor.column
+    while start and (line[start - 1].isalnum() or line[start - 1] == "_"):
+        start -= 1
+    return Position(cursor.line, start)
+
+
+def _accepted(suggestion: Suggestion) -> types.Command:
+    return types.Command(title="Accept completion", command=ACCEPTED, arguments=[suggestion.id])
+
+
+def _label(text: str) -> str:
+    """One line for the menu: the first that says something, marked where more follows."""
+    line, _, rest = text.strip().partition("\n")
+    return line[:_LABEL_CHARS] + ("…" if rest or len(line) > _LABEL_CHARS else "")
+
+
+def _fenced(text: str, language: str) -> str:
+    """The text as a Markdown code block, in a fence longer than any in it."""
+    fence = max(["```", *(run + "`" for run in _BACKTICKS.findall(text))], key=len)
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,0 +1,209 @@
+"""
+One editor, as the server sees it: what it can do, what it set, what it asked last.
+
+State: the session, the editor's column encoding, the workspace's roots, the sources of settings,
+and the newest request per document, because an editor that never cancels still wants only that one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pygls.capabilities import get_capability
+from pygls.exceptions import JsonRpcException
+
+from fim_lsp import __version__, convert, paths
+from fim_lsp.config import Config, LogConfig
+from fim_lsp.documents import Document, Position
+from fim_lsp.engine import Selected, Suggestion
+from fim_lsp.events import FoldersChanged
+from fim_lsp.logs import log_to
+from fim_lsp.lsp import types
+from fim_lsp.rpc import LanguageServer
+from fim_lsp.session import Session
+from fim_lsp.settings_files import PROJECT_FILE, Sources
+from server_bridge.protocol import Health, State
+
+CLOSE_S = 5.0  # for saving and letting go: the user has left and nothing may linger
+
+log = logging.getLogger(__name__)
+
+
+class Editor(LanguageServer):
+    """See the module. *open_session* makes the session once the editor has said its settings."""
+
+    session: Session
+
+    def __init__(
+        self, open_session: Callable[[Config], Session], flags: Mapping[str, object]
+    ) -> None:
+        super().__init__("fim-lsp", __version__)
+        self.encoding = "utf-16"
+        self.reads_snippets = False
+        self.sources = Sources(flags)
+        self.roots: tuple[str, ...] = ()
+        self._open_session = open_session
+        self._is_open = False
+        self._told: set[str] = set()
+        self._log: LogConfig | None = None
+        self._newest: dict[tuple[str, str], asyncio.Task[Any]] = {}
+
+    def begin(self, params: types.InitializeParams) -> None:
+        """Open the session with the settings known so far."""
+        self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
+        self.reads_snippets = self._name(params) == "kakoune-lsp"
+        self.roots = _roots(params)
+        self.sources.say("initializationOptions", params.initialization_options)
+        self.sources.read(_folders(self.roots))
+        self.session = self._open_session(self._config())
+        self._is_open = True
+        self.session.link.on_status = self._tell_status
+        self.session.handle(FoldersChanged(self.roots))
+
+    def wants_menu(self, params: types.InitializeParams) -> bool:
+        """
+        Whether suggestions go into the completion menu, because there will be no ghost text.
+
+        lsp-mode says null for an inline completion capability it has.
+        """
+        setting = self.session.config.completion.fallback
+        ghost_text = get_capability(params.capabilities, "text_document.inline_completion")
+        without = ghost_text is None and self._name(params) != "emacs"
+        return setting == "always" or (setting == "auto" and without)
+
+    async def aclose(self) -> None:
+        """Let the session save and go; more than once is once."""
+        if self._is_open:
+            self._is_open = False
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.session.aclose(), CLOSE_S)
+
+    # -- settings --------------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Go on with what the sources of settings say now."""
+        self.session.configure(self._config())
+
+    async def pull(self) -> None:
+        """
+        Ask for the settings, of an editor that can be asked.
+
+        Never from within a request: pygls cannot have a task cancelled that awaits the editor.
+        """
+        if not get_capability(self.client_capabilities, "workspace.configuration"):
+            return
+        items = types.ConfigurationParams([types.ConfigurationItem(section="fim")])
+        with contextlib.suppress(JsonRpcException):  # it cannot after all
+            said = await self.workspace_configuration_async(items)
+            self.sources.say("workspace/configuration", said[0] if said else None)
+            self.configure()
+
+    async def register(self) -> None:
+        """Ask to hear of settings and files, of an editor that tells only when asked to."""
+        dynamic = "workspace.{}.dynamic_registration".format
+        registrations = [
+            types.Registration(id=method, method=method, register_options=options)
+            for method, capability, options in _REGISTRATIONS
+            if get_capability(self.client_capabilities, dynamic(capability))
+        ]
+        if registrations:
+            with contextlib.suppress(JsonRpcException):
+                await self.client_register_capability_async(types.RegistrationParams(registrations))
+
+    def open_folders(self, roots: tuple[str, ...]) -> None:
+        """Go on with other root folders, and what their files set."""
+        self.roots = roots
+        self.session.handle(FoldersChanged(roots))
+        self.sources.read(_folders(roots))
+        self.configure()
+
+    def read_again(self, uris: tuple[str, ...]) -> None:
+        """Read the settings files again if one of them is among *uris*."""
+        if any(uri.endswith("/" + PROJECT_FILE) for uri in uris):
+            self.sources.read(_folders(self.roots))
+            self.configure()
+
+    def _config(self) -> Config:
+        """What the sources add up to; problems that are new are told, once."""
+        config, problems = self.sources.config()
+        if config.log != self._log:
+            self._log = config.log
+            problems += (problem,) if (problem := log_to(config.log)) else ()
+        if new := [problem for problem in problems if problem not in self._told]:
+            self.tell(types.MessageType.Warning, "fim-lsp settings: " + "; ".join(new))
+        self._told |= set(problems)
+        return config
+
+    # -- suggestions -----------------------------------------------------------------------------
+
+    async def ask(
+        self,
+        method: str,
+        document: Document,
+        position: Position,
+        *,
+        invoked: bool,
+        selected: Selected | None = None,
+    ) -> list[Suggestion]:
+        """The session's suggestions; a request of the same kind for the document ends the one before."""
+        task, key = asyncio.current_task(), (method, document.uri)
+        assert task is not None
+        if previous := self._newest.get(key):
+            previous.cancel()  # pygls answers it with -32800
+        self._newest[key] = task
+        try:
+            return await self.session.complete(
+                document.uri, position, invoked=invoked, selected=selected
+            )
+        finally:
+            if self._newest.get(key) is task:
+                del self._newest[key]
+
+    # -- the user --------------------------------------------------------------------------------
+
+    def tell(self, kind: types.MessageType, message: str) -> None:
+        """Show the user one calm sentence."""
+        log.warning(message)
+        self.window_show_message(types.ShowMessageParams(kind, message))
+
+    def _tell_status(self, state: State) -> None:
+        if self.session.config.status.notify:
+            self.protocol.notify("didChangeStatus", convert.status(state))
+        if state.message and state.health in (Health.DOWN, Health.UNUSABLE):
+            self.tell(types.MessageType.Warning, state.message)
+
+    @staticmethod
+    def _name(params: types.InitializeParams) -> str:
+        return params.client_info.name.lower() if params.client_info else ""
+
+
+_REGISTRATIONS = (
+    (
+        types.WORKSPACE_DID_CHANGE_CONFIGURATION,
+        "did_change_configuration",
+        types.DidChangeConfigurationRegistrationOptions(section="fim"),
+    ),
+    (
+        types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
+        "did_change_watched_files",
+        types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")]),
+    ),
+)
+
+
+def _roots(params: types.InitializeParams) -> tuple[str, ...]:
+    if params.workspace_folders:
+        return tuple(folder.uri for folder in params.workspace_folders)
+    if params.root_uri:
+        return (params.root_uri,)
+    return (Path(params.root_path).as_uri(),) if params.root_path else ()
+
+
+def _folders(roots: tuple[str, ...]) -> tuple[Path, ...]:
+    """The roots that are folders of this machine."""
+    return tuple(Path(path) for root in roots if (path := paths.local_path(root)))

@@ -1,0 +1,185 @@
+"""
+Decisions: what to ask the model and what to make of its answer. Pure; `session` does the waiting.
+
+`asked` looks at a request, `why_not` says why it gets nothing, `compose` makes the prompt, `budget`
+and `terms` size the work by what the backend can do, `suggestion` says what the editor is to insert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from fim_lsp import tape
+from fim_lsp.config import Config
+from fim_lsp.documents import Document, Edit, Position, edited
+from fim_lsp.flight import Flight, Terms
+from fim_lsp.pretokens import heal
+from fim_lsp.suggest import boundary
+from fim_lsp.suggest.confidence import confidence, preferred
+from fim_lsp.suggest.filters import polish
+from fim_lsp.suggest.local import continued
+from fim_lsp.suggest.place import Draft, Place, place_at
+from fim_lsp.suggest.repeats import looping_lines, stuttering
+from fim_lsp.view import Frame
+from fim_lsp.window import Budget
+from server_bridge.protocol import Prompt, State
+
+STEP_S = 0.25  # a step of prefill: what somebody who types on may have to wait for
+STEP_TOKENS = (64, 4096)
+BURST = (
+    8  # tokens; benchmarks/bursts.py: the shortest that costs < 5 % throughput on the bundled model
+)
+
+
+class Suggestion(NamedTuple):
+    """Replace the text from *start* to *end* by *text* (with `\\n` line ends)."""
+
+    id: str
+    start: Position
+    end: Position
+    text: str
+
+
+class Selected(NamedTuple):
+    """An entry of the editor's completion menu that is selected: as if *text* stood there already."""
+
+    start: Position
+    end: Position
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """
+    One request: where, what stands around, and whether the user asked for it by hand.
+
+    With a selected menu entry, *document* and *position* are as if it had been accepted.
+    """
+
+    document: Document
+    position: Position
+    place: Place
+    invoked: bool
+    selected: Selected | None = None
+
+
+def asked(
+    document: Document, position: Position, path: str, *, invoked: bool, selected: Selected | None
+) -> Asked:
+    """The request as the rest of us looks at it; *path* is the document's within its workspace."""
+    if selected is not None:
+        start = document.clamp(selected.start)
+        document = edited(document, [Edit(start, selected.end, selected.text)], document.version)
+        position = Position(start.line, start.column + len(selected.text))
+    position = document.clamp(position)
+    return Asked(document, position, place_at(document, position, path), invoked, selected)
+
+
+def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:
+    """The reason to answer nothing without asking anybody, "" for none; *deleted*: see `boundary.quiet`."""
+    if boundary.too_long(asked.place):
+        return "the line is too long"
+    if asked.invoked:
+        return ""
+    if not config.completion.auto:
+        return "automatic suggestions are off"
+    if asked.document.language in config.languages.off:
+        return f"suggestions are off for {asked.document.language}"
+    return boundary.quiet(asked.place, deleted=deleted, scope="", excluded=())
+
+
+def accepted(asked: Asked, suggestion: Suggestion, path: str) -> Asked:
+    """The request that would follow if *suggestion* was accepted."""
+    edit = Edit(suggestion.start, suggestion.end, suggestion.text)
+    document = edited(asked.document, [edit], asked.document.version)
+    *above, last = suggestion.text.split("\n")
+    column = len(last) + (0 if above else suggestion.start.column)
+    position = Position(suggestion.start.line + len(above), column)
+    return Asked(document, position, place_at(document, position, path), invoked=False)
+
+
+def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
+    """Window sizes in characters: as configured, and never more than a share of a small context."""
+    prompt, per = config.prompt, state.chars_per_token * scale
+    n_ctx = state.n_ctx or 4096
+    return Budget(
+        prefix=int(min(prompt.prefix_tokens, n_ctx // 6) * per),
+        suffix=int(min(prompt.suffix_tokens, n_ctx // 12) * per),
+        middle=int(min(prompt.middle_tokens, n_ctx // 12) * per),
+    )
+
+
+def compose(frame: Frame, typed: str, known: tape.Tape, *, classic: bool = False) -> Prompt:
+    """The prompt for a cursor behind *typed*, the middle of the frame's window."""
+    kept, half = heal(typed)
+    middle = "" if classic else kept
+    return Prompt(
+        repo=frame.header.repo,
+        chunks=frame.header.chunks,
+        path=frame.header.path,
+        prefix=frame.window.prefix + (kept if classic else ""),
+        suffix=frame.window.suffix,
+        middle=middle,
+        tape=tape.spelled(known, middle),
+        forced=half,
+    )
+
+
+def step_tokens(state: State) -> int:
+    """How many tokens the backend evaluates in one step of about `STEP_S`."""
+    low, high = STEP_TOKENS
+    return max(low, min(high, int(state.prefill_per_s * STEP_S)))
+
+
+def terms(asked: Asked, config: Config, state: State, sample: int = 0) -> Terms:
+    """How long and in what portions to decode: until the text is syntactically whole."""
+    return Terms(
+        burst=BURST,
+        n_predict=config.completion.max_tokens,
+        step=step_tokens(state),
+        enough=partial(enough, place=asked.place),
+        stop=boundary.stops(asked.place),
+        sample=sample,
+    )
+
+
+def enough(text: str, place: Place) -> bool:
+    """Whether decoding can stop: the text is whole, or it went into a loop that would be cut."""
+    draft = Draft(text, whole=False)
+    loops = any(step(draft, place).text != text for step in (stuttering, looping_lines))
+    return loops or boundary.enough(text, place)
+
+
+def drafted(flight: Flight, elsewhere: Iterable[str], *, lines_too: bool) -> Draft:
+    """
+    What is to be kept of a whole *flight*: its text, or a line in sight that is surer.
+
+    *elsewhere* are lines of other files; *lines_too* says whether lines may be offered at all.
+    """
+    said = Draft(flight.text, whole=not flight.short)
+    shown = polish(said, flight.place).text
+    said = replace(said, sure=confidence(flight.tokens, flight.half, shown))
+    return preferred(said, said.sure, continued(flight.place, elsewhere)) if lines_too else said
+
+
+def doubted(asked: Asked, draft: Draft, config: Config) -> bool:
+    """Whether the model was too unsure of *draft* to disturb anybody with it."""
+    return not asked.invoked and draft.sure < config.completion.min_confidence
+
+
+def suggestion(asked: Asked, draft: Draft, id: str) -> Suggestion | None:
+    """What to insert for a polished *draft*, None for an empty one."""
+    if not draft.text:
+        return None
+    start, end = (
+        asked.position,
+        asked.position._replace(column=asked.position.column + draft.replaces),
+    )
+    if asked.selected is None:
+        return Suggestion(id, start, end, draft.text)
+    selected = asked.selected
+    end = selected.end._replace(column=selected.end.column + draft.replaces)
+    return Suggestion(id, selected.start, end, selected.text + draft.text)

@@ -1,0 +1,99 @@
+"""
+The link to the backend: opens it, reaches it, tells of its changes of state, lets it go.
+
+Everything works while it is down; reaching it is tried again in the background for as long as the
+session wants one, and the user hears of a change of state once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+
+from fim_lsp.config import Config
+from server_bridge.protocol import Backend, BackendError, Health, State
+
+CONNECT_S = 30.0  # how long a request made by hand waits for a backend that is starting
+RETRY_S = (0.25, 0.5, 1.0, 2.0)  # waits between attempts; recovery is to take less than 5 s
+UNUSABLE_S = 20.0  # the user has to change something first: look again at his pace
+
+log = logging.getLogger(__name__)
+
+
+class Link:
+    """State: the backend, the task that reaches it, and the health last told of."""
+
+    def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
+        self.on_status: Callable[[State], None] | None = None
+        self._open = open_backend
+        self.backend = open_backend(config)
+        self._reaching: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self._told = Health.UNKNOWN
+
+    @property
+    def state(self) -> State:
+        """The last that is known of the backend."""
+        return self.backend.state
+
+    def reach(self) -> None:
+        """Begin to reach the backend, unless it is ready or that is under way."""
+        ready = self.state.health is Health.READY
+        if not ready and (self._reaching is None or self._reaching.done()):
+            self._reaching = asyncio.create_task(self._reach(self.backend), name="reach")
+
+    async def wait_ready(self, seconds: float = CONNECT_S) -> State:
+        """The state as soon as the backend is ready or unusable, or *seconds* from now."""
+        self.reach()
+        if self._reaching is not None and self.state.health not in (Health.READY, Health.UNUSABLE):
+            deadline = asyncio.get_running_loop().time() + seconds
+            while not self._reaching.done() and asyncio.get_running_loop().time() < deadline:
+                await asyncio.wait({self._reaching}, timeout=0.05)
+                if self.state.health in (Health.READY, Health.UNUSABLE):
+                    break
+        return self.state
+
+    def reopen(self, config: Config) -> None:
+        """Open another backend, as *config* says now, and let this one go."""
+        old, self.backend = self.backend, self._open(config)
+        self._stop_reaching()
+        task = asyncio.create_task(old.aclose(), name="close backend")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    def tell(self) -> None:
+        """Pass on a change of health, once."""
+        state = self.state
+        if state.health is not self._told and state.health is not Health.UNKNOWN:
+            self._told = state.health
+            log.info(
+                "backend %s: %s %s", state.kind, state.health.value, state.message or state.url
+            )
+            if self.on_status is not None:
+                self.on_status(state)
+
+    async def aclose(self) -> None:
+        """Give up reaching and let the backend go."""
+        self._stop_reaching()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self.backend.aclose()
+
+    def _stop_reaching(self) -> None:
+        if self._reaching is not None:
+            self._reaching.cancel()
+            self._reaching = None
+
+    async def _reach(self, backend: Backend) -> None:
+        waits = itertools.chain(RETRY_S, itertools.repeat(RETRY_S[-1]))
+        while True:
+            try:
+                await backend.connect()
+            except BackendError as error:
+                log.info("backend not reached: %s", error)
+            self.tell()
+            if backend.state.health is Health.READY:
+                return
+            unusable = backend.state.health is Health.UNUSABLE
+            await asyncio.sleep(UNUSABLE_S if unusable else next(waits))

@@ -1,0 +1,127 @@
+"""
+Two lanes to one backend: the only place where work waits for its turn. Knows nothing of ours.
+
+Operations: run a foreground step now; leave a background job for a quiet moment.
+Goal: somebody who waits for a suggestion waits for at most the step that is running.
+Plan: work comes in *steps* that are short (a burst of tokens, ≤ 250 ms of prefill), so nothing is
+ever cancelled on the wire; a cancelled llama.cpp request costs up to a second until the server
+notices (measured), and on other servers its work is lost.
+
+- Foreground steps run one at a time, in the order they came.
+- Each background job has a *kind* and one waiting slot per kind: a newer job replaces a waiting
+  older one, because it knows better. Kinds are served in the order given, and only when no
+  foreground step is due and the foreground has been quiet for the job's delay.
+- A job is a function that does one step and says whether there is more. A running step is never
+  interrupted; between steps everything else may come first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+Step = Callable[[], Awaitable[bool]]  # does one step; True when there is more to do
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Job:
+    """Background work of one kind, not to be started before *due* (loop time)."""
+
+    step: Step
+    due: float
+    delay: float
+
+
+class Scheduler:
+    """Foreground and background steps to one backend. State: the wire, who waits for it, the jobs."""
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        self._kinds = kinds
+        self._jobs: dict[str, Job] = {}
+        self._wire = asyncio.Lock()
+        self._n_due = 0  # foreground steps that wait or run
+        self._changed = asyncio.Event()
+        self._runner: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Scheduler due={self._n_due} jobs={','.join(self._jobs) or '-'}>"
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits, runs or is left for later."""
+        return not (self._n_due or self._jobs or self._wire.locked())
+
+    async def foreground(self, step: Callable[[], Awaitable[T]]) -> T:
+        """Run *step* as soon as the one on the wire is done."""
+        self._n_due += 1
+        try:
+            async with self._wire:
+                return await step()
+        finally:
+            self._n_due -= 1
+            now = asyncio.get_running_loop().time()
+            for job in self._jobs.values():
+                job.due = max(job.due, now + job.delay)
+            self._changed.set()
+
+    def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
+        """Leave *step* for when the foreground has been quiet for *delay* seconds."""
+        assert kind in self._kinds, kind
+        due = asyncio.get_running_loop().time() + delay
+        self._jobs[kind] = Job(step, due, delay)
+        self._changed.set()
+        if self._runner is None or self._runner.done():
+            self._runner = asyncio.create_task(self._run(), name="background")
+
+    def drop(self, kind: str) -> None:
+        """Forget the waiting job of this kind."""
+        self._jobs.pop(kind, None)
+
+    async def wait_idle(self) -> None:
+        """Until nothing is left to do; for tests and for the command line."""
+        while not self.idle:
+            await asyncio.sleep(0.005)
+
+    async def aclose(self) -> None:
+        """End the background lane; the step on the wire is given up."""
+        self._jobs.clear()
+        if self._runner is not None:
+            self._runner.cancel()
+            await asyncio.gather(self._runner, return_exceptions=True)
+
+    async def _run(self) -> None:
+        """Serve background jobs until none is left."""
+        while self._jobs:
+            self._changed.clear()
+            now = asyncio.get_running_loop().time()
+            kind = next(
+                (k for k in self._kinds if k in self._jobs and self._jobs[k].due <= now), None
+            )
+            if kind is not None and not self._n_due:
+                await self._serve(kind, self._jobs[kind])
+                continue
+            pause = min((job.due for job in self._jobs.values()), default=now) - now
+            await self._wait_change(None if self._n_due else max(pause, 0.001))
+
+    async def _serve(self, kind: str, job: Job) -> None:
+        """One step of *job*; it stays in its slot while there is more, unless replaced meanwhile."""
+        async with self._wire:
+            try:
+                more = await job.step()
+            except Exception:
+                log.exception("background %s failed", kind)
+                more = False
+        if not more and self._jobs.get(kind) is job:
+            del self._jobs[kind]
+
+    async def _wait_change(self, timeout: float | None) -> None:
+        try:
+            await asyncio.wait_for(self._changed.wait(), timeout)
+        except asyncio.TimeoutError:
+            return

@@ -1,0 +1,203 @@
+"""
+The session: owns all state, and is the one place where deciding and waiting meet.
+
+`handle` takes in what the editor tells and never waits; `complete` answers one request. Mutable
+state: the documents, a `View` of each, the flights, the statistics, the link to the backend and the
+scheduler's slots. All of it is touched on the event loop's thread only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from fim_lsp import engine, events, paths
+from fim_lsp.config import Config
+from fim_lsp.documents import Document, Position, edited, opened
+from fim_lsp.engine import Asked, Selected, Suggestion
+from fim_lsp.link import Link
+from fim_lsp.stats import Stats
+from fim_lsp.suggest import local
+from fim_lsp.suggest.filters import polish
+from fim_lsp.suggest.place import Draft
+from fim_lsp.suggest.rhythm import Rhythm
+from fim_lsp.tower import Tower
+from fim_lsp.view import Header, View
+from fim_lsp.window import Window
+from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
+
+KNOWN_SUGGESTIONS = 64  # ids an editor may still name when it says what was accepted
+SMALLEST = 0.1  # of the budget; a prompt that is too long even then is not ours to mend
+
+log = logging.getLogger(__name__)
+
+
+class Session:
+    """See the module. *open_backend* makes a backend from a configuration, without waiting."""
+
+    def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
+        self.config = config
+        self.documents: dict[str, Document] = {}
+        self.link = Link(config, open_backend)
+        self._views: dict[str, View] = {}
+        self._roots: tuple[str, ...] = ()
+        self._suggested: OrderedDict[str, Suggestion] = OrderedDict()
+        self._numbers = itertools.count(1)
+        self._stats = Stats()
+        self._tower = Tower(self.link, self._stats, self._header, self._lines)
+        self._tower.config = config
+        self._rhythm = Rhythm()
+        self.client_ms = 0.0  # what the client waits by itself before it asks
+
+    def __repr__(self) -> str:
+        return f"<Session documents={len(self.documents)} {self.link.state.health.value}>"
+
+    # -- what the editor tells ------------------------------------------------------------------
+
+    def handle(self, event: events.Event) -> None:
+        """Take in one event; fast, and never waits."""
+        match event:
+            case events.Opened(uri, language, version, text):
+                self.documents[uri] = opened(uri, language, version, text)
+                self._views[uri] = View(paths.place(uri, self._roots))
+                self.link.reach()
+            case events.Changed(uri, version, edits) if uri in self.documents:
+                self.documents[uri] = edited(self.documents[uri], edits, version)
+                self._views[uri].follow(edits)
+                self._rhythm.key(time.perf_counter() * 1e3)
+            case events.Closed(uri):
+                self.documents.pop(uri, None)
+                self._views.pop(uri, None)
+            case events.FoldersChanged(roots):
+                self._roots = roots
+                for uri, view in self._views.items():
+                    view.file = paths.place(uri, roots)
+            case events.Accepted(id):
+                if suggestion := self._suggested.pop(id, None):
+                    self._stats.accepted += 1
+                    self._stats.accepted_chars += len(suggestion.text)
+            case _:
+                pass
+
+    def configure(self, config: Config) -> None:
+        """Go on with *config*; a changed backend section opens a new backend."""
+        changed = config.backend != self.config.backend
+        self.config = self._tower.config = config
+        if changed:
+            self.link.reopen(config)
+            self.link.reach()
+
+    def stats(self) -> dict[str, object]:
+        """The object of `fim/stats`."""
+        ring = {"chunks": 0, "capacity": self.config.ring.chunks, "queued": 0, "evicted": 0}
+        return self._stats.snapshot(self.link.state, ring)
+
+    async def wait_idle(self) -> None:
+        """Until the background lane has nothing left; for tests and benchmarks."""
+        await self._tower.lane.wait_idle()
+
+    async def aclose(self) -> None:
+        """End all work and let the backend go."""
+        await self._tower.aclose()
+        await self.link.aclose()
+
+    # -- what the editor asks -------------------------------------------------------------------
+
+    async def complete(
+        self,
+        uri: str,
+        position: Position,
+        *,
+        invoked: bool,
+        selected: Selected | None = None,
+    ) -> list[Suggestion]:
+        """The suggestions at *position*; raises nothing but `CancelledError`."""
+        started, outcome = time.perf_counter(), "superseded"
+        document = self.documents.get(uri)
+        try:
+            if document is None:
+                outcome = "not open"
+                return []
+            view = self._views[uri]
+            view.position = document.clamp(position)
+            asked = engine.asked(
+                document, position, view.file.path, invoked=invoked, selected=selected
+            )
+            outcome, suggestions = await self._answer(asked, view)
+            self._stats.shown += bool(suggestions)
+            return suggestions
+        except BackendError as error:
+            outcome = type(error).__name__
+            log.warning("no completion: %s", error)
+            if isinstance(error, BackendUnavailable):
+                self.link.reach()
+            return []
+        finally:
+            self._stats.answered(outcome, (time.perf_counter() - started) * 1e3)
+            self.link.tell()
+
+    async def _answer(self, asked: Asked, view: View) -> tuple[str, list[Suggestion]]:
+        """How the request ends (a word for the statistics) and what it gets."""
+        if reason := engine.why_not(asked, self.config, deleted=view.deleted):
+            return reason, []
+        outcome, drafts = await self._drafts(asked, view)
+        polished = [
+            polish(d, asked.place) for d in drafts if not engine.doubted(asked, d, self.config)
+        ]
+        for draft in polished:
+            self._stats.cuts.update(cut.filter for cut in draft.cuts)
+        shown = {draft.text: draft for draft in reversed(polished) if draft.text}
+        if not shown:
+            return (polished[0].cuts[-1].filter if polished else "not sure"), []
+        suggestions = [
+            suggestion
+            for draft in reversed(shown.values())
+            if (suggestion := engine.suggestion(asked, draft, str(next(self._numbers))))
+        ]
+        self._remember(suggestions)
+        if outcome != "local" and drafts[0].whole and asked.selected is None:
+            self._tower.speculate(asked, view, suggestions[0])
+        return outcome, suggestions
+
+    async def _drafts(self, asked: Asked, view: View) -> tuple[str, list[Draft]]:
+        """What is known at the cursor, what the model says, or else what stands in sight; and which."""
+        n_wanted = self.config.completion.candidates if asked.invoked else 1
+        found = view.known.find(asked.place, self.link.state.model)
+        if found and (len(found) >= n_wanted or not asked.invoked):
+            return "cache", found[:n_wanted]
+        self.link.reach()
+        state = await self.link.wait_ready() if asked.invoked else self.link.state
+        if state.health is not Health.READY:
+            return "local", found or [self._in_sight(asked, view)]
+        try:
+            return "backend", await self._tower.ask(asked, view, self._debounce_s(asked), n_wanted)
+        finally:
+            self._tower.warm(view, partial(self.documents.get, asked.document.uri))
+
+    def _in_sight(self, asked: Asked, view: View) -> Draft:
+        """What can be said without a model."""
+        on = self.config.completion.local
+        return local.continued(asked.place, self._lines(view)) if on else Draft("")
+
+    def _debounce_s(self, asked: Asked) -> float:
+        """How long an automatic request waits for the next key before it asks the model."""
+        if asked.invoked:
+            return 0.0
+        fixed = self.config.completion.debounce_ms
+        wait = self._rhythm.wait_ms(asked.place, client_ms=self.client_ms)
+        return (wait if fixed is None else fixed) / 1000
+
+    def _header(self, view: View, window: Window) -> Header:  # noqa: ARG002
+        return Header(view.file.repo, ()[: view.max_chunks], view.file.path)
+
+    def _lines(self, view: View) -> Iterable[str]:  # noqa: ARG002
+        return ()
+
+    def _remember(self, suggestions: list[Suggestion]) -> None:
+        self._suggested.update((suggestion.id, suggestion) for suggestion in suggestions)
+        while len(self._suggested) > KNOWN_SUGGESTIONS:
+            self._suggested.popitem(last=False)

@@ -1,0 +1,171 @@
+"""
+What users wrote into a `Config` and sentences about what is wrong with it. Pure.
+
+Settings come in layers: the user's file, the project's, what the editor says at start, on request
+and on change, flags. Later layers win, with one exception: a project's file is not trusted, so it
+may only tune and restrict, and what it restricts stays restricted whatever comes later.
+
+Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between.
+A wrong value is left out and named in a sentence; nothing here fails.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, cast
+
+from fim_lsp.config import SCHEMA, Config, Option, Project, made
+
+_OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
+_DEPTH = 3  # fim, section, field: what lies deeper is a value, and a wrong one
+_SHOWN_CHARS = 40  # of a wrong value
+
+
+class Layer(NamedTuple):
+    """One source of settings, *source* as the user knows it; *raw* is whatever was found there."""
+
+    source: str
+    raw: object
+    trusted: bool = True
+
+
+class _Value(NamedTuple):
+    option: Option
+    value: object
+    layer: Layer
+
+
+def configured(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
+    """The configuration that *layers*, least important first, add up to, and what is wrong with them."""
+    problems: list[str] = []
+    values: dict[str, object] = {}
+    restrictions: list[_Value] = []
+    for found in _values(layers, problems.append):
+        option = found.option
+        if found.layer.trusted or option.project is Project.TUNE:
+            values[option.key] = _added(option.default, found.value)
+        elif option.project is Project.NEVER:
+            problems.append(f"{found.layer.source}: a project may not set fim.{option.key}")
+        else:
+            restrictions.append(found)
+    for option, value, layer in restrictions:
+        before = values.get(option.key, option.default)
+        values[option.key] = _RESTRICT[option.project](before, value)
+        if ignored := _ignored(option, value, values[option.key]):
+            problems.append(f"{layer.source}: {ignored}")
+    return made(values), tuple(problems)
+
+
+def _values(layers: Iterable[Layer], problem: Callable[[str], None]) -> Iterator[_Value]:
+    """Every known key with a value of the right type."""
+    for layer in layers:
+        for key, value in _own(layer.raw):
+            option = SCHEMA.get(key)
+            if option is None:
+                problem(f"{layer.source}: there is no setting fim.{key}{_meant(key)}")
+            elif (valid := _valid(option, value)) is None:
+                problem(
+                    f"{layer.source}: fim.{key} must be {expected(option)}, not {_shown(value)}"
+                )
+            else:
+                yield _Value(option, valid, layer)
+
+
+def _own(raw: object) -> Iterator[tuple[str, object]]:
+    """The dotted keys that are ours, without `fim.`; null means not set."""
+    if not isinstance(raw, Mapping):
+        return
+    flat = {key: value for key, value in _flat(raw, "", _DEPTH) if value is not None}
+    shared = "fim" in raw or any(key.startswith("fim.") for key in flat)
+    for key, value in flat.items():
+        if key.startswith("fim."):
+            yield key[len("fim.") :], value
+        elif not shared and key.split(".")[0] not in _OTHERS:
+            yield key, value
+
+
+def _flat(raw: Mapping[object, object], prefix: str, depth: int) -> Iterator[tuple[str, object]]:
+    for key, value in raw.items():
+        if isinstance(value, Mapping) and depth > 1:
+            yield from _flat(value, f"{prefix}{key}.", depth - 1)
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _valid(option: Option, value: object) -> object:
+    """The value as the option's type, or None."""
+    if option.type is tuple:
+        texts = isinstance(value, list) and all(isinstance(v, str) and v for v in value)
+        return tuple(cast("list[str]", value)) if texts else None
+    if option.type in (int, float):
+        return _number(option, value)
+    right = type(value) is option.type and (not option.choices or value in option.choices)
+    return value if right else None
+
+
+def _number(option: Option, value: object) -> object:
+    """Some clients know one kind of number only, so 16.0 is 16; true is no number."""
+    if type(value) not in (int, float) or not option.low <= cast("float", value) <= option.high:
+        return None
+    number = option.type(value)
+    return number if number == value else None
+
+
+def expected(option: Option) -> str:
+    """What the option's value must be, in words."""
+    if option.choices:
+        return "one of " + ", ".join(option.choices)
+    if option.type in (int, float):
+        number = "a whole number" if option.type is int else "a number"
+        return f"{number} from {option.low} to {option.high}"
+    return {bool: "true or false", str: "a text", tuple: "a list of texts"}[option.type]
+
+
+def _meant(key: str) -> str:
+    """A guess at what *key* was to be: spelled alike, or right but for its section."""
+    last = key.rsplit(".", 1)[-1]
+    guesses = [k for k in SCHEMA if k.rsplit(".", 1)[-1].lower() == last.lower()]
+    guesses += difflib.get_close_matches(key, SCHEMA, n=1)
+    return f"; did you mean fim.{guesses[0]}?" if guesses else ""
+
+
+def _added(default: object, value: object) -> object:
+    """Lists add to the default, so that naming one more file does not bare all the others."""
+    if isinstance(default, tuple) and isinstance(value, tuple):
+        return tuple(dict.fromkeys(default + value))
+    return value
+
+
+def _lower(before: object, value: object) -> object:
+    return min(cast("float", before), cast("float", value))
+
+
+def _off(before: object, value: object) -> object:
+    return before and value
+
+
+def _add(before: object, value: object) -> object:
+    """A project adds and never takes back, so its `!patterns` are left out."""
+    return _added(before, tuple(v for v in cast("tuple[str, ...]", value) if v[0] != "!"))
+
+
+_RESTRICT = {Project.LOWER: _lower, Project.OFF: _off, Project.ADD: _add}
+
+
+def _ignored(option: Option, value: object, result: object) -> str:
+    """What of a project's *value* has no effect, in words, or nothing."""
+    if isinstance(value, tuple):
+        refused = sorted(set(value) - set(cast("tuple[str, ...]", result)))
+        return f"a project may not take back {', '.join(refused)}" if refused else ""
+    if value == result:
+        return ""
+    return f"a project may {option.project.value} fim.{option.key}; it stays {_shown(result)}"
+
+
+def _shown(value: object) -> str:
+    """A value as the user may have written it, but short."""
+    if isinstance(value, str | int | float):
+        return json.dumps(value, ensure_ascii=False)[:_SHOWN_CHARS]
+    return "a list" if isinstance(value, list) else "a table"

@@ -1,0 +1,103 @@
+"""Counters into one JSON object (`fim/stats`). Pure; `Session` owns the one instance."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from server_bridge.protocol import Reply, State, Warmed
+
+RECENT = 512  # latencies kept for the percentiles: some minutes of typing
+
+
+@dataclass(slots=True)
+class Stats:
+    """What happened since the server started; `outcomes` counts every request once, by its end."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    cuts: Counter[str] = field(default_factory=Counter)  # by filter: how often it changed a text
+    shown: int = 0
+    accepted: int = 0
+    accepted_chars: int = 0
+    flights: int = 0  # completions asked of the backend; the bursts of one count once
+    bursts: int = 0
+    warm_steps: int = 0
+    background: int = 0  # tokens evaluated while nobody waited
+    evaluated: int = 0
+    cached: int = 0
+    predicted: int = 0
+    drafted: int = 0
+    drafts_accepted: int = 0
+    expected_right: int = 0
+    expected_wrong: int = 0
+    latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+
+    def heard(self, reply: Reply, *, waited_for: bool) -> None:
+        """Count one burst; one nobody waited for counts as background work."""
+        timings = reply.timings
+        self.bursts += waited_for
+        self.evaluated += timings.prompt_n if waited_for else 0
+        self.background += 0 if waited_for else timings.prompt_n
+        self.cached += timings.cache_n
+        self.predicted += timings.predicted_n
+        self.drafted += timings.draft_n
+        self.drafts_accepted += timings.draft_accepted_n
+        if timings.expected_n is not None:
+            right = timings.expected_n == timings.cache_n
+            self.expected_right += right
+            self.expected_wrong += not right
+
+    def warmed(self, warmed: Warmed, *, waited_for: bool) -> None:
+        """Count one step of prefill."""
+        self.warm_steps += 1
+        self.evaluated += warmed.evaluated if waited_for else 0
+        self.background += 0 if waited_for else warmed.evaluated
+
+    def answered(self, outcome: str, ms: float) -> None:
+        """Count one request: *outcome* is `backend`, `cache`, `local`, or why nothing was shown."""
+        self.outcomes[outcome] += 1
+        self.latencies_ms.append(ms)
+
+    def snapshot(self, state: State, ring: dict[str, int]) -> dict[str, object]:
+        """The object of `fim/stats`; its names are a public contract."""
+        return {
+            "requests": self.outcomes.total(),
+            "shown": self.shown,
+            "accepted": self.accepted,
+            "acceptedChars": self.accepted_chars,
+            "cacheHits": self.outcomes["cache"],
+            "outcomes": dict(self.outcomes),
+            "filters": dict(self.cuts),
+            "completions": self.flights,
+            "bursts": self.bursts,
+            "warmSteps": self.warm_steps,
+            "backend": {
+                "state": state.health.value,
+                "kind": state.kind,
+                "url": state.url,
+                "model": state.model,
+                "message": state.message,
+                "slots": state.slots,
+                "contextTokens": state.n_ctx,
+            },
+            "tokens": {
+                "evaluated": self.evaluated,
+                "cached": self.cached,
+                "predicted": self.predicted,
+                "background": self.background,
+                "drafted": self.drafted,
+                "draftsAccepted": self.drafts_accepted,
+            },
+            "mirror": {"right": self.expected_right, "wrong": self.expected_wrong},
+            "latencyMs": {
+                "p50": percentile(self.latencies_ms, 0.50),
+                "p95": percentile(self.latencies_ms, 0.95),
+            },
+            "ring": ring,
+        }
+
+
+def percentile(values: deque[float], share: float) -> float:
+    """The value below which *share* of *values* lie; 0 for none."""
+    ordered = sorted(values)
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0

@@ -1,0 +1,45 @@
+"""
+How sure the model was of a text: the geometric mean of its tokens' probabilities, in (0, 1]. Pure.
+
+Greedy decoding takes the likeliest token each time; this says how likely those were, over the text
+that would be shown. Measured on 340 places of held-out Python with the bundled model
+(benchmarks/quality.py), exactly right of all with this confidence:
+
+    below 0.3   1 of 44     0.3–0.6   7 of 124     0.6–0.8   21 of 100     above   33 of 69
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from fim_lsp.suggest.place import Draft
+from server_bridge.protocol import Token
+
+# A line in sight (`local`) beats a model that is less sure than this. Where the two disagreed below it
+# the line was right 21 times and the model never; from it on 9 times and 7. Taking the line there lifts
+# exact answers from 62 to 83 of 340.
+SURE = 0.7
+
+
+def confidence(tokens: Iterable[Token], skipped: str, text: str) -> float:
+    """
+    The confidence in *text*, which *tokens* spell after *skipped* (what was forced, or typed since).
+
+    A token that is partly *skipped* says nothing: its probability was that of the whole, before half
+    of it was known. 1.0 where no token speaks, as with backends that tell no probabilities.
+    """
+    begin = len(skipped.encode())
+    end = begin + len(text.encode())
+    logprobs: list[float] = []
+    at = 0
+    for token in tokens:
+        if begin <= at < end and token.logprob is not None:
+            logprobs.append(token.logprob)
+        at += len(token.text)
+    return math.exp(sum(logprobs) / len(logprobs)) if logprobs else 1.0
+
+
+def preferred(model: Draft, sure: float, local: Draft) -> Draft:
+    """Which of two drafts to show, *sure* being the confidence in the model's."""
+    return local if local.text and sure < SURE else model

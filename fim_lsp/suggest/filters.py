@@ -1,0 +1,174 @@
+"""
+What the model wrote into what is worth showing: an ordered list of small filters, each `(Draft, Place) -> Draft`.
+
+`polish` runs them and notes what each one changed and why; `fim/stats` counts the names. A filter only
+takes away (`reindented` respells white space), so a suggestion is never anything the model did not say.
+To add one: a function, its place in `FILTERS`, a golden case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from fim_lsp.suggest import boundary
+from fim_lsp.suggest.edges import closed_below, right_text
+from fim_lsp.suggest.lines import indent, mark
+from fim_lsp.suggest.place import Cut, Draft, Place
+from fim_lsp.suggest.repeats import line_above, lines_below, looping_lines, stuttering, typed_again
+
+Filter = Callable[[Draft, Place], Draft]
+
+# Control tokens of the FIM models we know that are printed when a server's stop list misses them, or
+# its vocabulary marks them as text (codegemma's `<|file_separator|>`: llama.vim issue 90).
+SPECIAL = re.compile(
+    r"<\|(?:fim_\w+|endoftext|end_of_text|im_(?:start|end)|file_sep(?:arator)?|repo_name|code_\w+)\|>"
+    r"|<(?:fim_\w+|file_sep|repo_name|filename|reponame|\|endoftext\|)>|<[ ]?/?(?:PRE|SUF|MID|EOT|END)>"
+    r"|<｜[^｜\n]{1,40}｜>|<\[(?:fim-\w+|end▁of▁sentence)\]>|\[(?:SUFFIX|PREFIX|MIDDLE)\]|</?think>"
+)
+
+# The model begins another file, a patch or an answer to a chat.
+OTHER_TEXT = re.compile(r"^(?:diff --git |@@ -\d|<{7} |>{7} |```|\+{5} \S)", re.MULTILINE)
+PATH_LINE = re.compile(
+    r"^[ \t]*(?:#|//|--|;|%|/\*)+[ \t]*(?:(?:path|file|filename):[ \t]*)?"
+    r"(?P<path>[\w.-]*(?:[\\/][\w.-]+)+\.\w{1,5}|[\w-]+\.\w{1,5})[ \t]*(?:\*/)?$",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+# Accepting costs a key: a single character is faster typed than read.
+VISIBLE_CHARS = 2
+
+USUAL_STEPS = (4, 3, 2)  # spaces per level of indentation
+
+
+def special_tokens(draft: Draft, place: Place) -> Draft:
+    """Cut at a control token, unless the text around is about them."""
+    around = "\n".join((*place.above, place.before, place.after, *place.below))
+    for match in SPECIAL.finditer(draft.text):
+        if match[0] not in around:
+            return draft.cut(match.start(), f"has {match[0]}")
+    return draft
+
+
+def other_text(draft: Draft, place: Place) -> Draft:
+    """Cut where another file, a patch or a chat answer begins."""
+    matches = [] if place.language == "markdown" else [*OTHER_TEXT.finditer(draft.text)]
+    for match in PATH_LINE.finditer(draft.text):
+        named = match["path"].replace("\\", "/")
+        if "/" in named or named == place.path.rpartition("/")[2]:
+            matches.append(match)
+    start = min((match.start() for match in matches), default=-1)
+    return draft if start < 0 else draft.cut(max(0, start - 1), "goes on with another text")
+
+
+def extent(draft: Draft, place: Place) -> Draft:
+    """Cut where the line, the statement or the block is whole."""
+    end = boundary.end(draft.text, place)
+    if end is None or (end >= len(draft.text.rstrip()) and draft.whole):
+        return draft
+    return draft.cut(end, f"end of the {boundary.extent(place).value}")
+
+
+def unfinished(draft: Draft, _: Place) -> Draft:
+    """Drop the line, or in a single line the word, in which a budget ended the text."""
+    text = draft.text.rstrip("\ufffd")  # half a character
+    if draft.whole or not text:
+        return draft
+    newline = text.rfind("\n")
+    if text[:newline].strip() and newline > 0:
+        return draft.cut(newline, "the last line is not finished")
+    word = re.search(r"\w*$", text)
+    return draft.cut(word.start() if word else len(text), "the last word is not finished")
+
+
+def empty_comment(draft: Draft, place: Place) -> Draft:
+    """Drop comment signs at the end that comment on nothing."""
+    sign = mark(place.language)
+    if not sign:
+        return draft
+    text = re.sub(rf"(?:(?:^|\n)[ \t]*(?:{re.escape(sign)})+[ \t]*)+\Z", "", draft.text)
+    return draft if text == draft.text else draft.cut(len(text), "ends with an empty comment")
+
+
+def reindented(draft: Draft, place: Place) -> Draft:
+    """Spell indentation as the file does, with tabs or with spaces."""
+    parts = draft.text.split("\n")
+    n_spaces = _step(parts) if place.unit == "\t" else len(place.unit)
+    first = 1 if place.before.strip() else 0
+    parts[first:] = (_respelled(part, place.unit, n_spaces) for part in parts[first:])
+    text = "\n".join(parts)
+    return draft if text == draft.text else draft.changed(text, "indentation as in the file")
+
+
+def trailing_space(draft: Draft, place: Place) -> Draft:
+    """Drop white space at line ends, and blank lines at the end; what stands before other text stays."""
+    text = re.sub(r"[ \t]+(?=\n)", "", draft.text)
+    if not place.after[draft.replaces :].strip():
+        text = text.rstrip()
+    return draft if text == draft.text else draft.changed(text, "white space at line ends")
+
+
+def too_short(draft: Draft, _: Place) -> Draft:
+    """Nothing where accepting saves no key."""
+    n_visible = len("".join(draft.text.split()))
+    return (
+        draft if n_visible >= VISIBLE_CHARS else draft.cut(0, "too short" if n_visible else "blank")
+    )
+
+
+FILTERS: tuple[Filter, ...] = (
+    special_tokens,
+    other_text,
+    reindented,
+    typed_again,
+    stuttering,
+    looping_lines,
+    extent,
+    line_above,
+    lines_below,
+    closed_below,
+    unfinished,
+    right_text,
+    empty_comment,
+    trailing_space,
+    too_short,
+)
+NAMES = frozenset(each.__name__ for each in FILTERS)
+
+
+def polish(draft: Draft, place: Place, off: Collection[str] = ()) -> Draft:
+    """
+    The draft as it should be shown, with its cuts; an empty text where nothing should.
+
+    *off* names filters to leave out, to measure what each one does.
+    """
+    for step in FILTERS:
+        if not draft.text or step.__name__ in off:
+            continue
+        after = step(draft, place)
+        if (after.text, after.replaces) != (draft.text, draft.replaces):
+            after = replace(after, cuts=(*draft.cuts, Cut(step.__name__, after.why)))
+        draft = after
+    return draft if draft.text else _nothing(draft)
+
+
+def _nothing(draft: Draft) -> Draft:
+    return draft if draft.cuts else replace(draft, cuts=(Cut("model", "says nothing"),))
+
+
+def _step(parts: list[str]) -> int:
+    """How many spaces the model takes for a level: the largest usual number that divides all."""
+    widths = [len(indent(part)) for part in parts if part.startswith(" ") and part.strip()]
+    return next((n for n in USUAL_STEPS if all(width % n == 0 for width in widths)), USUAL_STEPS[0])
+
+
+def _respelled(line: str, unit: str, n_spaces: int) -> str:
+    """The line with its indentation in *unit*, where it is not; *n_spaces* and a tab are one level."""
+    white = indent(line)
+    if unit == "\t" and white.startswith(" "):
+        n_levels, rest = divmod(len(white.replace("\t", " " * n_spaces)), n_spaces)
+        return "\t" * n_levels + " " * rest + line[len(white) :]
+    if unit != "\t" and "\t" in white:
+        return white.replace("\t", unit) + line[len(white) :]
+    return line

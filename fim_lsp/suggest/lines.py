@@ -1,0 +1,152 @@
+"""
+What a line of code tells by its looks: indentation, brackets, comments, whether it opens a block.
+
+A cheap reading that works on half-typed code in any language; where it is unsure it errs towards
+"plain code". Tree-sitter knows better but not about text that nobody has typed yet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+TAB_COLUMNS = 4  # only compared with other widths of the same file, so any value does
+
+CLOSER = {"(": ")", "[": "]", "{": "}"}
+CLOSERS = frozenset(CLOSER.values())
+
+COMMENT_MARKS = {
+    "#": "python ruby shellscript bash sh zsh fish yaml toml makefile perl r elixir dockerfile "
+    "julia nix cmake powershell coffeescript gdscript properties just",
+    "--": "lua sql haskell elm ada vhdl",
+    "%": "latex tex matlab erlang prolog bibtex",
+    ";": "lisp clojure scheme commonlisp emacs-lisp ini asm",
+    '"': "vim",
+    "": "plaintext markdown html xml json css text restructuredtext git-commit",
+}
+MARK_OF = {language: mark for mark, names in COMMENT_MARKS.items() for language in names.split()}
+DEFAULT_MARK = "//"  # C and its many descendants
+
+# A lone ' is a lifetime, a tick or an apostrophe here; only whole character literals are strings.
+TICK_LANGUAGES = frozenset(
+    {"rust", "ocaml", "haskell", "ada", "vhdl", "lisp", "clojure", "plaintext", "markdown", "latex"}
+)
+
+# How a line ends, or looks, that opens a block; `{` where a language is not named here.
+OPENING = {
+    "lua": r"\b(?:then|do|else|repeat)$|\bfunction\b[^()]*\([^()]*\)$",
+    "ruby": r"^\s*(?:def|class|module|if|unless|while|until|case|begin)\b(?!.*\bend$)"
+    r"|\b(?:do|then|else)(?:\s*\|[^|]*\|)?$",
+    "elixir": r"\b(?:do|else)$|->$",
+    "shellscript": r"\b(?:then|do|else|in)$|\{$",
+    **dict.fromkeys(("python", "gdscript", "yaml"), r":$"),
+}
+# Words that a block goes on or ends with, at its header's own depth.
+CONTINUING = frozenset(
+    {"else", "elif", "elsif", "elseif", "except", "finally", "catch", "rescue", "ensure"}
+    | {"end", "fi", "done", "esac", "until"}
+)
+WORD = re.compile(r"\w+")
+
+
+class Bracket(NamedTuple):
+    """A bracket outside strings and comments, and its offset."""
+
+    at: int
+    sign: str
+
+
+def indent(line: str) -> str:
+    """The white space that a line begins with."""
+    return line[: len(line) - len(line.lstrip())]
+
+
+def width(line: str) -> int:
+    """The column of a line's first visible character."""
+    return len(indent(line).expandtabs(TAB_COLUMNS))
+
+
+def first_visible(lines: tuple[str, ...]) -> str:
+    """The first line that is not blank, or ""."""
+    return next((line for line in lines if line.strip()), "")
+
+
+def mark(language: str) -> str:
+    """What a comment begins with, "" where lines have no comments."""
+    return MARK_OF.get(language, DEFAULT_MARK)
+
+
+def is_comment(line: str, language: str) -> bool:
+    """Whether the line is nothing but a comment, or inside a block of them."""
+    sign, visible = mark(language), line.lstrip()
+    return bool(sign) and visible.startswith((sign, "/*", "* ") if sign == DEFAULT_MARK else sign)
+
+
+@cache
+def scanner(language: str) -> re.Pattern[str]:
+    """Strings, comments and brackets of a language, in one pattern; a closed string is one match."""
+    single = r"'(?:\\.|[^'\\\n])'" if language in TICK_LANGUAGES else r"'(?:\\.|[^'\\\n])*'"
+    comment = rf"|{re.escape(mark(language))}[^\n]*" if mark(language) else ""
+    block = r"|/\*[\s\S]*?(?:\*/|\Z)" if mark(language) == DEFAULT_MARK else ""
+    return re.compile(
+        r'(?P<skip>"""[\s\S]*?(?:"""|\Z)|' + r"'''[\s\S]*?(?:'''|\Z)|"
+        rf'"(?:\\.|[^"\\\n])*"|{single}|`[^`]*`{block}{comment})'
+        r'|(?P<open>["`][^\n]*)|(?P<bracket>[()\[\]{}])'
+    )
+
+
+def brackets(text: str, language: str) -> Iterator[Bracket]:
+    """The brackets of *text* in order, but none in strings and comments."""
+    for match in scanner(language).finditer(text):
+        if match["bracket"]:
+            yield Bracket(match.start(), match[0])
+
+
+def open_quote(line: str, language: str) -> str:
+    """The quote sign of the string that *line* ends within, or ""."""
+    for match in scanner(language).finditer(line):
+        if match["open"]:
+            return match[0][0]
+        if match["skip"] and match[0].startswith(('"""', "'''")) and not closed_triple(match[0]):
+            return match[0][:3]
+    tick = language not in TICK_LANGUAGES and "'" in scanner(language).sub("", line)
+    return "'" if tick else ""
+
+
+def closed_triple(text: str) -> bool:
+    """Whether a triple-quoted string has its end."""
+    return len(text) >= 2 * 3 and text.endswith(text[:3])
+
+
+def unclosed(text: str, language: str) -> list[str]:
+    """The brackets that *text* leaves open, outermost first."""
+    stack: list[str] = []
+    for _, sign in brackets(text, language):
+        if sign in CLOSER:
+            stack.append(sign)
+        elif stack and CLOSER[stack[-1]] == sign:
+            stack.pop()
+    return stack
+
+
+def opens_block(line: str, language: str) -> bool:
+    """Whether what follows *line* stands one level deeper."""
+    code = scanner(language).sub(
+        lambda match: "" if is_comment(match[0], language) else match[0], line
+    )
+    return bool(re.search(OPENING.get(language, r"\{$"), code.rstrip()))
+
+
+def goes_on(line: str) -> bool:
+    """Whether a line at a header's own level still belongs to its block: `else`, `}`, `end`."""
+    visible = line.lstrip()
+    word = WORD.match(visible)
+    return visible[:1] in CLOSERS or bool(word and word[0] in CONTINUING)
+
+
+def may_go_on(part: str) -> bool:
+    """The same of a line of which only the beginning *part* is there."""
+    visible = part.strip()
+    return not visible or goes_on(part) or any(word.startswith(visible) for word in CONTINUING)

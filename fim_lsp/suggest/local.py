@@ -1,0 +1,43 @@
+"""
+A suggestion without a model: the line in sight that begins as the typed one does, if it is clear which.
+
+Measured on 340 places of held-out Python (benchmarks/quality.py): the last such line is exactly right
+at 8 % of them with the file's own lines in sight and at 16 % with three chunks of the package. Asking
+for a majority gives 17 % and is right 45 times out of 100 shown, instead of 32.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import chain
+
+from fim_lsp.suggest.place import Draft, Place
+from fim_lsp.window import closes_only
+
+# From four typed characters on it pays to guess: 58 of the 59 right answers, and less noise.
+TYPED_CHARS = 4
+
+# The share of the lines beginning alike that must go on alike. A third more are shown without it, one
+# right answer more. With 0.6: 51 right of 102 shown, with all alike: 43 of 80.
+SHARE = 0.5
+
+
+def continued(place: Place, elsewhere: Iterable[str]) -> Draft:
+    """
+    What the lines around and *elsewhere* (nearest first) say after what is typed; empty if unclear.
+
+    Costs one look at each line: 0.2 ms for a full ring.
+    """
+    typed = place.before.strip()
+    if len(typed) < TYPED_CHARS or not closes_only(place.after):
+        return Draft("")
+    rests = Counter(
+        visible[len(typed) :]
+        for line in chain(reversed(place.above), place.below, elsewhere)
+        if (visible := line.strip()).startswith(typed) and visible != typed
+    )
+    if not rests:
+        return Draft("")
+    rest, n_lines = rests.most_common(1)[0]  # of equals the nearest, which was counted first
+    return Draft(rest if n_lines >= SHARE * rests.total() else "")

@@ -1,0 +1,93 @@
+r"""
+The cursor and what stands around it, and a draft on its way to a suggestion: the data of this package.
+
+A `Place` holds what filters and boundaries look at, a bounded window without line ends, so that no
+cost grows with the file. A `Draft` is what the model said so far and what has been done to it.
+Text has `\n` line ends; the engine gives it the document's own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from fim_lsp.documents import Document, Position, body
+from fim_lsp.suggest.lines import indent
+
+# Enough to see what a block belongs to and the file's style; llama.vim compares with far fewer.
+ABOVE_LINES = 60
+BELOW_LINES = 40
+
+DEFAULT_INDENT = "    "  # the most common style of the languages we know
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """
+    A cursor: *before* and *after* are its line's two halves, *above* and *below* the lines around it,
+    nearest last and first. *unit* is one level of indentation in this file.
+    """
+
+    language: str = ""
+    path: str = ""
+    above: tuple[str, ...] = ()
+    before: str = ""
+    after: str = ""
+    below: tuple[str, ...] = ()
+    unit: str = DEFAULT_INDENT
+
+
+class Cut(NamedTuple):
+    """What a filter did: its name, and why in a few words."""
+
+    filter: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """
+    Text to insert at the cursor in place of the next *replaces* characters of its line.
+
+    *whole* says that the text ends where it should; false while a budget or deadline ended it.
+    *sure* is the confidence in it, see `confidence`.
+    An empty text means nothing is to be shown, and the last of *cuts* says why.
+    """
+
+    text: str
+    whole: bool = True
+    sure: float = 1.0
+    replaces: int = 0
+    cuts: tuple[Cut, ...] = ()
+    why: str = ""
+
+    def cut(self, end: int, why: str) -> Draft:
+        """The draft up to *end*: a chosen place, so what is left is whole."""
+        return replace(self, text=self.text[:end], whole=True, why=why)
+
+    def changed(self, text: str, why: str, replaces: int = 0) -> Draft:
+        """The draft with another text."""
+        return replace(self, text=text, why=why, replaces=self.replaces + replaces)
+
+
+def place_at(document: Document, position: Position, path: str = "") -> Place:
+    """The place of *position*; *path* is how comments in the workspace would name the file."""
+    lines, (line, column) = document.lines, document.clamp(position)
+    above = tuple(map(body, lines[max(0, line - ABOVE_LINES) : line]))
+    below = tuple(map(body, lines[line + 1 : line + 1 + BELOW_LINES]))
+    here = body(lines[line])
+    unit = indent_unit((*above, here, *below))
+    return Place(document.language, path, above, here[:column], here[column:], below, unit)
+
+
+def indent_unit(lines: tuple[str, ...]) -> str:
+    """One level of indentation: a tab, or the step by which lines most often go deeper."""
+    indents = [indent(line) for line in lines if line.strip()]
+    n_tabs = sum(each.startswith("\t") for each in indents)
+    n_spaces = sum(each.startswith(" ") for each in indents)
+    if n_tabs > n_spaces:
+        return "\t"
+    steps = Counter(len(b) - len(a) for a, b in pairwise(indents) if len(b) - len(a) > 1)
+    return " " * steps.most_common(1)[0][0] if steps else DEFAULT_INDENT

@@ -1,0 +1,103 @@
+"""
+Filters against saying what is there already: the line above, the lines below, itself again and again.
+
+A line is the same when it says the same at the same depth, however its white space is spelled.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fim_lsp.suggest.lines import CLOSER, brackets, width
+from fim_lsp.suggest.place import Draft, Place
+
+# A line said this often in a row is a loop; twice is data or two calls that both mean something.
+LOOP_LINES = 3
+
+# A piece with a letter in it, said four times without anything between: `"web", "web", "web", "web", `.
+# Three are seen in honest code (`slice(None), slice(None), slice(None)`).
+STUTTER = re.compile(r"([^\n]{3,40}?)\1{3,}")
+LETTER = re.compile(r"[^\W\d_]")
+
+# A shorter beginning said twice may be meant: `a = a`.
+TYPED_AGAIN_CHARS = 4
+
+# Models skip a line or two and go on with what follows; further down equal lines are honest.
+FOLLOWING_LINES = 4
+TELLING_CHARS = 12
+
+
+def typed_again(draft: Draft, place: Place) -> Draft:
+    """Drop the line's beginning where the model says it once more (Granite, StarCoder)."""
+    typed, said = place.before.lstrip(), draft.text.lstrip()
+    if len(typed) < TYPED_AGAIN_CHARS or not said.startswith(typed):
+        return draft
+    return draft.changed(said[len(typed) :], "begins with what was typed")
+
+
+def line_above(draft: Draft, place: Place) -> Draft:
+    """Nothing where an untouched line would repeat the one above it, or two the two above."""
+    if place.before.strip():
+        return draft
+    said = [line.strip() for line in draft.text.split("\n") if line.strip()]
+    above = [line.strip() for line in place.above if line.strip()]
+    if not said or not above or not LETTER.search(said[0]):
+        return draft
+    again = said[0] == above[-1] or (len(said) > 1 and said[:2] == above[-2:])
+    return draft.cut(0, "repeats the line above") if again else draft
+
+
+def looping_lines(draft: Draft, place: Place) -> Draft:
+    """Cut where lines begin to go round: after the first of three, or before a block said again."""
+    parts = draft.text.split("\n")
+    parts[0] = place.before + parts[0]
+    for first in range(len(parts)):
+        for n_lines in range(1, (len(parts) - first) // 2 + 1):
+            n_times = LOOP_LINES if n_lines == 1 else 2
+            block = parts[first : first + n_lines]
+            if (
+                LETTER.search("".join(block))
+                and block * n_times == parts[first : first + n_lines * n_times]
+            ):
+                return draft.cut(_offset(draft.text, first + n_lines) - 1, "lines go round")
+    return draft
+
+
+def stuttering(draft: Draft, _: Place) -> Draft:
+    """Cut before a line in which one piece is said again and again."""
+    for match in STUTTER.finditer(draft.text):
+        if LETTER.search(match[1]):
+            start_of_line = draft.text.rfind("\n", 0, match.start())
+            return draft.cut(max(0, start_of_line), "a line goes round")
+    return draft
+
+
+def lines_below(draft: Draft, place: Place) -> Draft:
+    """Cut at the first line that the file goes on with anyway."""
+    following = [line for line in place.below if line.strip()][:FOLLOWING_LINES]
+    depth = 0
+    for idx, part in enumerate(draft.text.split("\n")):
+        line = place.before + part if idx == 0 else part
+        if depth <= 0 and _is_next(line, following):
+            return draft.cut(max(0, _offset(draft.text, idx) - 1), "repeats the lines below")
+        for _, sign in brackets(line, place.language):
+            depth += 1 if sign in CLOSER else -1
+    return draft
+
+
+def _is_next(line: str, following: list[str]) -> bool:
+    """The next line, or one soon after it that is long enough not to be there twice by chance."""
+    said, here = line.strip(), width(line)
+    return any(
+        said == other.strip() and here == width(other) and (idx == 0 or len(said) >= TELLING_CHARS)
+        for idx, other in enumerate(following)
+    )
+
+
+def _offset(text: str, n_lines: int) -> int:
+    """Where the line with this number begins; one past the end for the line after the last."""
+    at = 0
+    for _ in range(n_lines):
+        newline = text.find("\n", at)
+        at = len(text) + 1 if newline < 0 else newline + 1
+    return at

@@ -1,0 +1,57 @@
+"""
+How long to wait after a key before asking the model: the debounce, from how someone types. Pure.
+
+Where typing through a suggestion asks nobody and a key joins the answer on its way, asking at once
+costs 0.27 completions per key, and waiting longer hides more right text than wrong text (simulated
+typing of 80 held-out lines, answers after 120 ms, median interval 150 ms):
+
+    wait        completions per key    keys foretold on screen: right    wrong
+    none                       0.27                              0.77     0.18
+    half a key                 0.27                              0.71     0.14
+    one key                    0.22                              0.64     0.12
+    250 ms                     0.13                              0.42     0.06
+
+So half a key is waited inside a word, where most wrong guesses are shown, and nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from statistics import median
+
+from fim_lsp.suggest.place import Place
+
+KEYS = 16  # the rhythm of the last few words
+PAUSE_MS = 1000.0  # longer intervals are pauses, not rhythm
+USUAL_MS = 180.0  # before anything was typed: about 65 words a minute
+WORD_SHARE = 0.5  # of an interval; see the table
+MAX_WAIT_MS = 150.0  # a slow typist looks at the screen between keys
+
+
+class Rhythm:
+    """The intervals between somebody's last keys."""
+
+    def __init__(self) -> None:
+        self._intervals_ms: deque[float] = deque(maxlen=KEYS)
+        self._last_ms: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Rhythm {self.interval_ms:.0f} ms>"
+
+    @property
+    def interval_ms(self) -> float:
+        """The usual time from key to key."""
+        return median(self._intervals_ms) if self._intervals_ms else USUAL_MS
+
+    def key(self, now_ms: float) -> None:
+        """A key was typed."""
+        if self._last_ms is not None and 0 < now_ms - self._last_ms < PAUSE_MS:
+            self._intervals_ms.append(now_ms - self._last_ms)
+        self._last_ms = now_ms
+
+    def wait_ms(self, place: Place, *, client_ms: float) -> float:
+        """How long an automatic request at *place* waits, the client having waited *client_ms*."""
+        last = place.before[-1:]
+        if not (last.isalnum() or last == "_"):
+            return 0.0
+        return max(0.0, min(self.interval_ms * WORD_SHARE, MAX_WAIT_MS) - client_ms)

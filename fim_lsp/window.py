@@ -1,0 +1,201 @@
+"""
+The window: the text around the cursor as the model is shown it, frozen where it can be. Pure.
+
+Operations: anchor a window at a cursor, ask whether it still serves another cursor or text, move
+it along with edits above it.
+Goal: while someone types, prefix and suffix stay the same strings, so the backend re-evaluates
+only what was typed. Text slightly out of date far from the cursor costs nothing in a suggestion;
+re-evaluating a thousand tokens costs a second.
+Plan: the *anchor* is a line start. Above it is the prefix, from it to the cursor the middle, right
+of and below the cursor the suffix. A window `fits` when what it froze still stands around the
+cursor, is `stale` when only far text differs or the middle has outgrown its budget (usable now,
+anchor anew while idle), and is `lost` otherwise.
+
+Closing brackets and quotes right of the cursor are left out of the suffix: editors insert and
+remove them while one types, and the overlap of a suggestion with them is trimmed afterwards.
+A new window keeps the first line of the old one where it can, so that the prefix only grows at its
+end; a window never starts at a blank line, whose first token depends on what stands before
+(measured: such a start loses the whole cache).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from fim_lsp.documents import Document, Edit, Position, body, split, unix
+
+NEAR_PREFIX = 12  # lines next to the anchor that must be as frozen; farther ones may be stale
+NEAR_SUFFIX = 4  # likewise below the cursor
+QUICK_PREFIX, QUICK_SUFFIX = 4, 2  # a quick window has a quarter of the prefix, half of the suffix
+CLOSERS = frozenset(")]}>\"'`;:, \t")  # what editors close by themselves, and what follows it
+
+
+class Fit(enum.Enum):
+    """How well a window serves a cursor."""
+
+    FITS = "fits"
+    STALE = "stale"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """
+    Sizes in characters.
+
+    A prefix begins *prefix* long and grows at its end up to twice that before its start moves:
+    each move costs the whole window, so it must be rare (hysteresis). *middle* is where a middle
+    is folded into the prefix.
+    """
+
+    prefix: int
+    suffix: int
+    middle: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Lines *first* to *anchor* are the prefix; *full* is False for the small window of a first look."""
+
+    first: int
+    anchor: int
+    prefix: str
+    suffix: str
+    full: bool = True
+
+
+def middle(window: Window, document: Document, position: Position) -> str:
+    """What stands between the anchor and the cursor."""
+    return unix(document.between(Position(window.anchor, 0), position))
+
+
+def fit(window: Window, document: Document, position: Position, budget: Budget) -> Fit:
+    """Whether *window* still serves a cursor at *position*."""
+    if position.line < window.anchor or window.anchor > len(document.lines):
+        return Fit.LOST
+    if not _near(window, document, position):
+        return Fit.LOST
+    n_middle = len(middle(window, document, position))
+    if n_middle > 2 * budget.middle:
+        return Fit.LOST
+    same = unix(
+        "".join(document.lines[window.first : window.anchor])
+    ) == window.prefix and _begins_with(_after_cursor(document, position), window.suffix)
+    return Fit.FITS if same and window.full and n_middle <= budget.middle else Fit.STALE
+
+
+def anchored(
+    document: Document,
+    position: Position,
+    budget: Budget,
+    old: Window | None,
+    *,
+    quick: bool = False,
+) -> Window:
+    """
+    A window for *position* that shares as much of its beginning with *old* as it can.
+
+    A *quick* one, for when somebody waits, is small unless the old prefix can serve again.
+    """
+    anchor = position.line
+    first = _first_shared(document, anchor, budget, old)
+    if first is None:
+        first = _first_fresh(
+            document, anchor, budget.prefix // QUICK_PREFIX if quick else budget.prefix
+        )
+    return Window(
+        first=first,
+        anchor=anchor,
+        prefix=unix("".join(document.lines[first:anchor])),
+        suffix=_suffix(
+            document, position, budget.suffix // QUICK_SUFFIX if quick else budget.suffix
+        ),
+        full=not quick,
+    )
+
+
+def moved(window: Window, edit: Edit) -> Window:
+    """The window after an edit; only edits wholly above it move it, `fit` judges all others."""
+    if edit.end.line > window.first or (edit.end.line == window.first and edit.end.column > 0):
+        return window
+    by = edit.text.count("\n") - (edit.end.line - edit.start.line)
+    return replace(window, first=window.first + by, anchor=window.anchor + by)
+
+
+def right_of(document: Document, position: Position) -> str:
+    """The text right of the cursor on its line."""
+    return body(document.lines[position.line])[position.column :]
+
+
+def closes_only(text: str) -> bool:
+    """Whether *text* is nothing but what an editor closes by itself."""
+    return all(char in CLOSERS for char in text)
+
+
+def _after_cursor(document: Document, position: Position) -> Iterator[str]:
+    """What follows the cursor, line by line, without closers right of it."""
+    rest = right_of(document, position)
+    last = position.line + 1 == len(document.lines)
+    yield ("" if closes_only(rest) else rest) + ("" if last else "\n")
+    yield from map(unix, document.lines[position.line + 1 :])
+
+
+def _suffix(document: Document, position: Position, n_chars: int) -> str:
+    """As many whole lines of what follows the cursor as fit, the first one in any case."""
+    parts: list[str] = []
+    size = 0
+    for part in _after_cursor(document, position):
+        size += len(part)
+        if parts and size > n_chars:
+            break
+        parts.append(part)
+    return "".join(parts)
+
+
+def _begins_with(parts: Iterator[str], text: str) -> bool:
+    """Whether *parts* joined begin with *text*; reads no more of them than needed."""
+    at = 0
+    for part in parts:
+        if at >= len(text):
+            break
+        if not text.startswith(part, at):
+            return at + len(part) >= len(text) and part.startswith(text[at:])
+        at += len(part)
+    return at >= len(text)
+
+
+def _near(window: Window, document: Document, position: Position) -> bool:
+    """Whether the frozen lines next to the anchor and the cursor are as they were."""
+    above = split(window.prefix)[-NEAR_PREFIX - 1 : -1]
+    here = document.lines[max(0, window.anchor - len(above)) : window.anchor]
+    if unix("".join(here)) != "".join(above):
+        return False
+    below = "".join(split(window.suffix)[: NEAR_SUFFIX + 1])
+    return _begins_with(_after_cursor(document, position), below)
+
+
+def _first_shared(
+    document: Document, anchor: int, budget: Budget, old: Window | None
+) -> int | None:
+    """The first line of *old* if it is not too far above, not too near and its text still stands."""
+    if old is None or old.first > anchor:
+        return None
+    text = unix("".join(document.lines[old.first : anchor]))
+    if len(text) < budget.prefix // QUICK_PREFIX and old.first > 0:
+        return None
+    half = len(old.prefix) // 2
+    alike = text[:half] == old.prefix[:half]
+    return old.first if alike and len(text) <= 2 * budget.prefix else None
+
+
+def _first_fresh(document: Document, anchor: int, n_chars: int) -> int:
+    """The first of the lines above *anchor* that fit into *n_chars*, and not a blank one."""
+    first, size = anchor, 0
+    while first > 0 and size + len(document.lines[first - 1]) <= n_chars:
+        first -= 1
+        size += len(document.lines[first])
+    while first < anchor and not document.lines[first].strip():
+        first += 1
+    return first

@@ -1,0 +1,74 @@
+"""
+The process with llama.cpp inside: settings come in on stdin, the server's address goes out on stdout.
+
+    in    {"model": …, "key": …, "n_threads": …, "n_slots": …, "n_ctx": …, "slots_dir": …}
+    out   {"url": "http://127.0.0.1:…"}   or   {"error": …}
+
+A process of its own because one process can serve only one vocabulary, because decoding must not
+share a GIL with an editor session, and because a crash in native code must not take the session
+along. The key never appears in arguments or environment, where other users could read it. The
+process ends when stdin does, so it cannot outlive its parent, however that one died.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+N_BATCH = 512  # tokens between two looks at the queue: a new request waits for one batch at most
+CACHE_RAM_MIB = 1024  # prompts set aside: ten thousands of tokens even for a model of 1.5B
+
+
+def main() -> None:
+    """Serve until the parent is gone."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what native code prints is log, not answer
+    settings = json.loads(sys.stdin.readline())
+    watcher = threading.Thread(target=_end_with_stdin)
+    watcher.start()
+    try:
+        server = _serve(settings)
+        answer = {"url": server.listening_address}
+    except Exception as error:  # noqa: BLE001 (the parent is told, whatever it was)
+        answer = {"error": str(error) or type(error).__name__}
+    print(json.dumps(answer), file=out, flush=True)
+    watcher.join()
+
+
+def _serve(settings: dict[str, Any]) -> Any:
+    """A llama.cpp server with its model loaded."""
+    import xllamacpp  # noqa: PLC0415 (a failing import is an answer too)
+
+    n_slots = settings["n_slots"]
+    params = xllamacpp.CommonParams()
+    params.model.path = settings["model"]
+    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.api_keys = [settings["key"]]
+    params.n_parallel = n_slots
+    params.kv_unified = False  # unified slots clear each other's cache
+    params.n_ctx = n_slots * settings["n_ctx"]
+    params.n_batch = params.n_ubatch = N_BATCH
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["n_threads"]
+    params.cache_ram_mib = CACHE_RAM_MIB
+    params.endpoint_slots = True
+    if settings["slots_dir"]:
+        params.slot_save_path = settings["slots_dir"] + os.sep  # it must end with one
+    return xllamacpp.Server(params)
+
+
+def _end_with_stdin() -> None:
+    while sys.stdin.readline():
+        pass
+    os._exit(0)  # native threads know no other end
+
+
+if __name__ == "__main__":
+    main()

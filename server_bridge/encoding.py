@@ -1,0 +1,159 @@
+"""
+A prompt into an ordered list of segments, and tokens into what llama.cpp's JSON wants. Pure.
+
+Token ids are kept the way they are used: as text for the request's body and as packed integers for
+the mirror, both made once per text. A prompt of 8,000 tokens is then joined, not built.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+from xxhash import xxh3_128_digest
+
+from server_bridge.protocol import Prompt, Token
+from server_bridge.specials import Specials
+
+Kind = Literal["repo", "chunk", "path", "prefix", "suffix", "middle"]
+WIDTH = array("i").itemsize  # bytes of one packed token id
+V = TypeVar("V")
+
+
+class Segment(NamedTuple):
+    """Control tokens, then text of which no part is read as a control token."""
+
+    kind: Kind
+    marks: tuple[int, ...]
+    text: str
+
+
+class Ids(NamedTuple):
+    """A run of token ids: *packed* to compare, *listed* (comma-separated) to send."""
+
+    packed: bytes
+    listed: str
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        return len(self.packed) // WIDTH
+
+
+def ids(numbers: Sequence[int]) -> Ids:
+    """Token ids as `Ids`."""
+    return Ids(array("i", numbers).tobytes(), ",".join(map(str, numbers)))
+
+
+def joined(runs: Iterable[Ids]) -> Ids:
+    """Several runs as one."""
+    runs = [run for run in runs if run.packed]
+    return Ids(b"".join(r.packed for r in runs), ",".join(r.listed for r in runs))
+
+
+def head(run: Ids, n: int) -> Ids:
+    """The first *n* ids of a run."""
+    return ids(array("i", run.packed[: n * WIDTH])) if n < run.n else run
+
+
+def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
+    """
+    The prompt in the order the model was trained on, as far as that leaves stable parts first.
+
+    The middle is always last and its text is given by tokens (see `tokens_left`), not here.
+    """
+    title = fim.family.head.format
+    file = _marks(fim.file)
+    segments = []
+    if prompt.repo and fim.repo is not None:
+        segments.append(Segment("repo", (fim.repo,), prompt.repo + "\n"))
+    segments += [Segment("chunk", file, title(name=c.name) + c.text) for c in prompt.chunks]
+    if prompt.path:
+        segments.append(Segment("path", file, title(name=prompt.path)))
+    around = [
+        Segment("prefix", (fim.prefix,), prompt.prefix),
+        Segment("suffix", (fim.suffix,), prompt.suffix),
+    ]
+    segments += reversed(around) if fim.family.suffix_first else around
+    segments.append(Segment("middle", _marks(fim.middle), ""))
+    first = segments[0]
+    segments[0] = first._replace(marks=_marks(fim.bos) + first.marks)
+    return segments
+
+
+def tokens_left(prompt: Prompt) -> tuple[tuple[Token, ...], str]:
+    """
+    The tape, and what of the middle it does not spell: text still to be tokenised.
+
+    A tape cut by an edit may end inside a character; then its last tokens are left out.
+    """
+    middle, tape = prompt.middle.encode(), prompt.tape
+    at = sum(len(token.text) for token in tape)
+    assert middle.startswith(b"".join(t.text for t in tape)), "the tape must begin the middle"
+    while tape and _inside_character(middle, at):
+        at -= len(tape[-1].text)
+        tape = tape[:-1]
+    return tape, middle[at:].decode()
+
+
+def spelled(numbers: Sequence[int], pieces: Mapping[int, bytes], text: str) -> tuple[Token, ...]:
+    """
+    The longest run of these tokens that spells a beginning of *text* in whole characters.
+
+    A stop string or the end of a burst may cut the text inside a token, and a burst may end
+    inside a character; such a token is left out.
+    """
+    data, at, found, whole = text.encode(), 0, [], 0
+    for number in numbers:
+        piece = pieces.get(number)
+        if piece is None or not data.startswith(piece, at):
+            break
+        at += len(piece)
+        found.append(Token(number, piece))
+        if not _inside_character(data, at):
+            whole = len(found)
+    return tuple(found[:whole])
+
+
+def _inside_character(data: bytes, at: int) -> bool:
+    """Whether UTF-8 goes on with a continuation byte (10xxxxxx) here."""
+    return at < len(data) and data[at] & 0xC0 == 0x80  # noqa: PLR2004
+
+
+def grammar(forced: str) -> str:
+    """A GBNF grammar of all texts that begin with *forced* (llama.cpp, grammars/README.md)."""
+    return f'root ::= "{"".join(map(_escaped, forced))}" .*'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+
+def _marks(token: int | None) -> tuple[int, ...]:
+    return () if token is None else (token,)
+
+
+class Lru(Generic[V]):
+    """Values by the text they were made from; keeps the digest of the text, not the text."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._values: OrderedDict[bytes, V] = OrderedDict()
+
+    def get(self, text: str) -> V | None:
+        """The value made from *text*, if it is still known."""
+        key = xxh3_128_digest(text.encode())
+        if key in self._values:
+            self._values.move_to_end(key)
+        return self._values.get(key)
+
+    def put(self, text: str, value: V) -> V:
+        """Keep *value*; forget the one unused for longest when there are too many."""
+        self._values[xxh3_128_digest(text.encode())] = value
+        if len(self._values) > self._capacity:
+            self._values.popitem(last=False)
+        return value

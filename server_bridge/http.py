@@ -1,0 +1,152 @@
+"""
+JSON over HTTP: one kept connection into objects, every failure into one of protocol's four classes.
+
+The only user of httpx. `get` may open a connection, `post` may not: what a user wrote travels only
+on a connection whose other end has proved, by a `get` just before, who it is. A server that was
+stopped and replaced on its port by something else is therefore noticed before it is told anything.
+The key is put into a header here and appears in no log, error or repr.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import re
+from typing import Any
+
+from server_bridge.protocol import (
+    BackendRejected,
+    BackendTimeout,
+    BackendUnavailable,
+    BackendUnusable,
+    PromptTooLong,
+)
+
+CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across the world in 0.3 s
+WRITE_S = 10.0  # a prompt is below a megabyte
+READ_S = 120.0  # a full prompt on a slow CPU; who wants an answer sooner cancels
+KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
+LOOPBACK = re.compile(r"https?://(127\.|localhost\b|\[::1\])")
+
+Object = dict[str, Any]
+
+
+class Loading(BackendUnavailable):
+    """The server is there, its model is not yet."""
+
+
+class Unproven(BackendUnavailable):
+    """A `post` would have needed a new connection: `get` a proof of identity first, then repeat."""
+
+
+class NotJson(BackendUnavailable):
+    """Something answered that does not speak our language."""
+
+
+class Http:
+    """One server, one connection, one request at a time (others wait their turn)."""
+
+    def __init__(self, url: str, key: str = "") -> None:
+        self.url = url.rstrip("/")
+        self._headers = {"Content-Type": "application/json"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._httpx: Any = None
+        self._client: Any = None
+
+    async def get(self, path: str) -> Object:
+        """Fetch a JSON object, opening a connection where none is open."""
+        try:
+            return await self._send("GET", path, None, {})
+        except Unproven:  # the open one was just being closed
+            return await self._send("GET", path, None, {})
+
+    async def post(self, path: str, body: bytes) -> Object:
+        """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
+        try:
+            return await self._send("POST", path, body, {"trace": _refuse_to_connect})
+        except _Closed:
+            raise Unproven(f"{self.url} closed the connection") from None
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _send(self, method: str, path: str, body: bytes | None, extensions: Object) -> Object:
+        client, httpx = await self._open()
+        try:
+            response = await client.request(
+                method, self.url + path, content=body, extensions=extensions
+            )
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise BackendUnusable(
+                f"{self.url!r} is no address: fim.backend.url should look like http://127.0.0.1:8012"
+            ) from error
+        except httpx.LocalProtocolError:
+            raise BackendUnusable(  # not chained: the original would show the key
+                "the API key has characters that none may have: check fim.backend.apiKeyEnv"
+            ) from None
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise BackendUnavailable(f"cannot connect to {self.url}: {error}") from error
+        except httpx.RemoteProtocolError as error:
+            # The server closed an idle connection just as we wrote (or died): prove it anew.
+            raise Unproven(f"{self.url} closed the connection") from error
+        except httpx.TimeoutException as error:
+            raise BackendTimeout(f"{self.url} did not answer in time") from error
+        except httpx.HTTPError as error:
+            raise BackendUnavailable(f"the connection to {self.url} failed: {error}") from error
+        return _object(self.url + path, response.status_code, response.content)
+
+    async def _open(self) -> tuple[Any, Any]:
+        """The client and its library, imported late and off the loop: it costs 0.1 s."""
+        if self._client is None:
+            self._httpx = await asyncio.to_thread(importlib.import_module, "httpx")
+        if self._client is None:
+            self._client = self._httpx.AsyncClient(
+                headers=self._headers,
+                timeout=self._httpx.Timeout(READ_S, connect=CONNECT_S, write=WRITE_S, pool=READ_S),
+                limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
+                trust_env=not LOOPBACK.match(self.url),  # no proxy between us and this machine
+                verify=self.url.startswith("https"),  # reading the CA bundle takes 25 ms
+            )
+        return self._client, self._httpx
+
+
+class _Closed(Exception):  # noqa: N818 (news, not an error)
+    """A request that may not connect found no open connection."""
+
+
+async def _refuse_to_connect(event: str, _info: Object) -> None:
+    if event == "connection.connect_tcp.started":
+        raise _Closed
+
+
+def _object(url: str, status: int, content: bytes) -> Object:
+    """The JSON object in an answer, or the error it means."""
+    try:
+        data = json.loads(content)
+    except ValueError:
+        data = None
+    if status == 200:  # noqa: PLR2004
+        if not isinstance(data, dict):
+            raise NotJson(f"{url} answered something that is not a JSON object")
+        return data
+    error = data.get("error") if isinstance(data, dict) else None
+    error = error if isinstance(error, dict) else {}
+    message = f"{url} answered {status}: {error.get('message') or content[:200].decode('utf-8', 'replace')}"
+    if status in (401, 403):
+        raise BackendUnusable(
+            f"{url} refused the API key: name the variable that holds it in fim.backend.apiKeyEnv"
+        )
+    if error.get("type") == "exceed_context_size_error":
+        raise PromptTooLong(error.get("n_prompt_tokens", 0), error.get("n_ctx", 0))
+    if status == 501:  # noqa: PLR2004
+        raise BackendUnusable(message)
+    if status == 503:  # noqa: PLR2004
+        raise Loading(message)
+    if status == 429 or status >= 500:  # noqa: PLR2004
+        raise BackendUnavailable(message)
+    raise BackendRejected(message)

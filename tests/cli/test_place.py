@@ -1,0 +1,119 @@
+"""`FILE:LINE[:COL]`: what is a place, and what is one clear sentence."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.cli.place import PLACE, InputError, find_place, root_of
+from fim_lsp.documents import Position
+
+THREE_LINES = b"one\ntwo two\n\tthree\n"
+
+
+@pytest.mark.parametrize(
+    ("argument", "path", "line", "column"),
+    [
+        ("a.py:3", "a.py", "3", None),
+        ("a.py:3:5", "a.py", "3", "5"),
+        ("dir/with:colon.py:3:5", "dir/with:colon.py", "3", "5"),
+        ("a:1:2:3", "a:1", "2", "3"),
+        (r"C:\src\a.py:3", r"C:\src\a.py", "3", None),
+        (r"C:\src\a.py:3:5", r"C:\src\a.py", "3", "5"),
+        ("C:/src/a.py:3:5", "C:/src/a.py", "3", "5"),
+        ("über.py:3", "über.py", "3", None),
+    ],
+)
+def test_the_numbers_at_the_end_are_the_place(
+    argument: str, path: str, line: str, column: str | None
+) -> None:
+    """Only the last one or two numbers count, whatever colons the path holds."""
+    match = PLACE.fullmatch(argument)
+    assert match
+    assert (match["path"], match["line"], match["column"]) == (path, line, column)
+
+
+@pytest.mark.parametrize(
+    ("place", "position"),
+    [
+        ("1", Position(0, 3)),
+        ("1:1", Position(0, 0)),
+        ("1:4", Position(0, 3)),
+        ("2:8", Position(1, 7)),
+        ("3", Position(2, 6)),
+        ("4", Position(3, 0)),
+        ("4:1", Position(3, 0)),
+    ],
+)
+def test_a_place_counts_from_one(tmp_path: Path, place: str, position: Position) -> None:
+    """Without a column the end of the line is meant; the line after the last line end exists."""
+    file = tmp_path / "a.py"
+    file.write_bytes(THREE_LINES)
+    assert find_place(f"{file}:{place}").position == position
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "says"),
+    [
+        (THREE_LINES, "", "write FILE:LINE"),
+        (THREE_LINES, ":x", "write FILE:LINE"),
+        (THREE_LINES, ":0", "has no line 0: choose 1 to 3"),
+        (THREE_LINES, ":5", "has no line 5: choose 1 to 3"),
+        (THREE_LINES, ":1:0", "no column 0: choose 1 to 4"),
+        (THREE_LINES, ":1:5", "no column 5: choose 1 to 4"),
+        (b"", ":2", "has no line 2: choose 1 to 1"),
+        (b"\x7fELF\0\0", ":1", "looks binary (zero byte at offset 4)"),
+        ("naïve\n".encode("latin1"), ":1", "is not UTF-8 (byte 0xef at offset 2)"),
+        ("text".encode("utf-16"), ":1", "save it as UTF-8"),
+    ],
+)
+def test_what_is_no_place_is_one_sentence(
+    tmp_path: Path, content: bytes, place: str, says: str
+) -> None:
+    """Every bad place gives one line that names the fix."""
+    file = tmp_path / "a.py"
+    file.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        find_place(f"{file}{place}")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_folders_and_closed_files(tmp_path: Path) -> None:
+    """What cannot be opened says why and what to do."""
+    secret = tmp_path / "secret.py"
+    secret.write_text("x = 1\n")
+    secret.chmod(0)
+    cases = [("none.py", "does not exist"), (".", "is a folder")]
+    if os.name == "posix" and os.getuid() != 0:
+        cases.append(("secret.py", "chmod u+r"))
+    for name, says in cases:
+        with pytest.raises(InputError, match=says):
+            find_place(f"{tmp_path / name}:1")
+
+
+def test_a_byte_order_mark_is_not_text(tmp_path: Path) -> None:
+    """Editors do not send the mark, and columns count from behind it."""
+    file = tmp_path / "a.py"
+    file.write_bytes(b"\xef\xbb\xbfimport os\n")
+    assert find_place(f"{file}:1:1").text == "import os\n"
+
+
+def test_line_ends_stay_as_they_are(tmp_path: Path) -> None:
+    """A file of Windows line ends is sent as it is."""
+    file = tmp_path / "a.py"
+    file.write_bytes(b"one\r\ntwo\r\n")
+    place = find_place(f"{file}:2:4")
+    assert place.text == "one\r\ntwo\r\n"
+    assert place.position == Position(1, 3)
+
+
+def test_the_root_is_the_repository_or_else_the_folder(tmp_path: Path) -> None:
+    """Outside any repository the file's own folder is the workspace."""
+    deep = tmp_path / "one" / "two"
+    deep.mkdir(parents=True)
+    (tmp_path / "one" / ".git").mkdir()
+    assert root_of(deep / "a.py") == tmp_path / "one"
+    assert root_of(tmp_path / "a.py") == tmp_path

@@ -1,0 +1,58 @@
+"""What a terminal shows, and what a pipe gets."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from fim_lsp.cli.terminal import clip, clip_left, screen_on
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environ", "colour", "live"),
+    [
+        (Terminal(), {}, True, True),
+        (Terminal(), {"NO_COLOR": "1"}, False, True),
+        (Terminal(), {"NO_COLOR": ""}, True, True),
+        (Terminal(), {"TERM": "dumb"}, False, False),
+        (io.StringIO(), {}, False, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True, False),
+        (io.StringIO(), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+def test_colour_is_for_terminals_and_for_those_who_ask(
+    stream: io.StringIO, environ: dict[str, str], colour: bool, live: bool
+) -> None:
+    """NO_COLOR wins over everything, a pipe gets plain text."""
+    screen = screen_on(stream, environ)
+    assert (screen.colour, screen.live) == (colour, live)
+    assert ("\x1b" in screen.paint("text", "ghost")) == colour
+
+
+def test_a_pipe_gets_no_progress() -> None:
+    """Progress is rewritten in place, so a log must not have it."""
+    stream = io.StringIO()
+    screen_on(stream, {}).status("working")
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "right", "left"),
+    [
+        ("short", 5, "short", "short"),
+        ("longer", 5, "long…", "…nger"),
+        ("longer", 1, "…", "…"),
+        ("", 0, "", ""),
+    ],
+)
+def test_clipped_text_fits(text: str, width: int, right: str, left: str) -> None:
+    """An ellipsis stands for what does not fit."""
+    assert (clip(text, width), clip_left(text, width)) == (right, left)

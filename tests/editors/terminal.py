@@ -1,0 +1,120 @@
+"""
+A program in a real terminal: keys in, the screen out, as text and as a picture.
+
+`pyte` is the terminal emulator, the kernel's pty the wire. Waiting is always for something to be
+seen, never for a time to pass; what was on the screen when it was not seen is in the error.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pyte
+
+COLUMNS, ROWS = 90, 24
+DEVICE_CONTROL = re.compile(rb"\x1bP.*?\x1b\\", re.DOTALL)  # pyte would print these questions
+# Editors start in well under a second here; a 2-core machine that also loads a model needs more.
+TIMEOUT_S = 30.0
+POLL_S = 0.02
+GRACE_S = 3.0  # Neovim gives its language servers half a second to leave
+
+
+class NotSeenError(AssertionError):
+    """What was waited for did not come; the text holds the screen."""
+
+
+class Screen(pyte.Screen):
+    """Answers the terminal's own questions into the pty: Helix and Neovim ask before they draw."""
+
+    reply: Callable[[str], None] = staticmethod(lambda _: None)
+
+    def write_process_input(self, data: str) -> None:
+        self.reply(data)
+
+    def set_margins(self, *args: object, **kwargs: object) -> None:
+        """pyte does not know the private form (`CSI ? … r`)."""
+        kwargs.pop("private", None)
+        super().set_margins(*args, **kwargs)
+
+    def report_device_status(self, mode: int, **_: object) -> None:
+        """pyte does not know the private form (`CSI ? 996 n`, dark or light)."""
+        super().report_device_status(mode)
+
+
+class Terminal:
+    """One program running in a terminal of `COLUMNS` × `ROWS`."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        size: tuple[int, int] = (COLUMNS, ROWS),
+    ) -> None:
+        self.screen = Screen(*size)
+        self._stream = pyte.ByteStream(self.screen)
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(cwd)
+            os.execvpe(
+                argv[0], list(argv), {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            )
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        self.screen.reply = lambda data: self.send(data)
+
+    @property
+    def text(self) -> str:
+        """The screen, without the blanks at the ends of lines."""
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def send(self, keys: str) -> None:
+        """Type."""
+        os.write(self._fd, keys.encode())
+
+    def pump(self, seconds: float = 0.0) -> bool:
+        """Read what the program wrote, waiting at most so long for the first of it."""
+        ready, _, _ = select.select([self._fd], [], [], seconds)
+        if not ready:
+            return False
+        try:
+            self._stream.feed(DEVICE_CONTROL.sub(b"", os.read(self._fd, 1 << 16)))
+        except OSError:
+            raise NotSeenError(f"the program ended\n{self.text}") from None
+        return True
+
+    def wait_until(self, seen: Callable[[], object], what: str, timeout: float = TIMEOUT_S) -> None:
+        """Read until *seen* holds."""
+        end = time.monotonic() + timeout
+        while not seen():
+            if time.monotonic() > end:
+                raise NotSeenError(f"not seen in {timeout} s: {what}\n{self.text}")
+            self.pump(POLL_S)
+
+    def wait_for(self, text: str, timeout: float = TIMEOUT_S) -> None:
+        """Read until *text* is on the screen."""
+        self.wait_until(lambda: text in self.text, repr(text), timeout)
+
+    def settle(self, quiet: float = 0.3) -> None:
+        """Read until the program has written nothing for a while."""
+        while self.pump(quiet):
+            pass
+
+    def close(self) -> None:
+        """End the program: as a closed window does, then by force."""
+        os.close(self._fd)  # the kernel sends it SIGHUP
+        end = time.monotonic() + GRACE_S
+        while not os.waitpid(self.pid, os.WNOHANG)[0]:
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+            time.sleep(POLL_S)

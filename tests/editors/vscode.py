@@ -1,0 +1,136 @@
+"""A VS Code workbench (code-server) with our extension, in a headless Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.editors import programs
+
+WIDTH, HEIGHT = 1000, 640
+TIMEOUT_S = 60.0  # the workbench takes ten seconds to load on an idle machine
+POLL_S = 0.1
+SETTINGS: dict[str, object] = {
+    "breadcrumbs.enabled": False,
+    "editor.minimap.enabled": False,
+    "editor.quickSuggestions": {"other": "off"},  # word completions would hide what is tested
+    "extensions.ignoreRecommendations": True,
+    "security.workspace.trust.enabled": False,
+    "telemetry.telemetryLevel": "off",
+    "workbench.startupEditor": "none",
+    "workbench.tips.enabled": False,
+}
+
+
+class Workbench:
+    """The workbench with *file* open."""
+
+    def __init__(self, home: Path, file: Path, settings: dict[str, object], vsix: Path) -> None:
+        self._node = programs.VSCODE / "node_modules/code-server/out/node/entry.js"
+        self._folders = [
+            f"--user-data-dir={home / 'data'}",
+            f"--extensions-dir={home / 'extensions'}",
+        ]
+        self._env = programs.environment(home)
+        self._file = file
+        user = home / "data/User"
+        user.mkdir(parents=True, exist_ok=True)
+        (user / "settings.json").write_text(json.dumps(SETTINGS | settings))
+        (home / "config.yaml").write_text("")
+        self._folders.append(f"--config={home / 'config.yaml'}")
+        self._code("--install-extension", str(vsix)).wait(TIMEOUT_S)
+        port = _free_port()
+        self._server = self._code(
+            "--auth=none",
+            f"--bind-addr=127.0.0.1:{port}",
+            "--disable-telemetry",
+            "--disable-update-check",
+        )
+        _wait_until_up(f"http://127.0.0.1:{port}/healthz")
+        host = f"127.0.0.1:{port}"
+        payload = json.dumps([["openFile", f"vscode-remote://{host}{file}"]])
+        address = f"http://{host}/?folder={file.parent}&payload={payload}"
+        self._driver = subprocess.Popen(
+            ["node", str(Path(__file__).with_name("workbench.mjs")), address, str(WIDTH), str(HEIGHT)],
+            cwd=programs.VSCODE, env={**self._env, "HOME": str(home)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def _code(self, *args: str) -> subprocess.Popen[bytes]:
+        with (Path(self._env["HOME"]) / "code-server.log").open("ab") as log:
+            return subprocess.Popen(
+                ["node", str(self._node), *self._folders, *args],
+                env=self._env,
+                stdout=log,
+                stderr=log,
+            )
+
+    def __call__(self, command: str, argument: object = None) -> object:
+        """Do one of the commands of workbench.mjs."""
+        assert self._driver.stdin is not None
+        assert self._driver.stdout is not None
+        self._driver.stdin.write(json.dumps([command, argument]) + "\n")
+        self._driver.stdin.flush()
+        answer = json.loads(self._driver.stdout.readline())
+        if "error" in answer:
+            raise AssertionError(f"{command}({argument}): {answer['error']}")
+        return answer["value"]
+
+    def wait_until(self, seen: Callable[[], object], what: str, timeout: float = TIMEOUT_S) -> None:
+        """Look again and again until *seen* holds."""
+        end = time.monotonic() + timeout
+        while not seen():
+            if time.monotonic() > end:
+                raise AssertionError(f"not seen in {timeout} s: {what}\n{self('text')}")
+            time.sleep(POLL_S)
+
+    def wait_for(self, text: str) -> None:
+        """Until *text* is on the page."""
+        self.wait_until(lambda: text in str(self("text")), repr(text))
+
+    def wait_for_ghost(self, text: str) -> None:
+        """Until the ghost text contains *text*."""
+        self.wait_until(lambda: text in str(self("ghost")), f"ghost text {text!r}")
+
+    def saved(self) -> str:
+        """The text of the file in front, as saved now."""
+        before = self._file.stat().st_mtime_ns
+        self("press", "Control+s")
+        self.wait_until(lambda: self._file.stat().st_mtime_ns > before, "the file saved")
+        return self._file.read_text()
+
+    def close(self) -> None:
+        """End browser and workbench."""
+        assert self._driver.stdin is not None
+        self._driver.stdin.close()
+        try:
+            self._driver.wait(10)
+        except subprocess.TimeoutExpired:
+            self._driver.kill()
+        self._server.terminate()
+        self._server.wait(20)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _wait_until_up(url: str) -> None:
+    end = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+        except (urllib.error.URLError, ConnectionError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(POLL_S)
+        else:
+            return

@@ -1,0 +1,52 @@
+// A VS Code workbench in a headless Chromium, driven line by line: a JSON command on stdin, one
+// JSON answer on stdout. Started by tests/editors/vscode.py in the folder that has the npm packages.
+
+import { createRequire } from "node:module";
+import readline from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const load = (name) => import(pathToFileURL(createRequire(`${process.cwd()}/`).resolve(name)).href);
+const { default: puppeteer } = await load("puppeteer-core");
+const { default: chromium } = await load("@sparticuz/chromium");
+
+const [address, width, height] = process.argv.slice(2);
+const browser = await puppeteer.launch({
+  args: [...chromium.args, "--no-sandbox"],
+  executablePath: await chromium.executablePath(),
+  headless: "shell",
+});
+const page = await browser.newPage();
+await page.setViewport({ width: Number(width), height: Number(height) });
+await page.goto(address, { waitUntil: "domcontentloaded" });
+
+const commands = {
+  // Everything the page shows, as text; blanks in the editor are no-break spaces.
+  text: () => page.evaluate(() => document.body.innerText.replaceAll("\u00a0", " ")),
+  // The ghost text: what stands inside the line, and what below it.
+  ghost: () =>
+    page.evaluate(() => {
+      const texts = (selector) =>
+        [...document.querySelectorAll(selector)].map((node) => node.innerText.replaceAll("\u00a0", " "));
+      const inside = texts(".view-lines .ghost-text-decoration, .view-lines .ghost-text-decoration-preview");
+      return [inside.join(""), ...texts(".view-zones .suggest-preview-text")].join("\n").trimEnd();
+    }),
+  type: (text) => page.keyboard.type(text, { delay: 30 }),
+  press: async (keys) => {
+    const names = keys.split("+");
+    for (const name of names) await page.keyboard.down(name);
+    for (const name of names.reverse()) await page.keyboard.up(name);
+  },
+  click: (selector) => page.click(selector),
+  exists: (selector) => page.$(selector).then((node) => node !== null),
+  picture: (path) => page.screenshot({ path }).then(() => path),
+};
+
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const [name, argument] = JSON.parse(line);
+  const answer = await commands[name](argument).then(
+    (value) => ({ value: value ?? null }),
+    (error) => ({ error: String(error) }),
+  );
+  console.log(JSON.stringify(answer));
+}
+await browser.close();

@@ -1,0 +1,231 @@
+"""`fim_lsp.config`, `settings` and `settings_files`: from what users wrote to a `Config`."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp import settings_files
+from fim_lsp.config import SCHEMA, SECRETS, Config, Project
+from fim_lsp.settings import Layer, configured
+
+ROOT = Path(__file__).parents[2]
+
+
+def check(raw: object, key: str, value: object, *, problems: int = 0) -> None:
+    """One trusted layer sets *key* to *value*, with so many problems."""
+    config, found = configured([Layer("editor", raw)])
+
+    assert at(config, key) == value
+    assert len(found) == problems, found
+
+
+def at(config: Config, key: str) -> object:
+    section, field = key.split(".")
+    return getattr(getattr(config, section), field)
+
+
+def test_nothing_set_is_the_default() -> None:
+    """No layer is a configuration too."""
+    assert configured([]) == (Config(), ())
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"fim": {"ring": {"chunks": 3}}},
+        {"ring": {"chunks": 3}},
+        {"fim.ring.chunks": 3},
+        {"ring.chunks": 3},
+        {"fim": {"ring.chunks": 3}},
+        {"fim.ring": {"chunks": 3}},
+        {"ring": {"chunks": 3.0}},
+        {"fim": {"ring": {"chunks": 3}}, "python": {"analysis": True}},
+        {"fim.ring.chunks": 3, "editor.fontSize": 12},
+        {"ring": {"chunks": 3}, "editorInfo": {"name": "vim"}, "editorPluginInfo": {"name": "x"}},
+        {"ring": {"chunks": 3, "chunkLines": None}},
+    ],
+)
+def test_every_shape_is_read(raw: object) -> None:
+    """With or without `fim`, nested or dotted, next to others' settings, without a complaint."""
+    check(raw, "ring.chunks", 3)
+
+
+@pytest.mark.parametrize(
+    "raw", [None, [], {}, "", 3, {"fim": None}, {"fim": []}, {"fim": {"ring": {}}}]
+)
+def test_nothing_is_no_problem(raw: object) -> None:
+    """Clients without settings send null, empty lists and the like."""
+    assert configured([Layer("editor", raw)]) == (Config(), ())
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ({"ring": {"chunks": "many"}}, 'fim.ring.chunks must be a whole number from 0 to 256, not "many"'),
+        ({"ring": {"chunks": 2.5}}, "fim.ring.chunks must be a whole number from 0 to 256, not 2.5"),
+        ({"ring": {"chunks": True}}, "fim.ring.chunks must be a whole number from 0 to 256, not true"),
+        ({"ring": {"chunks": -1}}, "fim.ring.chunks must be a whole number from 0 to 256, not -1"),
+        ({"ring": {"chunks": float("nan")}}, "fim.ring.chunks must be a whole number from 0 to 256, not NaN"),
+        ({"fim": {"ring": {"chunks": {"a": 1}}}}, "fim.ring.chunks must be a whole number from 0 to 256, not a table"),
+        ({"completion": {"auto": 1}}, "fim.completion.auto must be true or false, not 1"),
+        ({"backend": {"kind": "ollama"}}, 'fim.backend.kind must be one of auto, llama-server, openai, embedded, not "ollama"'),
+        ({"backend": {"url": ["x"]}}, "fim.backend.url must be a text, not a list"),
+        ({"privacy": {"exclude": "*.pem"}}, 'fim.privacy.exclude must be a list of texts, not "*.pem"'),
+        ({"privacy": {"exclude": [""]}}, "fim.privacy.exclude must be a list of texts, not a list"),
+        ({"ring": {"chunk": 3}}, "there is no setting fim.ring.chunk; did you mean fim.ring.chunks?"),
+        ({"fim": {"url": "http://x"}}, "there is no setting fim.url; did you mean fim.backend.url?"),
+        ({"backend": {"apiKey": "sk-secret"}}, "there is no setting fim.backend.apiKey; did you mean fim.backend.apiKeyEnv?"),
+        ({"zzz": 1}, "there is no setting fim.zzz"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_named_and_left_out(raw: object, sentence: str) -> None:
+    """The sentence says where, what and how it should be; the default stays, keys are not repeated."""
+    assert configured([Layer("editor", raw)]) == (Config(), (f"editor: {sentence}",))
+
+
+def test_the_last_layer_wins() -> None:
+    """A later layer overrides the keys it says, and no others; a wrong value overrides nothing."""
+    config, problems = configured(
+        [
+            Layer(
+                "file", {"ring": {"chunks": 1, "chunkLines": 10}, "backend": {"url": "http://a"}}
+            ),
+            Layer("editor", {"fim": {"ring": {"chunks": 2}}}),
+            Layer("flags", {"ring.chunkLines": "x", "backend.url": "http://b"}),
+        ]
+    )
+
+    assert (config.ring.chunks, config.ring.chunk_lines) == (2, 10)
+    assert config.backend.url == "http://b"
+    assert len(problems) == 1
+
+
+def test_lists_add_to_their_default() -> None:
+    """Naming one more secret file does not bare all the others; a later list replaces an earlier."""
+    layers = [
+        Layer("a", {"privacy.exclude": ["x"]}),
+        Layer("b", {"privacy.exclude": ["!*.crt", "*.key"]}),
+    ]
+
+    assert configured(layers)[0].privacy.exclude == (*SECRETS, "!*.crt")
+
+
+@pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
+def test_a_project_never_sets_what_it_must_not(option) -> None:
+    """Endpoints, keys, logs: whatever a project says of them is a sentence and has no effect."""
+    value = {bool: True, str: "x", int: 7, float: 0.5, tuple: ["x"]}[option.type]
+    config, problems = configured([Layer(".fim-lsp.toml", {option.key: value}, trusted=False)])
+
+    if option.project is Project.NEVER:
+        assert config == Config()
+        assert problems
+    never = option.key.split(".")[0] in {"backend", "log", "status"}
+    assert never == (option.project is Project.NEVER)
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "key", "value", "sentence"),
+    [
+        ({"ring.chunks": 8}, {"ring.chunks": 4}, "ring.chunks", 4, ""),
+        ({"ring.chunks": 8}, {"ring.chunks": 9}, "ring.chunks", 8, "a project may only lower fim.ring.chunks; it stays 8"),
+        ({"completion.auto": True}, {"completion.auto": False}, "completion.auto", False, ""),
+        ({"completion.auto": False}, {"completion.auto": True}, "completion.auto", False, "a project may only switch off fim.completion.auto; it stays false"),
+        ({"languages.off": ["c"]}, {"languages.off": ["d"]}, "languages.off", ("c", "d"), ""),
+        ({"privacy.exclude": ["!a"]}, {"privacy.exclude": ["a"]}, "privacy.exclude", (*SECRETS, "!a", "a"), ""),
+        ({}, {"privacy.exclude": ["a", "!.env"]}, "privacy.exclude", (*SECRETS, "a"), "a project may not take back !.env"),
+        ({}, {"prompt.layout": "classic"}, "prompt.layout", "classic", ""),
+        ({"prompt.layout": "growing"}, {"prompt.layout": "classic"}, "prompt.layout", "growing", ""),
+    ],
+)  # fmt: skip
+def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) -> None:
+    """What it restricts stays restricted, also against layers that come after it."""
+    config, problems = configured([Layer("p", project, trusted=False), Layer("user", user)])
+
+    assert at(config, key) == value
+    assert problems == ((f"p: {sentence}",) if sentence else ())
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["fim", "ring", "chunks", "privacy", "exclude", *SCHEMA]), inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(json_values, json_values)
+def test_whatever_is_written_nothing_fails(trusted: object, untrusted: object) -> None:
+    """Any JSON at all is a configuration and sentences, and a project cannot loosen the user's."""
+    layers = [Layer("user", trusted), Layer("project", untrusted, trusted=False)]
+    without, _ = configured(layers[:1])
+    config, problems = configured(layers)
+
+    assert all(problem.startswith(("user: ", "project: ")) for problem in problems)
+    assert config.backend == without.backend
+    assert set(config.privacy.exclude) >= set(without.privacy.exclude)
+    assert config.ring.chunks <= without.ring.chunks
+
+
+def test_depth_is_no_problem() -> None:
+    """Ten thousand tables in one another are one wrong value."""
+    raw: dict[str, object] = {}
+    for _ in range(10_000):
+        raw = {"a": raw}
+
+    assert len(configured([Layer("p", raw, trusted=False)])[1]) == 1
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder where the user's settings file is looked for."""
+    file = tmp_path / "home" / "config.toml"
+    file.parent.mkdir()
+    monkeypatch.setattr(settings_files, "user_file", lambda: file)
+    return file
+
+
+def test_files_become_layers(home: Path, tmp_path: Path) -> None:
+    """The user's file is trusted, a project's is not, and no file is no layer."""
+    assert settings_files.found((tmp_path,)) == ((), ())
+
+    home.write_text("[ring]\nchunks = 3\n", "utf-8")
+    (tmp_path / ".fim-lsp.toml").write_text("fim.completion.auto = false\n", "utf-8")
+
+    assert settings_files.found((tmp_path, tmp_path / "none")).layers == (
+        Layer(str(home), {"ring": {"chunks": 3}}, trusted=True),
+        Layer(
+            str(tmp_path / ".fim-lsp.toml"), {"fim": {"completion": {"auto": False}}}, trusted=False
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "content", [b"chunks = ", b"\xff\xfe", b"# " + b"x" * 20_000, b"a" + b".a" * 4_000 + b" = 1"]
+)
+def test_a_bad_file_is_a_sentence(home: Path, content: bytes) -> None:
+    """Not TOML, not UTF-8, endless or too deep: named with its path, and everything else works."""
+    home.write_bytes(content)
+    found = settings_files.found(())
+    _, problems = configured(found.layers)
+
+    assert [*found.problems, *problems][0].startswith(str(home))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_not_waited_for(home: Path, tmp_path: Path) -> None:
+    """A cloned repository cannot stop the server by a settings file that never ends."""
+    os.mkfifo(tmp_path / ".fim-lsp.toml")
+
+    assert settings_files.found((tmp_path,)) == ((), ())
+
+
+def test_the_page_on_settings_is_in_step() -> None:
+    """docs/configuration.md is what scripts/make-config-docs makes now."""
+    rendered = runpy.run_path(str(ROOT / "scripts/make-config-docs"))["rendered"]()
+
+    assert (ROOT / "docs/configuration.md").read_text("utf-8") == rendered

@@ -1,0 +1,235 @@
+"""`fim_lsp.convert`: positions in every encoding against a walk over the characters, and items."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp import convert
+from fim_lsp.documents import Document, Position, body, edited, opened, split
+from fim_lsp.engine import Suggestion
+from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
+from fim_lsp.lsp import types
+
+ENCODINGS = ["utf-8", "utf-16", "utf-32"]
+WIDTH = {
+    "utf-8": lambda c: len(c.encode()),
+    "utf-16": lambda c: 2 if ord(c) > 0xFFFF else 1,
+    "utf-32": lambda c: 1,
+}
+TRICKY = [
+    "a",
+    "b",
+    " ",
+    "\t",
+    "é",
+    "e\u0301",
+    "漢",
+    "😀",
+    "👩‍👩‍👧",
+    "\n",
+    "\r\n",
+    "\r",
+    "\f",
+    "\u2028",
+]
+texts = st.lists(st.sampled_from(TRICKY), max_size=20).map("".join)
+encodings = st.sampled_from(ENCODINGS)
+places = st.builds(types.Position, st.integers(0, 8), st.integers(0, 30))
+
+
+def document(text: str, language: str = "python") -> Document:
+    return opened("file:///a.py", language, 1, text)
+
+
+def walked(line: str, units: int, encoding: str) -> int:
+    """The column at *units*, one character at a time; one reached half does not count."""
+    column = 0
+    for character in line:
+        units -= WIDTH[encoding](character)
+        if units < 0:
+            break
+        column += 1
+    return column
+
+
+def walked_offset(text: str, place: types.Position, encoding: str) -> int:
+    lines = split(text)
+    if place.line >= len(lines):
+        return len(text)
+    column = walked(body(lines[place.line]), place.character, encoding)
+    return sum(map(len, lines[: place.line])) + column
+
+
+@given(texts, st.integers(0, 80), encodings)
+def test_a_column_is_where_the_walk_ends(line: str, units: int, encoding: str) -> None:
+    """A column inside a character rounds down to its start, one past the end to the end."""
+    assert convert.column(line, units, encoding) == walked(line, units, encoding)
+
+
+@given(texts, st.integers(0, 40), encodings)
+def test_columns_come_back(line: str, column: int, encoding: str) -> None:
+    """Ours to theirs and back is the same column."""
+    column = min(column, len(line))
+
+    assert convert.column(line, convert.units(line, column, encoding), encoding) == column
+
+
+@given(texts, places, encodings)
+def test_a_position_exists(text: str, place: types.Position, encoding: str) -> None:
+    """Whatever a client sends, we get the position that the plain string has there."""
+    position = convert.position(document(text), place, encoding)
+    before = document(text).between(Position(0, 0), position)
+
+    assert len(before) == walked_offset(text, place, encoding)
+
+
+changes = st.one_of(
+    st.builds(
+        lambda ends, text: types.TextDocumentContentChangePartial(
+            range=types.Range(*sorted(ends, key=lambda p: (p.line, p.character))), text=text
+        ),
+        st.tuples(places, places),
+        texts,
+    ),
+    st.builds(types.TextDocumentContentChangeWholeDocument, texts),
+)
+
+
+@given(texts, st.lists(changes, max_size=4), encodings)
+def test_changes_agree_with_a_plain_string(
+    text: str, changes: list[types.TextDocumentContentChangeEvent], encoding: str
+) -> None:
+    """Changes in the client's units do to the document what they do to a string."""
+    before = document(text)
+    after = edited(before, convert.edits(before, changes, encoding), 2)
+    for change in changes:
+        if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+            text = change.text
+        else:
+            start = walked_offset(text, change.range.start, encoding)
+            end = walked_offset(text, change.range.end, encoding)
+            text = text[:start] + change.text + text[end:]
+
+    assert after.text == text
+
+
+@given(st.text(max_size=8), st.integers(0, 8))
+def test_well_formed_text_has_the_same_columns(text: str, cut: int) -> None:
+    """Lone surrogates go, nothing else does, and no character behind one moves."""
+    broken = text[:cut] + "\ud83d" + text[cut:]
+    fixed = convert.well_formed(broken)
+
+    fixed.encode()  # would raise
+    assert len(fixed.encode("utf-16-le")) == len(broken.encode("utf-16-le", "surrogatepass"))
+    assert convert.well_formed(text) == text
+
+
+def suggestion(text: str, start: tuple[int, int], end: tuple[int, int] | None = None) -> Suggestion:
+    return Suggestion("s1", Position(*start), Position(*(end or start)), text)
+
+
+@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 8), ("utf-16", 4), ("utf-32", 3)])
+def test_ghost_text_says_range_and_command(encoding: str, column: int) -> None:
+    """An inline item is plain text at a range in the client's units, with the command to run."""
+    item = convert.inline_item(
+        document("漢😀()\r\n"), suggestion("x)\ny", (0, 3), (0, 4)), encoding
+    )
+
+    assert attrs.asdict(item) == attrs.asdict(
+        types.InlineCompletionItem(
+            insert_text="x)\ny",
+            range=types.Range(types.Position(0, column), types.Position(0, column + 1)),
+            command=types.Command("Accept completion", convert.ACCEPTED, arguments=["s1"]),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "start", "new_text", "filter_text", "label"),
+    [
+        ("    ret", "urn 1", 4, "return 1", "return 1", "return 1"),
+        ("    ret", "urn [\n    ]", 4, "return [\r\n    ]", "return [", "return […"),
+        ("x = ", "f(1)", 4, "f(1)", "f(1)", "f(1)"),
+        ("größe_2", " = 1", 0, "größe_2 = 1", "größe_2 = 1", "größe_2 = 1"),
+        ("def f():", "\n    pass", 8, "\r\n    pass", "", "pass"),
+        ("a." + "b" * 80, "c", 2, "b" * 80 + "c", "b" * 80 + "c", "b" * 60 + "…"),
+    ],
+)
+def test_a_menu_item_begins_with_the_word(
+    line: str, text: str, start: int, new_text: str, filter_text: str, label: str
+) -> None:
+    """Menus filter by the word before the cursor, so text, range and filter begin there."""
+    cursor = Position(0, len(line))
+    item = convert.completion_item(
+        document(f"{line}\r\nend"), suggestion(text, cursor), cursor, "utf-32"
+    )
+
+    assert isinstance(item.text_edit, types.TextEdit)
+    assert item.text_edit.new_text == new_text
+    assert item.text_edit.range.start == types.Position(0, start)
+    assert item.text_edit.range.end == types.Position(0, len(line))
+    assert (item.filter_text, item.label) == (filter_text, label)
+    assert item.insert_text_format == types.InsertTextFormat.PlainText
+    assert item.preselect is None
+    assert item.command
+
+
+def test_a_literal_menu_item_filters_by_its_whole_text() -> None:
+    """kakoune-lsp inserts an item as it is only where filter text and new text are the same."""
+    cursor = Position(0, 3)
+    item = convert.completion_item(
+        document("def\nend"), suggestion(" f($1):\n    pass", cursor), cursor, "utf-8", literal=True
+    )
+
+    assert isinstance(item.text_edit, types.TextEdit)
+    assert item.filter_text == item.text_edit.new_text == "def f($1):\n    pass"
+
+
+def test_the_preview_fence_outlasts_the_code() -> None:
+    """Code that holds a Markdown fence is still shown whole."""
+    item = convert.completion_item(
+        document("", "markdown"), suggestion("````\na\n````", (0, 0)), Position(0, 0), "utf-8"
+    )
+
+    assert isinstance(item.documentation, types.MarkupContent)
+    assert item.documentation.value == "`````markdown\n````\na\n````\n`````"
+
+
+def test_the_selected_menu_item_is_read_in_ours() -> None:
+    """`selectedCompletionInfo` becomes two positions and a text."""
+    info = types.SelectedCompletionInfo(
+        range=types.Range(types.Position(0, 2), types.Position(0, 4)), text="append"
+    )
+
+    assert convert.selected(document("😀ap"), info, "utf-16") == ((0, 1), (0, 3), "append")
+
+
+ITEM = {"insertText": "😀x\ny", "command": {"title": "", "command": "c", "arguments": ["s1"]}}
+
+
+@pytest.mark.parametrize(
+    ("read", "params", "event"),
+    [
+        (convert.yanked, {"textDocument": {"uri": "u"}, "text": "a\ud800"}, Yanked("u", "a\ufffd")),
+        (convert.yanked, {"text": "a", "operator": "y"}, Yanked("", "a")),
+        (convert.yanked, {"textDocument": {"uri": "u"}}, None),
+        (convert.yanked, None, None),
+        (convert.focused, {"textDocument": {"uri": "u"}}, Focused("u")),
+        (convert.focused, {}, Focused("")),
+        (convert.focused, None, Focused("")),
+        (convert.shown, {"item": ITEM}, Shown("s1")),
+        (convert.shown, {"item": {"insertText": "x"}}, None),
+        (convert.shown, [], None),
+        (convert.partly_accepted, {"item": ITEM, "acceptedLength": 3}, PartlyAccepted("s1", 2)),
+        (convert.partly_accepted, {"item": ITEM, "acceptedLength": 99}, PartlyAccepted("s1", 4)),
+        (convert.partly_accepted, {"item": ITEM, "acceptedLength": -1}, None),
+        (convert.partly_accepted, {"item": ITEM}, None),
+        (convert.partly_accepted, None, None),
+    ],
+)
+def test_what_is_missing_in_our_own_notifications_is_no_error(read, params, event) -> None:
+    """Any params at all are an event or nothing."""
+    assert read(params) == event

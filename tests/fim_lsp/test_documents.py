@@ -1,0 +1,131 @@
+"""`fim_lsp.documents` against the plainest model there is: one string and offsets into it."""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.documents import (
+    Document,
+    Edit,
+    Position,
+    body,
+    edited,
+    line_end,
+    opened,
+    split,
+    unix,
+)
+
+# What goes wrong in editors: wide and astral characters, combining ones, every line end, and the
+# characters at which Python, but not LSP, ends a line.
+TRICKY = ["a", "b", " ", "\t", "é", "e\u0301", "漢", "😀", "👩‍👩‍👧", "\n", "\r\n", "\r", "\f", "\v", "\x1c", "\x85", "\u2028", "\u2029"]  # fmt: skip
+texts = st.lists(st.sampled_from(TRICKY), max_size=24).map("".join)
+positions = st.builds(Position, st.integers(0, 12), st.integers(0, 12))
+edits = st.builds(
+    lambda ends, text: Edit(min(ends), max(ends), text), st.tuples(positions, positions), texts
+)
+
+
+def document(text: str) -> Document:
+    return opened("file:///a.py", "python", 1, text)
+
+
+def offset(text: str, position: Position) -> int:
+    """Where *position* is in *text*, clamped as LSP says; knows nothing of `documents`."""
+    lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)
+    if not lines or lines[-1][-1] in "\r\n":
+        lines.append("")
+    if position.line >= len(lines):
+        return len(text)
+    starts = [0, *accumulate(map(len, lines))]
+    return starts[position.line] + min(position.column, len(lines[position.line].rstrip("\r\n")))
+
+
+@given(texts)
+def test_lines_join_to_the_text(text: str) -> None:
+    """No character is lost, and lines end where LSP says and nowhere else."""
+    lines = split(text)
+
+    assert "".join(lines) == text
+    assert lines == re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+
+
+@given(texts, st.lists(st.one_of(edits, texts), max_size=6))
+def test_edits_agree_with_a_plain_string(text: str, changes: list[Edit | str]) -> None:
+    """Any edits leave the text, and the lines, that the same edits leave of a plain string."""
+    result, before = document(text), document(text)
+    for edit in changes:
+        if isinstance(edit, str):
+            text = edit
+        else:
+            text = text[: offset(text, edit.start)] + edit.text + text[offset(text, edit.end) :]
+    result = edited(result, changes, 7)
+
+    assert result.text == text
+    assert list(result.lines) == split(text)
+    assert (result.version, result.uri, result.language) == (7, before.uri, before.language)
+
+
+@given(texts, edits)
+def test_a_document_never_changes(text: str, edit: Edit) -> None:
+    """Who holds a document can go on reading it while others edit."""
+    before = document(text)
+    edited(before, [edit], 2)
+
+    assert before == document(text)
+
+
+@given(texts, positions, positions)
+def test_between_is_the_slice(text: str, one: Position, other: Position) -> None:
+    """The text between two positions is the slice between their offsets."""
+    start, end = (document(text).clamp(p) for p in sorted((one, other)))
+
+    assert document(text).between(start, end) == text[offset(text, start) : offset(text, end)]
+
+
+@given(texts, positions)
+def test_clamp_finds_a_position_that_exists(text: str, position: Position) -> None:
+    """Clamping keeps the offset, happens once, and stays inside its line's body."""
+    clamped = document(text).clamp(position)
+
+    assert offset(text, clamped) == offset(text, position)
+    assert document(text).clamp(clamped) == clamped
+    assert clamped.column <= len(body(document(text).lines[clamped.line]))
+
+
+@given(texts)
+def test_a_line_is_its_body_and_its_end(text: str) -> None:
+    """`body` and `line_end` take a line apart without loss."""
+    for line in split(text):
+        assert body(line) + line_end(line) == line
+        assert line_end(line) in {"", "\n", "\r\n", "\r"}
+
+
+@pytest.mark.parametrize(
+    ("text", "eol"),
+    [
+        ("", "\n"),
+        ("a", "\n"),
+        ("a\nb\r\n", "\n"),
+        ("a\r\nb\n", "\r\n"),
+        ("a\rb", "\r"),
+        ("\r\n", "\r\n"),
+    ],
+)
+def test_eol_is_that_of_the_first_line(text: str, eol: str) -> None:
+    """Inserted text gets the line ends the document has."""
+    assert document(text).eol == eol
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a\r\nb\rc\n", "a\nb\nc\n"), ("a\fb\u2028c", "a\fb\u2028c"), ("", "")],
+)
+def test_unix_changes_line_ends_only(text: str, expected: str) -> None:
+    """Models see `\\n`; form feeds and the like stay."""
+    assert unix(text) == expected

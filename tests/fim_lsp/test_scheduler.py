@@ -1,0 +1,106 @@
+"""Two lanes: the foreground first, the background only in quiet moments."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fim_lsp.scheduler import Scheduler
+
+
+class Work:
+    """Steps that end when told to, and a list of what ran."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.gates: dict[str, asyncio.Event] = {}
+
+    def step(self, name: str, n_steps: int = 1):
+        gate = self.gates.setdefault(name, asyncio.Event())
+        left = n_steps
+
+        async def run() -> bool:
+            nonlocal left
+            self.ran.append(name)
+            await gate.wait()
+            left -= 1
+            return left > 0
+
+        return run
+
+
+async def settled() -> None:
+    """Let every task run until it waits."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_foreground_step_waits_for_the_one_on_the_wire_only() -> None:
+    """Background steps left to do come after it."""
+    work, lane = Work(), Scheduler(("warm",))
+    lane.background("warm", work.step("warm", n_steps=3))
+    await settled()
+    front = asyncio.create_task(lane.foreground(work.step("front")))
+    await settled()
+    assert work.ran == ["warm"]
+    work.gates["warm"].set()
+    work.gates["front"].set()
+    await front
+    assert work.ran[:2] == ["warm", "front"]
+    await lane.wait_idle()
+    assert work.ran == ["warm", "front", "warm", "warm"]
+
+
+async def test_the_newest_background_job_of_a_kind_wins() -> None:
+    """A waiting job that is out of date never runs."""
+    work, lane = Work(), Scheduler(("warm",))
+    front = asyncio.create_task(lane.foreground(work.step("front")))
+    await settled()
+    lane.background("warm", work.step("old"))
+    lane.background("warm", work.step("new"))
+    for gate in work.gates.values():
+        gate.set()
+    await front
+    await lane.wait_idle()
+    assert work.ran == ["front", "new"]
+
+
+async def test_kinds_are_served_in_their_order() -> None:
+    """What is on screen comes before what may come."""
+    work, lane = Work(), Scheduler(("speculate", "warm"))
+    front = asyncio.create_task(lane.foreground(work.step("front")))
+    await settled()
+    lane.background("warm", work.step("warm"))
+    lane.background("speculate", work.step("speculate"))
+    for gate in work.gates.values():
+        gate.set()
+    await front
+    await lane.wait_idle()
+    assert work.ran == ["front", "speculate", "warm"]
+
+
+async def test_a_failing_job_ends_alone() -> None:
+    """An error in the background is logged, and the lane goes on."""
+    work, lane = Work(), Scheduler(("speculate", "warm"))
+
+    async def broken() -> bool:
+        raise ValueError
+
+    lane.background("speculate", broken)
+    lane.background("warm", work.step("warm"))
+    work.gates["warm"].set()
+    await lane.wait_idle()
+    assert work.ran == ["warm"]
+
+
+async def test_a_cancelled_request_does_not_hold_the_wire() -> None:
+    """Who gives up while waiting leaves the queue."""
+    work, lane = Work(), Scheduler(("warm",))
+    first = asyncio.create_task(lane.foreground(work.step("first")))
+    second = asyncio.create_task(lane.foreground(work.step("second")))
+    await settled()
+    second.cancel()
+    work.gates["first"].set()
+    await first
+    await asyncio.gather(second, return_exceptions=True)
+    assert work.ran == ["first"]
+    assert lane.idle

@@ -1,0 +1,173 @@
+"""A session on a real llama.cpp with the bundled model."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import inspect
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.config import Config
+from fim_lsp.documents import Position
+from fim_lsp.engine import Selected
+from fim_lsp.session import Session
+from tests.typist import ROOT, Typist, embedded
+
+CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
+HALF = "\nclass Parser:\n    def __init__(self, na"  # the bundled model goes on with `me):…`
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[Session]:
+    session = embedded()
+    await session.link.wait_ready()
+    yield session
+    await session.aclose()
+
+
+async def test_a_key_costs_about_what_it_typed(session: Session) -> None:
+    """After the first request the backend evaluates a few tokens per request, and we know how many."""
+    typist = Typist(session, CODE)
+    await typist.ask()
+    await session.wait_idle()
+    for key in "\ndef total(items, rate):\n    price = sum(item.price for item in items)\n    re":
+        before, bursts = typist.counted("tokens", "evaluated"), typist.counted("bursts")
+        typist.type(key)
+        await typist.ask()
+        evaluated = typist.counted("tokens", "evaluated") - before
+        assert evaluated <= (typist.counted("bursts") - bursts) + 8, key
+    assert typist.counted("mirror", "wrong") == 0
+
+
+async def test_typing_what_was_suggested_asks_nobody(session: Session) -> None:
+    """The backend hears nothing while the suggestion on screen is typed, taken back and typed again."""
+    typist = Typist(session, CODE + HALF)
+    [suggestion] = await typist.ask(invoked=True)
+    bursts = typist.counted("bursts")
+    for key in suggestion.text[:4]:
+        typist.type(key)
+        await typist.ask(invoked=True)
+    typist.backspace(2)
+    [again] = await typist.ask(invoked=True)
+    assert again.text == suggestion.text[2:]
+    assert typist.counted("bursts") == bursts
+
+
+async def test_an_accepted_suggestion_is_in_the_cache_already(session: Session) -> None:
+    """After accepting, the next request evaluates a token or two, not the accepted text."""
+    typist = Typist(session, CODE + HALF)
+    await typist.ask()
+    await session.wait_idle()
+    [suggestion] = await typist.ask(invoked=True)
+    typist.accept(suggestion)
+    before, bursts = typist.counted("tokens", "evaluated"), typist.counted("bursts")
+    await typist.ask(invoked=True)
+    evaluated = typist.counted("tokens", "evaluated") - before
+    assert evaluated <= typist.counted("bursts") - bursts + 3
+    assert typist.counted("accepted") == 1
+
+
+async def test_a_closing_bracket_of_the_editor_moves_nothing(session: Session) -> None:
+    """Auto-closed pairs right of the cursor cost no token."""
+    typist = Typist(session, CODE + "\ndef main():\n    print")
+    await typist.ask(invoked=True)
+    await session.wait_idle()
+    typist.type("()")
+    typist.cursor = typist.cursor._replace(column=typist.cursor.column - 1)
+    before, bursts = typist.counted("tokens", "evaluated"), typist.counted("bursts")
+    await typist.ask(invoked=True)
+    assert typist.counted("tokens", "evaluated") - before <= typist.counted("bursts") - bursts + 4
+
+
+async def test_a_request_nobody_waits_for_stops_within_a_burst(session: Session) -> None:
+    """A cancelled request decodes no more than the burst on the wire."""
+    typist = Typist(session, CODE + HALF)
+    task = asyncio.create_task(typist.ask(invoked=True))
+    while typist.counted("bursts") == 0:
+        await asyncio.sleep(0.001)
+    task.cancel()
+    bursts = typist.counted("bursts")
+    await asyncio.gather(task, return_exceptions=True)
+    await session.wait_idle()
+    assert typist.counted("bursts") <= bursts + 1
+
+
+async def test_somebody_who_types_along_joins_what_is_being_decoded(session: Session) -> None:
+    """A key that agrees with the text on its way starts nothing new."""
+    [suggestion] = await Typist(session, CODE + HALF, f"{ROOT}/app/o0.py").ask(invoked=True)
+    other = Typist(session, CODE + HALF, f"{ROOT}/app/o2.py")  # where the model says the same
+    first = asyncio.create_task(other.ask(invoked=True))
+    await asyncio.sleep(0)
+    other.type(suggestion.text[0])
+    second = asyncio.create_task(other.ask(invoked=True))
+    first.cancel()
+    [joined] = await second
+    assert joined.text == suggestion.text[1:]
+    assert other.counted("outcomes", "superseded") == 1
+
+
+async def test_a_selected_menu_entry_is_extended(session: Session) -> None:
+    """With `selectedCompletionInfo`, the suggestion begins with the entry's text, or there is none."""
+    typist = Typist(session, CODE + "\ndef main():\n    parser = Arg")
+    at = typist.cursor
+    selected = Selected(at._replace(column=at.column - 3), at, "ArgumentParser")
+    for suggestion in await typist.ask(invoked=True, selected=selected):
+        assert suggestion.text.startswith("ArgumentParser")
+        assert suggestion.start == selected.start
+
+
+async def test_an_unknown_document_gets_nothing(session: Session) -> None:
+    """A request for a text that was never opened is answered, with nothing."""
+    assert await session.complete("file:///nowhere.py", Position(3, 3), invoked=True) == []
+
+
+async def test_without_a_backend_the_session_lives_and_recovers() -> None:
+    """Events are kept while the backend is down; once it is there, completions come."""
+    from server_bridge.bridge import BackendSettings, open_backend  # noqa: PLC0415
+
+    kinds = {
+        "down": BackendSettings(kind="llama-server", url="http://127.0.0.1:9"),
+        "up": BackendSettings(kind="embedded"),
+    }
+    now = ["down"]
+    session = Session(Config(), lambda _: open_backend(kinds[now[0]]))
+    told: list[str] = []
+    session.link.on_status = lambda state: told.append(state.health.value)
+    try:
+        typist = Typist(session, CODE + HALF)
+        assert await typist.ask() == []
+        await asyncio.sleep(0.3)
+        assert await typist.ask() == []
+        now[0] = "up"
+        session.link.reopen(session.config)
+        assert await typist.ask(invoked=True)
+        assert told == ["down", "ready"]
+    finally:
+        await session.aclose()
+
+
+async def test_prompts_name_the_repository_and_the_path_within(session: Session) -> None:
+    """The model sees `shop` and `app/cart.py`, nothing of the user's folders."""
+    typist = Typist(session, "x = 1\n")
+    sent = []
+    complete = session.link.backend.complete
+
+    async def spy(request):
+        sent.append(request.prompt)
+        return await complete(request)
+
+    session.link.backend.complete = spy  # type: ignore[method-assign]
+    await typist.ask(invoked=True)
+    assert (sent[0].repo, sent[0].path) == ("shop", "app/cart.py")
+    assert "home" not in repr(sent)
+
+
+async def test_closing_and_reopening_begins_anew(session: Session) -> None:
+    """A closed document leaves nothing behind that another text would be answered from."""
+    typist = Typist(session, CODE + HALF)
+    await typist.ask(invoked=True)
+    session.handle(events.Closed(typist.uri))
+    assert await typist.ask(invoked=True) == []

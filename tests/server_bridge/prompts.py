@@ -1,0 +1,27 @@
+"""Prompts for the tests: somebody types real code (the standard library's) into real code."""
+
+from __future__ import annotations
+
+import argparse
+import configparser
+from collections.abc import Iterator
+from pathlib import Path
+
+from fim_lsp.pretokens import heal
+from server_bridge.protocol import Chunk, Prompt
+
+LINES = Path(argparse.__file__).read_text("utf-8").splitlines(keepends=True)
+TYPED = "".join(Path(configparser.__file__).read_text("utf-8").splitlines(keepends=True)[620:635])
+
+
+def prompt(middle: str = "", forced: str = "", at: int = 500) -> Prompt:
+    """A gap at a line of argparse.py, with one other file for context."""
+    chunks = (Chunk("lib/first.py", "".join(LINES[:40])),)
+    prefix, suffix = "".join(LINES[at - 60 : at]), "".join(LINES[at : at + 20])
+    return Prompt("demo", chunks, "app/main.py", prefix, suffix, middle, (), forced)
+
+
+def keystrokes(every: int = 3) -> Iterator[tuple[str, str]]:
+    """The whole words typed and the half word after them, every few characters."""
+    for end in range(every, len(TYPED), every):
+        yield heal(TYPED[:end])

@@ -1,0 +1,82 @@
+"""Which backend the settings get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.protocol import BackendError, BackendUnusable, Health, Request
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+from tests.server_bridge.prompts import prompt
+from tests.server_bridge.recorder import recorder
+
+NOBODY = "http://127.0.0.1:1"
+REQUEST = Request(prompt("    def "), n_predict=4)
+
+
+@pytest.mark.parametrize("kind", ["llama-server", "openai"])
+def test_settings_that_cannot_work_say_what_to_set(kind: str) -> None:
+    """A kind without its address names the setting to change."""
+    with pytest.raises(BackendUnusable, match=r"fim\.backend"):
+        open_backend(BackendSettings(kind))
+
+
+async def test_a_backend_starts_nothing_before_it_is_asked() -> None:
+    """Opening is free."""
+    for kind in ("auto", "embedded"):
+        backend = open_backend(BackendSettings(kind))
+        assert backend.state.health is Health.UNKNOWN
+        await backend.aclose()
+
+
+async def test_auto_takes_what_is_there(url: str, no_fim_model: Path) -> None:
+    """First the named server, then a usual port with llama.cpp and a fitting model, then our own."""
+    with recorder() as stranger, llama_server(no_fim_model) as chat:
+        for settings, expected in [
+            (BackendSettings(url=url, usual_urls=(stranger.url,)), url),
+            (BackendSettings(url=NOBODY, usual_urls=(NOBODY, stranger.url, chat, url)), url),
+            (BackendSettings(usual_urls=(NOBODY, stranger.url, chat)), "embedded"),
+        ]:
+            backend = open_backend(settings)
+            assert (await backend.complete(REQUEST)).text
+            assert expected in (backend.state.url, backend.state.kind)
+            await backend.aclose()
+    assert {(method, path) for method, path, *_ in stranger.heard} == {("GET", "/props")}
+
+
+async def test_auto_does_not_hide_that_the_named_server_is_wrong(no_fim_model: Path) -> None:
+    """A server that the user named and that cannot do the work is a message, not a silent detour."""
+    with llama_server(no_fim_model) as chat:
+        backend = open_backend(BackendSettings(url=chat))
+        with pytest.raises(BackendUnusable, match=r"chat\.gguf"):
+            await backend.connect()
+        assert backend.state.health is Health.UNUSABLE
+        await backend.aclose()
+
+
+async def test_auto_sends_the_key_to_the_named_server_only() -> None:
+    """A key belongs to its url; strangers on the usual ports never see it."""
+    with recorder(503) as named, recorder() as stranger:
+        backend = open_backend(
+            BackendSettings(url=named.url, api_key="s3cret", usual_urls=(stranger.url,))
+        )
+        await backend.connect()
+        await backend.aclose()
+    assert {key for *_, key in named.heard} == {"Bearer s3cret"}
+    assert {key for *_, key in stranger.heard} == {None}
+    assert "s3cret" not in repr(BackendSettings(api_key="s3cret"))
+
+
+async def test_auto_chooses_again_when_the_chosen_one_is_gone() -> None:
+    """A server that goes away is replaced by the next best, without a restart of ours."""
+    with llama_server(BUNDLED) as url:
+        backend = open_backend(BackendSettings(usual_urls=(url,)))
+        before = await backend.complete(REQUEST)
+    with pytest.raises(BackendError):
+        await backend.complete(REQUEST)
+    after = await backend.complete(REQUEST)
+    assert (after.text, backend.state.kind) == (before.text, "embedded")
+    await backend.aclose()

@@ -1,0 +1,206 @@
+"""What every backend keeps, on real llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+import pytest_asyncio
+
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.protocol import (
+    Backend,
+    Chunk,
+    Health,
+    PromptTooLong,
+    Request,
+    Stop,
+    Warmed,
+    extended,
+)
+from tests.server_bridge.prompts import keystrokes, prompt
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+KINDS = ["embedded", "llama-server"]
+FORCED = ["retur", " é🎉", '\t"', "\\", "a\n  b", "]\x07[", "日本語"]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
+    """Every kind of backend, ready."""
+    url = request.getfixturevalue("url") if request.param != "embedded" else ""
+    backend = open_backend(BackendSettings(request.param, url))
+    await backend.connect()
+    yield backend
+    await backend.aclose()
+
+
+async def test_says_what_it_is(backend: Backend) -> None:
+    """A connected backend knows its model, its context and its slots, and connecting again is free."""
+    state = await backend.connect()
+    assert state == backend.state
+    assert (state.health, state.message) == (Health.READY, "")
+    assert (state.model, state.n_ctx, state.slots) == ("fim-tiny-q8_0.gguf", 4096, 2)
+
+
+async def test_counts_by_parts(backend: Backend) -> None:
+    """The parts of a measured prompt add up to the whole."""
+    parts = await backend.measure(prompt("    def f("))
+    assert parts.total == sum(
+        (parts.repo, *parts.chunks, parts.path, parts.prefix, parts.suffix, parts.middle)
+    )
+    assert min(parts.repo, *parts.chunks, parts.path, parts.prefix, parts.suffix, parts.middle) > 1
+
+
+async def test_control_tokens_in_a_file_are_text(backend: Backend) -> None:
+    """What looks like a special token in a user's file is counted as the characters it is."""
+    plain, evil = prompt(), "<|fim_middle|>" * 10
+    before = await backend.measure(plain)
+    after = await backend.measure(
+        replace(plain, prefix=plain.prefix + evil, chunks=(Chunk(evil, evil),), middle=evil)
+    )
+    assert after.prefix > before.prefix + 30
+    assert after.chunks[0] > 60
+    assert after.middle > before.middle + 30
+
+
+async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Backend) -> None:
+    """The same request gives the same text, and the tokens spell it with their log-probabilities."""
+    request = Request(prompt("    def __init__("), n_predict=12)
+    first, second = await backend.complete(request), await backend.complete(request)
+    assert first.text == second.text != ""
+    assert b"".join(t.text for t in first.tokens).decode() == first.text
+    assert b"".join(t.text for t in first.middle).decode() == request.prompt.middle
+    assert all(t.logprob is not None and t.logprob <= 0 for t in first.tokens)
+
+
+@pytest.mark.parametrize("burst", [1, 4, 7])
+async def test_bursts_give_the_text_of_one_request(backend: Backend, burst: int) -> None:
+    """Decoding in short requests changes nothing but who may interrupt."""
+    start = prompt("    def error(self")
+    whole = await backend.complete(Request(start, n_predict=21))
+    text, reply = "", None
+    while len(text) < len(whole.text) and (reply is None or reply.stop is Stop.LIMIT):
+        reply = await backend.complete(Request(start, n_predict=burst))
+        text, start = text + reply.text, extended(start, reply)
+        assert reply.timings.expected_n in (None, reply.timings.cache_n)
+    assert text == whole.text
+
+
+@pytest.mark.parametrize("forced", FORCED)
+async def test_output_begins_with_the_forced_text(backend: Backend, forced: str) -> None:
+    """Any half word at all is the beginning of the text, also over several bursts."""
+    start, text = prompt("    x = ", forced), ""
+    while len(text) < len(forced):
+        reply = await backend.complete(Request(start, n_predict=4))
+        text, start = text + reply.text, extended(start, reply)
+        assert b"".join(t.text for t in reply.tokens).decode() == reply.text
+    assert text.startswith(forced)
+
+
+async def test_a_stop_string_is_not_in_the_text(backend: Backend) -> None:
+    """Decoding ends before a stop string, and the tokens spell no more than the text."""
+    request = Request(prompt("    def error(self"), n_predict=40)
+    free = await backend.complete(request)
+    assert "\n" in free.text
+    reply = await backend.complete(replace(request, stop=("\n",)))
+    assert (reply.text, reply.stop) == (free.text.partition("\n")[0], Stop.WORD)
+    assert reply.text.startswith(b"".join(t.text for t in reply.tokens).decode())
+
+
+async def test_alternatives_differ_and_repeat(backend: Backend) -> None:
+    """Each sample number stands for one alternative; several of them give several texts."""
+    samples = [Request(prompt("    "), n_predict=12, sample=n) for n in (1, 2, 3, 1)]
+    texts = [(await backend.complete(sample)).text for sample in samples]
+    assert texts[0] == texts[3]
+    assert len(set(texts)) > 1
+
+
+async def test_a_prompt_too_long_is_refused_with_numbers(backend: Backend) -> None:
+    """Nothing is ever cut silently: the caller hears how much too long the prompt is."""
+    long = replace(prompt(), chunks=(Chunk("big.py", "x = 1\n" * 3000),))
+    measured = await backend.measure(long)
+    with pytest.raises(PromptTooLong) as caught:
+        await backend.complete(Request(long, n_predict=16))
+    assert (caught.value.n_prompt, caught.value.n_ctx) == (measured.total + 16, backend.state.n_ctx)
+    with pytest.raises(PromptTooLong):
+        await backend.warm(long, 100)
+
+
+async def test_a_full_context_is_said_to_be_full(backend: Backend) -> None:
+    """A burst that ends because the context does is not to be continued."""
+    filler = replace(prompt(), chunks=(Chunk("big.py", "x = 1\n" * 600),))
+    room = backend.state.n_ctx - (await backend.measure(filler)).total
+    filler = replace(filler, middle="y\n" * ((room - 8) // 2))
+    room = backend.state.n_ctx - (await backend.measure(filler)).total
+    reply = await backend.complete(Request(replace(filler, forced="z" * 4 * room), n_predict=room))
+    assert reply.stop is Stop.FULL
+
+
+async def test_warming_goes_in_steps_and_pays(backend: Backend) -> None:
+    """Warm steps evaluate no more than asked for, and the completion after them next to nothing."""
+    fresh = prompt(at=900)
+    total = (await backend.measure(fresh)).total - (await backend.measure(fresh)).cached
+    warmed, evaluated = Warmed(0, total), []
+    while warmed.left:
+        warmed = await backend.warm(fresh, 200)
+        evaluated.append(warmed.evaluated)
+    assert len(evaluated) == -(-total // 200)
+    assert max(evaluated) <= 201
+    assert (await backend.warm(fresh, 200)).evaluated == 0
+    reply = await backend.complete(Request(fresh, n_predict=1))
+    assert reply.timings.prompt_n <= 8
+
+
+async def test_typing_evaluates_what_was_typed(backend: Backend) -> None:
+    """On a trace of keys every prediction of the cache holds, and a key costs a few tokens."""
+    prompt_n, tape = [], ()
+    for middle, half in keystrokes():
+        typed = replace(prompt(middle, half, at=300), tape=tape)
+        reply = await backend.complete(Request(typed, n_predict=4))
+        timings, tape = reply.timings, reply.middle
+        assert timings.expected_n in (None, timings.cache_n)
+        assert (await backend.measure(typed)).total == timings.cache_n + timings.prompt_n
+        prompt_n.append(timings.prompt_n)
+    assert len(prompt_n) > 100
+    assert sorted(prompt_n[1:])[len(prompt_n) // 2] <= 2
+    assert max(prompt_n[1:]) <= 12
+
+
+async def test_several_files_in_turn_are_predicted(backend: Backend) -> None:
+    """Whatever the server evicts, saves and loads when files alternate, we know it beforehand."""
+    places, agreed = [300, 700, 1100, 1500], []
+    for n, (middle, half) in enumerate(list(keystrokes(8))[:40]):
+        place = places[n * n % 7 % 4]
+        typed = replace(prompt(middle, half, at=place), path=f"f{place}.py")
+        timings = (await backend.complete(Request(typed, n_predict=2))).timings
+        agreed.append(timings.expected_n in (None, timings.cache_n))
+    assert all(agreed)
+
+
+async def test_a_tape_changes_no_token(backend: Backend) -> None:
+    """Text that was typed has the same ids whether a tape spells its beginning or not."""
+    tape = ()
+    for middle, _ in list(keystrokes())[:40]:
+        plain = await backend.complete(Request(prompt(middle), n_predict=1))
+        taped = await backend.complete(Request(replace(prompt(middle), tape=tape), n_predict=1))
+        assert plain.middle == taped.middle
+        tape = taped.middle
+
+
+async def test_a_tape_cut_inside_a_character_is_shortened(backend: Backend) -> None:
+    """An edit may leave a tape that ends in half a character; it is left out, not sent."""
+    tape = (await backend.complete(Request(prompt("é = 'è"), n_predict=1))).middle
+    half = tape[:1] if len(tape[0].text) == 1 else ()
+    reply = await backend.complete(Request(replace(prompt("è = 'é"), tape=half), n_predict=1))
+    assert b"".join(t.text for t in reply.middle).decode() == "è = 'é"
+
+
+async def test_speed_and_density_are_measured(backend: Backend) -> None:
+    """The state learns from real requests how fast the machine is and how long tokens are."""
+    state = backend.state
+    assert 2 < state.chars_per_token < 5
+    assert state.chars_per_token != 3.0
+    assert state.prefill_per_s != 500.0

@@ -1,0 +1,130 @@
+"""The child process: quick to start, hard to lose, impossible to leave behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from server_bridge.embedded import Embedded, EmbeddedSettings, restart_delay
+from server_bridge.llama import LlamaServer
+from server_bridge.protocol import (
+    BackendError,
+    BackendUnavailable,
+    BackendUnusable,
+    Health,
+    Request,
+)
+from tests.server_bridge.prompts import prompt
+
+REQUEST = Request(prompt("    def "), n_predict=4)
+ORPHAN = """
+import asyncio
+from server_bridge.embedded import Embedded, EmbeddedSettings
+async def main():
+    backend = Embedded(EmbeddedSettings())
+    await backend.connect()
+    print(backend.pid, flush=True)
+    await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+async def test_is_ready_soon_and_gone_at_once(tmp_path: Path) -> None:
+    """Ready within three seconds, on this machine only, its log in a file; closing leaves nothing."""
+    log = tmp_path / "llama.log"
+    backend = Embedded(EmbeddedSettings(slots_dir=str(tmp_path), log=str(log)))
+    assert backend.pid is None
+    started = time.monotonic()
+    state = await backend.connect()
+    assert time.monotonic() - started < 3
+    assert state.url.startswith("http://127.0.0.1:")
+    child = psutil.Process(backend.pid)
+    assert (await backend.complete(REQUEST)).text
+    await backend.aclose()
+    assert not child.is_running()
+    assert log.stat().st_size > 0
+    assert backend.state.health is Health.UNKNOWN
+
+
+async def test_the_key_is_nowhere_to_be_read() -> None:
+    """The child's server asks for a key that neither its arguments nor its environment hold."""
+    backend = Embedded(EmbeddedSettings())
+    await backend.connect()
+    child = psutil.Process(backend.pid)
+    key = backend._server._http._headers["Authorization"].removeprefix("Bearer ")
+    assert key not in repr(child.cmdline()) + repr(child.environ())
+    stranger = LlamaServer(backend.state.url)
+    with pytest.raises(BackendUnusable, match="key"):
+        await stranger.connect()
+    await stranger.aclose()
+    await backend.aclose()
+
+
+async def test_a_dead_child_is_replaced() -> None:
+    """When the process is killed the request at hand fails and the next one starts another."""
+    backend = Embedded(EmbeddedSettings())
+    before, pid = await backend.complete(REQUEST), backend.pid
+    os.kill(pid, signal.SIGTERM)
+    psutil.Process(pid).wait(5)
+    with pytest.raises(BackendUnavailable):
+        await backend._server.complete(REQUEST)
+    await backend._child.wait()
+    after = await backend.complete(REQUEST)
+    assert after.text == before.text
+    assert backend.pid not in (None, pid)
+    await backend.aclose()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is for Unix")
+def test_a_killed_parent_leaves_no_child() -> None:
+    """SIGKILL gives the parent no time to clean up; the child goes all the same."""
+    with subprocess.Popen(
+        [sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    child.wait(5)
+
+
+@pytest.mark.parametrize("model", ["/nowhere/model.gguf", __file__])
+async def test_a_model_that_cannot_be_loaded_is_named_with_the_fix(model: str) -> None:
+    """A missing or broken file gives one clear sentence that names the setting."""
+    backend = Embedded(EmbeddedSettings(model=model))
+    with pytest.raises(BackendUnusable, match=r"fim\.backend\.model"):
+        await backend.connect()
+    assert backend.state.health is Health.UNUSABLE
+    for _ in range(3):  # it is tried again, less and less often, and the message stays
+        with pytest.raises(BackendUnusable, match=r"fim\.backend\.model"):
+            await backend.connect()
+    await backend.aclose()
+
+
+async def test_code_in_the_users_folder_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project that has a module called like ours does not get to run it."""
+    package = tmp_path / "server_bridge"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "embedded_child.py").write_text("raise SystemExit('fooled')")
+    monkeypatch.chdir(tmp_path)
+    backend = Embedded(EmbeddedSettings())
+    try:
+        await backend.connect()
+    except BackendError as error:
+        pytest.fail(str(error))
+    await backend.aclose()
+
+
+@pytest.mark.parametrize(("n_deaths", "delay"), [(0, 0), (1, 0), (2, 1), (3, 2), (6, 16), (99, 30)])
+def test_restarts_become_rarer(n_deaths: int, delay: float) -> None:
+    """At once the first time, then after 1, 2, 4, … up to 30 seconds."""
+    assert restart_delay(n_deaths) == delay

@@ -1,0 +1,93 @@
+"""Prompts into segments and tokens, without a server."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server_bridge.encoding import Lru, grammar, head, ids, joined, layout, spelled, tokens_left
+from server_bridge.protocol import Chunk, Prompt, Token
+from server_bridge.specials import FAMILIES, Specials, families, specials
+
+PROMPT = Prompt("repo", (Chunk("a.py", "A"), Chunk("b.py", "B")), "c.py", "PRE", "SUF", "MID")
+LAYOUTS = {
+    "qwen": "<|repo_name|>repo↵<|file_sep|>a.py↵A<|file_sep|>b.py↵B<|file_sep|>c.py↵"
+    "<|fim_prefix|>PRE<|fim_suffix|>SUF<|fim_middle|>",
+    "codegemma": "<|file_separator|>a.py↵A<|file_separator|>b.py↵B<|file_separator|>c.py↵"
+    "<|fim_prefix|>PRE<|fim_suffix|>SUF<|fim_middle|>",
+    "mellum": "<filename>a.py↵A<filename>b.py↵B<filename>c.py↵<fim_suffix>SUF<fim_prefix>PRE<fim_middle>",
+    "deepseek": "#a.py↵A#b.py↵B#c.py↵<｜fim▁begin｜>PRE<｜fim▁hole｜>SUF<｜fim▁end｜>",
+    "codestral": "+++++ a.py↵A+++++ b.py↵B+++++ c.py↵[SUFFIX]SUF[PREFIX]PRE",
+}
+
+
+def known(name: str, bos: int | None = None) -> tuple[Specials, dict[int, str]]:
+    """A family with made-up ids, and what they stand for."""
+    family = next(f for f in FAMILIES if f.name == name)
+    numbers = {spelling: 1000 + n for n, spelling in enumerate(family.spellings)}
+    found = specials(family, numbers, bos)
+    assert found is not None
+    return found, {number: spelling for spelling, number in numbers.items()} | {1: "<s>"}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_each_family_gets_its_own_layout(name: str) -> None:
+    """Stable parts first, in the order and with the file names that the family was trained on."""
+    fim, names = known(name, bos=1)
+    shown = "".join("".join(names[m] for m in s.marks) + s.text for s in layout(PROMPT, fim))
+    assert shown.replace("\n", "↵") == "<s>" + LAYOUTS[name]
+
+
+def test_names_tell_families_apart_that_spell_alike() -> None:
+    """Mellum is recognised by its name, because its tokens are StarCoder's."""
+    assert [f.name for f in families("Mellum-4b-base.Q8_0.gguf")].index("mellum") < [
+        f.name for f in families("mellum")
+    ].index("starcoder2")
+    assert "mellum" not in [f.name for f in families("starcoder2-3b.gguf")]
+
+
+@pytest.mark.parametrize("forced", ["x", '"\\', "\n\t\0\x7f", "é\u2028🎉"])
+def test_grammars_are_one_line_of_safe_characters(forced: str) -> None:
+    """Whatever is forced, the grammar stays one well-formed line."""
+    assert re.fullmatch(r'root ::= "(\\U[0-9A-F]{8}|\\["\\]|[^"\\\n])+" \.\*', grammar(forced))
+
+
+@given(st.lists(st.lists(st.integers(0, 200_000))))
+def test_joining_runs_is_joining_ids(runs: list[list[int]]) -> None:
+    """The packed and the listed form of a joined run are those of the joined ids."""
+    flat = [number for run in runs for number in run]
+    assert joined(map(ids, runs)) == ids(flat)
+    assert head(ids(flat), 3) == ids(flat[:3])
+    assert ids(flat).n == len(flat)
+
+
+@given(st.text(), st.integers(0, 9), st.text(max_size=2))
+def test_spelled_tokens_spell_a_beginning(text: str, cut: int, other: str) -> None:
+    """Tokens of one byte spell any beginning of a text in whole characters, and nothing more."""
+    numbers = [*(text + other).encode(), 999]
+    pieces = {n: bytes([n]) for n in range(256)}
+    found = b"".join(t.text for t in spelled(numbers, pieces, text[:cut])).decode()
+    assert text[:cut] == found
+
+
+@given(st.text(), st.integers(0, 9))
+def test_tape_and_rest_spell_the_middle(middle: str, cut: int) -> None:
+    """Wherever the tape ends, even inside a character, tape and rest together are the middle."""
+    data = middle.encode()
+    tape = tuple(Token(byte, bytes([byte])) for byte in data[:cut])
+    kept, rest = tokens_left(Prompt("", (), "", "", "", middle, tape))
+    assert b"".join(t.text for t in kept).decode() + rest == middle
+    assert kept == tape[: len(kept)]
+
+
+def test_the_longest_unused_value_is_forgotten() -> None:
+    """A full cache drops what nobody asked for."""
+    cache: Lru[int] = Lru(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    cache.get("a")
+    cache.put("c", 3)
+    assert [cache.get(text) for text in "abc"] == [1, None, 3]

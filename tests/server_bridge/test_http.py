@@ -1,0 +1,120 @@
+"""Every way an HTTP server can fail, as what the caller should do."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+
+import pytest
+
+from server_bridge.http import Http, Loading, NotJson, Unproven
+from server_bridge.protocol import (
+    BackendRejected,
+    BackendUnavailable,
+    BackendUnusable,
+    PromptTooLong,
+)
+from tests.server_bridge.recorder import recorder
+
+
+def error(kind: str, message: str = "why", **more: int) -> bytes:
+    """An error as llama.cpp says it."""
+    return json.dumps({"error": {"type": kind, "message": message, **more}}).encode()
+
+
+ANSWERS = [
+    (400, error("invalid_request_error"), BackendRejected, "why"),
+    (400, error("exceed_context_size_error", n_prompt_tokens=9, n_ctx=8), PromptTooLong, "9"),
+    (401, error("authentication_error"), BackendUnusable, "apiKeyEnv"),
+    (403, b"<html>", BackendUnusable, "apiKeyEnv"),
+    (404, b"not here", BackendRejected, "not here"),
+    (429, b"", BackendUnavailable, "429"),
+    (500, error("server_error"), BackendUnavailable, "why"),
+    (501, error("not_supported_error"), BackendUnusable, "why"),
+    (502, b"<html>bad gateway", BackendUnavailable, "bad gateway"),
+    (503, error("unavailable_error", "Loading model"), Loading, "Loading model"),
+    (200, b"<html>", NotJson, "not a JSON object"),
+    (200, b"[1, 2]", NotJson, "not a JSON object"),
+    (200, b"", NotJson, "not a JSON object"),
+    (200, b'{"half', NotJson, "not a JSON object"),
+    (302, b"", BackendRejected, "302"),
+    (400, b'{"error": "a string"}', BackendRejected, "400"),
+]
+
+
+@pytest.mark.parametrize(("status", "answer", "kind", "says"), ANSWERS)
+async def test_answers_become_errors(
+    status: int, answer: bytes, kind: type[Exception], says: str
+) -> None:
+    """Each status means one thing to do, and the message says why."""
+    with recorder(status, answer) as server:
+        http = Http(server.url)
+        with pytest.raises(kind, match=says) as caught:
+            await http.get("/props")
+        await http.aclose()
+    assert type(caught.value) is kind
+
+
+async def test_nobody_there() -> None:
+    """A port where nothing listens is a server to wait for."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    http = Http(f"http://127.0.0.1:{port}")
+    with pytest.raises(BackendUnavailable, match="cannot connect"):
+        await http.get("/props")
+    await http.aclose()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "nonsense", "ftp://127.0.0.1", "http://", "http://[::1", "http://a:b"]
+)
+async def test_no_url_at_all(url: str) -> None:
+    """A URL that cannot be one is said to be wrong, and how one looks."""
+    http = Http(url)
+    with pytest.raises(BackendUnusable, match=r"fim\.backend\.url"):
+        await http.get("/props")
+    await http.aclose()
+
+
+async def test_a_key_that_no_header_can_hold() -> None:
+    """A key with a line break in it is a clear message that does not show it."""
+    with recorder() as server:
+        http = Http(server.url, "s3c\nret")
+        with pytest.raises(BackendUnusable, match="apiKeyEnv") as caught:
+            await http.get("/props")
+        await http.aclose()
+    assert "ret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+async def test_posts_only_where_somebody_proved_himself() -> None:
+    """A post opens no connection: it needs one on which a get was answered."""
+    with recorder() as server:
+        http = Http(server.url)
+        with pytest.raises(Unproven):
+            await http.post("/completion", b"{}")
+        assert server.heard == []
+        await http.aclose()
+
+
+async def test_the_key_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture) -> None:
+    """The key goes into the header and into nothing a person could read."""
+    caplog.set_level(logging.DEBUG)
+    with recorder(401) as server:
+        http = Http(server.url, "s3cret")
+        with pytest.raises(BackendUnusable) as caught:
+            await http.get("/props")
+        await http.aclose()
+    assert [key for *_, key in server.heard] == ["Bearer s3cret"]
+    assert "s3cret" not in caplog.text + repr(caught.value) + repr(http)
+
+
+async def test_proxies_have_no_business_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy from the environment is not used for a server on this machine."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    with recorder() as server:
+        http = Http(server.url + "/")
+        assert await http.get("/props") == {"status": "ok"}
+        await http.aclose()

@@ -1,0 +1,118 @@
+"""llama.cpp servers as users run them: found, replaced, locked, and without the right model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from server_bridge.llama import LlamaServer
+from server_bridge.protocol import BackendError, BackendUnusable, Health, Request
+from tests.llama_server import llama_server
+from tests.models import BUNDLED, write_model
+from tests.server_bridge.prompts import prompt
+from tests.server_bridge.recorder import recorder
+
+SPELLINGS = {
+    "starcoder2": ("<fim_prefix>", "<fim_middle>", "<fim_suffix>", "", "<repo_name>", "<file_sep>"),
+    "codestral": ("[PREFIX]", "", "[SUFFIX]", "", "", ""),
+    "deepseek": ("<｜fim▁begin｜>", "<｜fim▁end｜>", "<｜fim▁hole｜>", "", "", ""),
+}
+REQUEST = Request(prompt("    def "), n_predict=4)
+
+
+async def test_a_model_without_the_tokens_is_named_with_the_fix(no_fim_model: Path) -> None:
+    """A chat model gives one clear sentence that says what to start instead."""
+    with llama_server(no_fim_model) as url:
+        server = LlamaServer(url)
+        with pytest.raises(
+            BackendUnusable, match=r"chat\.gguf cannot fill in .* llama-server --fim"
+        ):
+            await server.connect()
+        assert server.state.health is Health.UNUSABLE
+        assert "llama-server --fim" in server.state.message
+        await server.aclose()
+
+
+@pytest.mark.parametrize("family", SPELLINGS)
+async def test_other_families_are_recognised_by_their_tokens(family: str, tmp_path: Path) -> None:
+    """Whatever spelling the model knows is found by asking its server, and used in its order."""
+    model = write_model(tmp_path / f"{family}.gguf", specials=SPELLINGS[family])
+    with llama_server(model) as url:
+        server = LlamaServer(url)
+        reply = await server.complete(REQUEST)
+        assert reply.tokens
+        again = await server.complete(replace(REQUEST, prompt=prompt("    def x")))
+        assert again.timings.prompt_n <= 4
+        assert again.timings.cache_n == again.timings.expected_n
+        await server.aclose()
+
+
+async def test_a_wrong_key_says_where_the_right_one_goes() -> None:
+    """401 is for the user to fix, and the message names the setting."""
+    with llama_server(BUNDLED, api_keys=["right"]) as url:
+        for key in ("", "wrong"):
+            server = LlamaServer(url, key)
+            with pytest.raises(BackendUnusable, match="apiKeyEnv"):
+                await server.complete(REQUEST)
+            await server.aclose()
+        server = LlamaServer(url, "right")
+        assert (await server.complete(REQUEST)).text
+        await server.aclose()
+
+
+@pytest.mark.parametrize(
+    "answer", [b'{"status": "ok"}', b'{"build_info": 1}', b"<html>", b"[]", b"null"]
+)
+async def test_who_is_not_llama_cpp_is_told_nothing(answer: bytes) -> None:
+    """A server that cannot show llama.cpp's properties gets no text, not even to count it."""
+    with recorder(answer=answer) as stranger:
+        server = LlamaServer(stranger.url)
+        for ask in (
+            server.measure(REQUEST.prompt),
+            server.warm(REQUEST.prompt, 99),
+            server.complete(REQUEST),
+        ):
+            with pytest.raises(BackendUnusable, match=r"not a llama\.cpp server"):
+                await ask
+        await server.aclose()
+    assert {(method, path, body) for method, path, body, _ in stranger.heard} == {
+        ("GET", "/props", b"")
+    }
+
+
+async def test_who_takes_a_stopped_servers_port_is_told_nothing() -> None:
+    """Also a server we knew must prove itself on every new connection."""
+    with llama_server(BUNDLED) as url:
+        server = LlamaServer(url)
+        await server.complete(REQUEST)
+    with recorder(port=urlsplit(url).port or 0) as stranger:
+        for _ in range(3):
+            with pytest.raises(BackendError):
+                await server.complete(REQUEST)
+        await server.aclose()
+    assert {(method, path) for method, path, *_ in stranger.heard} == {("GET", "/props")}
+
+
+async def test_a_restarted_server_is_used_again() -> None:
+    """After a restart, even with another model, the next request goes through with new ids."""
+    with llama_server(BUNDLED) as url:
+        server = LlamaServer(url)
+        before = await server.complete(REQUEST)
+    with pytest.raises(BackendError):
+        await server.complete(REQUEST)
+    assert server.state.health is Health.DOWN
+    with llama_server(BUNDLED, port=urlsplit(url).port, n_parallel=1):
+        after = await server.complete(REQUEST)
+        assert (after.text, after.timings.cache_n, server.state.slots) == (before.text, 0, 1)
+        await server.aclose()
+
+
+async def test_a_connection_lasts_no_longer_than_the_server_likes(url: str) -> None:
+    """llama.cpp closes after a hundred requests; nobody notices."""
+    server = LlamaServer(url)
+    for _ in range(205):
+        await server.complete(replace(REQUEST, n_predict=1))
+    await server.aclose()

@@ -1,0 +1,56 @@
+"""
+Golden cases: one TOML file each, in `golden/<filter>/`.
+
+`text` is a file with the cursor `▮` and behind it what the model wrote, `⟦…⟧`. `expected` is what is
+to be inserted, `replaces` how many characters on the right it takes the place of (0), `by` the filters
+that changed something, in order. `whole = false` says that a budget ended the text.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from fim_lsp.documents import Position, opened
+from fim_lsp.suggest.filters import polish
+from fim_lsp.suggest.place import Draft, Place, place_at
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+GOLDEN = Path(__file__).parent / "golden"
+CURSOR, OPEN, CLOSE = "▮⟦⟧"
+
+
+def cases() -> dict[str, dict[str, Any]]:
+    """Every case by its name."""
+    paths = sorted(GOLDEN.rglob("*.toml"))
+    return {
+        path.relative_to(GOLDEN).with_suffix("").as_posix(): tomllib.loads(path.read_text("utf-8"))
+        for path in paths
+    }
+
+
+def parsed(text: str, language: str = "python", path: str = "src/app.py") -> tuple[Place, str]:
+    """The place of the cursor mark and the raw text in brackets behind it, "" where there is none."""
+    head, _, tail = text.partition(CURSOR)
+    raw = ""
+    if tail.startswith(OPEN):
+        raw, _, tail = tail[1:].partition(CLOSE)
+    lines = head.split("\n")
+    document = opened("file:///src/app", language, 1, head + tail)
+    return place_at(document, Position(len(lines) - 1, len(lines[-1])), path), raw
+
+
+def check(case: dict[str, Any]) -> None:
+    """The one caller of `polish` for golden files."""
+    place, raw = parsed(
+        case["text"], case.get("language", "python"), case.get("path", "src/app.py")
+    )
+    draft = polish(Draft(raw, case.get("whole", True)), place)
+    assert draft.text == case["expected"], draft.cuts
+    assert draft.replaces == case.get("replaces", 0), draft.cuts
+    assert [cut.filter for cut in draft.cuts] == case.get("by", []), draft.cuts

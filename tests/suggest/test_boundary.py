@@ -1,0 +1,140 @@
+"""Where a suggestion may stand and how much it should be."""
+
+from __future__ import annotations
+
+import pytest
+from golden_cases import parsed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.suggest.boundary import Extent, end, enough, extent, quiet, stops, too_long
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("x = ▮\n", "python", Extent.STATEMENT),
+        ("x = ▮ + b\n", "python", Extent.LINE),
+        ("print(▮)\n", "python", Extent.LINE),
+        ("print(▮, b)\n", "python", Extent.LINE),
+        ("# the ▮\n", "python", Extent.LINE),
+        ("// the ▮\n", "c", Extent.LINE),
+        ("/*\n * the ▮\n */", "c", Extent.LINE),
+        ("def f():▮\n", "python", Extent.BODY),
+        ("if x: ▮\n", "python", Extent.BODY),
+        ("x = a[1:▮]\n", "python", Extent.LINE),
+        ("def f():\n    ▮\n", "python", Extent.BODY),
+        ("def f():\n    ▮\n    return 1\n", "python", Extent.LINES),
+        ("def f():\n    ▮\n\ng()\n", "python", Extent.BODY),
+        ("def f():\n    x = 1\n    ▮\n", "python", Extent.LINES),
+        ("▮\n", "python", Extent.LINES),
+        ("f(() => {▮})\n", "javascript", Extent.BODY),
+        ("if (a) {▮}\n", "c", Extent.BODY),
+        ("fn f() {\n    ▮\n}\n", "rust", Extent.BODY),
+        ("local function f(a)▮\n", "lua", Extent.BODY),
+        ("print(f(a))▮\n", "lua", Extent.STATEMENT),
+        ("if x then▮\n", "lua", Extent.BODY),
+        ("items.each do |x|▮\n", "ruby", Extent.BODY),
+        ("def f(a)▮\n", "ruby", Extent.BODY),
+        ("for x in *; do▮\n", "shellscript", Extent.BODY),
+        ("x = {'a': '{'▮\n", "python", Extent.STATEMENT),
+    ],
+)
+def test_extent(text: str, language: str, expected: Extent) -> None:
+    """The cursor's line and what stands around say how much may come."""
+    place, _ = parsed(text, language)
+    assert extent(place) is expected
+    assert stops(place) == (("\n",) if expected is Extent.LINE else ())
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "whole"),
+    [
+        ("x = ▮⟦1⟧", "python", False),
+        ("x = ▮⟦1\n⟧", "python", True),
+        ("x = ▮⟦f(\n⟧", "python", False),
+        ("x = ▮⟦f(\n    1)\n⟧", "python", True),
+        ("def f():▮⟦\n    return 1\n⟧", "python", False),
+        ("def f():▮⟦\n    return 1\n\n\n⟧", "python", True),
+        ("def f():▮⟦\n    return 1\ne⟧", "python", False),
+        ("def f():▮⟦\n    return 1\nx⟧", "python", True),
+        ("if a:▮⟦\n    b()\nelse⟧", "python", False),
+        ("if a:▮⟦\n    b()\nelsewhere = 1\n⟧", "python", True),
+        ("if a:▮⟦\n    b()\nelse:\n    c()\n⟧", "python", False),
+        ("if (a) {▮⟦\n    b();\n}⟧", "c", False),
+        ("if (a) {▮⟦\n    b();\n}\n⟧", "c", True),
+        ("    ▮⟦x = 1\n⟧", "python", False),
+        ("    ▮⟦x = 1\n\n⟧", "python", True),
+        ("    ▮⟦x = 1\ny⟧", "python", True),
+        ("    ▮⟦for x in y:\n        z()\n    q⟧", "python", True),
+    ],
+)
+def test_enough(text: str, language: str, whole: bool) -> None:
+    """Decoding stops at the first moment at which the text is known to be whole, not before."""
+    place, raw = parsed(text, language)
+    assert enough(raw, place) is whole
+
+
+PLACES = [
+    ("x = ▮", "python"), ("def f():▮", "python"), ("    ▮", "python"), ("foo(▮)", "c"), ("if (a) {▮", "c"),
+    ("while x do▮", "lua"), ("class A {\n  ▮\n}", "java"), ("a = [▮", "python"),
+]  # fmt: skip
+PIECES = [
+    "\n",
+    "\n\n",
+    "    ",
+    "  ",
+    "x",
+    "else",
+    ":",
+    "(",
+    ")",
+    "{",
+    "}",
+    "end",
+    "# c",
+    '"',
+    "\\",
+    "if a",
+]
+
+
+@given(st.sampled_from(PLACES), st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_a_boundary_stays_where_it_is(place_text: tuple[str, str], text: str) -> None:
+    """What follows never moves a boundary, so the size of a burst cannot change a suggestion."""
+    place, _ = parsed(*place_text)
+    ends = [end(text[:n], place) for n in range(len(text) + 1)]
+    first = next((each for each in ends if each is not None), None)
+    since = ends.index(first)
+    assert set(ends[since:]) == {first}
+    assert first is None or 0 <= first <= since
+
+
+@pytest.mark.parametrize(
+    ("text", "keywords", "reason"),
+    [
+        ("x = fo▮\n", {}, ""),
+        ("x = fo▮o\n", {}, "inside a word"),
+        ("x = ▮foo\n", {}, "before other code"),
+        ("foo(▮, b)\n", {}, ""),
+        ("foo(▮) + b\n", {}, ""),
+        ("x = f▮\n", {"deleted": True}, "after a deletion"),
+        ("# f▮\n", {"scope": "comment"}, "in a comment"),
+        ("'f▮'\n", {"scope": "string"}, ""),
+        ("▮\n\n", {}, "in an empty text"),
+        ("import os\n▮\n\n", {}, ""),
+    ],
+)
+def test_quiet(text: str, keywords: dict[str, object], reason: str) -> None:
+    """An automatic request disturbs nobody who edits a word, deletes, or writes a comment."""
+    place, _ = parsed(text)
+    assert (
+        quiet(place, **{"deleted": False, "scope": "", "excluded": {"comment"}, **keywords})
+        == reason
+    )
+
+
+def test_a_line_of_data_is_too_long() -> None:
+    """Minified code and data are left alone at once."""
+    assert too_long(parsed("x" * 500_000 + "▮")[0])
+    assert not too_long(parsed("x" * 120 + "▮")[0])

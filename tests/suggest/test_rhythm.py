@@ -1,0 +1,46 @@
+"""The debounce, from how someone types."""
+
+from __future__ import annotations
+
+import pytest
+from golden_cases import parsed
+
+from fim_lsp.suggest.rhythm import MAX_WAIT_MS, PAUSE_MS, USUAL_MS, Rhythm
+
+INSIDE, BEHIND_SIGN, LINE_START = "x = fo▮\n", "x = foo(▮)\n", "    ▮\n"
+
+
+def typist(*intervals_ms: float) -> Rhythm:
+    """Somebody who typed with these intervals."""
+    rhythm, now = Rhythm(), 0.0
+    rhythm.key(now)
+    for interval in intervals_ms:
+        now += interval
+        rhythm.key(now)
+    return rhythm
+
+
+@pytest.mark.parametrize(
+    ("rhythm", "text", "client_ms", "wait_ms"),
+    [
+        (typist(), INSIDE, 0, USUAL_MS / 2),
+        (typist(100, 120, 110), INSIDE, 0, 55),
+        (typist(100, PAUSE_MS + 1, 120), INSIDE, 0, 55),
+        (typist(100, 100), BEHIND_SIGN, 0, 0),
+        (typist(100, 100), LINE_START, 0, 0),
+        (typist(900, 900), INSIDE, 0, MAX_WAIT_MS),
+        (typist(100, 100), INSIDE, 20, 30),
+        (typist(100, 100), INSIDE, 75, 0),
+    ],
+    ids=["new", "quick", "paused", "sign", "line start", "slow", "client", "patient client"],
+)
+def test_wait(rhythm: Rhythm, text: str, client_ms: float, wait_ms: float) -> None:
+    """Half a key inside a word, nothing elsewhere; what the client has waited counts."""
+    place, _ = parsed(text)
+    assert rhythm.wait_ms(place, client_ms=client_ms) == pytest.approx(wait_ms)
+
+
+def test_old_habits_are_forgotten() -> None:
+    """The last few words count; a clock that stands still or goes back counts nothing."""
+    assert typist(*[500.0] * 50, *[100.0] * 20).interval_ms == 100
+    assert typist(100, 0, -50, 100).interval_ms == 100

@@ -1,0 +1,86 @@
+"""Somebody who types into a session: edits a document, asks after each key, reads the statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fim_lsp import events
+from fim_lsp.config import CompletionConfig, Config
+from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.engine import Selected, Suggestion
+from fim_lsp.session import Session
+from server_bridge.bridge import BackendSettings, open_backend
+
+ROOT = "file:///home/me/shop"
+
+
+QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0, candidates=1))
+
+
+def embedded(config: Config = QUICK) -> Session:
+    """A session on the bundled model."""
+    return Session(config, lambda _: open_backend(BackendSettings(kind="embedded")))
+
+
+@dataclass
+class Typist:
+    """At *cursor* in *uri*."""
+
+    session: Session
+    text: str = ""
+    uri: str = f"{ROOT}/app/cart.py"
+    language: str = "python"
+    cursor: Position = field(default_factory=lambda: Position(0, 0))
+    _version: int = field(default=1, init=False)
+
+    def __post_init__(self) -> None:
+        self.session.handle(events.FoldersChanged((ROOT,)))
+        self.session.handle(events.Opened(self.uri, self.language, 1, self.text))
+        last = len(self.document.lines) - 1
+        self.cursor = Position(last, len(self.document.lines[last]))
+
+    @property
+    def document(self) -> Document:
+        return self.session.documents[self.uri]
+
+    def replace(self, start: Position, end: Position, text: str) -> None:
+        self._version += 1
+        self.session.handle(events.Changed(self.uri, self._version, (Edit(start, end, text),)))
+
+    def type(self, text: str) -> None:
+        self.replace(self.cursor, self.cursor, text)
+        before, _, last = text.rpartition("\n")
+        self.cursor = (
+            Position(self.cursor.line + before.count("\n") + 1, len(last))
+            if "\n" in text
+            else Position(self.cursor.line, self.cursor.column + len(text))
+        )
+
+    def backspace(self, n: int = 1) -> None:
+        start = Position(self.cursor.line, self.cursor.column - n)
+        self.replace(start, self.cursor, "")
+        self.cursor = start
+
+    def accept(self, suggestion: Suggestion) -> None:
+        self.cursor = suggestion.start
+        self.replace(suggestion.start, suggestion.end, suggestion.text)
+        lines = suggestion.text.split("\n")
+        column = len(lines[-1]) + (0 if len(lines) > 1 else suggestion.start.column)
+        self.cursor = Position(suggestion.start.line + len(lines) - 1, column)
+        self.session.handle(events.Accepted(suggestion.id))
+
+    async def ask(
+        self, *, invoked: bool = False, selected: Selected | None = None
+    ) -> list[Suggestion]:
+        return await self.session.complete(
+            self.uri, self.cursor, invoked=invoked, selected=selected
+        )
+
+    def counted(self, *path: str) -> int:
+        """A number of `fim/stats` by its path."""
+        value: object = self.session.stats()
+        for name in path:
+            assert isinstance(value, dict)
+            value = value.get(name, 0)
+        assert isinstance(value, int)
+        return value
