@@ -24,11 +24,9 @@ def plot(rows: Sequence[Row]) -> str:
     colors = dict(zip(clients, COLORS, strict=False))
     n_lines = -(-len(traces) // PER_LINE)
     width, height = WIDTH * min(PER_LINE, len(traces)), HEIGHT * n_lines + 24
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
-        f' viewBox="0 0 {width} {height}"><style>{STYLE}</style>'
-        '<rect width="100%" height="100%" fill="#fff"/>'
-    ]
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>']
+    parts.append('<rect width="100%" height="100%" fill="#fff"/>')
     for n, trace in enumerate(traces):
         x, y = n % PER_LINE * WIDTH, n // PER_LINE * HEIGHT
         of_trace = [row for row in rows if row.trace == trace]

@@ -20,6 +20,7 @@ import random
 import re
 import string
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,94 +72,179 @@ def rhythm(rng: random.Random) -> Callable[[str, str], float]:
     return wait_ms
 
 
-# -- how somebody works -----------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Typist:
+    """Somebody at an editor: types the lines of *code*, remembers the *places* where he was."""
+
+    editor: Editor
+    rng: random.Random
+    code: Iterator[str]
+    places: list[int]
 
 
-def write(
-    editor: Editor, line: str, *, slips: float = 0.0, rng: random.Random | None = None
-) -> None:
-    """Type *line* at the cursor, on a line with nothing but indentation so far."""
-    text = line.strip(" ")
-    if text:
-        _indent(editor, len(line) - len(line.lstrip(" ")))
-    for char in text:
-        if rng and rng.random() < slips and char.isalpha():
-            _slip(editor, rng)
-        editor.key(char)
-    while editor.line[editor.position.column :]:
-        editor.delete()  # closers that belong on a later line
+A, B = "file:///demo/argparse.py", "file:///demo/inspect.py"
 
 
-def open_line(editor: Editor, above: int) -> None:
-    """Begin a new line below line *above*."""
-    editor.move(above, len(body(editor.document.lines[above])))
-    editor.enter()
-
-
-def think(editor: Editor, rng: random.Random) -> None:
-    """A pause to think."""
-    editor.think(rng.uniform(*THINK_MS))
+def typist(seed: int, *, auto_close: bool = False) -> Typist:
+    """Somebody with argparse open."""
+    rng = random.Random(seed)
+    editor = Editor(rhythm(rng), auto_close=auto_close)
+    editor.open(A, "python", source(argparse))
+    return Typist(editor, rng, new_code(rng), [AT_LINE])
 
 
 def new_code(rng: random.Random) -> Iterator[str]:
     """Lines of configparser from somewhere on, for ever; no docstrings, no blank lines."""
-    lines = [line for line in source(configparser).split("\n")[480:] if _is_code(line)]
+    lines = source(configparser).split("\n")[480:]
+    lines = [line for line in lines if line.strip() and '"""' not in line and line.isascii()]
     at = rng.randrange(len(lines))
     while True:
         yield lines[at]
         at = (at + 1) % len(lines)
 
 
-def _is_code(line: str) -> bool:
-    return bool(line.strip()) and '"""' not in line and line.isascii()
+# -- what people do ---------------------------------------------------------------------------------
+
+
+def write(who: Typist, line: str, *, slips: float = 0.0) -> None:
+    """Type *line* at the cursor, on a line with nothing but indentation so far."""
+    text = line.strip(" ")
+    if text:
+        _indent(who.editor, len(line) - len(line.lstrip(" ")))
+    for char in text:
+        if char.isalpha() and who.rng.random() < slips:
+            _slip(who)
+        who.editor.key(char)
+    while who.editor.line[who.editor.position.column :]:
+        who.editor.delete()  # closers that belong on a later line
+
+
+def think(who: Typist) -> None:
+    """A pause to think."""
+    who.editor.think(who.rng.uniform(*THINK_MS))
+
+
+def open_line(who: Typist, above: int) -> None:
+    """Begin a new line below line *above*."""
+    who.editor.move(above, len(body(who.editor.document.lines[above])))
+    who.editor.enter()
+
+
+def lines(who: Typist) -> None:
+    """A line or two, with slips of the finger and a thought at half of the line ends."""
+    for _ in range(who.rng.randint(1, 2)):
+        write(who, next(who.code), slips=SLIP)
+        if who.rng.random() < 0.5:
+            think(who)
+        who.editor.enter()
+
+
+def accepted(who: Typist) -> None:
+    """The beginning of a line, and the rest of it as a suggestion that was right."""
+    line = next(who.code)
+    typed = line[: len(line) - len(line.lstrip()) + who.rng.randint(2, 8)].rstrip()
+    write(who, typed)
+    who.editor.accept(line[len(typed) :])
+    who.editor.enter()
+
+
+def jump(who: Typist) -> None:
+    """To a place seen before (1 in 5), anywhere (1 in 3 of the others) or near, and a new line there."""
+    last = len(who.editor.document.lines) - 2
+    if who.rng.random() < 0.2:
+        place = who.rng.choice(who.places)
+    else:
+        near = who.editor.position.line + who.rng.randint(-20, 20)
+        place = near if who.rng.random() < 0.67 else who.rng.randint(0, last)
+    place = min(max(place, 0), last)
+    who.places.append(place)
+    think(who)
+    open_line(who, place)
+
+
+def retype_argument(who: Typist) -> None:
+    """Select an argument of some call not far away and type it anew, text standing right of it."""
+    editor, all_lines = who.editor, who.editor.document.lines
+    near = range(
+        max(0, editor.position.line - 100), min(len(all_lines), editor.position.line + 100)
+    )
+    spots = [(n, m) for n in near for m in CALL.finditer(all_lines[n])]
+    spots = spots or [(n, m) for n, line in enumerate(all_lines) for m in CALL.finditer(line)]
+    n, match = who.rng.choice(spots)
+    think(who)
+    editor.select(Position(n, match.start()), Position(n, match.end()))
+    for char in match.group():
+        editor.key(char)
+
+
+def change_of_mind(who: Typist) -> None:
+    """Undo a few times, redo some of it, go on below."""
+    n = who.rng.randint(2, 5)
+    for _ in range(n):
+        who.editor.undo()
+    for _ in range(n if who.rng.random() < 0.5 else n // 2):
+        who.editor.redo()
+    open_line(who, who.editor.position.line)
+
+
+def elsewhere(who: Typist) -> None:
+    """Save, and go on in the other file."""
+    who.editor.save()
+    think(who)
+    who.editor.switch(B if who.editor.uri == A else A)
+    open_line(who, who.editor.position.line)
+
+
+def copied(who: Typist) -> None:
+    """Copy some lines to look at, and go on somewhere else."""
+    start = max(0, who.editor.position.line - 30)
+    who.editor.yank(Position(start, 0), Position(start + 12, 0))
+    jump(who)
+
+
+def argument(who: Typist) -> None:
+    """Correct an argument, then go on below."""
+    retype_argument(who)
+    open_line(who, who.editor.position.line)
 
 
 def _indent(editor: Editor, wanted: int) -> None:
-    while len(editor.line[: editor.position.column]) > wanted:
+    while editor.position.column > wanted:
         editor.backspace()
-    while len(editor.line[: editor.position.column]) + INDENT <= wanted:
+    while editor.position.column + INDENT <= wanted:
         editor.tab()
-    for _ in range(wanted - len(editor.line[: editor.position.column])):
+    for _ in range(wanted - editor.position.column):
         editor.key(" ")
 
 
-def _slip(editor: Editor, rng: random.Random) -> None:
-    """A wrong letter, noticed a few keys later, and corrected."""
-    n_wrong = rng.choice((1, 1, 1, 2, 3))
+def _slip(who: Typist) -> None:
+    """A few wrong letters, noticed and erased."""
+    n_wrong = who.rng.choice((1, 1, 1, 2, 3))
     for _ in range(n_wrong):
-        editor.key(rng.choice(string.ascii_lowercase))
-    editor.think(BETWEEN_MS)
+        who.editor.key(who.rng.choice(string.ascii_lowercase))
+    who.editor.think(BETWEEN_MS)
     for _ in range(n_wrong):
-        editor.backspace()
+        who.editor.backspace()
 
 
 # -- the traces -------------------------------------------------------------------------------------
 
 
-def _started(seed: int, *, auto_close: bool = False) -> tuple[Editor, random.Random]:
-    """An editor with argparse open."""
-    rng = random.Random(seed)
-    editor = Editor(rhythm(rng), auto_close=auto_close)
-    editor.open("file:///demo/argparse.py", "python", source(argparse))
-    return editor, rng
-
-
-def _until_enough(editor: Editor, once: Callable[[], None], n: int = REQUESTS) -> list[Step]:
-    while sum(step.asks for step in editor.steps) < n:
+def _until_enough(who: Typist, once: Callable[[], None], n: int = REQUESTS) -> list[Step]:
+    while sum(step.asks for step in who.editor.steps) < n:
         once()
-    return editor.steps
+    return who.editor.steps
 
 
 def _typing(name: str, *, slips: float = 0.0, auto_close: bool = False) -> Trace:
-    editor, rng = _started(1, auto_close=auto_close)
-    code = new_code(rng)
-    open_line(editor, AT_LINE)
+    who = typist(1, auto_close=auto_close)
+    open_line(who, AT_LINE)
 
     def once() -> None:
-        write(editor, next(code), slips=slips, rng=rng)
-        editor.enter()
+        write(who, next(who.code), slips=slips)
+        who.editor.enter()
 
-    return Trace(name, _until_enough(editor, once))
+    return Trace(name, _until_enough(who, once))
 
 
 def straight() -> Trace:
@@ -177,148 +263,69 @@ def pairs() -> Trace:
 
 
 def inside() -> Trace:
-    """Arguments in the middle of an expression are replaced, with text right of the cursor."""
-    editor, rng = _started(2)
-    return Trace("inside", _until_enough(editor, lambda: retype_argument(editor, rng)))
-
-
-def retype_argument(editor: Editor, rng: random.Random) -> None:
-    """Select an argument of some call not far away and type it anew."""
-    lines = editor.document.lines
-    near = range(max(0, editor.position.line - 100), min(len(lines), editor.position.line + 100))
-    spots = [(n, m) for n in near for m in CALL.finditer(lines[n])]
-    spots = spots or [(n, m) for n, line in enumerate(lines) for m in CALL.finditer(line)]
-    n, match = rng.choice(spots)
-    think(editor, rng)
-    editor.select(Position(n, match.start()), Position(n, match.end()))
-    for char in match.group():
-        editor.key(char)
+    """Arguments in the middle of expressions are replaced, one here, one there."""
+    who = typist(2)
+    return Trace("inside", _until_enough(who, lambda: retype_argument(who)))
 
 
 def jumps() -> Trace:
-    """A line here, a line there: two jumps in three are near, and some lead back."""
-    editor, rng = _started(3)
-    code, places = new_code(rng), [AT_LINE]
+    """A line here, a line there."""
+    who = typist(3)
 
     def once() -> None:
-        think(editor, rng)
-        open_line(editor, _place(editor, rng, places))
-        write(editor, next(code))
+        jump(who)
+        write(who, next(who.code))
 
-    return Trace("jumps", _until_enough(editor, once))
-
-
-def _place(editor: Editor, rng: random.Random, places: list[int]) -> int:
-    """A line to go to: 1 in 5 a place seen before, 1 in 3 of the others anywhere, else near."""
-    last = len(editor.document.lines) - 2
-    if rng.random() < 0.2:
-        return min(rng.choice(places), last)
-    near = editor.position.line + rng.randint(-20, 20)
-    places.append(min(max(near if rng.random() < 0.67 else rng.randint(0, last), 0), last))
-    return places[-1]
+    return Trace("jumps", _until_enough(who, once))
 
 
 def files() -> Trace:
-    """Some keys in one file, some in another, and back."""
-    editor, rng = _started(4)
-    code = new_code(rng)
-    a, b = editor.uri, "file:///demo/inspect.py"
-    open_line(editor, AT_LINE)
-    editor.open(b, "python", source(inspect))
-    open_line(editor, AT_LINE)
+    """Two lines in one file, two in another, and back."""
+    who = typist(4)
+    open_line(who, AT_LINE)
+    who.editor.open(B, "python", source(inspect))
+    open_line(who, AT_LINE)
 
     def once() -> None:
         for _ in range(2):
-            write(editor, next(code))
-            editor.enter()
-        think(editor, rng)
-        editor.switch(b if editor.uri == a else a)
+            write(who, next(who.code))
+            who.editor.enter()
+        think(who)
+        who.editor.switch(B if who.editor.uri == A else A)
 
-    return Trace("files", _until_enough(editor, once))
+    return Trace("files", _until_enough(who, once))
 
 
 def undo() -> Trace:
-    """Two lines typed, some of it undone and redone, some only undone and typed anew."""
-    editor, rng = _started(5)
-    code = new_code(rng)
-    open_line(editor, AT_LINE)
+    """Two lines typed, some of it taken back, some of that restored."""
+    who = typist(5)
+    open_line(who, AT_LINE)
 
     def once() -> None:
         for _ in range(2):
-            write(editor, next(code))
-            editor.enter()
-        n = rng.randint(2, 6)
-        for _ in range(n):
-            editor.undo()
-        for _ in range(n if rng.random() < 0.5 else n // 2):
-            editor.redo()
-        editor.move(editor.position.line, len(editor.line))
-        editor.enter()
+            write(who, next(who.code))
+            who.editor.enter()
+        change_of_mind(who)
 
-    return Trace("undo", _until_enough(editor, once))
+    return Trace("undo", _until_enough(who, once))
 
 
 def mix() -> Trace:
-    """All of it as it comes in a day, with pauses to think; at its own pace."""
-    editor, rng = _started(6, auto_close=True)
-    code, places = new_code(rng), [AT_LINE]
-    a, b = editor.uri, "file:///demo/inspect.py"
-    editor.open(b, "python", source(inspect))
-    editor.move(AT_LINE, 0)
-    editor.switch(a)
-    open_line(editor, AT_LINE)
-
-    def jump() -> None:
-        think(editor, rng)
-        open_line(editor, _place(editor, rng, places))
-
-    def lines() -> None:
-        for _ in range(rng.randint(1, 2)):
-            write(editor, next(code), slips=SLIP, rng=rng)
-            if rng.random() < 0.5:
-                think(editor, rng)
-            editor.enter()
-
-    def accepted() -> None:
-        line = next(code)
-        cut = len(line) - len(line.lstrip()) + rng.randint(2, 8)
-        write(editor, line[:cut].rstrip())
-        editor.accept(line[len(line[:cut].rstrip()) :])
-        editor.enter()
-
-    def change_of_mind() -> None:
-        for _ in range(rng.randint(1, 3)):
-            editor.undo()
-        if rng.random() < 0.5:
-            editor.redo()
-        editor.move(editor.position.line, len(editor.line))
-        editor.enter()
-
-    def elsewhere() -> None:
-        editor.save()
-        think(editor, rng)
-        editor.switch(b if editor.uri == a else a)
-        open_line(editor, editor.position.line)
-
-    def inspired() -> None:
-        start = max(0, editor.position.line - 30)
-        editor.yank(Position(start, 0), Position(start + 12, 0))
-        jump()
-
-    def argument() -> None:
-        retype_argument(editor, rng)
-        open_line(editor, editor.position.line)
-
-    acts = [lines, accepted] * 3 + [jump, argument] * 2 + [change_of_mind, elsewhere, inspired]
-    deck: list[Callable[[], None]] = []
+    """All of it as it comes in a day, dealt like cards, with pauses to think; at its own pace."""
+    who = typist(6, auto_close=True)
+    who.editor.open(B, "python", source(inspect))
+    open_line(who, AT_LINE)
+    who.editor.switch(A)
+    open_line(who, AT_LINE)
+    cards = [lines, accepted] * 3 + [jump, argument] * 2 + [change_of_mind, elsewhere, copied]
+    deck: list[Callable[[Typist], None]] = []
 
     def once() -> None:
         if not deck:
-            deck.extend(rng.sample(acts, len(acts)))
-        deck.pop()()
+            deck.extend(who.rng.sample(cards, len(cards)))
+        deck.pop()(who)
 
-    steps = _until_enough(editor, once, MIX_REQUESTS)
-    return Trace("mix", steps, paced=True)
+    return Trace("mix", _until_enough(who, once, MIX_REQUESTS), paced=True)
 
 
 TRACES = {t.__name__: t for t in (straight, corrections, inside, pairs, jumps, files, undo, mix)}

@@ -23,8 +23,9 @@ from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.local import continued
 from fim_lsp.suggest.place import Draft, Place, place_at
 from fim_lsp.suggest.repeats import looping_lines, stuttering
-from fim_lsp.window import Budget, Window
-from server_bridge.protocol import Chunk, Prompt, State
+from fim_lsp.view import Frame
+from fim_lsp.window import Budget
+from server_bridge.protocol import Prompt, State
 
 STEP_S = 0.25  # a step of prefill: what somebody who types on may have to wait for
 STEP_TOKENS = (64, 4096)
@@ -63,15 +64,6 @@ class Asked:
     place: Place
     invoked: bool
     selected: Selected | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The part of a prompt that does not depend on the cursor."""
-
-    repo: str
-    chunks: tuple[Chunk, ...]
-    path: str
 
 
 def asked(
@@ -120,19 +112,16 @@ def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
     )
 
 
-def compose(
-    header: Header, window_: Window, typed: str, known: tape.Tape, *, classic: bool = False
-) -> Prompt:
-    """The prompt for a cursor behind *typed*, the middle of *window_*."""
+def compose(frame: Frame, typed: str, known: tape.Tape, *, classic: bool = False) -> Prompt:
+    """The prompt for a cursor behind *typed*, the middle of the frame's window."""
     kept, half = heal(typed)
-    prefix = window_.prefix + kept if classic else window_.prefix
     middle = "" if classic else kept
     return Prompt(
-        repo=header.repo,
-        chunks=header.chunks,
-        path=header.path,
-        prefix=prefix,
-        suffix=window_.suffix,
+        repo=frame.header.repo,
+        chunks=frame.header.chunks,
+        path=frame.header.path,
+        prefix=frame.window.prefix + (kept if classic else ""),
+        suffix=frame.window.suffix,
         middle=middle,
         tape=tape.spelled(known, middle),
         forced=half,
@@ -164,16 +153,16 @@ def enough(text: str, place: Place) -> bool:
     return loops or boundary.enough(text, place)
 
 
-def drafted(flight: Flight, elsewhere: Iterable[str], *, lines: bool) -> Draft:
+def drafted(flight: Flight, elsewhere: Iterable[str], *, lines_too: bool) -> Draft:
     """
     What is to be kept of a whole *flight*: its text, or a line in sight that is surer.
 
-    *elsewhere* are lines of other files; *lines* says whether such lines may be offered at all.
+    *elsewhere* are lines of other files; *lines_too* says whether lines may be offered at all.
     """
     said = Draft(flight.text, whole=not flight.short)
     shown = polish(said, flight.place).text
     said = replace(said, sure=confidence(flight.tokens, flight.half, shown))
-    return preferred(said, said.sure, continued(flight.place, elsewhere)) if lines else said
+    return preferred(said, said.sure, continued(flight.place, elsewhere)) if lines_too else said
 
 
 def doubted(asked: Asked, draft: Draft, config: Config) -> bool:

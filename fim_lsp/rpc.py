@@ -38,19 +38,18 @@ _OURS = (
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
     types.EXIT,
 )
-_EXIT_OK, _EXIT_LOST = 0, 1  # LSP: 0 for `exit` after `shutdown`, 1 otherwise
 
 log = logging.getLogger(__name__)
 
 
 class Protocol(LanguageServerProtocol):
-    """Receives message bodies; `exit_code` is set once the client has said `exit`."""
+    """Receives message bodies; *ending* since the client said `shutdown`, *exited* since `exit`."""
 
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
         super().__init__(server, converter)
-        self.exit_code: int | None = None
+        self.ending = False
+        self.exited = False
         self._initialized = False
-        self._ending = False
 
     def receive(self, body: bytes) -> None:
         """Handle one message. Every request in it gets one answer, now or from its handler."""
@@ -69,7 +68,9 @@ class Protocol(LanguageServerProtocol):
 
     def _handle(self, data: dict[str, Any]) -> None:
         try:
-            self.handle_message(self.structure_message(data))
+            message = self.structure_message(data)
+            self._initialized = True
+            self.handle_message(message)
         except JsonRpcException as error:
             log.warning("malformed %s: %s", data.get("method", "answer"), error.__cause__ or error)
             if "method" in data and "id" in data:
@@ -80,14 +81,13 @@ class Protocol(LanguageServerProtocol):
     def _refusal(self, method: str) -> tuple[int, str] | None:
         """Follow the client's life from `initialize` to `exit`; what is out of order is refused."""
         if method == types.EXIT:
-            self.exit_code = _EXIT_OK if self._ending else _EXIT_LOST
+            self.exited = True
             return types.ErrorCodes.InvalidRequest, "the server has ended"
-        if self._ending or (self._initialized and method == types.INITIALIZE):
+        if self.ending or (self._initialized and method == types.INITIALIZE):
             return types.ErrorCodes.InvalidRequest, f"too late for {method}"
         if not self._initialized and method != types.INITIALIZE:
             return types.ErrorCodes.ServerNotInitialized, f"{method} before initialize"
-        self._initialized = True
-        self._ending = method == types.SHUTDOWN
+        self.ending = method == types.SHUTDOWN
         return None
 
     def _refuse(self, request: int | str | None, code: int, message: str) -> None:
@@ -116,15 +116,19 @@ class LanguageServer(PyglsServer):
 
 
 async def serve(protocol: Protocol, client: Client) -> int:
-    """Handle all messages of *client* until it says `exit` or is gone; returns our exit code."""
+    """
+    Handle all messages of *client* until it says `exit` or is gone.
+
+    Returns the exit code: 0 if the client said `shutdown` first, 1 if not (LSP, "exit").
+    """
     protocol.set_writer(client.writer)
     async for body in messages(client.reader):
         protocol.receive(body)
-        if protocol.exit_code is not None:
-            return protocol.exit_code
+        if protocol.exited:
+            break
         # Handlers are tasks: let this one take its snapshot before the next message changes the text.
         await asyncio.sleep(0)
-    return _EXIT_LOST
+    return 0 if protocol.ending else 1
 
 
 def _converter() -> Converter:

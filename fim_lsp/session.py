@@ -8,40 +8,28 @@ scheduler's slots. All of it is touched on the event loop's thread only.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import itertools
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
-from fim_lsp import engine, events, paths, window
+from fim_lsp import engine, events, paths
 from fim_lsp.config import Config
 from fim_lsp.documents import Document, Position, edited, opened
-from fim_lsp.engine import Asked, Header, Selected, Suggestion
-from fim_lsp.flight import Flight, advance, fly
+from fim_lsp.engine import Asked, Selected, Suggestion
 from fim_lsp.link import Link
-from fim_lsp.scheduler import Scheduler
 from fim_lsp.stats import Stats
 from fim_lsp.suggest import local
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.place import Draft
 from fim_lsp.suggest.rhythm import Rhythm
-from fim_lsp.view import View
-from fim_lsp.window import Fit, Window
-from server_bridge.protocol import (
-    Backend,
-    BackendError,
-    BackendUnavailable,
-    Health,
-    PromptTooLong,
-    State,
-)
+from fim_lsp.tower import Tower
+from fim_lsp.view import Header, View
+from fim_lsp.window import Window
+from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
-IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
-PATIENCE = 10  # who asks by hand waits so many times the deadline of an automatic suggestion
 KNOWN_SUGGESTIONS = 64  # ids an editor may still name when it says what was accepted
 SMALLEST = 0.1  # of the budget; a prompt that is too long even then is not ours to mend
 
@@ -57,16 +45,16 @@ class Session:
         self.link = Link(config, open_backend)
         self._views: dict[str, View] = {}
         self._roots: tuple[str, ...] = ()
-        self._lane = Scheduler(("speculate", "warm"))
-        self._flying: set[asyncio.Task[None]] = set()
         self._suggested: OrderedDict[str, Suggestion] = OrderedDict()
         self._numbers = itertools.count(1)
         self._stats = Stats()
+        self._tower = Tower(self.link, self._stats, self._header, self._lines)
+        self._tower.config = config
         self._rhythm = Rhythm()
         self.client_ms = 0.0  # what the client waits by itself before it asks
 
     def __repr__(self) -> str:
-        return f"<Session documents={len(self.documents)} {self.link.state.health.value} {self._lane!r}>"
+        return f"<Session documents={len(self.documents)} {self.link.state.health.value}>"
 
     # -- what the editor tells ------------------------------------------------------------------
 
@@ -98,7 +86,7 @@ class Session:
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""
         changed = config.backend != self.config.backend
-        self.config = config
+        self.config = self._tower.config = config
         if changed:
             self.link.reopen(config)
             self.link.reach()
@@ -110,14 +98,11 @@ class Session:
 
     async def wait_idle(self) -> None:
         """Until the background lane has nothing left; for tests and benchmarks."""
-        await self._lane.wait_idle()
+        await self._tower.lane.wait_idle()
 
     async def aclose(self) -> None:
         """End all work and let the backend go."""
-        await self._lane.aclose()
-        for task in self._flying:
-            task.cancel()
-        await asyncio.gather(*self._flying, return_exceptions=True)
+        await self._tower.aclose()
         await self.link.aclose()
 
     # -- what the editor asks -------------------------------------------------------------------
@@ -175,7 +160,7 @@ class Session:
         ]
         self._remember(suggestions)
         if outcome != "local" and drafts[0].whole and asked.selected is None:
-            self._speculate(asked, view, suggestions[0])
+            self._tower.speculate(asked, view, suggestions[0])
         return outcome, suggestions
 
     async def _drafts(self, asked: Asked, view: View) -> tuple[str, list[Draft]]:
@@ -187,160 +172,32 @@ class Session:
         self.link.reach()
         state = await self.link.wait_ready() if asked.invoked else self.link.state
         if state.health is not Health.READY:
-            return "local", found or [self._in_sight(asked)]
-        while True:
-            try:
-                return "backend", await self._said(asked, view, state, n_wanted)
-            except PromptTooLong as error:
-                if view.scale < SMALLEST:
-                    raise
-                log.info("shrinking the window of %s: %s", view.file.path, error)
-                view.scale, view.window, view.next = view.scale / 2, None, None
-
-    def _in_sight(self, asked: Asked) -> Draft:
-        return local.continued(asked.place, ()) if self.config.completion.local else Draft("")
-
-    async def _said(self, asked: Asked, view: View, state: State, n_wanted: int) -> list[Draft]:
-        """What the model says, from a flight that agrees with what is typed, or from new ones."""
-        budget = engine.budget(self.config, state, view.scale)
-        window_ = view.look(asked.document, asked.position, budget)
-        if view.next and await self._next_is_warmer(asked, view, state):
-            window_ = view.take(view.next)
-        typed = window.middle(window_, asked.document, asked.position)
-        flight = next((f for f in view.flights if f.agrees(window_, typed)), None)
-        if flight is None and not asked.invoked:
-            await asyncio.sleep(self._debounce_s(asked))
-        flight = flight or self._new_flight(asked, view, window_, typed)
+            return "local", found or [self._in_sight(asked, view)]
         try:
-            await self._land(flight, view, self._patience_s(asked))
-            for sample in range(1, n_wanted):
-                other = self._new_flight(asked, view, window_, typed, sample)
-                await self._land(other, view, self._patience_s(asked))
+            return "backend", await self._tower.ask(asked, view, self._debounce_s(asked), n_wanted)
         finally:
-            step = partial(self._warm_step, asked.document.uri)
-            self._lane.background("warm", step, delay=IDLE_S)
-        found = view.known.find(asked.place, state.model)
-        return found[:n_wanted] or [flight.draft(typed)]
+            self._tower.warm(view, partial(self.documents.get, asked.document.uri))
+
+    def _in_sight(self, asked: Asked, view: View) -> Draft:
+        """What can be said without a model."""
+        on = self.config.completion.local
+        return local.continued(asked.place, self._lines(view)) if on else Draft("")
 
     def _debounce_s(self, asked: Asked) -> float:
         """How long an automatic request waits for the next key before it asks the model."""
+        if asked.invoked:
+            return 0.0
         fixed = self.config.completion.debounce_ms
-        if fixed is not None:
-            return fixed / 1000
-        return self._rhythm.wait_ms(asked.place, client_ms=self.client_ms) / 1000
+        wait = self._rhythm.wait_ms(asked.place, client_ms=self.client_ms)
+        return (wait if fixed is None else fixed) / 1000
 
-    def _patience_s(self, asked: Asked) -> float:
-        return self.config.completion.deadline_ms / 1000 * (PATIENCE if asked.invoked else 1)
+    def _header(self, view: View, window: Window) -> Header:  # noqa: ARG002
+        return Header(view.file.repo, ()[: view.max_chunks], view.file.path)
 
-    async def _next_is_warmer(self, asked: Asked, view: View, state: State) -> bool:
-        """
-        Whether the window that is being warmed is to be used already, though it is not all warm.
-
-        Warming it may have put out of the cache what the current one needs (one slot, one common
-        beginning). Of two cold windows the larger is worth a step more.
-        """
-        assert view.window
-        assert view.next
-        budget = engine.budget(self.config, state, view.scale)
-        if window.fit(view.next, asked.document, asked.position, budget) is Fit.LOST:
-            return False
-        cold = []
-        for each in (view.window, view.next):
-            typed = window.middle(each, asked.document, asked.position)
-            known = view.tape if each is view.window else ()
-            measure = await self.link.backend.measure(
-                engine.compose(self._header(view), each, typed, known)
-            )
-            cold.append(measure.total - measure.cached)
-        return cold[1] <= cold[0] + engine.step_tokens(state)
-
-    def _new_flight(
-        self, asked: Asked, view: View, window_: Window, typed: str, sample: int = 0
-    ) -> Flight:
-        classic = self.config.prompt.layout == "classic"
-        prompt = engine.compose(self._header(view), window_, typed, view.tape, classic=classic)
-        terms = engine.terms(asked, self.config, self.link.state, sample)
-        flight = Flight(asked.place, window_, typed, prompt.forced, prompt, terms, terms.n_predict)
-        flight.rests.set()
-        if not sample:
-            view.flights.appendleft(flight)
-            self._stats.flights += 1
-        return flight
-
-    async def _land(self, flight: Flight, view: View, seconds: float) -> None:
-        """Wait until *flight* is whole, *seconds* at most; with nobody waiting it rests after a burst."""
-        flight.waiting += 1
-        try:
-            if flight.rests.is_set() and not flight.whole:
-                flight.rests.clear()
-                task = asyncio.create_task(self._fly(flight, view), name="flight")
-                self._flying.add(task)
-                task.add_done_callback(self._flying.discard)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(flight.rests.wait(), seconds)
-        finally:
-            flight.waiting -= 1
-        if flight.error is not None:
-            raise flight.error
-
-    async def _fly(self, flight: Flight, view: View) -> None:
-        await fly(flight, self.link.backend, self._lane, self._stats)
-        self._keep(flight, view)
-
-    def _keep(self, flight: Flight, view: View) -> None:
-        """Keep what a flight brought: the tape, and, once it is whole, what is known now."""
-        if flight.window is view.window and flight.tape:
-            view.tape = flight.tape
-        if flight.whole:
-            draft = engine.drafted(flight, (), lines=self.config.completion.local)
-            view.known.put(flight.place, draft, self.link.state.model)
-        if (flight.whole or flight.error) and flight in view.flights:
-            view.flights.remove(flight)
-
-    def _header(self, view: View) -> Header:
-        return Header(view.file.repo, (), view.file.path)
+    def _lines(self, view: View) -> Iterable[str]:  # noqa: ARG002
+        return ()
 
     def _remember(self, suggestions: list[Suggestion]) -> None:
         self._suggested.update((suggestion.id, suggestion) for suggestion in suggestions)
         while len(self._suggested) > KNOWN_SUGGESTIONS:
             self._suggested.popitem(last=False)
-
-    # -- while nobody waits ---------------------------------------------------------------------
-
-    def _speculate(self, asked: Asked, view: View, suggestion: Suggestion) -> None:
-        """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
-        after = engine.accepted(asked, suggestion, view.file.path)
-        if view.window is None or view.known.find(after.place, self.link.state.model):
-            return
-        typed = window.middle(view.window, after.document, after.position)
-        if any(flight.agrees(view.window, typed) for flight in view.flights):
-            return
-        flight = self._new_flight(after, view, view.window, typed)
-        self._lane.background("speculate", partial(self._speculate_step, flight, view))
-
-    async def _speculate_step(self, flight: Flight, view: View) -> bool:
-        """One burst of *flight*, unless somebody waits for it by now and it flies anyway."""
-        if flight.waiting or flight.whole:
-            return False
-        try:
-            await advance(flight, self.link.backend, self._stats)
-        except BackendError as error:
-            flight.error = error
-        self._keep(flight, view)
-        return not (flight.whole or flight.error)
-
-    async def _warm_step(self, uri: str) -> bool:
-        """Evaluate one step of what the next request at this cursor will want; True while there is more."""
-        view, document, state = self._views.get(uri), self.documents.get(uri), self.link.state
-        if not (view and document and view.position) or state.health is not Health.READY:
-            return False
-        position = document.clamp(view.position)
-        target = view.ahead(document, position, engine.budget(self.config, state, view.scale))
-        typed = window.middle(target, document, position)
-        known = view.tape if target is view.window else ()
-        prompt = engine.compose(self._header(view), target, typed, known)
-        warmed = await self.link.backend.warm(prompt, engine.step_tokens(state))
-        self._stats.warmed(warmed, waited_for=False)
-        if warmed.left == 0 and target is not view.window:
-            view.take(target)
-        return warmed.left > 0

@@ -1,15 +1,16 @@
 """
 A view: what the session keeps of an open document besides its text. State, and decisions on it.
 
-`follow` takes in edits, `look` finds the window for a request that somebody waits for, `ahead` the
-one that is to be warmed while nobody does. A window that is being warmed (`next`) takes the place
-of the current one when it is warm, not before.
+A `Frame` is all of a prompt that stays while someone types. `follow` takes in edits, `look` finds the
+frame for a request that somebody waits for, `ahead` the one that is to be warmed while nobody does.
+A frame that is being warmed (`next`) takes the place of the current one when it is warm, not before.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from fim_lsp import window
 from fim_lsp.documents import Document, Edit, Position
@@ -18,8 +19,29 @@ from fim_lsp.paths import Place as FilePlace
 from fim_lsp.suggest.known import Known
 from fim_lsp.tape import Tape
 from fim_lsp.window import Budget, Fit, Window
+from server_bridge.protocol import Chunk
 
 RESTING = 4  # flights that were left and may be resumed: the last few places of the cursor
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a prompt begins with: the workspace's name, chunks from elsewhere, the path within."""
+
+    repo: str
+    chunks: tuple[Chunk, ...]
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What is frozen of a prompt."""
+
+    header: Header
+    window: Window
+
+
+HeaderFor = Callable[[Window], Header]  # chunks must not show again what the window shows
 
 
 @dataclass(slots=True)
@@ -27,12 +49,13 @@ class View:
     """*position* is the cursor as last heard of; *deleted*: the last edit only took text away."""
 
     file: FilePlace
-    window: Window | None = None
-    next: Window | None = None
+    frame: Frame | None = None
+    next: Frame | None = None
     tape: Tape = ()
     position: Position | None = None
     deleted: bool = False
-    scale: float = 1.0  # of the budget: less where a prompt turned out too long
+    max_chunks: int | None = None  # fewer chunks, then a smaller window …
+    scale: float = 1.0  # … where a prompt turned out too long
     known: Known = field(default_factory=Known)
     flights: deque[Flight] = field(default_factory=lambda: deque(maxlen=RESTING))
 
@@ -41,25 +64,55 @@ class View:
         for edit in edits:
             if isinstance(edit, Edit):
                 self.deleted = not edit.text and edit.start != edit.end
-                self.window = self.window and window.moved(self.window, edit)
-                self.next = self.next and window.moved(self.next, edit)
+                self.frame = self.frame and _moved(self.frame, edit)
+                self.next = self.next and _moved(self.next, edit)
 
-    def look(self, document: Document, position: Position, budget: Budget) -> Window:
-        """The window that serves *position* now, a small new one where none does."""
-        old = self.window
-        if old and window.fit(old, document, position, budget) is not Fit.LOST:
-            return old
-        return self.take(window.anchored(document, position, budget, old, quick=True))
+    def look(
+        self, document: Document, position: Position, budget: Budget, header: HeaderFor
+    ) -> Frame:
+        """The frame that serves *position* now; where none does, a new one with a small window."""
+        if self.frame and window.fit(self.frame.window, document, position, budget) is not Fit.LOST:
+            return self.frame
+        new = window.anchored(document, position, budget, self._window, quick=True)
+        return self.take(Frame(header(new), new))
 
-    def ahead(self, document: Document, position: Position, budget: Budget) -> Window:
-        """The window to warm: the current one while it fits, else the one that is to replace it."""
-        for candidate in (self.window, self.next):
-            if candidate and window.fit(candidate, document, position, budget) is Fit.FITS:
-                return candidate
-        self.next = window.anchored(document, position, budget, self.window)
+    def ahead(
+        self, document: Document, position: Position, budget: Budget, header: HeaderFor
+    ) -> Frame:
+        """The frame to warm: the current one while nothing is better, else its successor."""
+        for frame in (self.frame, self.next):
+            if frame and window.fit(frame.window, document, position, budget) is Fit.FITS:
+                if frame.header == header(frame.window):
+                    return frame
+                self.next = Frame(header(frame.window), frame.window)
+                return self.next
+        new = window.anchored(document, position, budget, self._window)
+        self.next = Frame(header(new), new)
         return self.next
 
-    def take(self, new: Window) -> Window:
-        """Go on with *new*; the tape spelled the middle of the old one."""
-        self.window, self.next, self.tape = new, None, ()
+    @property
+    def _window(self) -> Window | None:
+        return self.frame.window if self.frame else None
+
+    def take(self, new: Frame) -> Frame:
+        """Go on with *new*; a tape spells the middle of one window only."""
+        if self.frame is None or new.window != self.frame.window:
+            self.tape = ()
+        self.frame, self.next = new, None
         return new
+
+    def shrink(self, n_chunks: int) -> bool:
+        """Take less from now on, because a prompt with *n_chunks* was too long; False at the end."""
+        if n_chunks:
+            self.max_chunks = n_chunks // 2
+        else:
+            self.scale /= 2
+        self.frame = self.next = None
+        return self.scale > SMALLEST
+
+
+SMALLEST = 0.1  # of the budget; a prompt that is too long even then is not ours to mend
+
+
+def _moved(frame: Frame, edit: Edit) -> Frame:
+    return replace(frame, window=window.moved(frame.window, edit))

@@ -29,6 +29,8 @@ from fim_lsp.documents import Document, Edit, Position, edited, opened
 
 # Longest wait for one answer. A first completion on a slow machine evaluates the whole prompt.
 ANSWER_SECONDS = 60.0
+# A server that refuses connections for so long is not just restarting.
+DOWN_SECONDS = 3.0
 # Python, pygls and the config files; ten times what a busy small machine needs.
 START_SECONDS = 20.0
 # A server that was told to exit and has not after this long is ended.
@@ -153,14 +155,16 @@ class Editor:
         return cast("dict[str, Any]", await self._answer(request))
 
     async def wait_settled(self, progress: Callable[[float], None]) -> dict[str, Any]:
-        """Wait until the backend is ready or known not to be; returns `stats()["backend"]`."""
-        started = time.perf_counter()
+        """Wait until the backend is ready or not likely to be; returns `stats()["backend"]`."""
+        started = up = time.perf_counter()
         while True:
             backend: dict[str, Any] = (await self.stats())["backend"]
-            seconds = time.perf_counter() - started
-            if backend["state"] in {"ready", "unusable"} or seconds > ANSWER_SECONDS:
+            now = time.perf_counter()
+            up = up if backend["state"] == "down" else now
+            settled = backend["state"] in {"ready", "unusable"}
+            if settled or now - up > DOWN_SECONDS or now - started > ANSWER_SECONDS:
                 return backend
-            progress(seconds)
+            progress(now - started)
             await asyncio.sleep(POLL_SECONDS)
 
     async def _answer(self, request: Any) -> Any:

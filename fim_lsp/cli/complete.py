@@ -79,7 +79,7 @@ def _settings(arguments: Namespace) -> dict[str, object]:
     """A person waits for this one answer, so it may take longer than a keystroke's."""
     settings: dict[str, object] = {"completion": {"deadlineMs": 30_000}}
     if arguments.url:
-        settings["backend"] = {"url": arguments.url}
+        settings["backend"] = {"kind": "llama-server", "url": arguments.url}
     return settings
 
 

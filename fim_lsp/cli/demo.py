@@ -38,21 +38,22 @@ INSIDE_WORD = re.compile(r"\w\w")
 NUMBERS = "{:>9} {:>8} {:>7}"
 NUMBERS_WIDTH = 9 + 1 + 8 + 1 + 7
 GHOST_LINES = 6
+MARGIN, TAKEN = "     ", "   ⇥ "
 
 
 class Cost(NamedTuple):
-    """What one key cost the model server."""
+    """What one key cost the model server; a *jump* is the first key at a new place."""
 
     evaluated: int
     cached: int
     bursts: int
+    is_jump: bool
 
 
 @dataclass(slots=True)
 class Tally:
     """The session so far, for the summary."""
 
-    n_keys: int = 0
     taken: list[str] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     waits_ms: list[float] = field(default_factory=list)
@@ -98,8 +99,8 @@ async def _start(server: Editor, screen: Screen) -> None:
     if backend["state"] != "ready":
         raise ServerError(backend.get("message") or f"the backend is {backend['state']}")
     screen.line(
-        f"{backend['model']} is ready after {waited:.1f} s: llama.cpp runs inside this package, "
-        f"on this machine, nothing is sent anywhere."
+        f"{backend['model']} is ready after {waited:.1f} s: llama.cpp inside this package, "
+        f"nothing leaves this machine"
     )
 
 
@@ -126,8 +127,7 @@ class Typist:
             key = _key(rest)
             rest = rest[len(key) :]
             self._cursor = self._server.replace(self._path, self._cursor, self._cursor, key)
-            answer, cost = await self._ask()
-            self._tally.n_keys += 1
+            answer, cost = await self._ask(is_jump=rest == scene.text[len(key) :])
             self._row(answer, cost)
             if answer.offers and (length := _right(answer.offers[0].text, rest)):
                 await asyncio.sleep(self._pace * LOOK_SECONDS)
@@ -135,10 +135,10 @@ class Typist:
                 rest = rest[length:]
             await asyncio.sleep(self._pace * KEY_SECONDS)
 
-    async def _ask(self) -> tuple[Answer, Cost]:
+    async def _ask(self, *, is_jump: bool) -> tuple[Answer, Cost]:
         before = await self._server.stats()
         answer = await self._server.complete(self._path, self._cursor)
-        cost = _difference(before, await self._server.stats())
+        cost = _cost(before, await self._server.stats(), is_jump=is_jump)
         self._tally.costs.append(cost)
         self._tally.waits_ms.append(answer.ms)
         return answer, cost
@@ -149,8 +149,8 @@ class Typist:
         self._tally.taken.append(taken)
         lines = self._server.document(self._path).lines[: self._cursor.line + 1]
         for line in lines[-1 - taken.count("\n") :]:
-            self._screen.line(self._screen.paint(f"   ⇥ {body(line)}", "accepted"))
-        self._shown = ""
+            text = clip(f"{TAKEN}{body(line)}", self._screen.width)
+            self._screen.line(self._screen.paint(text, "accepted"))
 
     def _heading(self, scene: Scene) -> None:
         self._screen.line()
@@ -168,18 +168,19 @@ class Typist:
         below = ghost.split("\n")[1:]
         if below and not self._shown.endswith("\n".join(below)):
             for line in below[:GHOST_LINES]:
-                self._screen.line(self._screen.paint(f"     {line}", "ghost"))
+                text = clip(f"{MARGIN}{line}", self._screen.width)
+                self._screen.line(self._screen.paint(text, "ghost"))
         self._shown = ghost
 
     def _code(self, ghost: str) -> str:
         """The line under the cursor in exactly the code column's width."""
-        width = self._code_width() - 6
+        width = self._code_width() - len(MARGIN) - 1
         typed = clip_left(self._line()[: self._cursor.column], width - 1)
         first, *below = ghost.split("\n")
         more = f" ⏎{len(below)}" if below else ""
         shown = clip(first + more, width - len(typed))
         space = " " * (width - len(typed) - len(shown))
-        return f"     {typed}│" + self._screen.paint(shown, "ghost") + space
+        return f"{MARGIN}{typed}│" + self._screen.paint(shown, "ghost") + space
 
     def _code_width(self) -> int:
         return self._screen.width - NUMBERS_WIDTH
@@ -219,34 +220,34 @@ def _line_below(server: Editor, path: Path, below: str) -> Position:
     return Position(number, len(body(lines[number])))
 
 
-def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Cost:
+def _cost(before: Mapping[str, Any], after: Mapping[str, Any], *, is_jump: bool) -> Cost:
     tokens, earlier = after["tokens"], before["tokens"]
     return Cost(
         tokens["evaluated"] - earlier["evaluated"],
         tokens["cached"] - earlier["cached"],
         after["bursts"] - before["bursts"],
+        is_jump,
     )
 
 
 def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
-    taken = sum(map(len, tally.taken))
+    n_keys, n_taken = len(tally.costs), len(tally.taken)
+    n_chars = sum(map(len, tally.taken))
     n_multi = sum("\n" in text for text in tally.taken)
-    evaluated, cached, _ = (sum(column) for column in zip(*tally.costs, strict=True))
     n_asked = sum(cost.bursts > 0 for cost in tally.costs)
-    idle = stats["tokens"]["background"]
-    slow = sorted(tally.waits_ms)[int(0.95 * len(tally.waits_ms))]
-    n_keys, n_taken = tally.n_keys, len(tally.taken)
-    rows = f"""\
-{n_keys} keys typed; {taken} more characters from {n_taken} suggestions, {n_multi} of several lines
-{n_keys} completions asked for: {n_asked} went to the model, the others were known already
-{evaluated} tokens evaluated while you wait, {evaluated / n_keys:.1f} per key; {idle} more while idle
-{cached / max(1, cached + evaluated):.1%} of the prompts came from the cache
-{statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95 %)"""
+    evaluated = sum(cost.evaluated for cost in tally.costs)
+    reused = sum(cost.cached for cost in tally.costs)
+    jumps = sum(cost.evaluated for cost in tally.costs if cost.is_jump)
+    n_typing = n_keys - sum(cost.is_jump for cost in tally.costs)
+    typing = (evaluated - jumps) / max(1, n_typing)
+    slow = sorted(tally.waits_ms)[int(0.95 * n_keys)]
     screen.line()
     screen.line(screen.paint("In all", "title"))
-    for row in rows.splitlines():
-        screen.line(f"  {row}")
-    screen.line()
-    screen.line(
-        "The bundled model is tiny and for trying out. For real work: one line in the README."
-    )
+    screen.line(f"""\
+  {n_keys} keys typed, and {n_chars} more characters taken from {n_taken} suggestions ({n_multi} of several lines)
+  {n_asked} of {n_keys} completions went to the model, the others were known already
+  {jumps} tokens evaluated at the {n_keys - n_typing} jumps to a new place, {typing:.1f} per key while typing there
+  {stats["tokens"]["background"]} more while idle; {reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
+  {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95th percentile)
+
+The bundled model is tiny, for trying out and tests. For real work the README has one line.""")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lsprotocol import types
 
 from fim_lsp import convert
 from fim_lsp.documents import Document, Position, body, edited, opened, split
 from fim_lsp.engine import Suggestion
 from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
+from fim_lsp.lsp import types
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
 WIDTH = {
@@ -137,10 +138,12 @@ def test_ghost_text_says_range_and_command(encoding: str, column: int) -> None:
         document("漢😀()\r\n"), suggestion("x)\ny", (0, 3), (0, 4)), encoding
     )
 
-    assert item == types.InlineCompletionItem(
-        insert_text="x)\ny",
-        range=types.Range(types.Position(0, column), types.Position(0, column + 1)),
-        command=types.Command("Accept completion", convert.ACCEPTED, arguments=["s1"]),
+    assert attrs.asdict(item) == attrs.asdict(
+        types.InlineCompletionItem(
+            insert_text="x)\ny",
+            range=types.Range(types.Position(0, column), types.Position(0, column + 1)),
+            command=types.Command("Accept completion", convert.ACCEPTED, arguments=["s1"]),
+        )
     )
 
 

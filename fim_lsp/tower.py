@@ -1,0 +1,222 @@
+"""
+The tower: sends out flights for views, lets requests wait for them, keeps what they bring.
+
+`ask` answers a request with what the model says. While nobody waits, `speculate` decodes what would
+come after the suggestion on screen, and `warm` evaluates what the next request will want. Mutable
+state: the scheduler's lanes and the tasks in the air; what flights bring goes into their `View`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from fim_lsp import engine, window
+from fim_lsp.config import Config
+from fim_lsp.documents import Document, Position
+from fim_lsp.engine import Asked, Suggestion
+from fim_lsp.flight import Flight, advance, fly
+from fim_lsp.link import Link
+from fim_lsp.scheduler import Scheduler
+from fim_lsp.stats import Stats
+from fim_lsp.suggest.place import Draft
+from fim_lsp.view import Frame, Header, View
+from fim_lsp.window import Fit, Window
+from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong
+
+IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
+PATIENCE = 10  # who asks by hand waits so many times the deadline of an automatic suggestion
+
+log = logging.getLogger(__name__)
+
+
+class Tower:
+    """
+    See the module.
+
+    *header* says what a prompt begins with for a view and a window, *lines* which lines of other
+    files are in sight of it.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        stats: Stats,
+        header: Callable[[View, Window], Header],
+        lines: Callable[[View], Iterable[str]],
+    ) -> None:
+        self.config = Config()
+        self.lane = Scheduler(("speculate", "warm"))
+        self._link = link
+        self._stats = stats
+        self._header = header
+        self._lines = lines
+        self._flying: set[asyncio.Task[None]] = set()
+
+    async def ask(self, asked: Asked, view: View, debounce_s: float, n_wanted: int) -> list[Draft]:
+        """
+        What the model says at a place, *n_wanted* different drafts at most, the greedy one first.
+
+        A flight that is on its way and agrees with what is typed is joined at once; before a new one
+        *debounce_s* are waited for the next key, which cancels this. Raises `BackendError`.
+        """
+        while True:
+            try:
+                return await self._said(asked, view, debounce_s, n_wanted)
+            except PromptTooLong as error:
+                log.info("showing less of and around %s: %s", view.file.path, error)
+                if not view.shrink(len(view.frame.header.chunks) if view.frame else 0):
+                    raise
+
+    def speculate(self, asked: Asked, view: View, suggestion: Suggestion) -> None:
+        """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
+        after = engine.accepted(asked, suggestion, view.file.path)
+        if view.frame is None or view.known.find(after.place, self._link.state.model):
+            return
+        typed = window.middle(view.frame.window, after.document, after.position)
+        if any(flight.agrees(view.frame.window, typed) for flight in view.flights):
+            return
+        flight = self._new_flight(after, view, view.frame, typed)
+        self.lane.background("speculate", partial(self._speculate_step, flight, view))
+
+    def warm(self, view: View, document: Callable[[], Document | None]) -> None:
+        """
+        While idle, evaluate what the next request in *view* will want.
+
+        *document* gives the text as it is when its turn comes; None once it is closed.
+        """
+        self.lane.background("warm", partial(self._warm_step, view, document), delay=IDLE_S)
+
+    async def aclose(self) -> None:
+        """End all work."""
+        await self.lane.aclose()
+        for task in self._flying:
+            task.cancel()
+        await asyncio.gather(*self._flying, return_exceptions=True)
+
+    # -- flights --------------------------------------------------------------------------------
+
+    async def _said(
+        self, asked: Asked, view: View, debounce_s: float, n_wanted: int
+    ) -> list[Draft]:
+        header = partial(self._header, view)
+        frame = view.look(asked.document, asked.position, self._budget(view), header)
+        if view.next and await self._next_is_warmer(asked, view):
+            frame = view.take(view.next)
+        typed = window.middle(frame.window, asked.document, asked.position)
+        flight = next((f for f in view.flights if f.agrees(frame.window, typed)), None)
+        if flight is None:
+            await asyncio.sleep(debounce_s)
+            flight = self._new_flight(asked, view, frame, typed)
+        seconds = self.config.completion.deadline_ms / 1000 * (PATIENCE if asked.invoked else 1)
+        await self._land(flight, view, seconds)
+        for sample in range(1, n_wanted):
+            other = self._new_flight(asked, view, frame, typed, sample)
+            await self._land(other, view, seconds)
+        found = view.known.find(asked.place, self._link.state.model)
+        return found[:n_wanted] or [flight.draft(typed)]
+
+    def _new_flight(
+        self, asked: Asked, view: View, frame: Frame, typed: str, sample: int = 0
+    ) -> Flight:
+        classic = self.config.prompt.layout == "classic"
+        prompt = engine.compose(frame, typed, view.tape, classic=classic)
+        terms = engine.terms(asked, self.config, self._link.state, sample)
+        flight = Flight(
+            asked.place, frame.window, typed, prompt.forced, prompt, terms, terms.n_predict
+        )
+        flight.rests.set()
+        if not sample:
+            view.flights.appendleft(flight)
+            self._stats.flights += 1
+        return flight
+
+    async def _land(self, flight: Flight, view: View, seconds: float) -> None:
+        """Wait until *flight* is whole, *seconds* at most; with nobody waiting it rests after a burst."""
+        flight.waiting += 1
+        try:
+            if flight.rests.is_set() and not flight.whole:
+                flight.rests.clear()
+                task = asyncio.create_task(self._fly(flight, view), name="flight")
+                self._flying.add(task)
+                task.add_done_callback(self._flying.discard)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(flight.rests.wait(), seconds)
+        finally:
+            flight.waiting -= 1
+        if flight.error is not None:
+            raise flight.error
+
+    async def _fly(self, flight: Flight, view: View) -> None:
+        await fly(flight, self._link.backend, self.lane, self._stats)
+        self._keep(flight, view)
+
+    def _keep(self, flight: Flight, view: View) -> None:
+        """Keep what a flight brought: the tape, and, once it is whole, what is known now."""
+        if view.frame and flight.window == view.frame.window and flight.tape:
+            view.tape = flight.tape
+        if flight.whole:
+            lines = self._lines(view)
+            draft = engine.drafted(flight, lines, lines_too=self.config.completion.local)
+            view.known.put(flight.place, draft, self._link.state.model)
+        if (flight.whole or flight.error) and flight in view.flights:
+            view.flights.remove(flight)
+
+    # -- windows --------------------------------------------------------------------------------
+
+    def _budget(self, view: View) -> window.Budget:
+        return engine.budget(self.config, self._link.state, view.scale)
+
+    async def _next_is_warmer(self, asked: Asked, view: View) -> bool:
+        """
+        Whether the window that is being warmed is to be used already, though it is not all warm.
+
+        Warming it may have put out of the cache what the current one needs (one slot, one common
+        beginning). Of two cold windows the larger is worth a step more.
+        """
+        assert view.frame
+        assert view.next
+        position, document = asked.position, asked.document
+        if window.fit(view.next.window, document, position, self._budget(view)) is Fit.LOST:
+            return False
+        cold = []
+        for frame in (view.frame, view.next):
+            prompt = self._prompt(view, frame, document, position)
+            measure = await self._link.backend.measure(prompt)
+            cold.append(measure.total - measure.cached)
+        return cold[1] <= cold[0] + engine.step_tokens(self._link.state)
+
+    def _prompt(self, view: View, frame: Frame, document: Document, position: Position) -> Prompt:
+        typed = window.middle(frame.window, document, position)
+        same = view.frame is not None and frame.window == view.frame.window
+        return engine.compose(frame, typed, view.tape if same else ())
+
+    # -- while nobody waits ---------------------------------------------------------------------
+
+    async def _speculate_step(self, flight: Flight, view: View) -> bool:
+        """One burst of *flight*, unless somebody waits for it by now and it flies anyway."""
+        if flight.waiting or flight.whole:
+            return False
+        try:
+            await advance(flight, self._link.backend, self._stats)
+        except BackendError as error:
+            flight.error = error
+        self._keep(flight, view)
+        return not (flight.whole or flight.error)
+
+    async def _warm_step(self, view: View, current: Callable[[], Document | None]) -> bool:
+        """One step of what the next request at the view's cursor will want; True while there is more."""
+        document, state = current(), self._link.state
+        if document is None or view.position is None or state.health is not Health.READY:
+            return False
+        position = document.clamp(view.position)
+        frame = view.ahead(document, position, self._budget(view), partial(self._header, view))
+        prompt = self._prompt(view, frame, document, position)
+        warmed = await self._link.backend.warm(prompt, engine.step_tokens(state))
+        self._stats.warmed(warmed, waited_for=False)
+        if warmed.left == 0 and frame is not view.frame:
+            view.take(frame)
+        return warmed.left > 0

@@ -1,0 +1,104 @@
+"""The instruments: peers' prompts, the block cache, the figures and the plot."""
+
+from __future__ import annotations
+
+import xml.dom.minidom
+
+import pytest
+
+from benchmarks.clients import Answer
+from benchmarks.editor import Step
+from benchmarks.figures import at, row, table
+from benchmarks.plot import plot
+from benchmarks.policies import POLICIES
+from benchmarks.traces import Trace
+from benchmarks.wire import Blocks, Call
+from fim_lsp.documents import Position, opened
+from server_bridge.protocol import Chunk
+
+DOCUMENT = opened("file:///a.py", "python", 1, "".join(f"line {n}\n" for n in range(1000)))
+RING = (Chunk("b.py", "def b():\n    line\n"),)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("position", [Position(0, 6), Position(500, 8), Position(1000, 0)])
+def test_a_peer_shows_the_text_around_the_cursor(name: str, position: Position) -> None:
+    """What stands left and right of the cursor is in every prompt, in this order."""
+    asked = POLICIES[name](DOCUMENT, position, RING)
+    assert asked is not None
+    path, body = asked
+    before = body.get("prompt", "") if path == "/completion" else body["input_prefix"]
+    after = body["prompt"] if path == "/completion" else body["input_suffix"]
+    if position.line > 0:
+        assert f"line {position.line - 1}\n" in before
+    if position.line < 999:
+        assert f"line {position.line + 1}\n" in after
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("llama.vim", 0), ("llm-ls", 4)], ids=["8 bytes right", "any right"]
+)
+def test_some_peers_are_silent_before_text(name: str, column: int) -> None:
+    """Clients that do not ask in the middle of a line are not made to."""
+    document = opened("file:///a.py", "python", 1, "a = b + long_name\n")
+    assert POLICIES[name](document, Position(0, column), ()) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "evaluated"),
+    [
+        (range(40), range(40), 8),
+        (range(40), range(48), 16),
+        (range(32), range(32), 16),
+        (range(40), [0, 99, *range(2, 40)], 40),
+        (range(10), range(12), 12),
+    ],
+)
+def test_blocks_are_reused_whole(first: list[int], second: list[int], evaluated: int) -> None:
+    """A cache of blocks of 16 keeps whole ones, and the last token is always evaluated."""
+    blocks = Blocks()
+    assert blocks.evaluate(list(first), []) == len(first)
+    assert blocks.evaluate(list(second), []) == evaluated
+
+
+def test_figures_count_every_request_of_a_completion() -> None:
+    """Bursts of one completion add up, the background is counted apart, hits do not enter medians."""
+    step = Step("key", 80.0, (), "u", Position(0, 0), key=True, asks=True)
+    calls = [
+        Call(
+            0,
+            background=False,
+            started=0,
+            ended=1,
+            evaluated=n,
+            cached=0,
+            predicted=1,
+            prompt=[],
+            made=[],
+        )
+        for n in (5, 1, 1)
+    ] + [
+        Call(
+            0,
+            background=True,
+            started=1,
+            ended=2,
+            evaluated=30,
+            cached=0,
+            predicted=1,
+            prompt=[],
+            made=[],
+        )
+    ]
+    answers = [Answer(0, "shown", 10.0), Answer(1, "shown", 0.1)]
+    more = {"n_posts": 4, "server_total": 37, "mirror": {}}
+    found = row(Trace("t", [step, step]), "ours", calls, answers, **more)
+    assert (found.evaluated, found.background, found.per_key) == ([7], 30, 3.5)
+    assert "| ours | 7 | 7 | 7.0 | 3.5 | 30 | 0.50 | 100% |" in table([found])
+    assert xml.dom.minidom.parseString(plot([found])).documentElement.tagName == "svg"
+
+
+@pytest.mark.parametrize(("share", "value"), [(0.5, 3), (0.95, 5), (0.0, 1)])
+def test_percentiles(share: float, value: int) -> None:
+    """The value below which that share lies."""
+    assert at([5, 3, 1, 2, 4], share) == value

@@ -1,0 +1,183 @@
+"""The command line as people and scripts use it: a process, its output, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fim_lsp import __version__
+from fim_lsp.__main__ import main
+
+ROOT = Path(__file__).resolve().parents[2]
+STORE = ROOT / "fim_lsp" / "cli" / "sample" / "larder" / "store.py"
+
+
+def fim_lsp(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run `fim-lsp` in a folder that is not ours, with no settings of the user's."""
+    home = {"XDG_CONFIG_HOME": str(cwd), "HOME": str(cwd), "PYTHONPATH": str(ROOT)}
+    # No llama-server that happens to run on this machine may answer: only the embedded one does.
+    (cwd / "fim-lsp").mkdir(exist_ok=True)
+    (cwd / "fim-lsp" / "config.toml").write_text('backend.kind = "embedded"\n')
+    return subprocess.run(
+        [sys.executable, "-m", "fim_lsp", *arguments],
+        cwd=cwd,
+        env={**os.environ, **home, **environ},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--version"], [f"fim-lsp {__version__}"]),
+        (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "llama-server --fim-"]),
+        (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
+    ],
+)
+def test_help_teaches(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: list[str]
+) -> None:
+    """Every command is named with what it is for, and complete with its exit codes."""
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    printed = capsys.readouterr().out
+    assert exit_.value.code == 0
+    assert all(word in printed for word in says)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "usage:"),
+        (["--tcp", "nowhere"], "is not HOST:PORT"),
+        (["--tcp", "host:70000"], "is not HOST:PORT"),
+        (["complete"], "required: FILE:LINE"),
+        (["complete", "a.py"], "write FILE:LINE"),
+        (["complete", "none.py:1"], "none.py does not exist"),
+        (["complete", "empty.py:1"], "is empty, there is nothing to go by"),
+        (["complete", "empty.py:3"], "has no line 3"),
+        (["complete", "text.py:9"], "has no line 9"),
+        (["complete", "text.py:1:99"], "has no column 99"),
+        (["complete", "binary.py:1"], "looks binary"),
+        (["complete", "latin1.py:1"], "is not UTF-8"),
+        (["complete", ".:1"], "is a folder"),
+        (["complete", "text.py:1", "--open", "none.py"], "none.py does not exist"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    says: str,
+) -> None:
+    """No traceback, exit code 2, and the fix is named."""
+    (tmp_path / "empty.py").write_text("\n")
+    (tmp_path / "text.py").write_text("x = 1\n")
+    (tmp_path / "binary.py").write_bytes(b"\x7fELF\0")
+    (tmp_path / "latin1.py").write_bytes(b"# na\xefve\n")
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = main(arguments)
+    except SystemExit as exit_:
+        code = exit_.code
+    printed = capsys.readouterr()
+    assert code == 2
+    assert says in printed.out + printed.err
+
+
+def test_complete_prints_the_suggestion_and_nothing_else(tmp_path: Path) -> None:
+    """Outside any repository the file's folder is the workspace; stdout is the text to insert."""
+    shop = tmp_path / "shop.py"
+    text = STORE.read_text("utf-8").replace(
+        "self.owner = owner\n", "self.owner = owner\n        self.ca\n"
+    )
+    shop.write_text(text)
+    line = text[: text.index("self.ca\n")].count("\n") + 1
+    done = fim_lsp("complete", f"shop.py:{line}", cwd=tmp_path)
+    assert (done.stdout, done.returncode) == ("pacity = capacity\n", 0)
+    assert done.stderr == ""
+
+
+def test_complete_for_scripts(tmp_path: Path) -> None:
+    """With --json a script reads places, texts and costs."""
+    done = fim_lsp("complete", f"{STORE}:15:20", "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert (found["line"], found["column"]) == (15, 20)
+    assert found["backend"]["state"] == "ready"
+    assert found["tokens"]["evaluated"] > 0
+    assert done.returncode == (0 if found["items"] else 1)
+
+
+def test_complete_says_when_the_named_server_is_not_there(tmp_path: Path) -> None:
+    """A server named on the command line is not replaced by another one."""
+    done = fim_lsp("complete", f"{STORE}:15", "--url", "http://127.0.0.1:9", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "127.0.0.1:9" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_the_demo_shows_ghost_text_and_costs(tmp_path: Path) -> None:
+    """A row per key, several lines at once, a summary; plain text in a pipe, exit code 0."""
+    done = fim_lsp("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\x1b" not in done.stdout
+    rows = re.findall(r"^ .*│.* +(\d+|·) +(\d+|·) +\d+\.\d$", done.stdout, re.MULTILINE)
+    assert len(rows) > 60
+    assert sum(evaluated == "·" for evaluated, _ in rows) > len(rows) / 2
+    assert re.search(r"(\d+) more characters taken from \d+ suggestions", done.stdout)
+    assert "⇥         return len(self.items)" in done.stdout
+    assert all(len(line) <= 100 for line in done.stdout.splitlines()[:-9])
+
+
+@pytest.mark.slow
+def test_the_doctor_finds_a_healthy_installation(tmp_path: Path) -> None:
+    """Everything is in order here, and a script can read it."""
+    done = fim_lsp("doctor", "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    levels = {finding["check"]: finding["level"] for finding in found["findings"]}
+    assert found["works"]
+    assert done.returncode == 0
+    assert set(levels) >= {"python", "packages", "settings", "privacy", "server", "model", "speed"}
+    assert "bad" not in levels.values()
+
+
+def test_the_doctor_says_what_to_change(tmp_path: Path) -> None:
+    """A wrong setting, an unencrypted server and no model: named with their fixes, exit code 1."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".fim-lsp.toml").write_text("[ring]\nchunkz = 3\n")
+    config = tmp_path / "config" / "fim-lsp"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text(
+        '[backend]\nkind = "llama-server"\nurl = "http://192.0.2.1:1"\napiKeyEnv = "NO_SUCH_KEY"\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "fim_lsp", "doctor"],
+        cwd=project,
+        env={
+            **os.environ,
+            "XDG_CONFIG_HOME": str(config.parent),
+            "HOME": str(tmp_path),
+            "PYTHONPATH": str(ROOT),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    for says in ("chunkz", "unencrypted", "export NO_SUCH_KEY", "Completions cannot work yet"):
+        assert says in done.stdout, done.stdout

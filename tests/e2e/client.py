@@ -1,0 +1,164 @@
+"""
+A small editor for tests: starts the real server and talks to it in plain JSON.
+
+It is strict where editors are: every request gets exactly one answer, nothing else is on stdout.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 60.0  # for a machine that is busy with something else
+
+Message = dict[str, Any]
+GHOST_TEXT = {"textDocument": {"inlineCompletion": {"dynamicRegistration": False}}}
+
+
+class Client:
+    """One connection. *configuration* answers the server's `workspace/configuration`."""
+
+    def __init__(self, stdin: IO[bytes], stdout: IO[bytes]) -> None:
+        self.configuration: object = None
+        self.asked: list[Message] = []  # requests of the server
+        self.told: list[Message] = []  # notifications of the server
+        self.answers: dict[object, list[Message]] = {}
+        self._ids = itertools.count(1)
+        self._stdin = stdin
+        self._news = threading.Condition()
+        threading.Thread(target=self._listen, args=(stdout,), daemon=True).start()
+
+    def write(self, body: bytes, header: str = "Content-Length: {}\r\n\r\n") -> None:
+        """Send *body* as it is."""
+        self._stdin.write(header.format(len(body)).encode() + body)
+        self._stdin.flush()
+
+    def send(self, message: Message) -> None:
+        self.write(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    def notify(self, method: str, params: object = None) -> None:
+        self.send(
+            {"method": method, "params": params} if params is not None else {"method": method}
+        )
+
+    def ask(self, method: str, params: object = None) -> int:
+        """Send a request and return its id without waiting for the answer."""
+        number = next(self._ids)
+        self.answers[number] = []
+        message = {"id": number, "method": method}
+        self.send({**message, "params": params} if params is not None else message)
+        return number
+
+    def answer(self, number: object) -> Message:
+        """Wait for the answer to a request."""
+        self.wait_for(lambda: bool(self.answers.get(number)), f"an answer to {number}")
+        return self.answers[number][0]
+
+    def request(self, method: str, params: object = None) -> Any:
+        """The result of a request that must succeed."""
+        answer = self.answer(self.ask(method, params))
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def error(self, method: str, params: object = None) -> int:
+        """The error code of a request that must fail."""
+        answer = self.answer(self.ask(method, params))
+        assert "error" in answer, answer
+        return int(answer["error"]["code"])
+
+    def wait_for(self, condition: Callable[[], bool], what: str) -> None:
+        with self._news:
+            assert self._news.wait_for(condition, PATIENCE_S), f"waited in vain for {what}"
+
+    def messages(self, method: str) -> list[Any]:
+        """The params of all notifications of one kind so far."""
+        return [message.get("params") for message in self.told if message["method"] == method]
+
+    def initialize(self, **params: object) -> Any:
+        """Say hello and return the server's capabilities."""
+        given = {"processId": os.getpid(), "rootUri": None, "capabilities": GHOST_TEXT, **params}
+        capabilities = self.request("initialize", given)["capabilities"]
+        self.notify("initialized", {})
+        return capabilities
+
+    def open(self, uri: str, text: str, language: str = "python") -> None:
+        item = {"uri": uri, "languageId": language, "version": 1, "text": text}
+        self.notify("textDocument/didOpen", {"textDocument": item})
+
+    def finish(self) -> None:
+        """Every request had exactly one answer, and the server answers still."""
+        self.error("no/such/method")
+        for number, answers in self.answers.items():
+            assert len(answers) == 1, f"request {number} has {len(answers)} answers"
+
+    def _listen(self, stdout: IO[bytes]) -> None:
+        while header := stdout.readline():
+            assert header.startswith(b"Content-Length: "), header
+            length = int(header.split(b":")[1])
+            while stdout.readline().strip():
+                pass
+            self._hear(json.loads(stdout.read(length)))
+
+    def _hear(self, message: Message) -> None:
+        with self._news:
+            if "method" not in message:
+                self.answers.setdefault(message["id"], []).append(message)
+            elif "id" in message:
+                self.asked.append(message)
+                wants = message["method"] == "workspace/configuration"
+                self.send({"id": message["id"], "result": [self.configuration] if wants else None})
+            else:
+                self.told.append(message)
+            self._news.notify_all()
+
+
+class Editor(Client):
+    """A client that started the server itself; *home* is where its user's settings are."""
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "fim_lsp", *(arguments or ("--stdio",))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if "--tcp" in arguments else None,  # it says where it listens
+            env=os.environ
+            | {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        super().__init__(self.process.stdin, self.process.stdout)
+
+    def bye(self) -> int:
+        """Leave as LSP says; returns the exit code."""
+        assert self.request("shutdown") is None
+        self.notify("exit")
+        return self.wait()
+
+    def hang_up(self) -> int:
+        """Leave without a word."""
+        self._stdin.close()
+        return self.wait()
+
+    def terminate(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> int:
+        return self.process.wait(PATIENCE_S)
+
+    def close(self) -> None:
+        """End what is left of the process; tests leave politely before."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()

@@ -1,0 +1,39 @@
+"""Fixtures of the end-to-end tests: the real server in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.client import Editor
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Callable[..., Editor]]:
+    """Starts servers, with arguments if need be, and ends them."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*arguments: str) -> Editor:
+            editor = Editor(tmp_path / "home", *arguments)
+            stack.callback(editor.close)
+            return editor
+
+        yield start
+
+
+@pytest.fixture
+def editor(launch: Callable[..., Editor]) -> Editor:
+    """A server that has just been started."""
+    return launch()
+
+
+@pytest.fixture
+def silent() -> Iterator[dict[str, object]]:
+    """Settings with a backend that takes connections and never says a word, so requests wait."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        yield {"fim": {"backend": {"kind": "llama-server", "url": url}}}

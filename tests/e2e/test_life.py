@@ -1,0 +1,207 @@
+"""From the first message to the exit code, on a real process: what LSP says of a server's life."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.client import GHOST_TEXT, ROOT, Client, Editor
+
+
+def test_capabilities(editor: Editor) -> None:
+    """Ghost text is offered statically and non-empty; all we understand is in the answer."""
+    capabilities = editor.initialize()
+
+    assert capabilities["inlineCompletionProvider"] == {"workDoneProgress": False}
+    assert "completionProvider" not in capabilities
+    assert capabilities["executeCommandProvider"]["commands"] == ["fim.didAcceptCompletionItem"]
+    assert capabilities["textDocumentSync"] == {
+        "openClose": True,
+        "change": 2,
+        "save": {"includeText": False},
+    }
+    editor.finish()
+    assert editor.bye() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "capabilities", "fallback", "menu"),
+    [
+        ("helix", {}, "auto", True),
+        ("Neovim", GHOST_TEXT, "auto", False),
+        ("emacs", {"textDocument": {"inlineCompletion": None}}, "auto", False),
+        ("Eglot", {}, "auto", True),
+        ("helix", {}, "never", False),
+        ("Visual Studio Code", GHOST_TEXT, "always", True),
+    ],
+)
+def test_the_menu_is_for_editors_without_ghost_text(
+    editor: Editor, name: str, capabilities: object, fallback: str, menu: bool
+) -> None:
+    """`textDocument/completion` is offered where there is nothing better, or as the user says."""
+    offered = editor.initialize(
+        clientInfo={"name": name},
+        capabilities=capabilities,
+        initializationOptions={"completion": {"fallback": fallback}},
+    )
+
+    assert ("completionProvider" in offered) == menu
+    assert "inlineCompletionProvider" in offered
+    if menu:
+        assert offered["completionProvider"]["resolveProvider"] is False
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (["utf-8", "utf-16", "utf-32"], "utf-8"),
+        (["utf-32", "utf-8"], "utf-32"),
+        (["utf-7"], "utf-16"),
+        (None, "utf-16"),
+    ],
+)
+def test_the_clients_first_encoding_is_taken(
+    editor: Editor, offered: list[str] | None, chosen: str
+) -> None:
+    """And UTF-16 where it offers none that we know, as LSP says."""
+    general = {} if offered is None else {"positionEncodings": offered}
+
+    assert editor.initialize(capabilities={"general": general})["positionEncoding"] == chosen
+
+
+def test_leaving_politely_is_0(editor: Editor) -> None:
+    """`shutdown`, then `exit`."""
+    editor.initialize()
+
+    assert editor.bye() == 0
+
+
+def test_leaving_before_hello_is_1(editor: Editor) -> None:
+    """`exit` without `shutdown` is an error, whenever it comes."""
+    editor.notify("exit")
+
+    assert editor.wait() == 1
+
+
+@pytest.mark.parametrize("leave", [Editor.hang_up, Editor.terminate])
+def test_a_lost_editor_is_1(editor: Editor, leave: Callable[[Editor], int]) -> None:
+    """Stdin ends, or somebody ends us: no process stays behind."""
+    editor.initialize()
+    editor.open("file:///a.py", "x = 1\n")
+
+    assert leave(editor) == 1
+
+
+def test_out_of_order_is_refused(editor: Editor) -> None:
+    """Requests before `initialize`, a second `initialize` and requests after `shutdown` get errors."""
+    assert editor.error("fim/stats") == -32002
+    editor.initialize()
+    assert editor.error("initialize", {"capabilities": {}}) == -32600
+    editor.request("shutdown")
+    assert editor.error("fim/stats") == -32600
+    editor.notify("textDocument/didOpen")
+    editor.notify("exit")
+
+    assert editor.wait() == 0
+
+
+INLINE = "textDocument/inlineCompletion"
+
+
+MALFORMED = [
+    (INLINE, None, -32602),
+    (INLINE, {}, -32602),
+    (INLINE, [1], -32602),
+    (INLINE, {"textDocument": {"uri": 3}, "position": {"line": -1, "character": "x"}}, -32602),
+    ("workspace/executeCommand", {"command": "no.such.command"}, -32602),
+    ("workspace/executeCommand", {}, -32602),
+    ("no/such/method", {"a": 1}, -32601),
+]
+
+
+def test_a_malformed_request_gets_one_error(editor: Editor) -> None:
+    """And the user sees nothing of it."""
+    editor.initialize()
+
+    for method, params, code in MALFORMED:
+        assert editor.error(method, params) == code, (method, params)
+    editor.finish()
+    assert editor.messages("window/showMessage") == []
+
+
+NO_MESSAGES = [
+    (b"{", -32700),
+    (b"\xff\xfe", -32700),
+    (b"[" * 100_000, -32700),
+    (b"[]", -32600),
+    (b'{"id": 7, "method": "shutdown"}', -32600),
+]
+
+
+def test_a_body_that_is_no_message_gets_an_error(editor: Editor) -> None:
+    """Its id is null, because nobody can tell whose it was; the session goes on."""
+    editor.initialize()
+    for body, code in NO_MESSAGES:
+        editor.write(body)
+
+        assert editor.answer(None)["error"]["code"] == code, body
+        del editor.answers[None]
+    editor.finish()
+
+
+def test_notifications_may_be_nonsense(editor: Editor) -> None:
+    """Missing, wrong or unknown params of anything we are told change nothing and show nothing."""
+    editor.initialize()
+    for method in ("fim/didYank", "textDocument/didFocus", "textDocument/didShowCompletion",
+                   "textDocument/didPartiallyAcceptCompletion", "textDocument/didOpen",
+                   "textDocument/didChange", "$/cancelRequest", "workspace/didChangeWatchedFiles",
+                   "no/such/method", "initialized"):  # fmt: skip
+        for params in (None, {}, [], {"textDocument": None, "item": 3, "class": {"a-b": 1}}):
+            editor.notify(method, params)
+    editor.notify("textDocument/didChange", {"textDocument": {"uri": "u", "version": 1}, "contentChanges": [{"text": "x"}]})  # fmt: skip
+    editor.request("workspace/executeCommand", {"command": "fim.didAcceptCompletionItem"})
+    editor.request("workspace/executeCommand", {"command": "fim.didAcceptCompletionItem", "arguments": [{"a": 1}, 2]})  # fmt: skip
+
+    assert editor.request("fim/stats", {})["accepted"] == 0
+    editor.finish()
+    assert editor.messages("window/showMessage") == []
+
+
+def test_headers_are_read_as_http_has_them(editor: Editor) -> None:
+    """Any case, any order, other headers, and one without a length is skipped."""
+    hello = b'{"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": {"capabilities": {}}}'
+    editor.write(b"", "Content-Type: x\r\n\r\n")
+    editor.write(hello, "content-type: utf-8\r\nCONTENT-LENGTH:{}\r\n\r\n")
+
+    assert "result" in editor.answer("a")
+
+
+def test_tcp(launch: Callable[..., Editor]) -> None:
+    """`--tcp` says where it listens, serves one client, and ends with its exit code."""
+    server = launch("--tcp", "127.0.0.1:0")
+    assert server.process.stderr
+    address = re.search(rb"on ([\d.]+):(\d+)", server.process.stderr.readline())
+    assert address
+    with socket.create_connection((address[1].decode(), int(address[2]))) as connection:
+        client = Client(connection.makefile("wb"), connection.makefile("rb"))
+        client.initialize()
+        client.finish()
+        client.request("shutdown")
+        client.notify("exit")
+
+        assert server.wait() == 0
+
+
+def test_nothing_heavy_is_imported_while_the_editor_waits() -> None:
+    """Start-up is imports; these come when they are needed, after the answer to `initialize`."""
+    code = "import sys, fim_lsp.server, server_bridge.bridge; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+
+    assert not {"httpx", "tree_sitter", "pathspec", "xllamacpp"} & set(
+        loaded.stdout.decode().split()
+    )

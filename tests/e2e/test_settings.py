@@ -1,0 +1,113 @@
+"""How settings reach a real server, and what the user hears of wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.e2e.client import Editor
+
+
+def capacity(editor: Editor) -> int:
+    """The ring's size, which `fim/stats` tells and every source can set."""
+    return int(editor.request("fim/stats")["ring"]["capacity"])
+
+
+def wait_for_capacity(editor: Editor, chunks: int) -> None:
+    """Our answer to the server's question takes effect some messages later."""
+    assert any(capacity(editor) == chunks for _ in range(1000))
+
+
+def test_every_source_is_heard_and_the_last_wins(editor: Editor, tmp_path: Path) -> None:
+    """User's file, project's file, options at start, pulled settings, changed settings."""
+    user, project = tmp_path / "home/fim-lsp/config.toml", tmp_path / "shop"
+    user.parent.mkdir(parents=True)
+    project.mkdir()
+    user.write_text("[ring]\nchunks = 1\nchunkLines = 8\n", "utf-8")
+    (project / ".fim-lsp.toml").write_text(
+        "ring.chunks = 40\nbackend.url = 'http://evil'\n", "utf-8"
+    )
+    editor.configuration = {"ring": {"chunks": 3}}
+    editor.initialize(
+        capabilities={"workspace": {"configuration": True}},
+        workspaceFolders=[{"uri": project.as_uri(), "name": "shop"}],
+        initializationOptions={"fim": {"ring": {"chunks": 2}}},
+    )
+    editor.wait_for(lambda: bool(editor.asked), "a question for settings")
+    assert editor.asked[0]["params"] == {"items": [{"section": "fim"}]}
+    wait_for_capacity(editor, 3)
+
+    editor.notify(
+        "workspace/didChangeConfiguration", {"settings": {"fim": {"ring": {"chunks": 4}}}}
+    )
+    assert capacity(editor) == 4
+
+    (project / ".fim-lsp.toml").write_text("ring.chunks = 2\n", "utf-8")
+    editor.notify("textDocument/didSave", {"textDocument": {"uri": (project / ".fim-lsp.toml").as_uri()}})  # fmt: skip
+    assert capacity(editor) == 2
+
+    (warning, *_) = editor.messages("window/showMessage")
+    assert ".fim-lsp.toml: a project may not set fim.backend.url" in warning["message"]
+    assert editor.bye() == 0
+
+
+def test_settings_without_content_are_asked_for_again(editor: Editor) -> None:
+    """VS Code says that something changed and expects to be asked what."""
+    editor.configuration = {"ring": {"chunks": 3}}
+    editor.initialize(capabilities={"workspace": {"configuration": True}})
+    wait_for_capacity(editor, 3)
+    editor.configuration = {"ring": {"chunks": 5}}
+    editor.notify("workspace/didChangeConfiguration", {"settings": None})
+
+    wait_for_capacity(editor, 5)
+
+
+def test_problems_are_told_once(editor: Editor) -> None:
+    """One calm message per problem, however often settings are sent."""
+    wrong = {"settings": {"fim": {"ring": {"chunk": 1}, "backend": {"kind": "magic"}}}}
+    editor.initialize()
+    for _ in range(3):
+        editor.notify("workspace/didChangeConfiguration", wrong)
+
+    assert capacity(editor) == 16
+    (message,) = editor.messages("window/showMessage")
+    assert message["type"] == 2
+    assert "did you mean fim.ring.chunks?" in message["message"]
+    assert "fim.backend.kind must be one of auto" in message["message"]
+
+
+def test_a_client_that_wants_to_be_asked_is_asked(editor: Editor) -> None:
+    """Settings and files are registered for where the client supports that, and only there."""
+    dynamic = {"dynamicRegistration": True}
+    editor.initialize(
+        capabilities={
+            "workspace": {"didChangeConfiguration": dynamic, "didChangeWatchedFiles": dynamic}
+        }
+    )
+    editor.wait_for(lambda: bool(editor.asked), "a registration")
+
+    (question,) = editor.asked
+    assert question["method"] == "client/registerCapability"
+    assert [r["method"] for r in question["params"]["registrations"]] == [
+        "workspace/didChangeConfiguration",
+        "workspace/didChangeWatchedFiles",
+    ]
+
+
+def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> None:
+    """`didChangeStatus` is opt-in; a state the user must know comes as one message, too."""
+    file = tmp_path / "fim.log"
+    editor.initialize(
+        initializationOptions={
+            "status": {"notify": True},
+            "backend": {"kind": "openai"},
+            "log": {"file": str(file), "level": "info"},
+        }
+    )
+    editor.open("file:///a.py", "\n")
+    editor.wait_for(lambda: bool(editor.messages("window/showMessage")), "the message")
+
+    (status,) = editor.messages("didChangeStatus")
+    assert status["kind"] == "Error"
+    assert [m["message"] for m in editor.messages("window/showMessage")] == [status["message"]]
+    assert editor.bye() == 0
+    assert status["message"] in file.read_text("utf-8")

@@ -1,0 +1,163 @@
+"""What a request gets, on a real process: items, nothing, or -32800; always exactly one answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.client import Client, Editor
+
+INLINE, MENU = "textDocument/inlineCompletion", "textDocument/completion"
+A, B = "file:///shop/a.py", "file:///shop/b.py"
+INVOKED, AUTOMATIC = 1, 2
+CANCELLED = -32800
+
+
+def at(uri: str, line: int, character: int, kind: int = INVOKED) -> dict[str, object]:
+    return {
+        "textDocument": {"uri": uri},
+        "position": {"line": line, "character": character},
+        "context": {"triggerKind": kind},
+    }
+
+
+def change(client: Client, uri: str, version: int, *edits: object) -> None:
+    document = {"uri": uri, "version": version}
+    client.notify("textDocument/didChange", {"textDocument": document, "contentChanges": edits})
+
+
+def insertion(line: int, character: int, text: str) -> dict[str, object]:
+    place = {"line": line, "character": character}
+    return {"range": {"start": place, "end": place}, "text": text}
+
+
+def code(client: Client, request: int) -> object:
+    """The error code a request ended with, or None."""
+    return client.answer(request).get("error", {}).get("code")
+
+
+def test_the_newest_request_of_a_document_wins(editor: Editor, silent: dict[str, object]) -> None:
+    """The one before gets -32800, also from editors that never cancel; other documents do not mind."""
+    editor.initialize(initializationOptions=silent)
+    editor.open(A, "\n")
+    editor.open(B, "\n")
+    first, other, second = (editor.ask(INLINE, at(uri, 0, 0)) for uri in (A, B, A))
+
+    assert code(editor, first) == CANCELLED
+    assert not editor.answers[other]
+    for waiting in (other, second):
+        editor.notify("$/cancelRequest", {"id": waiting})
+        assert code(editor, waiting) == CANCELLED
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_leaving_answers_what_is_open(editor: Editor, silent: dict[str, object]) -> None:
+    """A request still waiting at `shutdown` gets its answer, too."""
+    editor.initialize(initializationOptions=silent)
+    editor.open(A, "\n")
+    waiting = editor.ask(INLINE, at(A, 0, 0))
+
+    assert editor.bye() == 0
+    editor.wait_for(lambda: bool(editor.answers[waiting]), "the last answer")
+
+
+def test_nothing_to_offer_is_an_empty_list(editor: Editor, silent: dict[str, object]) -> None:
+    """Never null: Neovim would go on showing the old text."""
+    editor.initialize(initializationOptions=silent)
+    editor.open(A, "\n")
+
+    assert editor.request(INLINE, at(A, 0, 0, AUTOMATIC)) == {"items": []}
+    assert editor.request(INLINE, at("file:///never/opened.py", 3, 9)) == {"items": []}
+    assert editor.request(INLINE, at(A, 99, 99, AUTOMATIC)) == {"items": []}
+
+
+def test_a_huge_line_does_not_stall(editor: Editor, silent: dict[str, object]) -> None:
+    """A minified file of one line: fifty keys in less time than pygls' own mirror takes for five."""
+    editor.initialize(initializationOptions=silent)
+    editor.open(A, "漢" * 500_000)
+    for version in range(2, 52):
+        change(editor, A, version, insertion(0, 400_000, "x"))
+
+    assert editor.request(INLINE, at(A, 0, 400_050)) == {"items": []}
+    editor.finish()
+
+
+def applied(text: str, item: dict[str, Any], encoding: str) -> str:
+    """The text with the item inserted, counting as the client does."""
+    lines = text.split("\n")
+    start, end = item["range"]["start"], item["range"]["end"]
+    assert start["line"] == end["line"]
+    codec, width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[
+        encoding
+    ]
+    raw = lines[start["line"]].encode(codec)
+    head, tail = raw[: start["character"] * width], raw[end["character"] * width :]
+    lines[start["line"]] = head.decode(codec) + item["insertText"] + tail.decode(codec)
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 26), ("utf-16", 21), ("utf-32", 20)])
+def test_a_whole_completion(editor: Editor, encoding: str, column: int) -> None:
+    """
+    Open, type, ask, accept: with a real model, in every encoding, behind an edit that counts in it.
+    """
+    capabilities = {
+        "general": {"positionEncodings": [encoding]},
+        "textDocument": {"inlineCompletion": {}},
+    }
+    editor.initialize(
+        capabilities=capabilities, initializationOptions={"fim.backend.kind": "embedded"}
+    )
+    editor.open(A, "def area(width, height):\n    print('😀漢é', \n")
+    change(editor, A, 2, insertion(1, column - 3, "wid"))
+    text = "def area(width, height):\n    print('😀漢é', wid\n"
+    item, *_ = editor.request(INLINE, at(A, 1, column))["items"]
+
+    assert item["range"]["start"] == {"line": 1, "character": column}
+    assert applied(text, item, encoding).startswith(text[:-1] + "th")
+    assert item["command"]["command"] == "fim.didAcceptCompletionItem"
+
+    editor.notify("textDocument/didShowCompletion", {"item": item})
+    editor.request("workspace/executeCommand", item["command"])
+    stats = editor.request("fim/stats")
+    assert (stats["requests"], stats["shown"], stats["accepted"]) == (1, 1, 1)
+    assert stats["backend"]["kind"] == "embedded"
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_the_same_in_the_menu(editor: Editor) -> None:
+    """Without ghost text the suggestion is a menu item that replaces the word it completes."""
+    editor.initialize(
+        clientInfo={"name": "helix"},
+        capabilities={"general": {"positionEncodings": ["utf-8"]}},
+        initializationOptions={"fim": {"backend": {"kind": "embedded"}}},
+    )
+    editor.open(A, "def area(width, height):\r\n    ret\r\n")
+    editor.answer(editor.ask(INLINE, at(A, 1, 7)))  # waits for the model
+    menu = editor.request(MENU, at(A, 1, 7))
+
+    assert menu["isIncomplete"] is True
+    item, *_ = menu["items"]
+    assert item["textEdit"]["range"]["start"] == {"line": 1, "character": 4}
+    assert item["textEdit"]["newText"].startswith("return")
+    assert item["filterText"].startswith("ret")
+    assert (item["kind"], item["insertTextFormat"]) == (1, 1)
+    assert "preselect" not in item
+    editor.finish()
+
+
+def test_the_model_dies_with_the_server(editor: Editor, tmp_path: Path) -> None:
+    """However the server ends, no llama.cpp stays behind."""
+    psutil = pytest.importorskip("psutil")
+    editor.initialize(initializationOptions={"fim": {"backend": {"kind": "embedded"}}})
+    editor.open(A, "x = 1\n")
+    editor.request(INLINE, at(A, 0, 5))
+    children = psutil.Process(editor.process.pid).children(recursive=True)
+    editor.process.kill()
+
+    assert children
+    assert psutil.wait_procs(children, timeout=30)[1] == []
