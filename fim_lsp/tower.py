@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from fim_lsp import engine, window
@@ -37,8 +37,8 @@ class Tower:
     """
     See the module.
 
-    *header* says what a prompt begins with for a view and a window, *lines* which lines of other
-    files are in sight of it.
+    *header* says what a prompt begins with for a view and a window; *prepare* is called while idle,
+    before a view is warmed, to choose what that shall be.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class Tower:
         link: Link,
         stats: Stats,
         header: Callable[[View, Window], Header],
-        lines: Callable[[View], Iterable[str]],
+        prepare: Callable[[View], Awaitable[bool]],
     ) -> None:
         self.config = Config()
-        self.lane = Scheduler(("speculate", "warm"))
+        self.lane = Scheduler(("speculate", "prepare", "warm"))
         self._link = link
         self._stats = stats
         self._header = header
-        self._lines = lines
+        self._prepare = prepare
         self._flying: set[asyncio.Task[None]] = set()
 
     async def ask(self, asked: Asked, view: View, debounce_s: float, n_wanted: int) -> list[Draft]:
@@ -88,6 +88,7 @@ class Tower:
 
         *document* gives the text as it is when its turn comes; None once it is closed.
         """
+        self.lane.background("prepare", partial(self._prepare, view), delay=IDLE_S)
         self.lane.background("warm", partial(self._warm_step, view, document), delay=IDLE_S)
 
     async def aclose(self) -> None:
@@ -159,7 +160,7 @@ class Tower:
         if view.frame and flight.window == view.frame.window and flight.tape:
             view.tape = flight.tape
         if flight.whole:
-            lines = self._lines(view)
+            lines = engine.lines_of(view.frame.header.chunks) if view.frame else ()
             draft = engine.drafted(flight, lines, lines_too=self.config.completion.local)
             view.known.put(flight.place, draft, self._link.state.model)
         if (flight.whole or flight.error) and flight in view.flights:

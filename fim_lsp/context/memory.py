@@ -38,7 +38,7 @@ class Memory:
     """All that is remembered of one workspace root. Paths that are private never get here."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._sources: OrderedDict[str, Source] = OrderedDict()  # looked at last stands last
         self._edited: dict[str, dict[int, int]] = {}  # uri → line → clock of its last edit
         self._clock = 0  # counts edited lines: the unit of "lately", the same at any typing speed
@@ -118,7 +118,7 @@ class Memory:
         edited = {uri: dict(lines) for uri, lines in self._edited.items()}
         sources = tuple(reversed(self._sources.values()))
         return Snapshot(
-            self._n_events, self.ring, self._limits, view, sources, edited, self._clock,
+            self._n_events, self.ring, self.limits, view, sources, edited, self._clock,
             (*self._yanks, *others),
         )  # fmt: skip
 
@@ -135,7 +135,7 @@ class Memory:
         ring = self.ring
         return {
             "chunks": len(ring.chunks),
-            "capacity": self._limits.n_chunks,
+            "capacity": self.limits.n_chunks,
             "queued": len(self._queued),
             "evicted": ring.evicted,
         }
