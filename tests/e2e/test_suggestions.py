@@ -114,7 +114,7 @@ def test_a_whole_completion(editor: Editor, encoding: str, column: int) -> None:
     editor.open(A, "def area(width, height):\n    print('😀漢é', \n")
     change(editor, A, 2, insertion(1, column - 3, "wid"))
     text = "def area(width, height):\n    print('😀漢é', wid\n"
-    (item,) = editor.request(INLINE, at(A, 1, column))["items"]
+    item, *_ = editor.request(INLINE, at(A, 1, column))["items"]
 
     assert item["range"]["start"] == {"line": 1, "character": column}
     assert applied(text, item, encoding).startswith(text[:-1] + "th")
@@ -141,7 +141,7 @@ def test_the_same_in_the_menu(editor: Editor) -> None:
     menu = editor.request(MENU, at(A, 1, 7))
 
     assert menu["isIncomplete"] is True
-    (item,) = menu["items"]
+    item, *_ = menu["items"]
     assert item["textEdit"]["range"]["start"] == {"line": 1, "character": 4}
     assert item["textEdit"]["newText"].startswith("return")
     assert item["filterText"].startswith("ret")
