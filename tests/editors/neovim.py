@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from tests.editors import programs
@@ -24,8 +25,7 @@ class Neovim(Terminal):
         if not plugin.exists():
             shutil.copytree(programs.REPOSITORY / "editors/nvim", plugin)
         self._program = str(programs.program("nvim"))
-        self._socket = home / "nvim.sock"
-        self._socket.unlink(missing_ok=True)
+        self._socket = home / f"nvim.{time.monotonic_ns()}.sock"  # the last one may not be gone yet
         self._env = programs.environment(home)
         super().__init__([self._program, "--listen", str(self._socket)], env=self._env, cwd=folder)
         self.wait_until(self._socket.exists, "Neovim's socket")
