@@ -105,8 +105,8 @@ class Tower:
     ) -> list[Draft]:
         header = partial(self._header, view)
         frame = view.look(asked.document, asked.position, self._budget(view), header)
-        if view.next and await self._next_is_warmer(asked, view):
-            frame = view.take(view.next)
+        if (upcoming := view.next) and await self._is_warmer(upcoming, frame, asked, view):
+            frame = view.take(upcoming)
         typed = window.middle(frame.window, asked.document, asked.position)
         flight = next((f for f in view.flights if f.agrees(frame.window, typed)), None)
         if flight is None:
@@ -171,20 +171,18 @@ class Tower:
     def _budget(self, view: View) -> window.Budget:
         return engine.budget(self.config, self._link.state, view.scale)
 
-    async def _next_is_warmer(self, asked: Asked, view: View) -> bool:
+    async def _is_warmer(self, upcoming: Frame, current: Frame, asked: Asked, view: View) -> bool:
         """
-        Whether the window that is being warmed is to be used already, though it is not all warm.
+        Whether the frame that is being warmed is to be used already, though it is not all warm.
 
         Warming it may have put out of the cache what the current one needs (one slot, one common
-        beginning). Of two cold windows the larger is worth a step more.
+        beginning). Of two cold frames the larger is worth a step more.
         """
-        assert view.frame
-        assert view.next
         position, document = asked.position, asked.document
-        if window.fit(view.next.window, document, position, self._budget(view)) is Fit.LOST:
+        if window.fit(upcoming.window, document, position, self._budget(view)) is Fit.LOST:
             return False
         cold = []
-        for frame in (view.frame, view.next):
+        for frame in (current, upcoming):
             prompt = self._prompt(view, frame, document, position)
             measure = await self._link.backend.measure(prompt)
             cold.append(measure.total - measure.cached)
