@@ -89,7 +89,9 @@ async def _ours(
 
 
 def _config(trace: Trace, options: argparse.Namespace) -> Config:
-    unpaced = {} if trace.paced else {"completion.debounceMs": 0}  # there is no next key to wait for
+    unpaced = (
+        {} if trace.paced else {"completion.debounceMs": 0}
+    )  # there is no next key to wait for
     return made({"completion.maxTokens": options.n_predict, **unpaced})
 
 
