@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fim_lsp.context.choice import Interest, Surroundings
-from fim_lsp.context.chunks import ContextChunk, Piece, Source, Why, located, pieces
+from fim_lsp.context.chunks import ContextChunk, Piece, Source, Why, located, overlaps, pieces
 from fim_lsp.context.ring import Limits, Ring, turned
 from fim_lsp.context.similarity import WORD
 
@@ -78,10 +78,9 @@ def _candidates(snapshot: Snapshot) -> Iterator[Piece]:
     taken: dict[str, list[Piece]] = {}
     cut = (piece for source in snapshot.sources for piece in pieces(source))
     for piece in itertools.chain(_others(snapshot), cut):
-        others = taken.setdefault(piece.uri, [])
-        if not _in_window(piece, view) and not any(piece.overlaps(other) for other in others):
+        if not _in_window(piece, view) and not overlaps(piece, taken):
             if piece.why is not Why.OPENED:
-                others.append(piece)
+                taken.setdefault(piece.uri, []).append(piece)
             yield piece
 
 
