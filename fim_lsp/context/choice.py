@@ -34,6 +34,8 @@ _ANY = 0.02  # any other word
 _NEAR_FLOOR = 0.5  # a piece without any word in common with the surroundings counts half of …
 _NEAR = 2.0  # … this much more for one that holds all of them
 _FILE_FADES = 0.93  # per file looked at since
+_TELLS = 0.0005  # worth per character below which a piece is noise, however much room there is
+_LEAST = 100  # characters of room that are worth a search: three lines
 _BONUS = {Why.YANKED: 3.0, Why.DEFINITION: 1.5}  # a yank is a wish; a definition is looked up next
 
 
@@ -176,20 +178,13 @@ def choose(
         density = interest.density(candidates[idx], known)
         if heap and -density > heap[0][0]:
             heapq.heappush(heap, (-density, idx))
-        elif density <= PRICE:
+        elif density <= _TELLS:
             break
         elif room.take(piece, carried=(piece.uri, piece.text) in carried):
             chosen.append(piece)
             worth += density * candidates[idx].cost
             known |= candidates[idx].useful
     return Choice(tuple(chosen), worth)
-
-
-PRICE = 0.0005
-"""Worth a character must have to be evaluated at all."""
-
-_LEAST = 100
-"""Characters of room that are worth a search: three lines."""
 
 
 def _ceil(lines: int, chunk_lines: int) -> int:

@@ -101,14 +101,24 @@ class ContextChunk:
         return sum(piece.n_lines for piece in self.pieces)
 
 
-@functools.lru_cache(maxsize=64)  # the files of a session; an edited one comes as a new version
-def pieces(source: Source, why: Why = Why.OPENED) -> tuple[Piece, ...]:
+def pieces(source: Source) -> tuple[Piece, ...]:
     """All of *source* in pieces of at most `PIECE_LINES`, cut where units begin and end."""
+    return _read(source)[0]
+
+
+def imported(source: Source) -> tuple[str, ...]:
+    """The names its import blocks bring in."""
+    return _read(source)[1]
+
+
+@functools.lru_cache(maxsize=64)  # the files of a session; an edited one comes as a new version
+def _read(source: Source) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
     lines = unix("".join(source.lines)).split("\n")
     found = units(source.language, "\n".join(lines))
     borders = {0, len(lines)} | {u.start for u in found} | {u.end for u in found}
-    cut = (_piece(source, lines, why, span) for span in _spans(sorted(borders)))
-    return tuple(piece for piece in cut if piece is not None)
+    cut = (_piece(source, lines, Why.OPENED, span) for span in _spans(sorted(borders)))
+    names = dict.fromkeys(name for unit in found for name in unit.names)
+    return tuple(piece for piece in cut if piece is not None), tuple(names)
 
 
 def yanked(source: Source, text: str) -> Piece | None:

@@ -28,8 +28,15 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from fim_lsp.context.choice import PRICE, Interest, Room, Scored, choose
+from fim_lsp.context.choice import Interest, Room, Scored, choose
 from fim_lsp.context.chunks import ContextChunk, Piece, by_file, grouped, overlaps
+
+PRICE = 0.002
+"""
+Worth a character must add to be evaluated: the dial between recall and upkeep. httpx, 4,200 tokens:
+0.0005 recalls 0.624 for 747 tokens per typed line, 0.001 0.627 for 464, 0.002 0.624 for 234,
+0.004 0.550 for 121.
+"""
 
 _CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the ring, besides the last allowed one: each costs 5 ms
 
