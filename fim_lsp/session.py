@@ -11,13 +11,13 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import partial
 
 from fim_lsp import engine, events, paths
+from fim_lsp.acceptance import Acceptance
 from fim_lsp.config import Config
-from fim_lsp.documents import Document, Position, edited, opened
+from fim_lsp.documents import Document, Edit, Position, edited, opened
 from fim_lsp.engine import Asked, Selected, Suggestion
 from fim_lsp.link import Link
 from fim_lsp.stats import Stats
@@ -30,7 +30,6 @@ from fim_lsp.view import Header, View
 from fim_lsp.window import Window
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
-KNOWN_SUGGESTIONS = 64  # ids an editor may still name when it says what was accepted
 SMALLEST = 0.1  # of the budget; a prompt that is too long even then is not ours to mend
 
 log = logging.getLogger(__name__)
@@ -45,9 +44,9 @@ class Session:
         self.link = Link(config, open_backend)
         self._views: dict[str, View] = {}
         self._roots: tuple[str, ...] = ()
-        self._suggested: OrderedDict[str, Suggestion] = OrderedDict()
         self._numbers = itertools.count(1)
         self._stats = Stats()
+        self._acceptance = Acceptance(self._stats)
         self._tower = Tower(self.link, self._stats, self._header, self._lines)
         self._tower.config = config
         self._rhythm = Rhythm()
@@ -66,20 +65,23 @@ class Session:
                 self._views[uri] = View(paths.place(uri, self._roots))
                 self.link.reach()
             case events.Changed(uri, version, edits) if uri in self.documents:
+                self._acceptance.followed(self.documents[uri], edits, time.perf_counter())
                 self.documents[uri] = edited(self.documents[uri], edits, version)
                 self._views[uri].follow(edits)
                 self._rhythm.key(time.perf_counter() * 1e3)
-            case events.Closed(uri):
-                self.documents.pop(uri, None)
-                self._views.pop(uri, None)
+            case events.Closed(uri) if uri in self.documents:
+                self._acceptance.closed(self.documents.pop(uri))
+                del self._views[uri]
             case events.FoldersChanged(roots):
                 self._roots = roots
                 for uri, view in self._views.items():
                     view.file = paths.place(uri, roots)
+            case events.Shown(id):
+                self._acceptance.shown(id)
             case events.Accepted(id):
-                if suggestion := self._suggested.pop(id, None):
-                    self._stats.accepted += 1
-                    self._stats.accepted_chars += len(suggestion.text)
+                self._acceptance.accepted(id, time.perf_counter())
+            case events.PartlyAccepted(id, length):
+                self._acceptance.partly_accepted(id, length, time.perf_counter())
             case _:
                 pass
 
@@ -93,6 +95,8 @@ class Session:
 
     def stats(self) -> dict[str, object]:
         """The object of `fim/stats`."""
+        for document in self.documents.values():
+            self._acceptance.judged(document, time.perf_counter())
         ring = {"chunks": 0, "capacity": self.config.ring.chunks, "queued": 0, "evicted": 0}
         return self._stats.snapshot(self.link.state, ring)
 
@@ -128,7 +132,8 @@ class Session:
                 document, position, view.file.path, invoked=invoked, selected=selected
             )
             outcome, suggestions = await self._answer(asked, view)
-            self._stats.shown += bool(suggestions)
+            edits = ((each.id, Edit(each.start, each.end, each.text)) for each in suggestions)
+            self._acceptance.offered(document, edits)
             return suggestions
         except BackendError as error:
             outcome = type(error).__name__
@@ -158,7 +163,6 @@ class Session:
             for draft in reversed(shown.values())
             if (suggestion := engine.suggestion(asked, draft, str(next(self._numbers))))
         ]
-        self._remember(suggestions)
         if outcome != "local" and drafts[0].whole and asked.selected is None:
             self._tower.speculate(asked, view, suggestions[0])
         return outcome, suggestions
@@ -196,8 +200,3 @@ class Session:
 
     def _lines(self, view: View) -> Iterable[str]:  # noqa: ARG002
         return ()
-
-    def _remember(self, suggestions: list[Suggestion]) -> None:
-        self._suggested.update((suggestion.id, suggestion) for suggestion in suggestions)
-        while len(self._suggested) > KNOWN_SUGGESTIONS:
-            self._suggested.popitem(last=False)
