@@ -18,6 +18,8 @@ from fim_lsp import __version__
 from fim_lsp.config import BackendConfig, Config
 from server_bridge.protocol import Backend, BackendUnusable
 
+INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
+
 DESCRIPTION = """\
 A language server for local, private, multi-line code completion.
 
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.command is not None:
-        return _command(given)
+        return _quietly(given)
     if given.stdio or given.tcp:
         return _serve(given)
     parser.print_help()
@@ -92,6 +94,10 @@ def _parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="check backend, model and settings")
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
+    doctor.add_argument(
+        "--layouts", metavar="PATH", nargs="*", type=Path,
+        help="compare prompt layouts on your own files with your own model",
+    )  # fmt: skip
     return parser
 
 
@@ -101,6 +107,17 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:2087")
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _quietly(given: argparse.Namespace) -> int:
+    """Run a command; ended by Ctrl-C or by its reader (`| head`), it goes without a traceback."""
+    try:
+        return _command(given)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
+        return INTERRUPTED
 
 
 def _command(given: argparse.Namespace) -> int:
@@ -124,6 +141,9 @@ def _doctor(given: argparse.Namespace) -> int:
 
     files = settings_files.found((Path.cwd(),))
     config, problems = settings.configured(files.layers)
+    if given.layouts is not None:
+        given.layouts = given.layouts or [Path.cwd()]
+        return doctor.run_layouts(given, open_backend(config))
     return doctor.run(given, config, (*files.problems, *problems), open_backend(config))
 
 

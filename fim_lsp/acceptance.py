@@ -1,8 +1,8 @@
 """
 What becomes of suggestions: accepted, accepted in part or ignored, and how much of them stays. Pure.
 
-Operations: `offered` when suggestions go out, `shown`, `accepted` and `partly_accepted` when the
-editor says so, `followed` when a text changes, `judged` to see what still stands after a while.
+Operations: `offered` when suggestions go out, `heard` when the editor says something of them,
+`followed` when a text changes, `judged` to see what still stands after a while.
 Goal: numbers to believe, from any editor. Few tell all: Helix tells nothing, VS Code nothing of
 parts. So a change that inserts exactly what was offered, or a beginning that ends with a word, is
 taken for acceptance too, and whatever is both inferred and told counts once.
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, after, minimal, split, unix
+from fim_lsp.events import Accepted, PartlyAccepted, Shown
 from fim_lsp.stats import Stats
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
@@ -81,7 +82,7 @@ class Acceptance:
         self._open: dict[str, Offer] = {}
         self._known: OrderedDict[str, Known] = OrderedDict()
         self._marks: list[Mark] = []
-        self._says_shown = False  # the editor tells what is on screen: nothing else is
+        self._says_shown = False  # of each suggestion: what it does not say is not on screen
 
     def __repr__(self) -> str:
         return f"<Acceptance open={len(self._open)} unjudged={len(self._marks)}>"
@@ -105,26 +106,19 @@ class Acceptance:
         while len(self._known) > KNOWN:
             self._known.popitem(last=False)
 
-    # -- what the editor says -------------------------------------------------------------------
-
-    def shown(self, id: str) -> None:
-        """The suggestion is on screen. An editor that says this says it of each one."""
-        self._says_shown = True
-        known = self._known.get(id)
-        if known and known.offer.fate is Fate.UNSEEN:
-            self._become(known.offer, Fate.OPEN)
-
-    def accepted(self, id: str, now: float) -> None:
-        """All of the suggestion was accepted."""
-        if known := self._known.get(id):
-            self._told(known, len(known.edit.text), now)
-
-    def partly_accepted(self, id: str, n_chars: int, now: float) -> None:
-        """The first *n_chars* of the suggestion's text were accepted in all."""
-        if known := self._known.get(id):
-            self._told(known, max(0, n_chars - known.head), now)
-
-    # -- what the text says ---------------------------------------------------------------------
+    def heard(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
+        """The editor says what became of a suggestion; one that is not known any more says nothing."""
+        self._says_shown |= isinstance(event, Shown)
+        known = self._known.get(event.id)
+        if known is None:
+            return
+        match event:
+            case Shown() if known.offer.fate is Fate.UNSEEN:
+                self._become(known.offer, Fate.OPEN)
+            case Accepted():
+                self._told(known, len(known.edit.text), now)
+            case PartlyAccepted(_, n_chars):
+                self._told(known, max(0, n_chars - known.head), now)
 
     def followed(self, document: Document, edits: tuple[Edit | str, ...], now: float) -> None:
         """*document* is about to be changed by *edits*, of which each counts on what the last one left."""

@@ -7,13 +7,15 @@ and `terms` size the work by what the backend can do, `suggestion` says what the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from fim_lsp import tape
 from fim_lsp.config import Config
+from fim_lsp.context.ring import Limits
+from fim_lsp.context.secrets import scrubbed
 from fim_lsp.documents import Document, Edit, Position, after, edited
 from fim_lsp.flight import Flight, Terms
 from fim_lsp.pretokens import heal
@@ -25,10 +27,12 @@ from fim_lsp.suggest.place import Draft, Place, place_at
 from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.view import Frame
 from fim_lsp.window import Budget
-from server_bridge.protocol import Prompt, State
+from server_bridge.protocol import Chunk, Prompt, State
 
 STEP_S = 0.25  # a step of prefill: what somebody who types on may have to wait for
 STEP_TOKENS = (64, 4096)
+SMALL_CONTEXT = 4096  # tokens, until the backend says
+SCAFFOLD = 64  # tokens of control marks, names and paths
 BURST = (
     8  # tokens; benchmarks/bursts.py: the shortest that costs < 5 % throughput on the bundled model
 )
@@ -102,7 +106,7 @@ def accepted(asked: Asked, suggestion: Suggestion, path: str) -> Asked:
 def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
     """Window sizes in characters: as configured, and never more than a share of a small context."""
     prompt, per = config.prompt, state.chars_per_token * scale
-    n_ctx = state.n_ctx or 4096
+    n_ctx = state.n_ctx or SMALL_CONTEXT
     return Budget(
         prefix=int(min(prompt.prefix_tokens, n_ctx // 6) * per),
         suffix=int(min(prompt.suffix_tokens, n_ctx // 12) * per),
@@ -110,20 +114,35 @@ def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
     )
 
 
+def ring_limits(config: Config, state: State) -> Limits:
+    """How large a ring may be: as configured, in what the largest window leaves of the context."""
+    size = budget(config, state)
+    window = 2 * size.prefix + size.suffix + 2 * size.middle
+    spare = (state.n_ctx or SMALL_CONTEXT) - config.completion.max_tokens - SCAFFOLD
+    n_chars = max(0, int(spare * state.chars_per_token) - window)
+    return Limits(config.ring.chunks, config.ring.chunk_lines, n_chars)
+
+
 def compose(frame: Frame, typed: str, known: tape.Tape, *, classic: bool = False) -> Prompt:
     """The prompt for a cursor behind *typed*, the middle of the frame's window."""
     kept, half = heal(typed)
-    middle = "" if classic else kept
+    middle = "" if classic else _public(kept)
     return Prompt(
         repo=frame.header.repo,
         chunks=frame.header.chunks,
         path=frame.header.path,
-        prefix=frame.window.prefix + (kept if classic else ""),
-        suffix=frame.window.suffix,
+        prefix=_public(frame.window.prefix + (kept if classic else "")),
+        suffix=_public(frame.window.suffix),
         middle=middle,
         tape=tape.spelled(known, middle),
         forced=half,
     )
+
+
+@lru_cache(maxsize=64)  # frozen texts come with every key
+def _public(text: str) -> str:
+    """The text with what looks like a secret blotted out."""
+    return scrubbed(text)
 
 
 def step_tokens(state: State) -> int:
@@ -149,6 +168,12 @@ def enough(text: str, place: Place) -> bool:
     draft = Draft(text, whole=False)
     loops = any(step(draft, place).text != text for step in (stuttering, looping_lines))
     return loops or boundary.enough(text, place)
+
+
+def lines_of(chunks: tuple[Chunk, ...]) -> Iterator[str]:
+    """The lines of *chunks*, the nearest first: the last chunk stands next to the file."""
+    for chunk in reversed(chunks):
+        yield from reversed(chunk.text.splitlines())
 
 
 def drafted(flight: Flight, elsewhere: Iterable[str], *, lines_too: bool) -> Draft:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from fim_lsp import engine, events, paths
 from fim_lsp.acceptance import Acceptance
 from fim_lsp.config import Config
+from fim_lsp.context.memory import Memory
 from fim_lsp.documents import Document, Edit, Position, edited, opened
 from fim_lsp.engine import Asked, Selected, Suggestion
 from fim_lsp.link import Link
@@ -28,6 +29,7 @@ from fim_lsp.suggest.rhythm import Rhythm
 from fim_lsp.tower import Tower
 from fim_lsp.view import Header, View
 from fim_lsp.window import Window
+from fim_lsp.workspace import Workspaces, source
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
 SMALLEST = 0.1  # of the budget; a prompt that is too long even then is not ours to mend
@@ -43,11 +45,11 @@ class Session:
         self.documents: dict[str, Document] = {}
         self.link = Link(config, open_backend)
         self._views: dict[str, View] = {}
-        self._roots: tuple[str, ...] = ()
+        self._spaces = Workspaces()
         self._numbers = itertools.count(1)
         self._stats = Stats()
         self._acceptance = Acceptance(self._stats)
-        self._tower = Tower(self.link, self._stats, self._header, self._lines)
+        self._tower = Tower(self.link, self._stats, self._header, self._prepare)
         self._tower.config = config
         self._rhythm = Rhythm()
         self.client_ms = 0.0  # what the client waits by itself before it asks
@@ -57,33 +59,64 @@ class Session:
 
     # -- what the editor tells ------------------------------------------------------------------
 
-    def handle(self, event: events.Event) -> None:
+    def handle(self, event: events.Event) -> None:  # noqa: C901, PLR0912 (the closed set, a case each)
         """Take in one event; fast, and never waits."""
         match event:
             case events.Opened(uri, language, version, text):
-                self.documents[uri] = opened(uri, language, version, text)
-                self._views[uri] = View(paths.place(uri, self._roots))
-                self.link.reach()
+                self._open(opened(uri, language, version, text))
             case events.Changed(uri, version, edits) if uri in self.documents:
-                self._acceptance.followed(self.documents[uri], edits, time.perf_counter())
-                self.documents[uri] = edited(self.documents[uri], edits, version)
-                self._views[uri].follow(edits)
-                self._rhythm.key(time.perf_counter() * 1e3)
+                self._change(uri, version, edits)
             case events.Closed(uri) if uri in self.documents:
-                self._acceptance.closed(self.documents.pop(uri))
-                del self._views[uri]
+                self._acceptance.closed(self.documents[uri])
+                self._memory(uri).closed(uri)
+                self._spaces.forget(uri)
+                del self.documents[uri], self._views[uri]
+            case events.Saved(uri) if uri in self.documents:
+                self._memory(uri).saved(uri)
+            case events.Focused(uri) if uri in self.documents:
+                self._memory(uri).focused(uri)
+            case events.Yanked(uri, text) if uri in self.documents:
+                self._memory(uri).yanked(uri, text)
+            case events.CursorMoved(uri, position) if uri in self.documents:
+                self._views[uri].position = position
+                self._memory(uri).moved(uri, position.line)
+            case events.FilesChanged(_, deleted):
+                for uri in deleted:
+                    self._memory(uri).deleted(uri)
             case events.FoldersChanged(roots):
-                self._roots = roots
-                for uri, view in self._views.items():
-                    view.file = paths.place(uri, roots)
-            case events.Shown(id):
-                self._acceptance.shown(id)
-            case events.Accepted(id):
-                self._acceptance.accepted(id, time.perf_counter())
-            case events.PartlyAccepted(id, length):
-                self._acceptance.partly_accepted(id, length, time.perf_counter())
+                self._spaces.roots = roots
+                for document in [*self.documents.values()]:
+                    self._open(document)
+            case events.Shown() | events.Accepted() | events.PartlyAccepted():
+                self._acceptance.heard(event, time.perf_counter())
             case _:
                 pass
+
+    def _open(self, document: Document) -> None:
+        """Know *document*, and let it inform others unless it is private."""
+        uri = document.uri
+        view = View(uri, paths.place(uri, self._spaces.roots))
+        self.documents[uri], self._views[uri] = document, view
+
+        def allowed() -> None:
+            if (now := self.documents.get(uri)) and self._views[uri] is view:
+                self._memory(uri).opened(source(now, view.file))
+
+        self._spaces.judge(uri, view.file, self.config, allowed)
+        self.link.reach()
+
+    def _change(self, uri: str, version: int, edits: tuple[Edit | str, ...]) -> None:
+        before = self.documents[uri]
+        self._acceptance.followed(before, edits, time.perf_counter())
+        self.documents[uri] = after = edited(before, edits, version)
+        self._views[uri].follow(edits)
+        self._rhythm.key(time.perf_counter() * 1e3)
+        self._memory(uri).edited(before, after, edits)
+
+    def _memory(self, uri: str) -> Memory:
+        """What is remembered of the workspace *uri* belongs to; of private files nothing gets there."""
+        view = self._views.get(uri)
+        return self._spaces.of(view.file if view else paths.place(uri, self._spaces.roots)).memory
 
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""
@@ -97,8 +130,8 @@ class Session:
         """The object of `fim/stats`."""
         for document in self.documents.values():
             self._acceptance.judged(document, time.perf_counter())
-        ring = {"chunks": 0, "capacity": self.config.ring.chunks, "queued": 0, "evicted": 0}
-        return self._stats.snapshot(self.link.state, ring)
+        self._spaces.limits = engine.ring_limits(self.config, self.link.state)
+        return self._stats.snapshot(self.link.state, self._spaces.stats())
 
     async def wait_idle(self) -> None:
         """Until the background lane has nothing left; for tests and benchmarks."""
@@ -147,6 +180,11 @@ class Session:
 
     async def _answer(self, asked: Asked, view: View) -> tuple[str, list[Suggestion]]:
         """How the request ends (a word for the statistics) and what it gets."""
+        await self._spaces.wait_judged()
+        uri = asked.document.uri
+        if reason := self._spaces.why_private(uri):
+            return f"private: {reason}", []
+        self._memory(uri).moved(uri, asked.position.line)
         if reason := engine.why_not(asked, self.config, deleted=view.deleted):
             return reason, []
         outcome, drafts = await self._drafts(asked, view)
@@ -185,7 +223,8 @@ class Session:
     def _in_sight(self, asked: Asked, view: View) -> Draft:
         """What can be said without a model."""
         on = self.config.completion.local
-        return local.continued(asked.place, self._lines(view)) if on else Draft("")
+        chunks = self._spaces.of(view.file).chunks(view.sight(None))
+        return local.continued(asked.place, engine.lines_of(chunks)) if on else Draft("")
 
     def _debounce_s(self, asked: Asked) -> float:
         """How long an automatic request waits for the next key before it asks the model."""
@@ -195,8 +234,14 @@ class Session:
         wait = self._rhythm.wait_ms(asked.place, client_ms=self.client_ms)
         return (wait if fixed is None else fixed) / 1000
 
-    def _header(self, view: View, window: Window) -> Header:  # noqa: ARG002
-        return Header(view.file.repo, ()[: view.max_chunks], view.file.path)
+    def _header(self, view: View, window: Window) -> Header:
+        """What a prompt with *window* begins with."""
+        chunks = self._spaces.of(view.file).chunks(view.sight(window))
+        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path)
 
-    def _lines(self, view: View) -> Iterable[str]:  # noqa: ARG002
-        return ()
+    async def _prepare(self, view: View) -> bool:
+        """While idle: choose chunks for where *view* is."""
+        if view.frame is not None:
+            self._spaces.limits = engine.ring_limits(self.config, self.link.state)
+            await self._spaces.of(view.file).turn(view.sight(view.frame.window))
+        return False

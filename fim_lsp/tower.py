@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from fim_lsp import engine, window
@@ -37,8 +37,8 @@ class Tower:
     """
     See the module.
 
-    *header* says what a prompt begins with for a view and a window, *lines* which lines of other
-    files are in sight of it.
+    *header* says what a prompt begins with for a view and a window; *prepare* is called while idle,
+    before a view is warmed, to choose what that shall be.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class Tower:
         link: Link,
         stats: Stats,
         header: Callable[[View, Window], Header],
-        lines: Callable[[View], Iterable[str]],
+        prepare: Callable[[View], Awaitable[bool]],
     ) -> None:
         self.config = Config()
-        self.lane = Scheduler(("speculate", "warm"))
+        self.lane = Scheduler(("speculate", "prepare", "warm"))
         self._link = link
         self._stats = stats
         self._header = header
-        self._lines = lines
+        self._prepare = prepare
         self._flying: set[asyncio.Task[None]] = set()
 
     async def ask(self, asked: Asked, view: View, debounce_s: float, n_wanted: int) -> list[Draft]:
@@ -88,6 +88,7 @@ class Tower:
 
         *document* gives the text as it is when its turn comes; None once it is closed.
         """
+        self.lane.background("prepare", partial(self._prepare, view), delay=IDLE_S)
         self.lane.background("warm", partial(self._warm_step, view, document), delay=IDLE_S)
 
     async def aclose(self) -> None:
@@ -104,8 +105,8 @@ class Tower:
     ) -> list[Draft]:
         header = partial(self._header, view)
         frame = view.look(asked.document, asked.position, self._budget(view), header)
-        if view.next and await self._next_is_warmer(asked, view):
-            frame = view.take(view.next)
+        if (upcoming := view.next) and await self._is_warmer(upcoming, frame, asked, view):
+            frame = view.take(upcoming)
         typed = window.middle(frame.window, asked.document, asked.position)
         flight = next((f for f in view.flights if f.agrees(frame.window, typed)), None)
         if flight is None:
@@ -159,7 +160,7 @@ class Tower:
         if view.frame and flight.window == view.frame.window and flight.tape:
             view.tape = flight.tape
         if flight.whole:
-            lines = self._lines(view)
+            lines = engine.lines_of(view.frame.header.chunks) if view.frame else ()
             draft = engine.drafted(flight, lines, lines_too=self.config.completion.local)
             view.known.put(flight.place, draft, self._link.state.model)
         if (flight.whole or flight.error) and flight in view.flights:
@@ -170,20 +171,18 @@ class Tower:
     def _budget(self, view: View) -> window.Budget:
         return engine.budget(self.config, self._link.state, view.scale)
 
-    async def _next_is_warmer(self, asked: Asked, view: View) -> bool:
+    async def _is_warmer(self, upcoming: Frame, current: Frame, asked: Asked, view: View) -> bool:
         """
-        Whether the window that is being warmed is to be used already, though it is not all warm.
+        Whether the frame that is being warmed is to be used already, though it is not all warm.
 
         Warming it may have put out of the cache what the current one needs (one slot, one common
-        beginning). Of two cold windows the larger is worth a step more.
+        beginning). Of two cold frames the larger is worth a step more.
         """
-        assert view.frame
-        assert view.next
         position, document = asked.position, asked.document
-        if window.fit(view.next.window, document, position, self._budget(view)) is Fit.LOST:
+        if window.fit(upcoming.window, document, position, self._budget(view)) is Fit.LOST:
             return False
         cold = []
-        for frame in (view.frame, view.next):
+        for frame in (current, upcoming):
             prompt = self._prompt(view, frame, document, position)
             measure = await self._link.backend.measure(prompt)
             cold.append(measure.total - measure.cached)

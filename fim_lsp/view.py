@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from fim_lsp import window
+from fim_lsp.context.turn import View as Sight
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.flight import Flight
 from fim_lsp.paths import Place as FilePlace
@@ -48,6 +49,7 @@ HeaderFor = Callable[[Window], Header]  # chunks must not show again what the wi
 class View:
     """*position* is the cursor as last heard of; *deleted*: the last edit only took text away."""
 
+    uri: str
     file: FilePlace
     frame: Frame | None = None
     next: Frame | None = None
@@ -93,6 +95,13 @@ class View:
     @property
     def _window(self) -> Window | None:
         return self.frame.window if self.frame else None
+
+    def sight(self, shown: Window | None) -> Sight:
+        """What a prompt with this window shows of the document; without one, the cursor's line."""
+        line = self.position.line if self.position else 0
+        if shown is None:
+            return Sight(self.uri, line, line, line + 1)
+        return Sight(self.uri, line, shown.first, line + 1 + shown.suffix.count("\n"))
 
     def take(self, new: Frame) -> Frame:
         """Go on with *new*; a tape spells the middle of one window only."""

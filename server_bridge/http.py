@@ -115,7 +115,7 @@ class Http:
         return self._client, self._httpx
 
 
-class _Closed(Exception):  # noqa: N818 (news, not an error)
+class _Closed(Exception):
     """A request that may not connect found no open connection."""
 
 

@@ -111,7 +111,9 @@ def long_lines(text: str) -> set[str]:
     return {s for line in text.split("\n") if len(s := line.strip()) >= LONG_LINE}
 
 
-def chosen(name: str, source: Path, seen: set[str], held_out: set[str], leaks: list[str]) -> list[File]:
+def chosen(
+    name: str, source: Path, seen: set[str], held_out: set[str], leaks: list[str]
+) -> list[File]:
     """The files of one package: good, new, not leaking, at most so many bytes, in path order."""
     files = []
     for path, text in python_files(source):
@@ -192,7 +194,9 @@ def main() -> None:
         manifest.append(
             {
                 "package": name,
-                "version": sysconfig.get_python_version() if is_stdlib else source.name.split("-")[1],
+                "version": sysconfig.get_python_version()
+                if is_stdlib
+                else source.name.split("-")[1],
                 "licence": "PSF-2.0" if is_stdlib else licence(source),
                 "files": len(files),
                 "bytes": sum(len(text) for _, text in files),

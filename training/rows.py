@@ -17,6 +17,7 @@ import os
 import random
 import re
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -243,8 +244,8 @@ def make(part: Part) -> None:
     rng = random.Random(part.seed)
     tokenizer = Tokenizer.from_file("tokenizer.json")
     middle_id = tokenizer.token_to_id("<|fim_middle|>")
-    with open(part.corpus) as file:
-        packages = [p for name, files in json.load(file).items() if (p := Package(name, files)).files]
+    corpus = json.loads(Path(part.corpus).read_text("utf-8"))
+    packages = [p for name, files in corpus.items() if (p := Package(name, files)).files]
     weights = [sum(p.weights) ** 0.8 for p in packages]
     n_rows, width = part.n_tokens // part.row_tokens, part.row_tokens + 1
     ids = np.zeros((n_rows, width), np.uint16)
@@ -282,7 +283,9 @@ def encoded(
     """Some hundred documents as token ids, those that fit a row."""
     texts = [document(rng, rng.choices(packages, weights)[0], row_tokens) for _ in range(300)]
     docs = [
-        [i for part in tokenizer.encode_batch(list(text)) for i in part.ids] for text in texts if text
+        [i for part in tokenizer.encode_batch(list(text)) for i in part.ids]
+        for text in texts
+        if text
     ]
     return [doc for doc in docs if len(doc) <= row_tokens + 1]
 

@@ -133,7 +133,9 @@ class Trainer:
                 ids[row], codes[row] = make(ids.shape[1], self.rng, ids)
         return torch.from_numpy(ids), torch.from_numpy(codes)
 
-    def step(self, data: Iterator[tuple[np.ndarray, np.ndarray]], done: float, n: int) -> list[float]:
+    def step(
+        self, data: Iterator[tuple[np.ndarray, np.ndarray]], done: float, n: int
+    ) -> list[float]:
         """One optimiser step when the share *done* of the time is over; returns losses of real code."""
         given = self.given
         decay = 1.0

@@ -49,6 +49,11 @@ class LlamaVim:
         self._update()
         return shown
 
+    def idle(self) -> None:
+        """Time enough for every queued chunk to enter."""
+        while self._queued:
+            self._update()
+
     def _update(self) -> None:
         if self._queued:
             self.ring = [*self.ring, self._queued.pop(0)][-self._n_chunks :]
@@ -57,7 +62,7 @@ class LlamaVim:
         if len(lines) < 3:
             return
         cut = self._cut(lines)
-        text = "\n".join(cut)
+        text = "".join(cut)
         if any(text == other for _, other in self._queued + self.ring):
             return
         for chunks in (self._queued, self.ring):
@@ -76,7 +81,7 @@ class LlamaVim:
         return lines[first : first + half + 1]
 
     def _drop_similar(self, around: Sequence[str]) -> None:
-        text = "\n".join(self._cut(around))
+        text = "".join(self._cut(around))
         self.ring = [c for c in self.ring if _similarity(c[1], text) <= 0.5]
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.edges import closed_below, right_text
 from fim_lsp.suggest.lines import indent, mark
+from fim_lsp.suggest.parses import parses
 from fim_lsp.suggest.place import Cut, Draft, Place
 from fim_lsp.suggest.repeats import line_above, lines_below, looping_lines, stuttering, typed_again
 
@@ -130,6 +131,7 @@ FILTERS: tuple[Filter, ...] = (
     closed_below,
     unfinished,
     right_text,
+    parses,
     empty_comment,
     trailing_space,
     too_short,

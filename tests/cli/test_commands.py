@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp import __version__
+from fim_lsp.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "fim_lsp" / "cli" / "sample" / "larder" / "store.py"
@@ -35,12 +36,23 @@ def fim_lsp(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedP
     )
 
 
-def test_version_and_help(tmp_path: Path) -> None:
-    """Help teaches: every command is named with what it is for."""
-    assert fim_lsp("--version", cwd=tmp_path).stdout == f"fim-lsp {__version__}\n"
-    text = fim_lsp("--help", cwd=tmp_path).stdout
-    assert all(word in text for word in ("--stdio", "demo", "doctor", "complete", "llama-server"))
-    assert "Exit code" in fim_lsp("complete", "--help", cwd=tmp_path).stdout
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--version"], [f"fim-lsp {__version__}"]),
+        (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "llama-server --fim-"]),
+        (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
+    ],
+)
+def test_help_teaches(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: list[str]
+) -> None:
+    """Every command is named with what it is for, and complete with its exit codes."""
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    printed = capsys.readouterr().out
+    assert exit_.value.code == 0
+    assert all(word in printed for word in says)
 
 
 @pytest.mark.parametrize(
@@ -63,17 +75,25 @@ def test_version_and_help(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(
-    tmp_path: Path, arguments: list[str], says: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    says: str,
 ) -> None:
     """No traceback, exit code 2, and the fix is named."""
     (tmp_path / "empty.py").write_text("\n")
     (tmp_path / "text.py").write_text("x = 1\n")
     (tmp_path / "binary.py").write_bytes(b"\x7fELF\0")
     (tmp_path / "latin1.py").write_bytes(b"# na\xefve\n")
-    done = fim_lsp(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert says in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = main(arguments)
+    except SystemExit as exit_:
+        code = exit_.code
+    printed = capsys.readouterr()
+    assert code == 2
+    assert says in printed.out + printed.err
 
 
 def test_complete_prints_the_suggestion_and_nothing_else(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from fim_lsp.acceptance import Acceptance
 from fim_lsp.documents import Edit, Position, after, edited, opened
+from fim_lsp.events import Accepted, PartlyAccepted, Shown
 from fim_lsp.stats import Stats
 from server_bridge.protocol import Health, State
 
@@ -48,13 +49,13 @@ class Desk:
         self.document = edited(self.document, edits, self.document.version + 1)
 
     def all(self, id: int) -> None:
-        self.acceptance.accepted(str(id), self.now)
+        self.acceptance.heard(Accepted(str(id)), self.now)
 
     def part(self, id: int, length: int) -> None:
-        self.acceptance.partly_accepted(str(id), length, self.now)
+        self.acceptance.heard(PartlyAccepted(str(id), length), self.now)
 
     def shown(self, id: int) -> None:
-        self.acceptance.shown(str(id))
+        self.acceptance.heard(Shown(str(id)), self.now)
 
     def back(self) -> None:
         """The cursor goes a character to the left."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import inspect
 from collections.abc import AsyncIterator
 
 import pytest
 
 from fim_lsp import events
-from fim_lsp.config import Config
+from fim_lsp.config import Config, RingConfig
 from fim_lsp.documents import Position
 from fim_lsp.engine import Selected
 from fim_lsp.session import Session
-from tests.typist import ROOT, Typist, embedded
+from tests.typist import QUICK, ROOT, Typist, embedded
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 HALF = "\nclass Parser:\n    def __init__(self, na"  # the bundled model goes on with `me):…`
@@ -95,18 +96,24 @@ async def test_a_request_nobody_waits_for_stops_within_a_burst(session: Session)
     assert typist.counted("bursts") <= bursts + 1
 
 
-async def test_somebody_who_types_along_joins_what_is_being_decoded(session: Session) -> None:
+async def test_somebody_who_types_along_joins_what_is_being_decoded() -> None:
     """A key that agrees with the text on its way starts nothing new."""
-    [suggestion] = await Typist(session, CODE + HALF, f"{ROOT}/app/o0.py").ask(invoked=True)
-    other = Typist(session, CODE + HALF, f"{ROOT}/app/o2.py")  # where the model says the same
-    first = asyncio.create_task(other.ask(invoked=True))
-    await asyncio.sleep(0)
-    other.type(suggestion.text[0])
-    second = asyncio.create_task(other.ask(invoked=True))
-    first.cancel()
-    [joined] = await second
-    assert joined.text == suggestion.text[1:]
-    assert other.counted("outcomes", "superseded") == 1
+    alone = embedded(dataclasses.replace(QUICK, ring=RingConfig(chunks=0)))
+    await alone.link.wait_ready()
+    try:
+        [suggestion] = await Typist(alone, CODE + HALF, f"{ROOT}/app/o0.py").ask(invoked=True)
+        other = Typist(alone, CODE + HALF, f"{ROOT}/app/o2.py")  # where the model says the same
+        first = asyncio.create_task(other.ask(invoked=True))
+        while other.counted("completions") < 2:
+            await asyncio.sleep(0)
+        other.type(suggestion.text[0])
+        second = asyncio.create_task(other.ask(invoked=True))
+        first.cancel()
+        [joined] = await second
+        assert joined.text == suggestion.text[1:]
+        assert other.counted("outcomes", "superseded") == 1
+    finally:
+        await alone.aclose()
 
 
 async def test_a_selected_menu_entry_is_extended(session: Session) -> None:
@@ -171,3 +178,46 @@ async def test_closing_and_reopening_begins_anew(session: Session) -> None:
     await typist.ask(invoked=True)
     session.handle(events.Closed(typist.uri))
     assert await typist.ask(invoked=True) == []
+
+
+async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
+    """While idle, chunks of what was opened and edited join the prompt; the window's own lines never."""
+    Typist(session, "def freight(weight):\n    return weight * 3\n", f"{ROOT}/app/freight.py")
+    typist = Typist(session, CODE + HALF)
+    await typist.ask(invoked=True)
+    await session.wait_idle()
+    assert typist.counted("ring", "chunks") > 0
+    frame = session._views[typist.uri].frame
+    assert frame is not None
+    assert any(chunk.name == "app/freight.py" for chunk in frame.header.chunks)
+    shown = frame.window.prefix + frame.window.suffix
+    for chunk in frame.header.chunks:
+        if chunk.name == "app/cart.py":
+            assert chunk.text.strip() not in shown
+
+
+async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
+    """An ignored file has no completions, and nothing of it is in anybody's prompt."""
+    (tmp_path / ".gitignore").write_text("secret.py\n")
+    session = embedded()
+    await session.link.wait_ready()
+    try:
+        typist = Typist(session, CODE + HALF, f"{ROOT}/app/a.py")
+        session.handle(events.FoldersChanged((tmp_path.as_uri(),)))
+        session.handle(
+            events.Opened(f"{tmp_path.as_uri()}/secret.py", "python", 1, "CANARY = 'c4n4ry'\n" * 9)
+        )
+        assert (
+            await session.complete(f"{tmp_path.as_uri()}/secret.py", Position(3, 3), invoked=True)
+            == []
+        )
+        session.handle(events.Opened(f"{tmp_path.as_uri()}/open.py", "python", 1, CODE + HALF))
+        uri = f"{tmp_path.as_uri()}/open.py"
+        await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
+        await session.wait_idle()
+        frame = session._views[uri].frame
+        assert frame is not None
+        assert "c4n4ry" not in repr(frame)
+        assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
+    finally:
+        await session.aclose()

@@ -1,0 +1,121 @@
+"""
+Ring policies behind one face, as the replay drives them: ours, and llama.vim's.
+
+Both are told the same: a file is looked at, an edit happened, the cursor jumped, there is time
+(`idle`). Both answer `shown`: the pieces of text a request at a line carries, as (path, text).
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Protocol
+
+from fim_lsp.context.chunks import Source
+from fim_lsp.context.grammars import language_of
+from fim_lsp.context.memory import Memory
+from fim_lsp.context.ring import Limits
+from fim_lsp.context.turn import View, turn
+from fim_lsp.documents import Document, Edit, Position, edited, opened
+
+from benchmarks.recall.llama_vim import LlamaVim, Piece
+
+
+class Policy(Protocol):
+    """What the replay needs of a policy. Lines carry their line ends."""
+
+    event_ms: list[float]
+
+    def open(self, path: str, lines: tuple[str, ...]) -> None: ...
+    def outside(self, path: str, lines: tuple[str, ...] | None) -> None: ...
+    def replace(self, path: str, start: int, end: int, lines: tuple[str, ...]) -> None: ...
+    def save(self, path: str, at: int) -> None: ...
+    def shown(self, view: View, *, anchored: bool) -> list[Piece]: ...
+
+
+class Ours:
+    """`fim_lsp.context`, driven as the session drives it; *n_chars* for the ring."""
+
+    def __init__(self, n_chars: int, n_chunks: int = 16, chunk_lines: int = 64) -> None:
+        self.memory = Memory(Limits(n_chunks, chunk_lines, n_chars))
+        self._documents: dict[str, Document] = {}
+        self._versions = itertools.count()
+        self._typed = 0
+        self._shown: list[Piece] = []
+        self.event_ms: list[float] = []
+        self.turn_ms: list[float] = []
+
+    def open(self, path: str, lines: tuple[str, ...]) -> None:
+        document = self._documents.get(path)
+        if document is None or document.lines != lines:
+            document = opened(path, language_of(path), next(self._versions), "".join(lines))
+        self._documents[path] = document
+        self.memory.opened(_source(document))
+
+    def outside(self, path: str, lines: tuple[str, ...] | None) -> None:
+        if path in self._documents and lines is not None:
+            document = opened(path, language_of(path), next(self._versions), "".join(lines))
+            self._documents[path] = document
+            self.memory.changed(_source(document))
+        elif path in self._documents:
+            del self._documents[path]
+            self.memory.deleted(path)
+
+    def replace(self, path: str, start: int, end: int, lines: tuple[str, ...]) -> None:
+        before = self._documents[path]
+        edit = Edit(Position(start, 0), Position(end, 0), "".join(lines))
+        after = edited(before, [edit], next(self._versions))
+        began = time.perf_counter()
+        self.memory.edited(before, after, [edit])
+        self.event_ms.append((time.perf_counter() - began) * 1e3)
+        self._documents[path] = after
+
+    def save(self, path: str, at: int) -> None:
+        self.memory.saved(path)
+
+    def shown(self, view: View, *, anchored: bool) -> list[Piece]:
+        self._typed += 1
+        if anchored or self._typed % _TURN_LINES == 0:
+            began = time.perf_counter()
+            assert self.memory.accept(turn(self.memory.snapshot(view)))
+            self.turn_ms.append((time.perf_counter() - began) * 1e3)
+            self._shown = [(chunk.name, chunk.text) for chunk in self.memory.visible(view)]
+        return self._shown
+
+
+_TURN_LINES = 8  # typed in one place until the user pauses to think
+
+
+class Theirs:
+    """llama.vim with *n_chunks*; idle time empties its queue."""
+
+    def __init__(self, n_chunks: int, seed: int) -> None:
+        self._ring = LlamaVim(n_chunks, seed)
+        self._lines: dict[str, list[str]] = {}
+        self.event_ms: list[float] = []
+
+    def open(self, path: str, lines: tuple[str, ...]) -> None:
+        self._lines[path] = list(lines)
+        self._ring.around(path, self._lines[path], 0)
+
+    def outside(self, path: str, lines: tuple[str, ...] | None) -> None:
+        if path in self._lines and lines is not None:
+            self._lines[path] = list(lines)
+
+    def replace(self, path: str, start: int, end: int, lines: tuple[str, ...]) -> None:
+        self._lines[path][start:end] = lines
+
+    def save(self, path: str, at: int) -> None:
+        self._ring.around(path, self._lines[path], at)
+
+    def shown(self, view: View, *, anchored: bool) -> list[Piece]:
+        if anchored:
+            self._ring.idle()
+        began = time.perf_counter()
+        shown = self._ring.request(view.uri, self._lines[view.uri], view.line)
+        self.event_ms.append((time.perf_counter() - began) * 1e3)
+        return shown
+
+
+def _source(document: Document) -> Source:
+    return Source(document.uri, document.uri, document.language, document.version, document.lines)

@@ -1,0 +1,162 @@
+"""
+Play a history to a policy and count what its context is good for.
+
+*Identifier recall*: of the words in the next typed line that are not in the window, the share that
+stands in the extra context. The window is what `fim_lsp.window` anchors by default: 1,024 tokens
+above the cursor and 256 below, anchored anew when the cursor leaves it. Tokens are characters / 3.6,
+the ratio of the bundled tokenizer on Python, for every policy alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fim_lsp.context.similarity import WORD
+from fim_lsp.context.turn import View
+
+from benchmarks.recall.history import Commit, Open, Replace, Save, Step, Type
+from benchmarks.recall.llama_vim import Piece
+from benchmarks.recall.policies import Policy
+
+CHARS_PER_TOKEN = 3.6
+_ABOVE, _BELOW = 1024, 256  # tokens
+
+
+@dataclass
+class Result:
+    """Sums over all typed lines; sizes in characters."""
+
+    n_lines: int = 0
+    needed: int = 0
+    found: int = 0
+    size: int = 0
+    doubled: int = 0  # of the extra context: in it twice, or in the window, too
+    stale: int = 0  # … or not in the file any more
+    evaluated: int = 0  # by a backend that reuses the exact prefix and nothing else
+    fresh: int = 0  # of those, pieces that were not there before
+    event_ms: list[float] = field(default_factory=list)
+
+    @property
+    def recall(self) -> float:
+        return self.found / self.needed if self.needed else 0.0
+
+    @property
+    def tokens(self) -> float:
+        return self.size / max(1, self.n_lines) / CHARS_PER_TOKEN
+
+
+def replay(steps: Iterable[Step], policy: Policy) -> Result:
+    """All of *steps* through one policy."""
+    player = _Player(policy)
+    for step in steps:
+        player.play(step)
+    player.result.event_ms = policy.event_ms
+    return player.result
+
+
+class _Player:
+    def __init__(self, policy: Policy) -> None:
+        self.result = Result()
+        self._policy = policy
+        self._texts: dict[str, list[str]] = {}
+        self._view: View | None = None
+        self._last: list[Piece] = []
+        self._at = 0
+
+    def play(self, step: Step) -> None:
+        if isinstance(step, Commit):
+            for path, lines in step.outside.items():
+                self._outside(path, lines)
+        elif isinstance(step, Open):
+            self._texts[step.path] = [line + "\n" for line in step.lines]
+            self._policy.open(step.path, tuple(self._texts[step.path]))
+            self._at = 0
+        elif isinstance(step, Replace):
+            self._edit(step.path, step.start, step.end, [])
+        elif isinstance(step, Type):
+            self._measure(step)
+            self._edit(step.path, step.at, step.at, [step.line + "\n"])
+        elif isinstance(step, Save):
+            self._policy.save(step.path, self._at)
+
+    def _outside(self, path: str, lines: Sequence[str] | None) -> None:
+        if lines is None:
+            self._texts.pop(path, None)
+        elif path in self._texts:
+            self._texts[path] = [line + "\n" for line in lines]
+        self._policy.outside(path, None if lines is None else tuple(line + "\n" for line in lines))
+        if self._view and self._view.uri == path:
+            self._view = None
+
+    def _edit(self, path: str, start: int, end: int, lines: list[str]) -> None:
+        self._texts[path][start:end] = lines
+        self._policy.replace(path, start, end, tuple(lines))
+        self._at = start
+        view, delta = self._view, len(lines) - (end - start)
+        if view and view.uri == path:
+            inside = view.first <= start and end <= view.last
+            self._view = view._replace(last=view.last + delta) if inside else None
+
+    def _measure(self, step: Type) -> None:
+        lines, view = self._texts[step.path], self._view
+        anchored = view is None or view.uri != step.path or not view.first < step.at < view.last
+        if anchored or view is None:
+            view = _window(step.path, lines, step.at)
+        self._view = view = view._replace(line=step.at)
+        shown = self._policy.shown(view, anchored=anchored)
+        window = lines[view.first : view.last]
+        needed = set(WORD.findall(step.line)) - set(WORD.findall("".join(window)))
+        words = set(WORD.findall("\n".join(text for _, text in shown)))
+        self.result.n_lines += 1
+        self.result.needed += len(needed)
+        self.result.found += len(needed & words)
+        self.result.size += sum(_size(piece) for piece in shown)
+        if shown != self._last or anchored:
+            self._upkeep(shown)
+        if anchored:
+            self._waste(shown, window)
+
+    def _upkeep(self, shown: list[Piece]) -> None:
+        same = 0
+        while same < min(len(shown), len(self._last)) and shown[same] == self._last[same]:
+            same += 1
+        before = set(line for path, text in self._last for line in text.split("\n"))
+        self.result.evaluated += sum(_size(piece) for piece in shown[same:])
+        for path, text in shown[same:]:
+            new = [line for line in text.split("\n") if line not in before]
+            self.result.fresh += sum(len(line) + 1 for line in new)
+        self._last = shown
+
+    def _waste(self, shown: list[Piece], window: Sequence[str]) -> None:
+        seen = Counter(_telling(window))
+        for path, text in shown:
+            lines = text.split("\n")
+            truth = set(line.rstrip("\n") for line in self._texts.get(path, ()))
+            for line in _telling(lines):
+                self.result.doubled += len(line) if seen[line] else 0
+                seen[line] += 1
+            self.result.stale += sum(len(line) for line in lines if line not in truth)
+
+
+def _telling(lines: Iterable[str]) -> list[str]:
+    """Lines that are long enough not to recur by chance."""
+    return [line.strip() for line in lines if len(line.strip()) > 20]
+
+
+def _window(path: str, lines: Sequence[str], at: int) -> View:
+    first, room = at, _ABOVE * CHARS_PER_TOKEN
+    while first > 0 and room > 0:
+        first -= 1
+        room -= len(lines[first])
+    last, room = at, _BELOW * CHARS_PER_TOKEN
+    while last < len(lines) and room > 0:
+        room -= len(lines[last])
+        last += 1
+    return View(path, at, first, last)
+
+
+def _size(piece: Piece) -> int:
+    path, text = piece
+    return len(path) + len(text) + 4

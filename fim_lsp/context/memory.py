@@ -1,0 +1,208 @@
+"""
+What one workspace root remembers of its user: events in, the chunks for the next prompt out. Pure.
+
+`Memory` is the one object of `context` with state; the session keeps one per workspace root and
+tells it what happens. An event costs microseconds, whatever the size of the file. Reading syntax
+and choosing is left for later: while nothing is to do, the session takes a snapshot, lets a worker
+thread compute `turn`, and gives the result back, which counts unless something happened meanwhile.
+
+    memory.edited(after, edits)                  each event
+    memory.visible(view)                         when the window is anchored: the prompt's chunks
+    memory.accept(turn(memory.snapshot(view)))   while idle; `turn` takes 10 to 100 ms
+
+Lines move under edits, and what is remembered by line moves along: the clock of each edited line,
+and the pieces in the ring. A piece whose own lines are edited is no longer *fresh* and is not shown.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from fim_lsp.context.chunks import ContextChunk, Piece, Source, located, yanked
+from fim_lsp.context.ring import Limits, Ring, visible
+from fim_lsp.context.similarity import features, like
+from fim_lsp.context.turn import Snapshot, Turned, View, is_bad
+from fim_lsp.documents import Document, Edit, split
+
+_FILES = 20  # sources remembered: files looked at before that add noise and parse time
+_YANKS = 8  # yanks remembered: what was copied longer ago is pasted by now
+_MIN_YANK_LINES = 3  # a shorter one is being moved, not studied (llama.vim's limit, too)
+_EDITED_LINES = 400  # edited lines remembered per file; their chance has faded by then
+_PASTE_LINES = 64  # of an insertion count as edited: a pasted file was not written here
+_JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's distance, too)
+
+
+class Memory:
+    """All that is remembered of one workspace root. Paths that are private never get here."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._sources: OrderedDict[str, Source] = OrderedDict()  # looked at last stands last
+        self._edited: dict[str, dict[int, int]] = {}  # uri → line → clock of its last edit
+        self._clock = 0  # counts edited lines: the unit of "lately", the same at any typing speed
+        self._at = ("", -1)  # uri and line of the last edit or cursor
+        self._yanks: tuple[Piece, ...] = ()
+        self._queued: dict[str, None] = {}  # files with news since the last turn
+        self._n_events = 0
+        self.ring = Ring()
+
+    def opened(self, source: Source) -> None:
+        """A document was opened, or a file changed outside of the editor."""
+        self._replace(source)
+        self.focused(source.uri)
+
+    def focused(self, uri: str) -> None:
+        """The user looks at this file now."""
+        if uri in self._sources:
+            self._sources.move_to_end(uri)
+            self._news(uri)
+
+    saved = closed = focused  # each says that the file matters now; its text stays known
+
+    def moved(self, uri: str, line: int) -> None:
+        """The cursor is here; only a jump is news."""
+        last_uri, last_line = self._at
+        if uri != last_uri or abs(line - last_line) > _JUMP_LINES:
+            self.focused(uri)
+        self._at = (uri, line)
+
+    def edited(self, before: Document, after: Document, edits: Iterable[Edit | str]) -> None:
+        """*edits* turned *before* into *after*."""
+        source = self._sources.get(after.uri)
+        if source is None:
+            return
+        for edit in edits:
+            if isinstance(edit, str):
+                self._replaced_all(before, after)
+                break
+            self._replaced(after.uri, edit)
+        self._sources[after.uri] = replace(source, version=after.version, lines=after.lines)
+        self._news(after.uri)
+
+    def yanked(self, uri: str, text: str) -> None:
+        """The user copied *text* in a file; it is kept as taken unless it is short or secret."""
+        source = self._sources.get(uri)
+        self._n_events += 1
+        if source is None or text.count("\n") < _MIN_YANK_LINES - 1:
+            return
+        fresh = yanked(source, text)
+        if fresh is None:
+            return
+        same = like(features(text), [features(piece.text) for piece in self._yanks])
+        kept = [piece for idx, piece in enumerate(self._yanks) if idx != same]
+        self._yanks = (*kept, fresh)[-_YANKS:]
+        self._news(uri)
+
+    def changed(self, source: Source) -> None:
+        """A file that is not open changed on disk; pieces that are still true stay."""
+        if source.uri in self._sources:
+            self._replace(source)
+            self._news(source.uri)
+
+    def deleted(self, uri: str) -> None:
+        """The file is gone, or private now: nothing of it is shown again."""
+        self._sources.pop(uri, None)
+        self._edited.pop(uri, None)
+        self._yanks = tuple(piece for piece in self._yanks if piece.uri != uri)
+        self._remap(uri, lambda piece: replace(piece, fresh=False))
+        self._n_events += 1
+
+    def visible(self, view: View) -> tuple[ContextChunk, ...]:
+        """The chunks a prompt with this window shows: a prefix of the ring, evaluated already."""
+        return visible(self.ring, lambda chunk: is_bad(chunk, view))
+
+    def snapshot(self, view: View, others: Iterable[Piece] = ()) -> Snapshot:
+        """What `turn` needs, unchanging; *others* are pieces of files nobody opened."""
+        edited = {uri: dict(lines) for uri, lines in self._edited.items()}
+        sources = tuple(reversed(self._sources.values()))
+        return Snapshot(
+            self._n_events, self.ring, self.limits, view, sources, edited, self._clock,
+            (*self._yanks, *others),
+        )  # fmt: skip
+
+    def accept(self, turned: Turned) -> bool:
+        """Take the new ring, unless something happened since its snapshot."""
+        if turned.n_events != self._n_events:
+            return False
+        self.ring = turned.ring
+        self._queued.clear()
+        return True
+
+    def stats(self) -> Mapping[str, int]:
+        """The counters of `fim/stats`: chunks now and at most, files with news, chunks that left."""
+        ring = self.ring
+        return {
+            "chunks": len(ring.chunks),
+            "capacity": self.limits.n_chunks,
+            "queued": len(self._queued),
+            "evicted": ring.evicted,
+        }
+
+    def _news(self, uri: str) -> None:
+        self._n_events += 1
+        self._queued[uri] = None
+
+    def _replace(self, source: Source) -> None:
+        """A new text from elsewhere: pieces stay where their lines still stand."""
+        self._sources[source.uri] = source
+        self._edited.pop(source.uri, None)
+        self._remap(source.uri, lambda piece: located(piece, source))
+        while len(self._sources) > _FILES:
+            uri, _ = self._sources.popitem(last=False)
+            self._edited.pop(uri, None)
+
+    def _replaced_all(self, before: Document, after: Document) -> None:
+        """A whole new text counts as an edit of the lines that differ."""
+        a, b = before.lines, after.lines
+        shortest = min(len(a), len(b))
+        head = next((n for n in range(shortest) if a[n] != b[n]), shortest)
+        rest = shortest - head
+        tail = next((n for n in range(rest) if a[-1 - n] != b[-1 - n]), rest)
+        self._lines_replaced(after.uri, head, len(a) - tail, len(b) - tail - head)
+
+    def _replaced(self, uri: str, edit: Edit) -> None:
+        """An edit from line start to line start replaces whole lines; any other also touches its last."""
+        first, last, n_breaks = edit.start.line, edit.end.line, len(split(edit.text)) - 1
+        whole = (
+            edit.start.column == 0 and edit.end.column == 0 and edit.text[-1:] in ("", "\n", "\r")
+        )
+        more = 0 if whole and (last > first or n_breaks) else 1
+        self._lines_replaced(uri, first, last + more, n_breaks + more)
+
+    def _lines_replaced(self, uri: str, first: int, last: int, n_lines: int) -> None:
+        """Lines [first, last) became *n_lines* lines."""
+        delta = n_lines - (last - first)
+        if (uri, first) != self._at or delta:
+            self._clock += max(1, min(n_lines, _PASTE_LINES))
+        self._at = (uri, first + n_lines - 1)
+        marks = self._edited.setdefault(uri, {})
+        if delta:
+            moved = {
+                n if n < first else n + delta: c for n, c in marks.items() if not first <= n < last
+            }
+            marks = self._edited[uri] = dict(
+                sorted(moved.items(), key=lambda mark: mark[1])[-_EDITED_LINES:]
+            )
+        for n in range(first, first + min(n_lines, _PASTE_LINES)):
+            marks[n] = self._clock
+        self._remap(uri, lambda piece: _shifted(piece, first, last, delta))
+
+    def _remap(self, uri: str, function: Callable[[Piece], Piece]) -> None:
+        """The ring with each piece of one file replaced by what *function* makes of it."""
+        if not any(chunk.uri == uri for chunk in self.ring.chunks):
+            return
+        chunks = (
+            ContextChunk(tuple(map(function, chunk.pieces))) if chunk.uri == uri else chunk
+            for chunk in self.ring.chunks
+        )
+        self.ring = replace(self.ring, chunks=tuple(chunks))
+
+
+def _shifted(piece: Piece, first: int, last: int, delta: int) -> Piece:
+    if piece.end <= first:
+        return piece
+    if piece.start >= last:
+        return replace(piece, start=piece.start + delta, end=piece.end + delta) if delta else piece
+    return replace(piece, fresh=False)

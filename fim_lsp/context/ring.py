@@ -1,0 +1,129 @@
+"""
+The ring: the chunks that stand in the prompt now, changed seldom and from the end. Pure.
+
+Theory of operation.
+
+The backend re-evaluates everything behind the first change, so the price of a change is the size of
+what follows it. A change therefore cuts the ring somewhere, keeps what stands before the cut
+untouched, and writes what stands behind it anew: some pieces that were there (*carried*: evaluated
+again) and some that were not (*admitted*).
+
+The account. Admitting n characters earns a credit of n; carrying n costs n; the credit never falls
+below zero. So over any history all evaluated characters are at most twice the admitted ones,
+on backends that can reuse an exact prefix and nothing else. No other rule limits how chunks are
+evicted; cutting at the front (a bulk change) is simply dear and happens when enough was earned.
+
+The cut. Every few chunks a cut is tried, and the one with the greatest worth wins, less `PRICE` per
+evaluated character. The order within what is written anew is from stable to volatile: files by
+when they were looked at last, the latest at the end, where the next change will come.
+
+The window. Chunks that hold lines of the window, and those whose lines are no longer true, must
+not be shown. `visible` shows what stands before the first of these, which costs nothing at all;
+the next `turned` cuts there and fills up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from fim_lsp.context.choice import PRICE, Interest, Room, Scored, choose
+from fim_lsp.context.chunks import ContextChunk, Piece, grouped
+
+_CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the ring, besides the last allowed one: each costs 5 ms
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a ring may be: chunks, lines per chunk, and characters in all."""
+
+    n_chunks: int
+    chunk_lines: int
+    n_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """One state of the ring; `turned` makes the next. Counts are characters but for *evicted*."""
+
+    chunks: tuple[ContextChunk, ...] = ()
+    credit: int = 0
+    admitted: int = 0
+    carried: int = 0
+    evicted: int = 0  # chunks that left
+
+    @property
+    def size(self) -> int:
+        """Characters in the prompt."""
+        return sum(chunk.size for chunk in self.chunks)
+
+
+Bad = Callable[[ContextChunk], bool]
+
+
+def visible(ring: Ring, bad: Bad) -> tuple[ContextChunk, ...]:
+    """The chunks before the first one that must not be shown: a prefix, so it is evaluated already."""
+    return ring.chunks[: _first_bad(ring, bad)]
+
+
+def turned(
+    ring: Ring, candidates: Sequence[Piece], interest: Interest, limits: Limits, bad: Bad
+) -> Ring:
+    """
+    The ring after the best change the credit allows; the same one when none pays.
+
+    *candidates* hold the current version of every piece that may be shown.
+    """
+    last = _first_bad(ring, bad)
+    cuts = sorted({int(last * share) for share in _CUTS}, reverse=True)
+    scored = [interest.scored(piece) for piece in candidates]
+    changes = [_changed(ring, scored, interest, limits, cut) for cut in cuts]
+    return max(changes, key=lambda change: change[1])[0]  # the latest cut where they are equal
+
+
+def _changed(
+    ring: Ring,
+    scored: Sequence[Scored],
+    interest: Interest,
+    limits: Limits,
+    cut: int,
+) -> tuple[Ring, float]:
+    """The ring cut before chunk *cut* and filled up again, and what that is worth."""
+    kept = [piece for chunk in ring.chunks[:cut] for piece in chunk.pieces]
+    gone = {_key(piece) for chunk in ring.chunks[cut:] for piece in chunk.pieces}
+    room = Room(
+        limits.n_chars - sum(chunk.size for chunk in ring.chunks[:cut]),
+        limits.n_chunks - cut,
+        limits.chunk_lines,
+        ring.credit,
+    )
+    free = [each for each in scored if not any(map(each.piece.overlaps, kept))]
+    chosen = choose(free, interest, kept, room, gone)
+    written = grouped(interest.ordered(chosen.pieces), limits.chunk_lines)
+    evaluated = sum(chunk.size for chunk in written)
+    carried = sum(_carried(chunk, gone) for chunk in written)
+    shown = {_key(piece) for chunk in written for piece in chunk.pieces}
+    left = sum(not any(_key(p) in shown for p in chunk.pieces) for chunk in ring.chunks[cut:])
+    fresh = Ring(
+        chunks=ring.chunks[:cut] + written,
+        credit=ring.credit + evaluated - 2 * carried,
+        admitted=ring.admitted + evaluated - carried,
+        carried=ring.carried + carried,
+        evicted=ring.evicted + left,
+    )
+    return fresh, chosen.worth - PRICE * evaluated
+
+
+def _key(piece: Piece) -> tuple[str, str]:
+    return piece.uri, piece.text
+
+
+def _carried(chunk: ContextChunk, gone: AbstractSet[tuple[str, str]]) -> int:
+    """Characters of *chunk* that were evaluated before; its heading when all else was."""
+    sizes = [len(piece.text) + 1 for piece in chunk.pieces if _key(piece) in gone]
+    return chunk.size if len(sizes) == len(chunk.pieces) else sum(sizes)
+
+
+def _first_bad(ring: Ring, bad: Bad) -> int:
+    return next((idx for idx, chunk in enumerate(ring.chunks) if bad(chunk)), len(ring.chunks))

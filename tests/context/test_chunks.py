@@ -1,0 +1,85 @@
+"""Pieces are cut at units, keep their lines, and are grouped under one heading per file."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.context.chunks import PIECE_LINES, Piece, Source, Why, grouped, located, pieces, yanked
+from fim_lsp.documents import split
+
+LINES = ["", "def f(x):", "    return x", "class A:", "    def m(self): pass", "import os", "x = 1"]
+TEXTS = st.lists(st.sampled_from(LINES), max_size=120).map("\n".join)
+
+
+def source(text: str, uri: str = "file:///w/a.py", version: int = 1) -> Source:
+    return Source(uri, uri.rpartition("/")[2], "python", version, tuple(split(text)))
+
+
+@given(TEXTS)
+def test_pieces_are_the_lines_of_the_file_each_at_most_once(text: str) -> None:
+    """In order, without overlap, never too long, true to the text, and no word is lost."""
+    lines, cut = text.split("\n"), pieces(source(text))
+
+    assert all(piece.text == "\n".join(lines[piece.start : piece.end]) for piece in cut)
+    assert all(a.end <= b.start for a, b in itertools.pairwise(cut))
+    assert all(0 < piece.n_lines <= PIECE_LINES for piece in cut)
+    assert {w for p in cut for w in p.words} == {
+        w for w in ["def", "return", "class", "self", "pass", "import", "os"] if w in text
+    }
+
+
+def test_a_short_function_is_never_cut() -> None:
+    """Functions that fit a piece are whole in one, and small neighbours share it."""
+    functions = [f"def function_{n}():\n" + f"    call_{n}()\n" * 5 for n in range(10)]
+    cut = pieces(source("\n\n".join(functions)))
+
+    assert all(any(function.strip() in piece.text for piece in cut) for function in functions)
+    assert len(cut) < len(functions)
+
+
+def test_a_piece_with_a_secret_does_not_exist() -> None:
+    """Whatever chooses later, it cannot choose a secret; the rest of the file can be."""
+    key = "AK" + "IA" + "Z3MGPQ7RW2XY5TKV"
+    text = f"def first():\n    x = 1\n\n\nKEY = '{key}'\n" + "\n\ndef last():\n" + "    go()\n" * 15
+    cut = pieces(source(text))
+
+    assert cut
+    assert not any(key in piece.text for piece in cut)
+    assert yanked(source(text), text) is None
+
+
+def test_a_yank_is_kept_as_taken_and_found_again_where_it_went() -> None:
+    """Its lines are looked up when needed, so it moves with its file, or is pasted elsewhere."""
+    yank = yanked(source("a\n"), "def one():\n    two()\n    three()\n")
+    assert yank is not None
+
+    there = located(
+        yank, source("# new\n\ndef one():\n    two()\n    three()\n", "file:///w/b.py", 7)
+    )
+
+    assert (there.uri, there.start, there.end, there.fresh) == ("file:///w/b.py", 2, 5, True)
+    assert not located(yank, source("def one():\n    two()\n")).fresh
+
+
+def piece(uri: str, start: int, n_lines: int) -> Piece:
+    text = "\n".join(["line"] * n_lines)
+    return Piece(uri, uri, start, start + n_lines, 1, text, Why.OPENED, frozenset({"line"}))
+
+
+def test_neighbours_of_one_file_share_a_heading() -> None:
+    """A chunk holds pieces of one file up to its limit of lines."""
+    chosen = [
+        piece("a", 0, 10),
+        piece("a", 20, 10),
+        piece("a", 40, 10),
+        piece("b", 0, 5),
+        piece("a", 90, 1),
+    ]
+    chunks = grouped(chosen, max_lines=20)
+
+    assert [(c.name, c.n_lines) for c in chunks] == [("a", 20), ("a", 10), ("b", 5), ("a", 1)]
+    assert [p for c in chunks for p in c.pieces] == chosen
+    assert all(c.size >= len(c.text) + len(c.name) for c in chunks)

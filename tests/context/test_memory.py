@@ -1,0 +1,198 @@
+"""Events in, chunks out: lines move along, edits break pieces, the window is never repeated."""
+
+from __future__ import annotations
+
+import timeit
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fim_lsp.context.chunks import Source, Why
+from fim_lsp.context.memory import Memory
+from fim_lsp.context.ring import Limits
+from fim_lsp.context.turn import View, turn
+from fim_lsp.documents import Document, Edit, Position, edited, opened
+
+LIMITS = Limits(n_chunks=16, chunk_lines=64, n_chars=6000)
+A, B = "file:///w/a.py", "file:///w/b.py"
+
+
+class Editor:
+    """Documents and a memory kept alike: the one caller of `Memory` in these tests."""
+
+    def __init__(self, **texts: str) -> None:
+        self.memory = Memory(LIMITS)
+        self.documents: dict[str, Document] = {}
+        for name, text in texts.items():
+            self.open(f"file:///w/{name}.py", text)
+
+    def open(self, uri: str, text: str) -> None:
+        self.documents[uri] = document = opened(uri, "python", 1, text)
+        self.memory.opened(_source(document))
+
+    def edit(self, uri: str, *edits: Edit | str) -> None:
+        before = self.documents[uri]
+        self.documents[uri] = after = edited(before, edits, before.version + 1)
+        self.memory.edited(before, after, edits)
+
+    def insert(self, uri: str, line: int, text: str) -> None:
+        self.edit(uri, Edit(Position(line, 0), Position(line, 0), text))
+
+    def turn(self, uri: str, line: int, n_around: int = 5) -> list[str]:
+        """One turn with the cursor here; the names of what is shown."""
+        view = View(uri, line, max(0, line - n_around), line + n_around)
+        assert self.memory.accept(turn(self.memory.snapshot(view)))
+        return self.shown(view)
+
+    def shown(self, view: View) -> list[str]:
+        return [chunk.name for chunk in self.memory.visible(view)]
+
+
+def _source(document: Document) -> Source:
+    name = document.uri.rpartition("/")[2]
+    return Source(document.uri, name, "python", document.version, document.lines)
+
+
+def functions(*names: str) -> str:
+    return "\n\n".join(f"def {n}(x):\n    {n}_total = x\n    return {n}_total\n" for n in names)
+
+
+def test_other_files_are_shown_and_the_window_is_not() -> None:
+    """What stands in another file is context, what stands in the window is not."""
+    editor = Editor(a=functions("one"), b=functions("two"))
+
+    assert editor.turn(A, 0) == ["b.py"]
+    assert editor.turn(B, 0) == ["a.py"]
+
+
+def test_far_lines_of_the_same_file_are_context() -> None:
+    """The window is 10 lines; the rest of the file is worth as much as another."""
+    text = functions(*(f"name{n}" for n in range(20)))
+    editor = Editor(a=text)
+
+    assert set(editor.turn(A, 2)) == {"a.py"}
+    assert all(p.start >= 7 for chunk in editor.memory.ring.chunks for p in chunk.pieces)
+
+
+def test_pieces_move_with_their_lines_and_break_when_edited() -> None:
+    """Typing above a piece moves it; typing in it hides it until the next turn shows it anew."""
+    editor = Editor(a=functions("one", "two"), b=functions("three"))
+    elsewhere = View(B, 0, 0, 10)
+    editor.turn(B, 0)
+    editor.insert(A, 0, "import os\nimport sys\n")
+    (piece,) = editor.memory.ring.chunks[0].pieces
+
+    assert piece.text == "".join(editor.documents[A].lines[piece.start : piece.end]).rstrip("\n")
+    assert editor.shown(elsewhere) == ["a.py"]
+    editor.insert(A, piece.start + 1, "    three_total = 3\n")
+    assert editor.shown(elsewhere) == []
+    assert editor.turn(B, 0) == ["a.py"]
+    assert "three_total = 3" in editor.memory.ring.chunks[0].text
+
+
+def test_a_window_that_reaches_a_piece_hides_it_at_once() -> None:
+    """Never the same lines twice in one prompt, also before the next turn."""
+    editor = Editor(a=functions("one"), b=functions("two"))
+    editor.turn(A, 0)
+
+    assert editor.shown(View(B, 0, 0, 5)) == []
+
+
+def test_a_deleted_file_leaves_and_a_changed_one_is_refreshed() -> None:
+    """Nothing is shown that is not true; what is still true stays."""
+    editor = Editor(a=functions("one"), b=functions("two"), c=functions("three"))
+    view, c = View(A, 0, 0, 5), "file:///w/c.py"
+    editor.turn(A, 0)
+    editor.memory.changed(
+        Source(c, "c.py", "python", 9, tuple(f"# new\n{functions('three')}".splitlines(True)))
+    )
+    assert sorted(editor.shown(view)) == ["b.py", "c.py"]
+
+    editor.memory.deleted(B)
+    editor.memory.deleted(c)
+
+    assert editor.shown(view) == []
+    assert editor.turn(A, 0) == []
+
+
+def test_a_yank_is_shown_as_taken() -> None:
+    """Yanked lines are one piece, and the file's own pieces do not repeat them."""
+    editor = Editor(a=functions("one"), b=functions("two", "three", "four", "five"))
+    taken = "".join(editor.documents[B].lines[1:8])
+    editor.memory.yanked(B, taken)
+    editor.turn(A, 0)
+    shown = [p for chunk in editor.memory.ring.chunks for p in chunk.pieces]
+
+    assert [p.text for p in shown if p.why is Why.YANKED] == [taken.strip("\n")]
+    assert "".join(c.text for c in editor.memory.ring.chunks).count("two_total = x") == 1
+
+
+def test_what_happened_meanwhile_voids_a_turn() -> None:
+    """A result for another moment is dropped; the ring is not torn."""
+    editor = Editor(a=functions("one"), b=functions("two"))
+    late = turn(editor.memory.snapshot(View(A, 0, 0, 5)))
+    editor.insert(B, 0, "x = 1\n")
+
+    assert not editor.memory.accept(late)
+    assert editor.memory.ring.chunks == ()
+
+
+def test_stats_count_what_is_there_and_what_waits() -> None:
+    """Files with news wait for the next turn."""
+    editor = Editor(a=functions("one"), b=functions("two"))
+    assert editor.memory.stats() == {"chunks": 0, "capacity": 16, "queued": 2, "evicted": 0}
+
+    editor.turn(A, 0)
+
+    assert editor.memory.stats() == {"chunks": 1, "capacity": 16, "queued": 0, "evicted": 0}
+
+
+PLACES = st.tuples(st.integers(0, 30), st.integers(0, 3))
+EDITS = st.tuples(
+    PLACES,
+    st.integers(0, 3),
+    st.integers(0, 4),
+    st.sampled_from(["", "x", "\n", "y = 1\n", "a\nb\n"]),
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([A, B]), EDITS | st.sampled_from(["", "p = 1\nq = 2\n"])),
+        max_size=12,
+    )
+)
+def test_what_is_shown_stands_in_the_files_outside_the_window(history: list) -> None:
+    """Any edits: every fresh piece is found at its lines, and no line of the window is repeated."""
+    editor = Editor(a=functions(*"abcdefgh"), b=functions(*"stuvwxyz"))
+    for step, (uri, edit) in enumerate(history):
+        if isinstance(edit, str):
+            editor.edit(uri, edit)
+        else:
+            (line, column), n_lines, width, text = edit
+            document = editor.documents[uri]
+            start = document.clamp(Position(line, column))
+            end = document.clamp(Position(start.line + n_lines, start.column + width))
+            editor.edit(uri, Edit(start, max(start, end), text))
+        if step % 3 == 0:
+            editor.turn(uri, 10)
+        view = View(uri, 10, 8, 14)
+        for piece in (p for chunk in editor.memory.visible(view) for p in chunk.pieces):
+            lines = [line.rstrip("\n") for line in editor.documents[piece.uri].lines]
+            assert lines[piece.start : piece.end] == piece.text.split("\n")
+            assert piece.uri != uri or piece.end <= 8 or piece.start >= 14
+
+
+def test_an_event_in_a_large_file_takes_microseconds() -> None:
+    """Issue 4: at most 5 ms on 10,000 lines; a key takes well under one."""
+    editor = Editor(a=functions(*(f"name{n}" for n in range(2500))), b=functions("two"))
+    editor.turn(B, 0)
+    before = editor.documents[A]
+    edit = Edit(Position(5000, 0), Position(5000, 0), "x = 1\n")
+    after = edited(before, [edit], 2)
+
+    assert (
+        min(timeit.repeat(lambda: editor.memory.edited(before, after, [edit]), number=1, repeat=20))
+        < 0.001
+    )

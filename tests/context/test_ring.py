@@ -1,0 +1,132 @@
+"""The account and the prefix of the ring hold under any history of turns."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fim_lsp.context.choice import Interest, Surroundings
+from fim_lsp.context.chunks import ContextChunk, Piece, Why
+from fim_lsp.context.ring import Limits, Ring, turned, visible
+
+LIMITS = Limits(n_chunks=4, chunk_lines=20, n_chars=1200)
+
+
+def piece(uri: str, start: int, words: list[str]) -> Piece:
+    text = "\n".join(f"    {word} = {word}({start})" for word in words)
+    return Piece(uri, uri, start, start + len(words), 1, text, Why.OPENED, frozenset(words))
+
+
+def surroundings(
+    near: set[str], files: list[str], ages: dict[str, int] | None = None
+) -> Surroundings:
+    ranks = {uri: rank for rank, uri in enumerate(files)}
+    return Surroundings(frozenset({"seen"}), frozenset(near), {}, ages or {}, ranks)
+
+
+FILES = ["a", "b", "c", "d"]
+WORDS = [f"word{n}" for n in range(40)]
+POOL = [
+    piece(uri, at * 10, random.Random(f"{uri}{at}").sample(WORDS, 8))
+    for uri in FILES
+    for at in range(6)
+]
+TURNS = st.lists(
+    st.tuples(
+        st.sets(st.sampled_from(WORDS), max_size=6),
+        st.permutations(FILES),
+        st.sets(st.sampled_from(range(len(POOL))), max_size=4),
+        st.dictionaries(st.sampled_from(WORDS), st.integers(0, 500), max_size=10),
+    ),
+    max_size=12,
+)
+
+
+@settings(deadline=None)
+@given(TURNS)
+def test_all_that_is_evaluated_is_at_most_twice_what_is_admitted(turns: list) -> None:
+    """Over any history; the ring keeps its limits, shows no line twice and nothing bad."""
+    ring, evaluated = Ring(), 0
+    for near, files, bad_ones, ages in turns:
+        bad_pieces = {POOL[n] for n in bad_ones}
+        bad = lambda chunk, gone=bad_pieces: any(p in gone for p in chunk.pieces)  # noqa: E731
+        candidates = [p for p in POOL if p not in bad_pieces]
+        fresh = turned(
+            ring, candidates, Interest(surroundings(near, files, ages), candidates), LIMITS, bad
+        )
+        same = 0
+        while (
+            same < min(len(ring.chunks), len(fresh.chunks))
+            and ring.chunks[same] == fresh.chunks[same]
+        ):
+            same += 1
+        evaluated += sum(chunk.size for chunk in fresh.chunks[same:])
+        ring = fresh
+        shown = [p for chunk in ring.chunks for p in chunk.pieces]
+
+        assert evaluated <= ring.admitted + ring.carried <= 2 * ring.admitted
+        assert ring.credit == ring.admitted - ring.carried >= 0
+        assert len(ring.chunks) <= LIMITS.n_chunks
+        assert ring.size <= LIMITS.n_chars
+        assert len(set(shown)) == len(shown)
+        assert not any(bad(chunk) for chunk in ring.chunks)
+
+
+@given(TURNS)
+@settings(deadline=None, max_examples=30)
+def test_the_same_history_gives_the_same_ring(turns: list) -> None:
+    """No randomness, no order of sets: same events, same prompt."""
+    rings = []
+    for order in (1, -1):
+        ring = Ring()
+        for near, files, _, ages in turns:
+            place = surroundings(
+                set(sorted(near)[::order]), files, dict(sorted(ages.items())[::order])
+            )
+            ring = turned(ring, POOL, Interest(place, POOL), LIMITS, lambda _: False)
+        rings.append(ring)
+
+    assert rings[0] == rings[1]
+
+
+def test_what_is_bad_hides_what_stands_behind_it_and_nothing_else() -> None:
+    """A prefix of the ring is shown: the backend has evaluated it already."""
+    chunks = tuple(ContextChunk((p,)) for p in POOL[:4])
+
+    assert visible(Ring(chunks), lambda chunk: chunk == chunks[2]) == chunks[:2]
+    assert visible(Ring(chunks), lambda _: False) == chunks
+
+
+def test_without_news_the_ring_comes_to_rest() -> None:
+    """Turns at the same place stop changing it, so the cache stays hot."""
+    interest, rings = Interest(surroundings({"word1"}, FILES), POOL), [Ring()]
+    for _ in range(6):
+        rings.append(turned(rings[-1], POOL, interest, LIMITS, lambda _: False))
+
+    assert rings[-1].chunks
+    assert rings[-1] == rings[-2]
+
+
+def test_the_front_is_evicted_in_bulk_when_interest_moves() -> None:
+    """Old chunks leave together once enough was admitted to pay for it."""
+
+    def words(prefix: str) -> list[str]:
+        return [f"{prefix}{n}" for n in range(8)]
+
+    old = [piece("a", n * 10, words(f"old{n}_")) for n in range(4)]
+    new = [piece("b", n * 10, words(f"new{n}_")) for n in range(4)]
+    ages = {word: 0 for p in new for word in p.words}
+    ring = turned(Ring(), old, Interest(surroundings(set(), ["a"]), old), LIMITS, lambda _: False)
+    full = turned(
+        ring,
+        old + new,
+        Interest(surroundings(set(), ["b", "a"], ages), old + new),
+        LIMITS,
+        lambda _: False,
+    )
+
+    assert {chunk.uri for chunk in ring.chunks} == {"a"}
+    assert "b" in {chunk.uri for chunk in full.chunks}
+    assert full.evicted > 0
