@@ -18,6 +18,7 @@ import contextlib
 import json
 import platform
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
@@ -144,7 +145,9 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _names(known: list[str]):  # noqa: ANN202 (argparse's own notion of a type)
+def _names(known: list[str]) -> Callable[[str], list[str]]:
+    """A type for argparse: some of *known*, separated by commas."""
+
     def parse(text: str) -> list[str]:
         found = text.split(",")
         if unknown := set(found) - set(known):

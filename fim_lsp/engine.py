@@ -26,12 +26,13 @@ from fim_lsp.suggest.local import continued
 from fim_lsp.suggest.place import Draft, Place, place_at
 from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.view import Frame
-from fim_lsp.window import Budget
+from fim_lsp.window import Budget, Window
 from server_bridge.protocol import Chunk, Prompt, State
 
 STEP_S = 0.25  # a step of prefill: what somebody who types on may have to wait for
 STEP_TOKENS = (64, 4096)
 SMALL_CONTEXT = 4096  # tokens, until the backend says
+TELLING = 12  # characters of a line that says more than `else:` or `return None`
 SCAFFOLD = 64  # tokens of control marks, names and paths
 BURST = (
     8  # tokens; benchmarks/bursts.py: the shortest that costs < 5 % throughput on the bundled model
@@ -168,6 +169,20 @@ def enough(text: str, place: Place) -> bool:
     draft = Draft(text, whole=False)
     loops = any(step(draft, place).text != text for step in (stuttering, looping_lines))
     return loops or boundary.enough(text, place)
+
+
+def beside(chunks: tuple[Chunk, ...], path: str, shown: Window) -> tuple[Chunk, ...]:
+    """
+    Of *chunks* of an earlier prompt those that may stand in one with another window of *path*.
+
+    They end before the first that shows lines of the window again; so the backend has all of them.
+    """
+    lines = set(map(str.strip, (shown.prefix + shown.suffix).splitlines()))
+    for idx, chunk in enumerate(chunks):
+        mine = [line.strip() for line in chunk.text.splitlines() if len(line.strip()) >= TELLING]
+        if chunk.name == path and any(line in lines for line in mine):
+            return chunks[:idx]
+    return chunks
 
 
 def lines_of(chunks: tuple[Chunk, ...]) -> Iterator[str]:

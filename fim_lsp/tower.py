@@ -25,7 +25,7 @@ from fim_lsp.stats import Stats
 from fim_lsp.suggest.place import Draft
 from fim_lsp.view import Frame, Header, View
 from fim_lsp.window import Fit, Window
-from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong
+from server_bridge.protocol import BackendError, Chunk, Health, Prompt, PromptTooLong
 
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 PATIENCE = 10  # who asks by hand waits so many times the deadline of an automatic suggestion
@@ -55,6 +55,7 @@ class Tower:
         self._header = header
         self._prepare = prepare
         self._flying: set[asyncio.Task[None]] = set()
+        self._settled: dict[str, tuple[Chunk, ...]] = {}  # by root: the chunks evaluated last
 
     async def ask(self, asked: Asked, view: View, debounce_s: float, n_wanted: int) -> list[Draft]:
         """
@@ -103,7 +104,7 @@ class Tower:
     async def _said(
         self, asked: Asked, view: View, debounce_s: float, n_wanted: int
     ) -> list[Draft]:
-        header = partial(self._header, view)
+        header = partial(self._evaluated, view)
         frame = view.look(asked.document, asked.position, self._budget(view), header)
         if (upcoming := view.next) and await self._is_warmer(upcoming, frame, asked, view):
             frame = view.take(upcoming)
@@ -171,6 +172,11 @@ class Tower:
     def _budget(self, view: View) -> window.Budget:
         return engine.budget(self.config, self._link.state, view.scale)
 
+    def _evaluated(self, view: View, shown: Window) -> Header:
+        """A header of which the backend has evaluated all that it can: somebody waits."""
+        chunks = engine.beside(self._settled.get(view.file.root, ()), view.file.path, shown)
+        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path)
+
     async def _is_warmer(self, upcoming: Frame, current: Frame, asked: Asked, view: View) -> bool:
         """
         Whether the frame that is being warmed is to be used already, though it is not all warm.
@@ -216,6 +222,8 @@ class Tower:
         prompt = self._prompt(view, frame, document, position)
         warmed = await self._link.backend.warm(prompt, engine.step_tokens(state))
         self._stats.warmed(warmed, waited_for=False)
-        if warmed.left == 0 and frame is not view.frame:
-            view.take(frame)
+        if warmed.left == 0:
+            self._settled[view.file.root] = frame.header.chunks
+            if frame is not view.frame:
+                view.take(frame)
         return warmed.left > 0

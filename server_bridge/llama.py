@@ -99,14 +99,23 @@ class LlamaServer:
         """Evaluate the next *step* tokens that the server should not hold yet."""
         whole = (await self._encode(prompt)).whole
         self._check_size(whole, 1)
-        known = self._mirror.expected(whole.packed) or 0
-        if whole.n - known <= TAIL:
+        if whole.n - (self._mirror.expected(whole.packed) or 0) <= TAIL:
             return Warmed(evaluated=0, left=0)
-        part = head(whole, known + step)
+        part = self._next_part(whole, step)
         # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
         answer = await self._evaluate(part, {"n_predict": 0, **completion.GREEDY})
         left = whole.n - part.n
         return Warmed(answer["timings"]["prompt_n"], left if left > TAIL else 0)
+
+    def _next_part(self, whole: Ids, step: int) -> Ids:
+        """The beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
+        known = self._mirror.expected(whole.packed) or 0
+        while True:
+            part = head(whole, known + step)
+            # A slot may hold too little of the whole to be chosen for it, yet all of a part.
+            known = self._mirror.expected(part.packed) or 0
+            if part.n - known > TAIL or part.n == whole.n:
+                return part
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
