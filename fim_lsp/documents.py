@@ -15,7 +15,7 @@ every position a client may send. Columns count code points here; `convert` know
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -105,8 +105,8 @@ def minimal(document: Document, edit: Edit) -> Edit:
     return Edit(start, end, new[head : len(new) - tail])
 
 
-def alike(old: str, new: str) -> tuple[int, int]:
-    """How many characters at the beginning, and then at the end, two texts share."""
+def alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many characters, or lines, two texts share at the beginning, and then at the end."""
     head = _n_alike(old, new)
     return head, _n_alike(old[head:][::-1], new[head:][::-1])
 
@@ -134,8 +134,7 @@ def unix(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def _n_alike(old: str, new: str) -> int:
-    """How many characters two texts share at the beginning."""
+def _n_alike(old: Sequence[str], new: Sequence[str]) -> int:
     pairs = enumerate(zip(old, new, strict=False))
     return next((idx for idx, (a, b) in pairs if a != b), min(len(old), len(new)))
 

@@ -12,7 +12,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
@@ -21,14 +21,17 @@ from fim_lsp import __version__, clients, paths
 from fim_lsp.config import Config, LogConfig
 from fim_lsp.documents import Document, Position
 from fim_lsp.engine import Selected, Suggestion
-from fim_lsp.events import FoldersChanged
+from fim_lsp.events import Event, Focused, FoldersChanged, Yanked
 from fim_lsp.logs import log_to
 from fim_lsp.lsp import types
 from fim_lsp.news import News
+from fim_lsp.notebooks import Notebooks
 from fim_lsp.rpc import LanguageServer
 from fim_lsp.session import Session
 from fim_lsp.settings_files import PROJECT_FILE, Sources
 from server_bridge.protocol import State
+
+Ranged = TypeVar("Ranged", Selected, Suggestion)
 
 CLOSE_S = 5.0  # for saving and letting go: the user has left and nothing may linger
 
@@ -43,10 +46,11 @@ class Editor(LanguageServer):
     def __init__(
         self, open_session: Callable[[Config], Session], flags: Mapping[str, object]
     ) -> None:
-        super().__init__("fim-lsp", __version__)
+        super().__init__("fim-lsp", __version__, _NOTEBOOKS)
         self.encoding = "utf-16"
         self.reads_snippets = False
         self.news = News(self)
+        self.notebooks = Notebooks()
         self.sources = Sources(flags)
         self.roots: tuple[str, ...] = ()
         self._open_session = open_session
@@ -140,6 +144,19 @@ class Editor(LanguageServer):
         self._told |= set(problems)
         return config
 
+    # -- documents -------------------------------------------------------------------------------
+
+    def document(self, uri: str) -> Document | None:
+        """An open document, or cell of a notebook, as the editor knows it."""
+        return self.notebooks.cells.get(uri) or self.session.documents.get(uri)
+
+    def hear(self, *events: Event) -> None:
+        """Hand on what happened; what is told of a cell is meant of the document it is part of."""
+        for event in events:
+            if isinstance(event, Focused | Yanked):
+                event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
+            self.session.handle(event)
+
     # -- suggestions -----------------------------------------------------------------------------
 
     async def ask(
@@ -158,9 +175,14 @@ class Editor(LanguageServer):
             previous.cancel()  # pygls answers it with -32800
         self._newest[key] = task
         try:
-            return await self.session.complete(
-                document.uri, position, invoked=invoked, selected=selected
+            uri, first = self.notebooks.place(document.uri)
+            suggestions = await self.session.complete(
+                uri,
+                _lower(position, first),
+                invoked=invoked,
+                selected=selected and _moved(selected, first),
             )
+            return [_moved(suggestion, -first) for suggestion in suggestions]
         finally:
             if self._newest.get(key) is task:
                 del self._newest[key]
@@ -169,6 +191,7 @@ class Editor(LanguageServer):
         self.news.tell(state, notify=self.session.config.status.notify)
 
 
+_NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])
 _REGISTRATIONS = (
     (
         types.WORKSPACE_DID_CHANGE_CONFIGURATION,
@@ -181,6 +204,15 @@ _REGISTRATIONS = (
         types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")]),
     ),
 )
+
+
+def _lower(position: Position, n_lines: int) -> Position:
+    return position._replace(line=position.line + n_lines)
+
+
+def _moved(ranged: Ranged, n_lines: int) -> Ranged:
+    """The same, so many lines further down."""
+    return ranged._replace(start=_lower(ranged.start, n_lines), end=_lower(ranged.end, n_lines))
 
 
 def _name(params: types.InitializeParams) -> str:

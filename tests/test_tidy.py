@@ -20,7 +20,7 @@ READING_ORDER = {
         protocol unusable http specials encoding mirror tokenizer completion llama embedded_child embedded bridge
     """,
     "fim_lsp": """
-        documents config settings settings_files logs events paths stats acceptance
+        documents config settings settings_files logs events notebooks paths stats acceptance
         context
         pretokens window tape
         suggest
