@@ -16,7 +16,7 @@ from fim_lsp import tape
 from fim_lsp.config import Config
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.secrets import scrubbed
-from fim_lsp.documents import Document, Edit, Position, edited
+from fim_lsp.documents import Document, Edit, Position, after, edited
 from fim_lsp.flight import Flight, Terms
 from fim_lsp.pretokens import heal
 from fim_lsp.suggest import boundary
@@ -101,9 +101,7 @@ def accepted(asked: Asked, suggestion: Suggestion, path: str) -> Asked:
     """The request that would follow if *suggestion* was accepted."""
     edit = Edit(suggestion.start, suggestion.end, suggestion.text)
     document = edited(asked.document, [edit], asked.document.version)
-    *above, last = suggestion.text.split("\n")
-    column = len(last) + (0 if above else suggestion.start.column)
-    position = Position(suggestion.start.line + len(above), column)
+    position = after(suggestion.start, suggestion.text)
     return Asked(document, position, place_at(document, position, path), invoked=False)
 
 

@@ -105,9 +105,15 @@ class LanguageServer(PyglsServer):
 
     protocol: Protocol  # type: ignore[mutable-override]  # it is set once, below
 
-    def __init__(self, name: str, version: str) -> None:
+    def __init__(
+        self, name: str, version: str, notebooks: types.NotebookDocumentSyncOptions
+    ) -> None:
         super().__init__(
-            name=name, version=version, protocol_cls=Protocol, converter_factory=_converter
+            name=name,
+            version=version,
+            notebook_document_sync=notebooks,
+            protocol_cls=Protocol,
+            converter_factory=_converter,
         )
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 
 from fim_lsp import engine, events, paths
+from fim_lsp.acceptance import Acceptance
 from fim_lsp.config import Config
 from fim_lsp.context.memory import Memory
 from fim_lsp.documents import Document, Edit, Position, edited, opened
@@ -32,11 +32,8 @@ from fim_lsp.window import Window
 from fim_lsp.workspace import Workspaces, source
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
-PASSING_MS = (
-    250.0  # a cursor that only moved may be on its way: each place on it would cost a window
-)
-KNOWN_SUGGESTIONS = 64  # ids an editor may still name when it says what was accepted
-SMALLEST = 0.1  # of the budget; a prompt that is too long even then is not ours to mend
+# A cursor that only moved may be on its way, and each place on it would cost a window.
+PASSING_MS = 250.0
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +47,9 @@ class Session:
         self.link = Link(config, open_backend)
         self._views: dict[str, View] = {}
         self._spaces = Workspaces()
-        self._suggested: OrderedDict[str, Suggestion] = OrderedDict()
         self._numbers = itertools.count(1)
         self._stats = Stats()
+        self._acceptance = Acceptance(self._stats)
         self._tower = Tower(self.link, self._stats, self._header, self._prepare)
         self._tower.config = config
         self._rhythm = Rhythm()
@@ -71,6 +68,7 @@ class Session:
             case events.Changed(uri, version, edits) if uri in self.documents:
                 self._change(uri, version, edits)
             case events.Closed(uri) if uri in self.documents:
+                self._acceptance.closed(self.documents[uri])
                 self._memory(uri).closed(uri)
                 self._spaces.forget(uri)
                 del self.documents[uri], self._views[uri]
@@ -90,10 +88,8 @@ class Session:
                 self._spaces.roots = roots
                 for document in [*self.documents.values()]:
                     self._open(document)
-            case events.Accepted(id):
-                if suggestion := self._suggested.pop(id, None):
-                    self._stats.accepted += 1
-                    self._stats.accepted_chars += len(suggestion.text)
+            case events.Shown() | events.Accepted() | events.PartlyAccepted():
+                self._acceptance.heard(event, time.perf_counter())
             case _:
                 pass
 
@@ -112,6 +108,7 @@ class Session:
 
     def _change(self, uri: str, version: int, edits: tuple[Edit | str, ...]) -> None:
         before = self.documents[uri]
+        self._acceptance.followed(before, edits, time.perf_counter())
         self.documents[uri] = after = edited(before, edits, version)
         self._views[uri].follow(edits)
         self._rhythm.key(time.perf_counter() * 1e3)
@@ -132,6 +129,8 @@ class Session:
 
     def stats(self) -> dict[str, object]:
         """The object of `fim/stats`."""
+        for document in self.documents.values():
+            self._acceptance.judged(document, time.perf_counter())
         self._spaces.limits = engine.ring_limits(self.config, self.link.state)
         return self._stats.snapshot(self.link.state, self._spaces.stats())
 
@@ -167,7 +166,8 @@ class Session:
                 document, position, view.file.path, invoked=invoked, selected=selected
             )
             outcome, suggestions = await self._answer(asked, view)
-            self._stats.shown += bool(suggestions)
+            edits = ((each.id, Edit(each.start, each.end, each.text)) for each in suggestions)
+            self._acceptance.offered(document, edits)
             return suggestions
         except BackendError as error:
             outcome = type(error).__name__
@@ -202,7 +202,6 @@ class Session:
             for draft in reversed(shown.values())
             if (suggestion := engine.suggestion(asked, draft, str(next(self._numbers))))
         ]
-        self._remember(suggestions)
         if outcome != "local" and drafts[0].whole and asked.selected is None:
             self._tower.speculate(asked, view, suggestions[0])
         return outcome, suggestions
@@ -251,8 +250,3 @@ class Session:
             self._spaces.limits = engine.ring_limits(self.config, self.link.state)
             await self._spaces.of(view.file).turn(view.sight(view.frame.window))
         return False
-
-    def _remember(self, suggestions: list[Suggestion]) -> None:
-        self._suggested.update((suggestion.id, suggestion) for suggestion in suggestions)
-        while len(self._suggested) > KNOWN_SUGGESTIONS:
-            self._suggested.popitem(last=False)
