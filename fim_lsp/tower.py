@@ -104,22 +104,37 @@ class Tower:
     async def _said(
         self, asked: Asked, view: View, debounce_s: float, n_wanted: int
     ) -> list[Draft]:
-        header = partial(self._evaluated, view)
-        frame = view.look(asked.document, asked.position, self._budget(view), header)
-        if (upcoming := view.next) and await self._is_warmer(upcoming, frame, asked, view):
-            frame = view.take(upcoming)
-        typed = window.middle(frame.window, asked.document, asked.position)
-        flight = next((f for f in view.flights if f.agrees(frame.window, typed)), None)
-        if flight is None:
+        if not (flight := self._joinable(asked, view)):
             await asyncio.sleep(debounce_s)
-            flight = self._new_flight(asked, view, frame, typed)
+            flight = self._joinable(asked, view) or await self._take_off(asked, view)
+        typed = window.middle(flight.window, asked.document, asked.position)
         seconds = self.config.completion.deadline_ms / 1000 * (PATIENCE if asked.invoked else 1)
         await self._land(flight, view, seconds)
         for sample in range(1, n_wanted):
-            other = self._new_flight(asked, view, frame, typed, sample)
-            await self._land(other, view, seconds)
+            await self._land(await self._take_off(asked, view, sample), view, seconds)
         found = view.known.find(asked.place, self._link.state.model)
         return found[:n_wanted] or [flight.draft(typed)]
+
+    def _joinable(self, asked: Asked, view: View) -> Flight | None:
+        """The flight on its way that agrees with what is typed."""
+        frame, document, position = view.frame, asked.document, asked.position
+        if frame is None or position.line < frame.window.anchor:
+            return None
+        typed = window.middle(frame.window, document, position)
+        return next((f for f in view.flights if f.agrees(frame.window, typed)), None)
+
+    async def _frame(self, asked: Asked, view: View) -> Frame:
+        """The frame for somebody who waits."""
+        header = partial(self._evaluated, view)
+        frame = view.look(asked.document, asked.position, self._budget(view), header)
+        if (upcoming := view.next) and await self._is_warmer(upcoming, frame, asked, view):
+            return view.take(upcoming)
+        return frame
+
+    async def _take_off(self, asked: Asked, view: View, sample: int = 0) -> Flight:
+        frame = await self._frame(asked, view)
+        typed = window.middle(frame.window, asked.document, asked.position)
+        return self._new_flight(asked, view, frame, typed, sample)
 
     def _new_flight(
         self, asked: Asked, view: View, frame: Frame, typed: str, sample: int = 0
