@@ -94,7 +94,8 @@ def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:
         return "automatic suggestions are off"
     if asked.document.language in config.languages.off:
         return f"suggestions are off for {asked.document.language}"
-    return boundary.quiet(asked.place, deleted=deleted, scope="", excluded=())
+    scope, excluded = boundary.scope(asked.place), config.completion.quiet_in
+    return boundary.quiet(asked.place, deleted=deleted, scope=scope, excluded=excluded)
 
 
 def accepted(asked: Asked, suggestion: Suggestion, path: str) -> Asked:

@@ -98,6 +98,13 @@ def quiet(place: Place, *, deleted: bool, scope: str, excluded: Collection[str])
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
+def scope(place: Place) -> str:
+    """What the cursor stands in: `comment`, `string`, or "" for code; as far as the line tells."""
+    if lines.is_comment(place.before, place.language):
+        return "comment"
+    return "string" if lines.open_quote(place.before, place.language) else ""
+
+
 def too_long(place: Place) -> bool:
     """Whether the line is beyond what anyone types; not even `Invoked` tries there."""
     return len(place.before) + len(place.after) > LINE_CHARS

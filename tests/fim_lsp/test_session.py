@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import inspect
 from collections.abc import AsyncIterator
 
@@ -14,7 +15,7 @@ from fim_lsp.config import Config
 from fim_lsp.documents import Position
 from fim_lsp.engine import Selected
 from fim_lsp.session import Session
-from tests.typist import ROOT, Typist, embedded
+from tests.typist import QUICK, ROOT, Typist, embedded
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 HALF = "\nclass Parser:\n    def __init__(self, na"  # the bundled model goes on with `me):…`
@@ -221,3 +222,39 @@ async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
         assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
     finally:
         await session.aclose()
+
+
+async def test_what_follows_a_suggestion_is_there_when_it_is_accepted(session: Session) -> None:
+    """While a suggestion is on screen the next one is decoded: accepting it costs no wait."""
+    typist = Typist(session, CODE + HALF)
+    [suggestion] = await typist.ask()
+    await session.wait_idle()
+    typist.accept(suggestion)
+    completions, known = typist.counted("completions"), typist.counted("cacheHits")
+    await typist.ask()
+    assert typist.counted("completions") == completions
+    assert typist.counted("cacheHits") + typist.counted("outcomes", "model") >= known
+
+
+@pytest.mark.parametrize(
+    ("before", "quiet_in", "asks"),
+    [
+        ("x = 1  # a re", (), True),
+        ("# a re", ("comment",), False),
+        ("x = 'a re", ("string",), False),
+        ("re", ("comment", "string"), True),
+    ],
+)
+async def test_comments_and_strings_may_be_left_alone(
+    before: str, quiet_in: tuple[str, ...], asks: bool
+) -> None:
+    """Automatic suggestions stay out of the places the user names; by hand they come everywhere."""
+    completion = dataclasses.replace(QUICK.completion, quiet_in=quiet_in)
+    quiet = embedded(dataclasses.replace(QUICK, completion=completion))
+    await quiet.link.wait_ready()
+    try:
+        typist = Typist(quiet, CODE + "\n" + before)
+        await typist.ask()
+        assert (typist.counted("completions") > 0) is asks
+    finally:
+        await quiet.aclose()
