@@ -3,7 +3,8 @@ What was recorded of a row into the figures of a table, and tables into Markdown
 
 "Evaluated per completion" counts all prompt tokens that the server evaluated while somebody waited,
 summed over the requests of one completion (a burst that continues costs one). A suggestion that was
-known already is no completion and does not enter the median: that would flatter us.
+known already is no completion and enters neither the tokens nor the times: that would flatter us.
+"ms" is the time from the key to the answer of a completion that was not overtaken.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from benchmarks.wire import Blocks, Call
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One client on one trace: *evaluated* per completion, *ms* per suggestion shown, the rest sums."""
+    """One client on one trace: *evaluated* and *ms* per completion, the rest sums."""
 
     trace: str
     client: str
@@ -65,7 +66,11 @@ def row(
         background=sum(call.evaluated for call in behind),
         n_background=len(behind),
         blocks=list(in_blocks.values()) if any(call.prompt for call in calls) else [],
-        ms=[round(answer.ms, 2) for answer in answers if answer.how == "shown"],
+        ms=[
+            round(answer.ms, 2)
+            for answer in answers
+            if answer.step in evaluated and answer.how in ("shown", "empty")
+        ],
         ends=dict(Counter(answer.how for answer in answers)),
         worst=[(n, trace.steps[n].action, tokens) for n, tokens in worst],
         **more,  # type: ignore[arg-type]

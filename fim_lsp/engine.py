@@ -80,7 +80,8 @@ def asked(
         document = edited(document, [Edit(start, selected.end, selected.text)], document.version)
         position = Position(start.line, start.column + len(selected.text))
     position = document.clamp(position)
-    return Asked(document, position, place_at(document, position, path), invoked, selected)
+    place = place_at(document, position, path, by_hand=invoked)
+    return Asked(document, position, place, invoked, selected)
 
 
 def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:

@@ -34,7 +34,8 @@ from fim_lsp.window import Window
 from fim_lsp.workspace import Workspaces, source
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
-SMALLEST = 0.1  # of the budget; a prompt that is too long even then is not ours to mend
+# A cursor that only moved may be on its way, and each place on it would cost a window.
+PASSING_MS = 250.0
 
 log = logging.getLogger(__name__)
 
@@ -235,7 +236,9 @@ class Session:
         if state.health is not Health.READY:
             return "local", found or [self._in_sight(asked, view)]
         try:
-            return "backend", await self._tower.ask(asked, view, self._debounce_s(asked), n_wanted)
+            wait_s = self._debounce_s(asked, view)
+            view.typed = False
+            return "backend", await self._tower.ask(asked, view, wait_s, n_wanted)
         finally:
             self._tower.warm(view, partial(self.documents.get, asked.document.uri))
 
@@ -245,12 +248,14 @@ class Session:
         chunks = self._spaces.of(view.file).chunks(view.sight(None))
         return local.continued(asked.place, engine.lines_of(chunks)) if on else Draft("")
 
-    def _debounce_s(self, asked: Asked) -> float:
+    def _debounce_s(self, asked: Asked, view: View) -> float:
         """How long an automatic request waits for the next key before it asks the model."""
         if asked.invoked:
             return 0.0
         fixed = self.config.completion.debounce_ms
         wait = self._rhythm.wait_ms(asked.place, client_ms=self.client_ms)
+        if not view.typed:
+            wait = max(wait, PASSING_MS - self.client_ms)
         return (wait if fixed is None else fixed) / 1000
 
     def _header(self, view: View, window: Window) -> Header:

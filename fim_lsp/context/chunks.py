@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fim_lsp.context.secrets import looks_secret
@@ -67,10 +67,6 @@ class Piece:
         """How many lines it has."""
         return self.text.count("\n") + 1
 
-    def overlaps(self, other: Piece) -> bool:
-        """Do they share lines? One that is in no file any more shares none."""
-        return self.uri == other.uri and self.start < other.end and self.end > other.start
-
 
 @dataclass(frozen=True, slots=True)
 class ContextChunk:
@@ -105,14 +101,24 @@ class ContextChunk:
         return sum(piece.n_lines for piece in self.pieces)
 
 
-@functools.lru_cache(maxsize=64)  # the files of a session; an edited one comes as a new version
-def pieces(source: Source, why: Why = Why.OPENED) -> tuple[Piece, ...]:
+def pieces(source: Source) -> tuple[Piece, ...]:
     """All of *source* in pieces of at most `PIECE_LINES`, cut where units begin and end."""
+    return _read(source)[0]
+
+
+def imported(source: Source) -> tuple[str, ...]:
+    """The names its import blocks bring in."""
+    return _read(source)[1]
+
+
+@functools.lru_cache(maxsize=64)  # the files of a session; an edited one comes as a new version
+def _read(source: Source) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
     lines = unix("".join(source.lines)).split("\n")
     found = units(source.language, "\n".join(lines))
     borders = {0, len(lines)} | {u.start for u in found} | {u.end for u in found}
-    cut = (_piece(source, lines, why, span) for span in _spans(sorted(borders)))
-    return tuple(piece for piece in cut if piece is not None)
+    cut = (_piece(source, lines, Why.OPENED, span) for span in _spans(sorted(borders)))
+    names = dict.fromkeys(name for unit in found for name in unit.names)
+    return tuple(piece for piece in cut if piece is not None), tuple(names)
 
 
 def yanked(source: Source, text: str) -> Piece | None:
@@ -133,6 +139,20 @@ def located(piece: Piece, source: Source) -> Piece:
                 start=start, end=end, fresh=True,
             )  # fmt: skip
     return replace(piece, fresh=False)
+
+
+def by_file(pieces: Iterable[Piece]) -> dict[str, list[Piece]]:
+    """The pieces by the uri of their file."""
+    files: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        files.setdefault(piece.uri, []).append(piece)
+    return files
+
+
+def overlaps(piece: Piece, files: Mapping[str, Iterable[Piece]]) -> bool:
+    """Does it share lines with one of *files*? One that is in no file any more shares none."""
+    others = files.get(piece.uri, ())
+    return any(piece.start < other.end and piece.end > other.start for other in others)
 
 
 def grouped(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
@@ -167,7 +187,13 @@ def _piece(source: Source, lines: Sequence[str], why: Why, span: tuple[int, int]
     while end > start and not lines[end - 1].strip():
         end -= 1
     text = "\n".join(lines[start:end])
-    words = frozenset(WORD.findall(text))
-    if not words or looks_secret(text):
+    words = _words(text)
+    if not words:
         return None
     return Piece(source.uri, source.name, start, end, source.version, text, why, words)
+
+
+@functools.lru_cache(maxsize=4096)  # after an edit most pieces of a file are as they were
+def _words(text: str) -> frozenset[str]:
+    """The words that may be learned from *text*: none where it holds a secret."""
+    return frozenset() if looks_secret(text) else frozenset(WORD.findall(text))

@@ -10,7 +10,7 @@ it (the only question to the disk) and hands over both. What is *in* a file is `
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from pathspec import GitIgnoreSpec
@@ -45,6 +45,16 @@ def rules(root: str, ignore_files: Mapping[str, str], excludes: Iterable[str]) -
     folders = ((path.rpartition("/")[0], ignore_files[path]) for path in ordered)
     ignores = tuple((folder, _spec(text.splitlines())) for folder, text in folders)
     return Rules(root.rstrip("/"), ignores, _spec(excludes))
+
+
+def deeper(above: Rules, ignore_files: Mapping[str, str]) -> Rules:
+    """The rules with more ignore files, of a folder below those that are known."""
+    return replace(above, ignores=above.ignores + rules("", ignore_files, ()).ignores)
+
+
+def installed(relative: str) -> bool:
+    """Is this a folder, or in one, that package managers fill?"""
+    return bool(_DEPENDENCIES.match_file(relative))
 
 
 def refused(rules: Rules, path: str, real_path: str | None = None) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fim_lsp.context.choice import Interest, Surroundings
-from fim_lsp.context.chunks import ContextChunk, Piece, Source, Why, located, pieces
+from fim_lsp.context.chunks import ContextChunk, Piece, Source, Why, located, overlaps, pieces
 from fim_lsp.context.ring import Limits, Ring, turned
 from fim_lsp.context.similarity import WORD
 
@@ -44,6 +44,17 @@ class Snapshot:
     edited: Mapping[str, Mapping[int, int]]  # uri → line → clock
     clock: int
     others: tuple[Piece, ...]  # yanks, and pieces of files nobody opened
+
+    @property
+    def here(self) -> Source | None:
+        """The file that is worked on."""
+        return next((s for s in self.sources if s.uri == self.view.uri), None)
+
+    @property
+    def near(self) -> frozenset[str]:
+        """The words around the cursor."""
+        line, lines = self.view.line, self.here.lines if self.here else ()
+        return _words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +89,18 @@ def _candidates(snapshot: Snapshot) -> Iterator[Piece]:
     taken: dict[str, list[Piece]] = {}
     cut = (piece for source in snapshot.sources for piece in pieces(source))
     for piece in itertools.chain(_others(snapshot), cut):
-        others = taken.setdefault(piece.uri, [])
-        if not _in_window(piece, view) and not any(piece.overlaps(other) for other in others):
+        if not _in_window(piece, view) and not overlaps(piece, taken):
             if piece.why is not Why.OPENED:
-                others.append(piece)
+                taken.setdefault(piece.uri, []).append(piece)
             yield piece
 
 
 def _others(snapshot: Snapshot) -> Iterator[Piece]:
     """Yanks where their lines stand now, in their file or pasted here, and pieces of other files."""
     sources = {source.uri: source for source in snapshot.sources}
-    here = sources.get(snapshot.view.uri)
     for piece in snapshot.others:
         if piece.why is Why.YANKED:
-            homes = filter(None, (sources.get(piece.uri), here))
+            homes = filter(None, (sources.get(piece.uri), snapshot.here))
             places = (located(piece, home) for home in homes)
             yield next((place for place in places if place.fresh), replace(piece, start=0, end=0))
         elif piece.uri not in sources:
@@ -99,13 +108,11 @@ def _others(snapshot: Snapshot) -> Iterator[Piece]:
 
 
 def _surroundings(snapshot: Snapshot) -> Surroundings:
-    view = snapshot.view
-    lines = next((s.lines for s in snapshot.sources if s.uri == view.uri), ())
-    around = lines[max(0, view.line - _NEAR_ABOVE) : view.line + _NEAR_BELOW]
+    view, here = snapshot.view, snapshot.here
     return Surroundings(
-        seen=_words(lines[view.first : view.last]),
-        near=_words(around),
-        here=Counter(WORD.findall("".join(lines))),
+        seen=_words(here.lines[view.first : view.last]) if here else frozenset(),
+        near=snapshot.near,
+        here=_counted(here),
         ages=_ages(snapshot),
         files={source.uri: rank for rank, source in enumerate(snapshot.sources)},
     )
@@ -120,6 +127,14 @@ def _ages(snapshot: Snapshot) -> dict[str, int]:
             if line < len(source.lines):
                 ages.update(dict.fromkeys(WORD.findall(source.lines[line]), snapshot.clock - clock))
     return ages
+
+
+def _counted(here: Source | None) -> Counter[str]:
+    """In how many pieces of the file each word stands: reads no text that was read before."""
+    counts: Counter[str] = Counter()
+    for piece in pieces(here) if here else ():
+        counts.update(piece.words)
+    return counts
 
 
 def _words(lines: Sequence[str]) -> frozenset[str]:

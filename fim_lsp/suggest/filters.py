@@ -17,7 +17,7 @@ from fim_lsp.suggest.edges import closed_below, right_text
 from fim_lsp.suggest.lines import indent, mark
 from fim_lsp.suggest.parses import parses
 from fim_lsp.suggest.place import Cut, Draft, Place
-from fim_lsp.suggest.repeats import line_above, lines_below, looping_lines, stuttering, typed_again
+from fim_lsp.suggest.repeats import lines_below, looping_lines, stuttering, typed_again
 
 Filter = Callable[[Draft, Place], Draft]
 
@@ -126,7 +126,6 @@ FILTERS: tuple[Filter, ...] = (
     stuttering,
     looping_lines,
     extent,
-    line_above,
     lines_below,
     closed_below,
     unfinished,

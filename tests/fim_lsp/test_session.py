@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import dataclasses
 import inspect
 from collections.abc import AsyncIterator
 
 import pytest
 
 from fim_lsp import events
-from fim_lsp.config import Config, RingConfig
+from fim_lsp.config import Config
 from fim_lsp.documents import Position
 from fim_lsp.engine import Selected
 from fim_lsp.session import Session
-from tests.typist import QUICK, ROOT, Typist, embedded
+from tests.typist import ROOT, Typist, embedded
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 HALF = "\nclass Parser:\n    def __init__(self, na"  # the bundled model goes on with `me):…`
@@ -96,24 +95,24 @@ async def test_a_request_nobody_waits_for_stops_within_a_burst(session: Session)
     assert typist.counted("bursts") <= bursts + 1
 
 
-async def test_somebody_who_types_along_joins_what_is_being_decoded() -> None:
+async def test_somebody_who_types_along_joins_what_is_being_decoded(session: Session) -> None:
     """A key that agrees with the text on its way starts nothing new."""
-    alone = embedded(dataclasses.replace(QUICK, ring=RingConfig(chunks=0)))
-    await alone.link.wait_ready()
+    [suggestion] = await Typist(session, CODE + HALF).ask(invoked=True)
+    fresh = embedded()
+    await fresh.link.wait_ready()
     try:
-        [suggestion] = await Typist(alone, CODE + HALF, f"{ROOT}/app/o0.py").ask(invoked=True)
-        other = Typist(alone, CODE + HALF, f"{ROOT}/app/o2.py")  # where the model says the same
-        first = asyncio.create_task(other.ask(invoked=True))
-        while other.counted("completions") < 2:
+        typist = Typist(fresh, CODE + HALF)
+        first = asyncio.create_task(typist.ask(invoked=True))
+        while not typist.counted("completions"):
             await asyncio.sleep(0)
-        other.type(suggestion.text[0])
-        second = asyncio.create_task(other.ask(invoked=True))
+        typist.type(suggestion.text[0])
+        second = asyncio.create_task(typist.ask(invoked=True))
         first.cancel()
         [joined] = await second
         assert joined.text == suggestion.text[1:]
-        assert other.counted("outcomes", "superseded") == 1
+        assert typist.counted("outcomes", "superseded") == 1
     finally:
-        await alone.aclose()
+        await fresh.aclose()
 
 
 async def test_a_selected_menu_entry_is_extended(session: Session) -> None:
@@ -182,7 +181,8 @@ async def test_closing_and_reopening_begins_anew(session: Session) -> None:
 
 async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
     """While idle, chunks of what was opened and edited join the prompt; the window's own lines never."""
-    Typist(session, "def freight(weight):\n    return weight * 3\n", f"{ROOT}/app/freight.py")
+    other = "".join(inspect.getsource(argparse).splitlines(keepends=True)[700:800])
+    Typist(session, other, f"{ROOT}/app/freight.py")
     typist = Typist(session, CODE + HALF)
     await typist.ask(invoked=True)
     await session.wait_idle()
