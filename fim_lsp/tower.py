@@ -49,7 +49,7 @@ class Tower:
         prepare: Callable[[View], Awaitable[bool]],
     ) -> None:
         self.config = Config()
-        self.lane = Scheduler(("speculate", "prepare", "warm"))
+        self.lane = Scheduler(("speculate", "prepare", "warm"), off_wire=("prepare",))
         self._link = link
         self._stats = stats
         self._header = header

@@ -8,6 +8,7 @@ judged before anything of it is used; until the verdict is there it counts as pr
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Callable
 from pathlib import PurePath
 
@@ -19,7 +20,6 @@ from fim_lsp.context.ring import Limits
 from fim_lsp.context.turn import View as Sight
 from fim_lsp.context.turn import turn
 from fim_lsp.documents import Document
-from fim_lsp.ignore_files import why_private
 from fim_lsp.paths import Place
 from server_bridge.protocol import Chunk
 
@@ -65,9 +65,10 @@ class Workspaces:
     def of(self, place: Place) -> Workspace:
         """The workspace a document belongs to; files outside of all roots by their folder."""
         key = place.root or f"outside: {place.repo}"
-        workspace = self._by_root.setdefault(key, Workspace(place.root, self.limits))
-        workspace.memory.limits = self.limits
-        return workspace
+        if key not in self._by_root:
+            self._by_root[key] = Workspace(place.root, self.limits)
+        self._by_root[key].memory.limits = self.limits
+        return self._by_root[key]
 
     def why_private(self, uri: str) -> str:
         """Why nothing of *uri* may be used, "" when it may."""
@@ -105,7 +106,7 @@ class Workspaces:
         self, uri: str, path: PurePath, place: Place, config: Config, allowed: Callable[[], None]
     ) -> None:
         root = paths.local_path(place.root) if place.root else None
-        verdict = await asyncio.to_thread(why_private, path, root, config.privacy.exclude)
+        verdict = await asyncio.to_thread(_why_private, path, root, config.privacy.exclude)
         self._verdicts[uri] = verdict
         if not verdict:
             allowed()
@@ -114,3 +115,9 @@ class Workspaces:
 def source(document: Document, place: Place) -> Source:
     """A document as the memory keeps it, under the name a model may see."""
     return Source(document.uri, place.path, document.language, document.version, document.lines)
+
+
+def _why_private(path: PurePath, root: PurePath | None, excludes: tuple[str, ...]) -> str:
+    """In a worker thread, where importing what reads ignore files (30 ms) is in nobody's way."""
+    module = importlib.import_module("fim_lsp.ignore_files")
+    return str(module.why_private(path, root, excludes))

@@ -121,7 +121,9 @@ class Workbench:
         self("press", "F1")
         self.wait_until(lambda: self("exists", ".quick-input-widget input"), "the command palette")
         self("type", title)
-        self.wait_until(lambda: self("exists", ".quick-input-list .focused"), f"the command {title}")
+        self.wait_until(
+            lambda: self("exists", ".quick-input-list .focused"), f"the command {title}"
+        )
         self("press", "Enter")
 
     def number(self, pattern: re.Pattern[str]) -> int:
