@@ -53,6 +53,7 @@ class Editor(LanguageServer):
         self.notebooks = Notebooks()
         self.sources = Sources(flags)
         self.roots: tuple[str, ...] = ()
+        self.current = ""  # the URI asked about last
         self._open_session = open_session
         self._is_open = False
         self._told: set[str] = set()
@@ -169,6 +170,7 @@ class Editor(LanguageServer):
         selected: Selected | None = None,
     ) -> list[Suggestion]:
         """The session's suggestions; a request of the same kind for the document ends the one before."""
+        self.current = document.uri
         task, key = asyncio.current_task(), (method, document.uri)
         assert task is not None
         if previous := self._newest.get(key):

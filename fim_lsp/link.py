@@ -62,9 +62,7 @@ class Link:
         """Open another backend, as *config* says now, and let this one go."""
         old, self.backend = self.backend, self._open(config)
         self._stop_reaching()
-        task = asyncio.create_task(old.aclose(), name="close backend")
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._close(asyncio.create_task(old.aclose(), name="close backend"))
 
     def tell(self) -> None:
         """Pass on a change of health, once."""
@@ -86,7 +84,13 @@ class Link:
     def _stop_reaching(self) -> None:
         if self._reaching is not None:
             self._reaching.cancel()
+            self._close(self._reaching)  # it may have a process to end
             self._reaching = None
+
+    def _close(self, task: asyncio.Task[None]) -> None:
+        """Do not end before *task* has."""
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     async def _reach(self, backend: Backend) -> None:
         waits = itertools.chain(RETRY_S, itertools.repeat(RETRY_S[-1]))

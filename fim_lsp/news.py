@@ -30,7 +30,6 @@ class News:
         self._server = server
         self._trouble = ""
         self._loaded: asyncio.Event | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count(1)
 
     def tell(self, state: State, *, notify: bool) -> None:
@@ -68,17 +67,10 @@ class News:
         able = get_capability(self._server.client_capabilities, "window.work_done_progress")
         if able and self._loaded is None:
             self._loaded = asyncio.Event()
-            task = asyncio.create_task(self._progress(title, self._loaded), name="progress")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._server.later(self._progress(title, self._loaded))
 
     async def _progress(self, title: str, loaded: asyncio.Event) -> None:
-        """
-        Show *title* until *loaded*.
-
-        A task of its own, because it awaits the editor: cancelled meanwhile, it would leave pygls
-        with an answer that nobody waits for (pygls#621).
-        """
+        """Show *title* until *loaded*."""
         token, progress = f"fim-lsp-{next(self._numbers)}", self._server.work_done_progress
         with contextlib.suppress(JsonRpcException):  # it cannot after all
             await progress.create_async(token)

@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from fim_lsp import convert, transport
+from fim_lsp.commands import COMMANDS
 from fim_lsp.config import Config
 from fim_lsp.editor import Editor
-from fim_lsp.events import Accepted, Changed, Closed, Event, Saved
+from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import types
 from fim_lsp.rpc import serve
 from fim_lsp.session import Session
@@ -53,7 +54,8 @@ def make_server(open_session: Callable[[Config], Session], flags: Mapping[str, o
     editor = Editor(open_session, flags)
     for method, handler, options in FEATURES:
         editor.feature(method, options)(handler)
-    editor.command(convert.ACCEPTED)(accepted)
+    for name, command in COMMANDS:
+        editor.command(name)(command)
     return editor
 
 
@@ -136,12 +138,6 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
         is_incomplete=True,
         items=[item(suggestion, literal=editor.reads_snippets) for suggestion in suggestions],
     )
-
-
-def accepted(editor: Editor, *arguments: object) -> None:
-    """An item was inserted."""
-    if arguments and isinstance(arguments[0], str):
-        editor.hear(Accepted(arguments[0]))
 
 
 # -- documents -----------------------------------------------------------------------------------

@@ -8,14 +8,16 @@ scheduler's slots. All of it is touched on the event loop's thread only.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import time
 from collections.abc import Callable
 from functools import partial
 
-from fim_lsp import engine, events, paths
+from fim_lsp import anatomy, engine, events, paths
 from fim_lsp.acceptance import Acceptance
+from fim_lsp.anatomy import Shown
 from fim_lsp.config import Config
 from fim_lsp.context.memory import Memory
 from fim_lsp.documents import Document, Edit, Position, edited, opened
@@ -133,6 +135,23 @@ class Session:
             self._acceptance.judged(document, time.perf_counter())
         self._spaces.limits = engine.ring_limits(self.config, self.link.state)
         return self._stats.snapshot(self.link.state, self._spaces.stats())
+
+    async def context(self, uri: str) -> Shown:
+        """What the model is shown at the cursor in *uri*, as far as that is known."""
+        view, document = self._views.get(uri), self.documents.get(uri)
+        if view is None or document is None:
+            return Shown("nothing, the document is not open")
+        await self._spaces.wait_judged()
+        if reason := self._spaces.why_private(uri):
+            return Shown(f"nothing, the file is private ({reason})")
+        prompt, measure = self._tower.next_prompt(view, document), None
+        if prompt is None:
+            return Shown("nothing yet, nobody asked for a suggestion here")
+        if self.link.state.health is Health.READY:
+            with contextlib.suppress(BackendError):
+                count = partial(self.link.backend.measure, prompt)
+                measure = await self._tower.lane.foreground(count)
+        return anatomy.shown(prompt, measure, self._spaces.of(view.file).memory.ring.chunks)
 
     async def wait_idle(self) -> None:
         """Until the background lane has nothing left; for tests and benchmarks."""

@@ -72,6 +72,15 @@ class Tower:
                 if not view.shrink(len(view.frame.header.chunks) if view.frame else 0):
                     raise
 
+    def next_prompt(self, view: View, document: Document) -> Prompt | None:
+        """What the model would be shown at the cursor; None where it is not known."""
+        if view.position is None:
+            return None
+        position = document.clamp(view.position)
+        frame = view.look(document, position, self._budget(view), partial(self._evaluated, view))
+        typed = window.middle(frame.window, document, position)
+        return self._composed(frame, typed, view)
+
     def speculate(self, asked: Asked, view: View, suggestion: Suggestion) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
         after = engine.accepted(asked, suggestion, view.file.path)
@@ -139,8 +148,7 @@ class Tower:
     def _new_flight(
         self, asked: Asked, view: View, frame: Frame, typed: str, sample: int = 0
     ) -> Flight:
-        classic = self.config.prompt.layout == "classic"
-        prompt = engine.compose(frame, typed, view.tape, classic=classic)
+        prompt = self._composed(frame, typed, view)
         terms = engine.terms(asked, self.config, self._link.state, sample)
         flight = Flight(
             asked.place, frame.window, typed, prompt.forced, prompt, terms, terms.n_predict
@@ -150,6 +158,10 @@ class Tower:
             view.flights.appendleft(flight)
             self._stats.flights += 1
         return flight
+
+    def _composed(self, frame: Frame, typed: str, view: View) -> Prompt:
+        classic = self.config.prompt.layout == "classic"
+        return engine.compose(frame, typed, view.tape, classic=classic)
 
     async def _land(self, flight: Flight, view: View, seconds: float) -> None:
         """Wait until *flight* is whole, *seconds* at most; with nobody waiting it rests after a burst."""

@@ -24,8 +24,8 @@ READING_ORDER = {
         context
         pretokens window tape
         suggest
-        scheduler flight ignore_files context_files workspace view engine link tower session
-        lsp convert transport rpc clients news editor server
+        scheduler flight ignore_files context_files workspace view engine link tower anatomy session
+        lsp convert transport rpc clients news editor commands server
         cli __main__
     """,
 }
@@ -37,7 +37,9 @@ ONLY = {
     },
     "httpx": {"server_bridge.http"},
     "lsprotocol": {"fim_lsp.lsp", "fim_lsp.cli"},
-    "pygls": {"fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli"},
+    "pygls": {
+        "fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.commands", "fim_lsp.server", "fim_lsp.cli",
+    },
     "subprocess": {"server_bridge.embedded", "fim_lsp.cli"},
     "xllamacpp": {"server_bridge.embedded_child"},
     "server_bridge": {"fim_lsp.__main__"},

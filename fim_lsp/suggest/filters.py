@@ -83,6 +83,11 @@ def unfinished(draft: Draft, _: Place) -> Draft:
     return draft.cut(word.start() if word else len(text), "the last word is not finished")
 
 
+def broken_character(draft: Draft, _: Place) -> Draft:
+    """Drop all of a text with bytes that are no character: what stands around them is as doubtful."""
+    return draft.cut(0, "has bytes that are no character") if "\ufffd" in draft.text else draft
+
+
 def empty_comment(draft: Draft, place: Place) -> Draft:
     """Drop comment signs at the end that comment on nothing."""
     sign = mark(place.language)
@@ -129,6 +134,7 @@ FILTERS: tuple[Filter, ...] = (
     lines_below,
     closed_below,
     unfinished,
+    broken_character,
     right_text,
     parses,
     empty_comment,

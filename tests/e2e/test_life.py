@@ -19,7 +19,12 @@ def test_capabilities(editor: Editor) -> None:
 
     assert capabilities["inlineCompletionProvider"] == {"workDoneProgress": False}
     assert "completionProvider" not in capabilities
-    assert capabilities["executeCommandProvider"]["commands"] == ["fim.didAcceptCompletionItem"]
+    assert capabilities["executeCommandProvider"]["commands"] == [
+        "fim.didAcceptCompletionItem",
+        "fim.toggle",
+        "fim.status",
+        "fim.showContext",
+    ]
     assert capabilities["textDocumentSync"] == {
         "openClose": True,
         "change": 2,
