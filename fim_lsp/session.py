@@ -34,6 +34,7 @@ from fim_lsp.window import Window
 from fim_lsp.workspace import Workspaces, source
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
+SIGHT_LINES = 4000  # of other files that are looked through without a model: under a millisecond
 # A cursor that only moved may be on its way, and each place on it would cost a window.
 PASSING_MS = 250.0
 
@@ -243,10 +244,17 @@ class Session:
             self._tower.warm(view, partial(self.documents.get, asked.document.uri))
 
     def _in_sight(self, asked: Asked, view: View) -> Draft:
-        """What can be said without a model."""
-        on = self.config.completion.local
-        chunks = self._spaces.of(view.file).chunks(view.sight(None))
-        return local.continued(asked.place, engine.lines_of(chunks)) if on else Draft("")
+        """What can be said without a model, from the lines of this file and of others that are open."""
+        if not self.config.completion.local:
+            return Draft("")
+        others = (
+            line
+            for uri, other in reversed(self.documents.items())
+            if uri != view.uri and self._views[uri].file.root == view.file.root
+            and not self._spaces.why_private(uri)
+            for line in other.lines
+        )  # fmt: skip
+        return local.continued(asked.place, itertools.islice(others, SIGHT_LINES))
 
     def _debounce_s(self, asked: Asked, view: View) -> float:
         """How long an automatic request waits for the next key before it asks the model."""

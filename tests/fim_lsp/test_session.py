@@ -15,6 +15,7 @@ from fim_lsp.config import Config
 from fim_lsp.documents import Position
 from fim_lsp.engine import Selected
 from fim_lsp.session import Session
+from server_bridge.bridge import BackendSettings, open_backend
 from tests.typist import QUICK, ROOT, Typist, embedded
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
@@ -133,8 +134,6 @@ async def test_an_unknown_document_gets_nothing(session: Session) -> None:
 
 async def test_without_a_backend_the_session_lives_and_recovers() -> None:
     """Events are kept while the backend is down; once it is there, completions come."""
-    from server_bridge.bridge import BackendSettings, open_backend  # noqa: PLC0415
-
     kinds = {
         "down": BackendSettings(kind="llama-server", url="http://127.0.0.1:9"),
         "up": BackendSettings(kind="embedded"),
@@ -258,3 +257,19 @@ async def test_comments_and_strings_may_be_left_alone(
         assert (typist.counted("completions") > 0) is asks
     finally:
         await quiet.aclose()
+
+
+async def test_without_a_backend_lines_in_sight_are_offered() -> None:
+    """What stands in another open file and begins as what is typed is a suggestion without any model."""
+    alone = Session(
+        QUICK,
+        lambda _: open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9")),
+    )
+    try:
+        Typist(alone, "import os\nlogging.getLogger(__name__).setLevel(1)\n", f"{ROOT}/app/log.py")
+        typist = Typist(alone, "import sys\nlogging.getL")
+        [suggestion] = await typist.ask()
+        assert suggestion.text == "ogger(__name__).setLevel(1)"
+        assert typist.counted("outcomes", "local") == 1
+    finally:
+        await alone.aclose()
