@@ -91,7 +91,11 @@ class Stats:
                 "drafted": self.drafted,
                 "draftsAccepted": self.drafts_accepted,
             },
-            "mirror": {"right": self.expected_right, "wrong": self.expected_wrong},
+            "mirror": {
+                "right": self.expected_right,
+                "wrong": self.expected_wrong,
+                "cause": state.doubt,
+            },
             "latencyMs": {
                 "p50": percentile(self.latencies_ms, 0.50),
                 "p95": percentile(self.latencies_ms, 0.95),
