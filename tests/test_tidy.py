@@ -24,7 +24,7 @@ READING_ORDER = {
         context
         pretokens window tape
         suggest
-        scheduler flight ignore_files workspace view engine link tower session
+        scheduler flight ignore_files context_files workspace view engine link tower session
         lsp convert transport rpc editor server
         cli __main__
     """,

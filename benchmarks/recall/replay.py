@@ -10,7 +10,7 @@ the ratio of the bundled tokenizer on Python, for every policy alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fim_lsp.context.similarity import WORD
@@ -22,6 +22,7 @@ from benchmarks.recall.policies import Policy
 
 CHARS_PER_TOKEN = 3.6
 _ABOVE, _BELOW = 1024, 256  # tokens
+_TELLING_WORDS = 5
 
 
 @dataclass
@@ -47,9 +48,9 @@ class Result:
         return self.size / max(1, self.n_lines) / CHARS_PER_TOKEN
 
 
-def replay(steps: Iterable[Step], policy: Policy) -> Result:
-    """All of *steps* through one policy."""
-    player = _Player(policy)
+def replay(steps: Iterable[Step], policy: Policy, files: Mapping[str, str]) -> Result:
+    """All of *steps* through one policy; *files* are what the workspace holds at the beginning."""
+    player = _Player(policy, files)
     for step in steps:
         player.play(step)
     player.result.event_ms = policy.event_ms
@@ -57,10 +58,11 @@ def replay(steps: Iterable[Step], policy: Policy) -> Result:
 
 
 class _Player:
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, files: Mapping[str, str]) -> None:
         self.result = Result()
         self._policy = policy
-        self._texts: dict[str, list[str]] = {}
+        self._texts = {path: text.splitlines(keepends=True) for path, text in files.items()}
+        policy.workspace(files)
         self._view: View | None = None
         self._last: list[Piece] = []
         self._at = 0
@@ -84,7 +86,7 @@ class _Player:
     def _outside(self, path: str, lines: Sequence[str] | None) -> None:
         if lines is None:
             self._texts.pop(path, None)
-        elif path in self._texts:
+        else:
             self._texts[path] = [line + "\n" for line in lines]
         self._policy.outside(path, None if lines is None else tuple(line + "\n" for line in lines))
         if self._view and self._view.uri == path:
@@ -116,7 +118,7 @@ class _Player:
         if shown != self._last or anchored:
             self._upkeep(shown)
         if anchored:
-            self._waste(shown, window)
+            self._waste(view, shown, window)
 
     def _upkeep(self, shown: list[Piece]) -> None:
         same = 0
@@ -129,20 +131,26 @@ class _Player:
             self.result.fresh += sum(len(line) + 1 for line in new)
         self._last = shown
 
-    def _waste(self, shown: list[Piece], window: Sequence[str]) -> None:
-        seen = Counter(_telling(window))
+    def _waste(self, view: View, shown: list[Piece], window: Sequence[str]) -> None:
+        """Lines from a second file, or oftener than their file has them; lines no file has."""
+        owners = dict.fromkeys(_telling(window), view.uri)
+        counts = {view.uri: Counter(_telling(window))}
+        truth: dict[str, Counter[str]] = {}
         for path, text in shown:
-            lines = text.split("\n")
-            truth = set(line.rstrip("\n") for line in self._texts.get(path, ()))
-            for line in _telling(lines):
-                self.result.doubled += len(line) if seen[line] else 0
-                seen[line] += 1
-            self.result.stale += sum(len(line) for line in lines if line not in truth)
+            if path not in truth:
+                truth[path] = Counter(line.strip() for line in self._texts.get(path, ()))
+            count = counts.setdefault(path, Counter())
+            for line in _telling(text.split("\n")):
+                count[line] += 1
+                twice = owners.setdefault(line, path) != path or count[line] > truth[path][line] > 0
+                self.result.doubled += len(line) if twice else 0
+            lines = map(str.strip, text.split("\n"))
+            self.result.stale += sum(len(line) for line in lines if not truth[path][line])
 
 
 def _telling(lines: Iterable[str]) -> list[str]:
-    """Lines that are long enough not to recur by chance."""
-    return [line.strip() for line in lines if len(line.strip()) > 20]
+    """Lines of five words or more: shorter ones recur as idioms."""
+    return [line.strip() for line in lines if len(WORD.findall(line)) >= _TELLING_WORDS]
 
 
 def _window(path: str, lines: Sequence[str], at: int) -> View:
