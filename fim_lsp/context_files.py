@@ -77,7 +77,9 @@ def strangers_of(index: Index, root: Path, root_uri: str, snapshot: Snapshot) ->
     return list(strangers(index, snapshot, partial(_as_judged, index, root, root_uri)))
 
 
-def reread(file: PurePath, root: PurePath | None, excludes: Iterable[str], old: Source) -> Source | None:
+def reread(
+    file: PurePath, root: PurePath | None, excludes: Iterable[str], old: Source
+) -> Source | None:
     """*old* as it is on disk now, the same if nothing happened to it; None when it is gone or private."""
     stamp = _stamp(Path(file))
     if stamp is not None and stamp[0] == old.version:
@@ -107,9 +109,7 @@ def _stamp(file: Path) -> Stamp | None:
     return about.st_mtime_ns, about.st_size
 
 
-def _below(
-    root: Path, folder: Path, above: Rules, seen: set[Path]
-) -> Iterator[tuple[str, Stamp]]:
+def _below(root: Path, folder: Path, above: Rules, seen: set[Path]) -> Iterator[tuple[str, Stamp]]:
     """What may be read in *folder* and in those below it that were not *seen*."""
     if folder in seen:
         return

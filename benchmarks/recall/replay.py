@@ -9,6 +9,7 @@ the ratio of the bundled tokenizer on Python, for every policy alike.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,8 +34,10 @@ class Result:
     needed: int = 0
     found: int = 0
     size: int = 0
-    doubled: int = 0  # of the extra context: in it twice, or in the window, too
-    stale: int = 0  # … or not in the file any more
+    judged: int = 0  # of the size, where what follows was counted: when a window was anchored
+    doubled: int = 0  # twice in the extra context
+    in_window: int = 0  # … in the window, too
+    stale: int = 0  # … not in the file any more
     evaluated: int = 0  # by a backend that reuses the exact prefix and nothing else
     fresh: int = 0  # of those, pieces that were not there before
     event_ms: list[float] = field(default_factory=list)
@@ -109,8 +112,8 @@ class _Player:
         self._view = view = view._replace(line=step.at)
         shown = self._policy.shown(view, anchored=anchored)
         window = lines[view.first : view.last]
-        needed = set(WORD.findall(step.line)) - set(WORD.findall("".join(window)))
-        words = set(WORD.findall("\n".join(text for _, text in shown)))
+        needed = _words(step.line).difference(*map(_words, window))
+        words = frozenset().union(*(_words(text) for _, text in shown))
         self.result.n_lines += 1
         self.result.needed += len(needed)
         self.result.found += len(needed & words)
@@ -133,8 +136,9 @@ class _Player:
 
     def _waste(self, view: View, shown: list[Piece], window: Sequence[str]) -> None:
         """Lines from a second file, or oftener than their file has them; lines no file has."""
-        owners = dict.fromkeys(_telling(window), view.uri)
-        counts = {view.uri: Counter(_telling(window))}
+        seen = Counter(_telling(window))
+        self.result.judged += sum(_size(piece) for piece in shown)
+        owners, counts = dict.fromkeys(seen, view.uri), {view.uri: Counter(seen)}
         truth: dict[str, Counter[str]] = {}
         for path, text in shown:
             if path not in truth:
@@ -143,7 +147,10 @@ class _Player:
             for line in _telling(text.split("\n")):
                 count[line] += 1
                 twice = owners.setdefault(line, path) != path or count[line] > truth[path][line] > 0
-                self.result.doubled += len(line) if twice else 0
+                if twice and line in seen:
+                    self.result.in_window += len(line)
+                elif twice:
+                    self.result.doubled += len(line)
             lines = map(str.strip, text.split("\n"))
             self.result.stale += sum(len(line) for line in lines if not truth[path][line])
 
@@ -151,6 +158,11 @@ class _Player:
 def _telling(lines: Iterable[str]) -> list[str]:
     """Lines of five words or more: shorter ones recur as idioms."""
     return [line.strip() for line in lines if len(WORD.findall(line)) >= _TELLING_WORDS]
+
+
+@functools.lru_cache(maxsize=65_536)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(WORD.findall(text))
 
 
 def _window(path: str, lines: Sequence[str], at: int) -> View:

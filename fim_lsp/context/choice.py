@@ -170,7 +170,9 @@ class Shown:
     def doubled(self, piece: Piece) -> frozenset[str]:
         """Lines of *piece* that are shown from another file."""
         owners = self._owners
-        return frozenset(line for line in telling(piece.text) if owners.get(line, piece.home) != piece.home)
+        return frozenset(
+            line for line in telling(piece.text) if owners.get(line, piece.home) != piece.home
+        )
 
 
 def choose(

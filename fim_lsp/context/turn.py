@@ -15,7 +15,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fim_lsp.context.choice import Interest, Surroundings
-from fim_lsp.context.chunks import ContextChunk, Piece, Source, Why, located, overlaps, pieces, telling
+from fim_lsp.context.chunks import (
+    ContextChunk,
+    Piece,
+    Source,
+    Why,
+    located,
+    overlaps,
+    pieces,
+    telling,
+)
 from fim_lsp.context.ring import Bad, Limits, Ring, turned
 from fim_lsp.context.similarity import WORD
 from fim_lsp.documents import unix
