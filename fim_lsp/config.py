@@ -117,6 +117,12 @@ class RingConfig:
         default=64,  # most functions are shorter
         metadata=_option("How many lines a chunk has at most.", Project.LOWER, within=(4, 1024)),
     )
+    files: bool = field(
+        default=True,  # what one imports is needed before one has opened it
+        metadata=_option(
+            "Show code from files of the workspace that are not open, too.", Project.OFF
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

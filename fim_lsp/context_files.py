@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
-from fim_lsp.context.chunks import Piece, Source, imported
+from fim_lsp.context.chunks import Piece, Source
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, definitions, strangers, updated, wanted
+from fim_lsp.context.index import Entry, Index, definitions, strangers, updated
 from fim_lsp.context.privacy import Rules, deeper, ignored, installed, refused, rules
 from fim_lsp.context.turn import Snapshot
 from fim_lsp.documents import split
@@ -23,8 +24,8 @@ from fim_lsp.ignore_files import rule_files, rules_in, why_private
 
 FILES = 2000  # in an index: those nearest to the file that was opened first
 FILE_BYTES = 200_000  # a longer file is made by a machine
+KNOWN_BYTES = 2_000_000  # … unless the user opened it
 SLICE_BYTES = 64_000  # of text read at a time: some 10 ms of work between two looks at the queue
-_READ = 12  # files looked at for one choice: 12 × 300 lines are read and cut in 20 ms
 _DATA = {"", "json", "html", "css"}  # languages whose definitions nobody imports
 
 Stamp = tuple[int, int]  # time of change in ns, size in bytes
@@ -59,7 +60,7 @@ def grown(
     for path in todo:
         text = _text(root / path)
         language = language_of(path)
-        fresh[path] = text and Entry(language, listing[path], definitions(language, text)) or None
+        fresh[path] = (text and Entry(language, listing[path], definitions(language, text))) or None
         size += len(text or "")
         if size > SLICE_BYTES:
             break
@@ -71,21 +72,9 @@ def uri_of(root_uri: str, path: str) -> str:
     return f"{root_uri.rstrip('/')}/{quote(path)}"
 
 
-def strangers_of(index: Index, root: Path, root_uri: str, snapshot: Snapshot) -> Iterator[Piece]:
-    """Pieces of the files that are worth a look from where the user works and that nobody opened."""
-    here = snapshot.here
-    if here is None:
-        return
-    names, near = imported(here), snapshot.near
-    known = {source.name for source in snapshot.sources}
-    paths = wanted(index, here.name, here.language, names, near)
-    for path in [path for path in paths if path not in known][:_READ]:
-        stamp = index.entries[path].stamp
-        if stamp == _stamp(root / path):  # else it is not the file that was judged
-            text = _text(root / path) or ""
-            version, lines = stamp[0], tuple(split(text))
-            source = Source(uri_of(root_uri, path), path, language_of(path), version, lines)
-            yield from strangers(index, source, {*names, *near})
+def strangers_of(index: Index, root: Path, root_uri: str, snapshot: Snapshot) -> list[Piece]:
+    """Pieces of files that are worth a look from where the user works and that nobody opened."""
+    return list(strangers(index, snapshot, partial(_as_judged, index, root, root_uri)))
 
 
 def reread(
@@ -95,10 +84,21 @@ def reread(
     stamp = _stamp(Path(file))
     if stamp is not None and stamp[0] == old.version:
         return old
-    text = None if stamp is None or why_private(file, root, excludes) else _text(Path(file))
+    private = stamp is None or why_private(file, root, excludes)
+    text = None if private else _text(Path(file), KNOWN_BYTES)
     if stamp is None or text is None:
         return None
     return replace(old, version=stamp[0], lines=tuple(split(text)))
+
+
+def _as_judged(index: Index, root: Path, root_uri: str, path: str) -> Source | None:
+    """An indexed file; None when it is not the one any more that was judged."""
+    entry = index.entries[path]
+    text = _text(root / path) if entry.stamp == _stamp(root / path) else None
+    if text is None:
+        return None
+    uri = uri_of(root_uri, path)
+    return Source(uri, path, entry.language, entry.stamp[0], tuple(split(text)))
 
 
 def _stamp(file: Path) -> Stamp | None:
@@ -142,11 +142,11 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _text(file: Path) -> str | None:
-    """The text of a file that is one: short enough and UTF-8."""
+def _text(file: Path, longest: int = FILE_BYTES) -> str | None:
+    """The text of a file that is one: of *longest* bytes at most, and UTF-8."""
     try:
         with file.open("rb") as opened:
-            data = opened.read(FILE_BYTES + 1)
-        return data.decode("utf-8") if len(data) <= FILE_BYTES and b"\0" not in data else None
+            data = opened.read(longest + 1)
+        return data.decode("utf-8") if len(data) <= longest and b"\0" not in data else None
     except (OSError, UnicodeDecodeError):
         return None

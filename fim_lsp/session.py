@@ -63,7 +63,7 @@ class Session:
 
     # -- what the editor tells ------------------------------------------------------------------
 
-    def handle(self, event: events.Event) -> None:  # noqa: C901, PLR0912 (the closed set, a case each)
+    def handle(self, event: events.Event) -> None:  # noqa: C901 (the closed set, a case each)
         """Take in one event; fast, and never waits."""
         match event:
             case events.Opened(uri, language, version, text):
@@ -84,9 +84,8 @@ class Session:
             case events.CursorMoved(uri, position) if uri in self.documents:
                 self._views[uri].position = position
                 self._memory(uri).moved(uri, position.line)
-            case events.FilesChanged(_, deleted):
-                for uri in deleted:
-                    self._memory(uri).deleted(uri)
+            case events.FilesChanged(changed, deleted):
+                self._files_changed(changed, deleted)
             case events.FoldersChanged(roots):
                 self._spaces.roots = roots
                 for document in [*self.documents.values()]:
@@ -104,7 +103,7 @@ class Session:
 
         def allowed() -> None:
             if (now := self.documents.get(uri)) and self._views[uri] is view:
-                self._memory(uri).opened(source(now, view.file))
+                self._spaces.of(view.file).opened(source(now, view.file))
 
         self._spaces.judge(uri, view.file, self.config, allowed)
         self.link.reach()
@@ -117,6 +116,12 @@ class Session:
         self._rhythm.key(time.perf_counter() * 1e3)
         self._memory(uri).edited(before, after, edits)
 
+    def _files_changed(self, changed: tuple[str, ...], deleted: tuple[str, ...]) -> None:
+        all_again = self._spaces.files_changed(changed, deleted)
+        for uri in [*self.documents] if all_again else self.documents.keys() & set(changed):
+            if all_again or not self._memory(uri).knows(uri):
+                self._open(self.documents[uri])
+
     def _memory(self, uri: str) -> Memory:
         """What is remembered of the workspace *uri* belongs to; of private files nothing gets there."""
         view = self._views.get(uri)
@@ -125,7 +130,12 @@ class Session:
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""
         changed = config.backend != self.config.backend
+        rules_changed = config.privacy != self.config.privacy
         self.config = self._tower.config = config
+        if rules_changed:
+            self._spaces.rules_changed()
+            for document in [*self.documents.values()]:
+                self._open(document)
         if changed:
             self.link.reopen(config)
             self.link.reach()
@@ -275,5 +285,5 @@ class Session:
         """While idle: choose chunks for where *view* is."""
         if view.frame is not None:
             self._spaces.limits = engine.ring_limits(self.config, self.link.state)
-            await self._spaces.of(view.file).turn(view.sight(view.frame.window))
+            await self._spaces.of(view.file).turn(view.sight(view.frame.window), self.config)
         return False

@@ -23,7 +23,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import HEADING, Piece, Why
+from fim_lsp.context.chunks import HEADING, Piece, Why, telling, without
 
 _EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
 _EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
@@ -43,7 +43,9 @@ _BONUS = {Why.YANKED: 3.0, Why.DEFINITION: 1.5}  # a yank is a wish; a definitio
 class Surroundings:
     """Where the user works, in words."""
 
-    seen: AbstractSet[str]  # in the window: shown anyway
+    uri: str
+    lines: AbstractSet[str]  # telling ones, in the window
+    seen: AbstractSet[str]  # words in the window: shown anyway
     near: AbstractSet[str]  # around the cursor and in the imports
     here: Mapping[str, int]  # in this file, counted
     ages: Mapping[str, int]  # edited this many edited lines ago
@@ -73,6 +75,10 @@ class Interest:
         self._near = {word: math.log(n_pieces / self._n_with[word]) for word in near}
         self._near_total = sum(self._near.values()) or 1.0
         self.chances = {w: self._chance(w) for w in self._n_with if w not in surroundings.seen}
+
+    def window(self) -> Shown:
+        """What is shown before anything is chosen."""
+        return Shown(self._surroundings.uri, self._surroundings.lines)
 
     def scored(self, piece: Piece) -> Scored:
         """The piece with what does not change while choosing."""
@@ -149,6 +155,26 @@ class Room:
         return True
 
 
+class Shown:
+    """What the prompt shows so far: its words, and the file of each telling line."""
+
+    def __init__(self, uri: str, lines: Iterable[str]) -> None:
+        self.words: set[str] = set()
+        self._owners = dict.fromkeys(lines, uri)
+
+    def add(self, scored: Scored) -> None:
+        """Count it among what is shown."""
+        self.words |= scored.useful
+        self._owners.update(dict.fromkeys(telling(scored.piece.text), scored.piece.home))
+
+    def doubled(self, piece: Piece) -> frozenset[str]:
+        """Lines of *piece* that are shown from another file."""
+        owners = self._owners
+        return frozenset(
+            line for line in telling(piece.text) if owners.get(line, piece.home) != piece.home
+        )
+
+
 def choose(
     candidates: Sequence[Scored],
     interest: Interest,
@@ -161,29 +187,34 @@ def choose(
 
     *candidates* come by falling density. *carried* are the (uri, text) of pieces whose evaluation
     would be lost by this change. Lazy greedy: worth only falls as words become known, so an
-    outdated entry of the heap is an upper bound and only the top needs to be computed anew.
+    outdated entry of the heap is an upper bound and only the top needs to be computed anew. A
+    piece with lines that another file shows already is taken without them.
     """
-    known: set[str] = set()
-    worth = 0.0
+    shown, worth = interest.window(), 0.0
     for scored in map(interest.scored, kept):
-        worth += interest.density(scored, known) * scored.cost
-        known |= scored.useful
-    heap = [(-scored.density, idx) for idx, scored in enumerate(candidates)]  # sorted: a heap
+        worth += interest.density(scored, shown.words) * scored.cost
+        shown.add(scored)
+    pool = list(candidates)
+    heap = [(-scored.density, idx) for idx, scored in enumerate(pool)]  # sorted: a heap
     chosen: list[Piece] = []
     while heap and room.n_chars > _LEAST:
         _, idx = heapq.heappop(heap)
-        piece = candidates[idx].piece
+        piece = pool[idx].piece
         if not room.fits(piece):
             continue
-        density = interest.density(candidates[idx], known)
+        density = interest.density(pool[idx], shown.words)
         if heap and -density > heap[0][0]:
             heapq.heappush(heap, (-density, idx))
         elif density <= _TELLS:
             break
+        elif doubled := shown.doubled(piece):
+            for part in map(interest.scored, without(piece, doubled)):
+                heapq.heappush(heap, (-part.density, len(pool)))
+                pool.append(part)
         elif room.take(piece, carried=(piece.uri, piece.text) in carried):
             chosen.append(piece)
-            worth += density * candidates[idx].cost
-            known |= candidates[idx].useful
+            worth += density * pool[idx].cost
+            shown.add(pool[idx])
     return Choice(tuple(chosen), worth)
 
 

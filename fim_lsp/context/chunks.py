@@ -13,6 +13,7 @@ import enum
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from fim_lsp.context.secrets import looks_secret
@@ -23,6 +24,10 @@ from fim_lsp.documents import body, unix
 PIECE_LINES = 16
 """Recall at equal tokens by size of piece, three histories: 8 lines 0.62, 16 lines 0.60, 32 lines
 0.58. Eight lines cut through most functions, sixteen hold the typical one whole."""
+
+TELLING_WORDS = 5
+"""Words from which a line is a copy when it stands in two files; shorter ones are idioms, like
+`def __init__(self) -> None:` and `from __future__ import annotations`."""
 
 HEADING = 4  # characters a chunk costs besides its name and text: separator token, line ends
 
@@ -66,6 +71,11 @@ class Piece:
     def n_lines(self) -> int:
         """How many lines it has."""
         return self.text.count("\n") + 1
+
+    @property
+    def home(self) -> str:
+        """Whose lines these are; a yank that stands nowhere any more is its own file."""
+        return self.uri if self.end else f"yanked from {self.uri}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,21 @@ def located(piece: Piece, source: Source) -> Piece:
     return replace(piece, fresh=False)
 
 
+@functools.lru_cache(maxsize=4096)  # asked of each shown piece at each look
+def telling(text: str) -> frozenset[str]:
+    """The lines of *text* that say enough to be a copy when they stand elsewhere, too."""
+    return frozenset(filter(None, map(_telling, text.split("\n"))))
+
+
+def without(piece: Piece, doubled: AbstractSet[str]) -> Iterator[Piece]:
+    """What is left of *piece* in one part or more when the lines *doubled* are left out."""
+    lines = piece.text.split("\n")
+    runs = itertools.groupby(range(len(lines)), key=lambda n: _telling(lines[n]) in doubled)
+    for is_doubled, run in runs:
+        if not is_doubled:
+            yield from _part(piece, lines, list(run))
+
+
 def by_file(pieces: Iterable[Piece]) -> dict[str, list[Piece]]:
     """The pieces by the uri of their file."""
     files: dict[str, list[Piece]] = {}
@@ -165,6 +190,19 @@ def grouped(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]
         else:
             chunks.append(ContextChunk((piece,)))
     return tuple(chunks)
+
+
+def _part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Piece]:
+    text = "\n".join(lines[n] for n in run)
+    start = piece.start + run[0]
+    if words := _words(text):
+        yield replace(piece, start=start, end=start + len(run), text=text, words=words)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _telling(line: str) -> str:
+    """The line without its indent, "" when it has too few words to be more than an idiom."""
+    return line.strip() if len(WORD.findall(line)) >= TELLING_WORDS else ""
 
 
 def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -15,9 +15,19 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fim_lsp.context.choice import Interest, Surroundings
-from fim_lsp.context.chunks import ContextChunk, Piece, Source, Why, located, overlaps, pieces
-from fim_lsp.context.ring import Limits, Ring, turned
+from fim_lsp.context.chunks import (
+    ContextChunk,
+    Piece,
+    Source,
+    Why,
+    located,
+    overlaps,
+    pieces,
+    telling,
+)
+from fim_lsp.context.ring import Bad, Limits, Ring, turned
 from fim_lsp.context.similarity import WORD
+from fim_lsp.documents import unix
 
 _NEAR_ABOVE = 20  # lines around the cursor that say what the work is about: the function so far
 _NEAR_BELOW = 10  # … and what comes of it
@@ -69,14 +79,28 @@ def turn(snapshot: Snapshot) -> Turned:
     """Choose anew, as far as the account of the ring allows."""
     candidates = list(_candidates(snapshot))
     interest = Interest(_surroundings(snapshot), candidates)
-    view = snapshot.view
-    ring = turned(snapshot.ring, candidates, interest, snapshot.limits, lambda c: is_bad(c, view))
+    bad = judge(snapshot.view, snapshot.here)
+    ring = turned(snapshot.ring, candidates, interest, snapshot.limits, bad)
     return Turned(snapshot.n_events, ring)
 
 
-def is_bad(chunk: ContextChunk, view: View) -> bool:
-    """Must it not be shown: no longer true, or lines of it in the window?"""
-    return any(not piece.fresh or _in_window(piece, view) for piece in chunk.pieces)
+def judge(view: View, here: Source | None) -> Bad:
+    """Tells of a chunk whether it must not be shown: no longer true, or lines of it in the window."""
+    window = _window_lines(view, here)
+
+    def is_bad(chunk: ContextChunk) -> bool:
+        return any(
+            not piece.fresh
+            or _in_window(piece, view)
+            or (piece.home != view.uri and not window.isdisjoint(telling(piece.text)))
+            for piece in chunk.pieces
+        )
+
+    return is_bad
+
+
+def _window_lines(view: View, here: Source | None) -> frozenset[str]:
+    return telling(unix("".join(here.lines[view.first : view.last]))) if here else frozenset()
 
 
 def _in_window(piece: Piece, view: View) -> bool:
@@ -109,8 +133,11 @@ def _others(snapshot: Snapshot) -> Iterator[Piece]:
 
 def _surroundings(snapshot: Snapshot) -> Surroundings:
     view, here = snapshot.view, snapshot.here
+    window = here.lines[view.first : view.last] if here else ()
     return Surroundings(
-        seen=_words(here.lines[view.first : view.last]) if here else frozenset(),
+        uri=view.uri,
+        lines=_window_lines(view, here),
+        seen=_words(window),
         near=snapshot.near,
         here=_counted(here),
         ages=_ages(snapshot),
