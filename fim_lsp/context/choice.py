@@ -163,7 +163,7 @@ class Shown:
         self._owners = dict.fromkeys(lines, uri)
 
     def add(self, scored: Scored) -> None:
-        """This is shown, too."""
+        """Show one more."""
         self.words |= scored.useful
         self._owners.update(dict.fromkeys(telling(scored.piece.text), scored.piece.home))
 

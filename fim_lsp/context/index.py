@@ -12,7 +12,7 @@ spells its URI.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -79,7 +79,7 @@ def wanted(
     index: Index, path: str, language: str, imported: Iterable[str], near: Iterable[str]
 ) -> list[str]:
     """The files worth a look from *path*, best first: what it imports and uses, twins, siblings."""
-    scores: Counter[str] = Counter()
+    scores: defaultdict[str, float] = defaultdict(float)
     for weight, names in ((_IMPORTED, imported), (1.0, near)):
         for name in sorted(set(names)):
             homes = index.homes.get(name, ())
@@ -90,7 +90,7 @@ def wanted(
     twins = [home for home in index.homes.get(_stem(path), ()) if _stem(home) == _stem(path)]
     for twin in twins if len(twins) <= _HOMES else ():
         scores[twin] += _TWIN
-    del scores[path]
+    scores.pop(path, None)
     return sorted(scores, key=lambda other: (-scores[other], other))
 
 
