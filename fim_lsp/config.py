@@ -173,6 +173,10 @@ class CompletionConfig:
             within=(0, 1),
         ),
     )
+    quiet_in: tuple[str, ...] = field(
+        default=(),  # prose is completed well, too
+        metadata=_option("Places without automatic suggestions: `comment`, `string`.", Project.ADD),
+    )
     local: bool = field(
         default=True,  # useful without any model, and costs nothing
         metadata=_option(

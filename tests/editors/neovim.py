@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from tests.editors import programs
@@ -24,8 +25,7 @@ class Neovim(Terminal):
         if not plugin.exists():
             shutil.copytree(programs.REPOSITORY / "editors/nvim", plugin)
         self._program = str(programs.program("nvim"))
-        self._socket = home / "nvim.sock"
-        self._socket.unlink(missing_ok=True)
+        self._socket = home / f"nvim.{time.monotonic_ns()}.sock"  # the last one may not be gone yet
         self._env = programs.environment(home)
         super().__init__([self._program, "--listen", str(self._socket)], env=self._env, cwd=folder)
         self.wait_until(self._socket.exists, "Neovim's socket")
@@ -33,7 +33,13 @@ class Neovim(Terminal):
     def lua(self, expression: str) -> object:
         """What a Lua expression is worth in the running editor, as JSON has it."""
         quoted = f"vim.json.encode({expression})".replace("'", "''")
-        argv = [self._program, "--server", str(self._socket), "--remote-expr", f"luaeval('{quoted}')"]
+        argv = [
+            self._program,
+            "--server",
+            str(self._socket),
+            "--remote-expr",
+            f"luaeval('{quoted}')",
+        ]
         asked = subprocess.Popen(
             argv, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -51,7 +57,9 @@ class Neovim(Terminal):
         self.send(f"\x1b:edit! {path}\r")
         here = f"vim.api.nvim_buf_get_name(0) == '{path}'"
         attached = "#vim.lsp.get_clients({name='fim', bufnr=0, _uninitialized=false}) > 0"
-        self.wait_until(lambda: self.lua(f"{here} and {attached}"), f"the server attached to {path}")
+        self.wait_until(
+            lambda: self.lua(f"{here} and {attached}"), f"the server attached to {path}"
+        )
         self.wait_until(lambda: self.stats(".backend.state") == "ready", "a backend that is ready")
 
     def stats(self, part: str = "") -> object:
