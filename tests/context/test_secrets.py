@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.context.secrets import BLOT, looks_secret, scrubbed
+from fim_lsp.context.secrets import BLOT, looks_secret, scrubbed, scrubbed_parts
 
 _RNG = random.Random(4)
 
@@ -119,3 +119,16 @@ def test_scanning_a_window_takes_little() -> None:
     assert (
         min(timeit.repeat(lambda: scrubbed(text), number=1, repeat=10)) < 0.002 * len(text) / 5000
     )
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_a_cursor_in_the_line_hides_nothing(line: str) -> None:
+    """Wherever the text is divided, the parts hold what the whole would."""
+    for at in range(len(line)):
+        parts = scrubbed_parts(("x = 1\n", line[:at], line[at:], "\ny = 2\n"))
+
+        assert parts[0] == "x = 1\n"
+        assert parts[-1] == "\ny = 2\n"
+        assert "".join(parts).replace(BLOT * 2, BLOT) == scrubbed(
+            f"x = 1\n{line}\ny = 2\n"
+        )
