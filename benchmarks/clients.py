@@ -25,8 +25,12 @@ from fim_lsp.session import Session
 
 IDLE_MS = 300.0  # a pause as long lets a client begin to work ahead
 CACHED = 250  # llama.vim's `max_cache_keys`
-COMMON = {"temperature": 0, "cache_prompt": True, "return_tokens": True}
-COMMON |= {"response_fields": ["content", "tokens", "timings"]}
+COMMON: dict[str, object] = {
+    "temperature": 0,
+    "cache_prompt": True,
+    "return_tokens": True,
+    "response_fields": ["content", "tokens", "timings"],
+}
 
 
 class Answer(NamedTuple):

@@ -200,7 +200,8 @@ class Editor:
     def _take_back(self, action: str, groups: list[Undo], others: list[Undo]) -> None:
         if not groups:
             return
-        undo, document, inverses = groups.pop(), self.document, []
+        undo, document = groups.pop(), self.document
+        inverses: list[Edit] = []
         for edit in undo.edits:
             lost = document.between(edit.start, edit.end)
             inverses.insert(0, Edit(edit.start, after(edit.start, edit.text), lost))

@@ -94,6 +94,10 @@ def _parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="check backend, model and settings")
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
+    doctor.add_argument(
+        "--layouts", metavar="PATH", nargs="*", type=Path,
+        help="compare prompt layouts on your own files with your own model",
+    )  # fmt: skip
     return parser
 
 
@@ -137,6 +141,9 @@ def _doctor(given: argparse.Namespace) -> int:
 
     files = settings_files.found((Path.cwd(),))
     config, problems = settings.configured(files.layers)
+    if given.layouts is not None:
+        given.layouts = given.layouts or [Path.cwd()]
+        return doctor.run_layouts(given, open_backend(config))
     return doctor.run(given, config, (*files.problems, *problems), open_backend(config))
 
 

@@ -134,6 +134,12 @@ class RingConfig:
         default=64,  # most functions are shorter
         metadata=_option("How many lines a chunk has at most.", Project.LOWER, within=(4, 1024)),
     )
+    files: bool = field(
+        default=True,  # what one imports is needed before one has opened it
+        metadata=_option(
+            "Show code from files of the workspace that are not open, too.", Project.OFF
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +189,10 @@ class CompletionConfig:
             Project.TUNE,
             within=(0, 1),
         ),
+    )
+    quiet_in: tuple[str, ...] = field(
+        default=(),  # prose is completed well, too
+        metadata=_option("Places without automatic suggestions: `comment`, `string`.", Project.ADD),
     )
     local: bool = field(
         default=True,  # useful without any model, and costs nothing

@@ -16,7 +16,7 @@ from fim_lsp import tape
 from fim_lsp.config import Config
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.secrets import scrubbed
-from fim_lsp.documents import Document, Edit, Position, edited
+from fim_lsp.documents import Document, Edit, Position, after, edited
 from fim_lsp.flight import Flight, Terms
 from fim_lsp.pretokens import heal
 from fim_lsp.suggest import boundary
@@ -26,12 +26,13 @@ from fim_lsp.suggest.local import continued
 from fim_lsp.suggest.place import Draft, Place, place_at
 from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.view import Frame
-from fim_lsp.window import Budget
+from fim_lsp.window import Budget, Window
 from server_bridge.protocol import Chunk, Prompt, State
 
 STEP_S = 0.25  # a step of prefill: what somebody who types on may have to wait for
 STEP_TOKENS = (64, 4096)
 SMALL_CONTEXT = 4096  # tokens, until the backend says
+TELLING = 12  # characters of a line that says more than `else:` or `return None`
 SCAFFOLD = 64  # tokens of control marks, names and paths
 BURST = (
     8  # tokens; benchmarks/bursts.py: the shortest that costs < 5 % throughput on the bundled model
@@ -79,7 +80,8 @@ def asked(
         document = edited(document, [Edit(start, selected.end, selected.text)], document.version)
         position = Position(start.line, start.column + len(selected.text))
     position = document.clamp(position)
-    return Asked(document, position, place_at(document, position, path), invoked, selected)
+    place = place_at(document, position, path, by_hand=invoked)
+    return Asked(document, position, place, invoked, selected)
 
 
 def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:
@@ -92,16 +94,15 @@ def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:
         return "automatic suggestions are off"
     if asked.document.language in config.languages.off:
         return f"suggestions are off for {asked.document.language}"
-    return boundary.quiet(asked.place, deleted=deleted, scope="", excluded=())
+    scope, excluded = boundary.scope(asked.place), config.completion.quiet_in
+    return boundary.quiet(asked.place, deleted=deleted, scope=scope, excluded=excluded)
 
 
 def accepted(asked: Asked, suggestion: Suggestion, path: str) -> Asked:
     """The request that would follow if *suggestion* was accepted."""
     edit = Edit(suggestion.start, suggestion.end, suggestion.text)
     document = edited(asked.document, [edit], asked.document.version)
-    *above, last = suggestion.text.split("\n")
-    column = len(last) + (0 if above else suggestion.start.column)
-    position = Position(suggestion.start.line + len(above), column)
+    position = after(suggestion.start, suggestion.text)
     return Asked(document, position, place_at(document, position, path), invoked=False)
 
 
@@ -170,6 +171,20 @@ def enough(text: str, place: Place) -> bool:
     draft = Draft(text, whole=False)
     loops = any(step(draft, place).text != text for step in (stuttering, looping_lines))
     return loops or boundary.enough(text, place)
+
+
+def beside(chunks: tuple[Chunk, ...], path: str, shown: Window) -> tuple[Chunk, ...]:
+    """
+    Of *chunks* of an earlier prompt those that may stand in one with another window of *path*.
+
+    They end before the first that shows lines of the window again; so the backend has all of them.
+    """
+    lines = set(map(str.strip, (shown.prefix + shown.suffix).splitlines()))
+    for idx, chunk in enumerate(chunks):
+        mine = [line.strip() for line in chunk.text.splitlines() if len(line.strip()) >= TELLING]
+        if chunk.name == path and any(line in lines for line in mine):
+            return chunks[:idx]
+    return chunks
 
 
 def lines_of(chunks: tuple[Chunk, ...]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from fim_lsp.stats import Stats
 from fim_lsp.suggest.place import Draft
 from fim_lsp.view import Frame, Header, View
 from fim_lsp.window import Fit, Window
-from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong
+from server_bridge.protocol import BackendError, Chunk, Health, Prompt, PromptTooLong
 
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 PATIENCE = 10  # who asks by hand waits so many times the deadline of an automatic suggestion
@@ -49,12 +49,13 @@ class Tower:
         prepare: Callable[[View], Awaitable[bool]],
     ) -> None:
         self.config = Config()
-        self.lane = Scheduler(("speculate", "prepare", "warm"))
+        self.lane = Scheduler(("speculate", "prepare", "warm"), off_wire=("prepare",))
         self._link = link
         self._stats = stats
         self._header = header
         self._prepare = prepare
         self._flying: set[asyncio.Task[None]] = set()
+        self._settled: dict[str, tuple[Chunk, ...]] = {}  # by root: the chunks evaluated last
 
     async def ask(self, asked: Asked, view: View, debounce_s: float, n_wanted: int) -> list[Draft]:
         """
@@ -70,6 +71,15 @@ class Tower:
                 log.info("showing less of and around %s: %s", view.file.path, error)
                 if not view.shrink(len(view.frame.header.chunks) if view.frame else 0):
                     raise
+
+    def next_prompt(self, view: View, document: Document) -> Prompt | None:
+        """What the model would be shown at the cursor; None where it is not known."""
+        if view.position is None:
+            return None
+        position = document.clamp(view.position)
+        frame = view.look(document, position, self._budget(view), partial(self._evaluated, view))
+        typed = window.middle(frame.window, document, position)
+        return self._composed(frame, typed, view)
 
     def speculate(self, asked: Asked, view: View, suggestion: Suggestion) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
@@ -103,28 +113,42 @@ class Tower:
     async def _said(
         self, asked: Asked, view: View, debounce_s: float, n_wanted: int
     ) -> list[Draft]:
-        header = partial(self._header, view)
-        frame = view.look(asked.document, asked.position, self._budget(view), header)
-        if view.next and await self._next_is_warmer(asked, view):
-            frame = view.take(view.next)
-        typed = window.middle(frame.window, asked.document, asked.position)
-        flight = next((f for f in view.flights if f.agrees(frame.window, typed)), None)
-        if flight is None:
+        if not (flight := self._joinable(asked, view)):
             await asyncio.sleep(debounce_s)
-            flight = self._new_flight(asked, view, frame, typed)
+            flight = self._joinable(asked, view) or await self._take_off(asked, view)
+        typed = window.middle(flight.window, asked.document, asked.position)
         seconds = self.config.completion.deadline_ms / 1000 * (PATIENCE if asked.invoked else 1)
         await self._land(flight, view, seconds)
         for sample in range(1, n_wanted):
-            other = self._new_flight(asked, view, frame, typed, sample)
-            await self._land(other, view, seconds)
+            await self._land(await self._take_off(asked, view, sample), view, seconds)
         found = view.known.find(asked.place, self._link.state.model)
         return found[:n_wanted] or [flight.draft(typed)]
+
+    def _joinable(self, asked: Asked, view: View) -> Flight | None:
+        """The flight on its way that agrees with what is typed."""
+        frame, document, position = view.frame, asked.document, asked.position
+        if frame is None or position.line < frame.window.anchor:
+            return None
+        typed = window.middle(frame.window, document, position)
+        return next((f for f in view.flights if f.agrees(frame.window, typed)), None)
+
+    async def _frame(self, asked: Asked, view: View) -> Frame:
+        """The frame for somebody who waits."""
+        header = partial(self._evaluated, view)
+        frame = view.look(asked.document, asked.position, self._budget(view), header)
+        if (upcoming := view.next) and await self._is_warmer(upcoming, frame, asked, view):
+            return view.take(upcoming)
+        return frame
+
+    async def _take_off(self, asked: Asked, view: View, sample: int = 0) -> Flight:
+        frame = await self._frame(asked, view)
+        typed = window.middle(frame.window, asked.document, asked.position)
+        return self._new_flight(asked, view, frame, typed, sample)
 
     def _new_flight(
         self, asked: Asked, view: View, frame: Frame, typed: str, sample: int = 0
     ) -> Flight:
-        classic = self.config.prompt.layout == "classic"
-        prompt = engine.compose(frame, typed, view.tape, classic=classic)
+        prompt = self._composed(frame, typed, view)
         terms = engine.terms(asked, self.config, self._link.state, sample)
         flight = Flight(
             asked.place, frame.window, typed, prompt.forced, prompt, terms, terms.n_predict
@@ -134,6 +158,10 @@ class Tower:
             view.flights.appendleft(flight)
             self._stats.flights += 1
         return flight
+
+    def _composed(self, frame: Frame, typed: str, view: View) -> Prompt:
+        classic = self.config.prompt.layout == "classic"
+        return engine.compose(frame, typed, view.tape, classic=classic)
 
     async def _land(self, flight: Flight, view: View, seconds: float) -> None:
         """Wait until *flight* is whole, *seconds* at most; with nobody waiting it rests after a burst."""
@@ -171,20 +199,23 @@ class Tower:
     def _budget(self, view: View) -> window.Budget:
         return engine.budget(self.config, self._link.state, view.scale)
 
-    async def _next_is_warmer(self, asked: Asked, view: View) -> bool:
+    def _evaluated(self, view: View, shown: Window) -> Header:
+        """A header of which the backend has evaluated all that it can: somebody waits."""
+        chunks = engine.beside(self._settled.get(view.file.root, ()), view.file.path, shown)
+        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path)
+
+    async def _is_warmer(self, upcoming: Frame, current: Frame, asked: Asked, view: View) -> bool:
         """
-        Whether the window that is being warmed is to be used already, though it is not all warm.
+        Whether the frame that is being warmed is to be used already, though it is not all warm.
 
         Warming it may have put out of the cache what the current one needs (one slot, one common
-        beginning). Of two cold windows the larger is worth a step more.
+        beginning). Of two cold frames the larger is worth a step more.
         """
-        assert view.frame
-        assert view.next
         position, document = asked.position, asked.document
-        if window.fit(view.next.window, document, position, self._budget(view)) is Fit.LOST:
+        if window.fit(upcoming.window, document, position, self._budget(view)) is Fit.LOST:
             return False
         cold = []
-        for frame in (view.frame, view.next):
+        for frame in (current, upcoming):
             prompt = self._prompt(view, frame, document, position)
             measure = await self._link.backend.measure(prompt)
             cold.append(measure.total - measure.cached)
@@ -218,6 +249,8 @@ class Tower:
         prompt = self._prompt(view, frame, document, position)
         warmed = await self._link.backend.warm(prompt, engine.step_tokens(state))
         self._stats.warmed(warmed, waited_for=False)
-        if warmed.left == 0 and frame is not view.frame:
-            view.take(frame)
+        if warmed.left == 0:
+            self._settled[view.file.root] = frame.header.chunks
+            if frame is not view.frame:
+                view.take(frame)
         return warmed.left > 0

@@ -132,7 +132,7 @@ class Embedded:
             health = Health.UNUSABLE if isinstance(error, BackendUnusable) else Health.DOWN
             self._state = replace(self._state, health=health, message=str(error))
             raise
-        self._server = LlamaServer(url, key, kind="embedded")
+        self._server = LlamaServer(url, key, kind="embedded", alone=True)
 
     async def _url_of_new_child(self, key: str) -> str:
         with open(self._settings.log or os.devnull, "ab") as log:  # noqa: ASYNC230, PTH123

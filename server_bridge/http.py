@@ -175,6 +175,7 @@ def _object(url: str, status: int, content: bytes) -> Object:
     except ValueError:
         data = None
     if status == OK:
+        data = {"list": data} if isinstance(data, list) else data
         if not isinstance(data, dict):
             raise NotJson(f"{url} answered something that is not a JSON object")
         return data

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from server_bridge import completion
 from server_bridge.encoding import WIDTH, Ids, Kind, head, ids, joined, layout, tokens_left
 from server_bridge.http import Http, Loading, NotJson, Object, Unproven
-from server_bridge.mirror import Mirror
+from server_bridge.mirror import Mirror, Outlook, Reckoning
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -34,6 +34,8 @@ from server_bridge.protocol import (
     Token,
     Warmed,
 )
+from server_bridge.slots import Kind as SlotsKind
+from server_bridge.slots import Slots
 from server_bridge.specials import Specials
 from server_bridge.tokenizer import SMOOTHING, Tokenizer
 
@@ -41,33 +43,46 @@ log = logging.getLogger(__name__)
 
 TAIL = 8  # so few tokens cost no more than the request that would evaluate them ahead
 ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
+# One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
+PREFILL = {"n_predict": 0, **completion.GREEDY}
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A prompt in token ids: the parts in order, all of it, and the tokens of the middle."""
+    """A document's prompt in token ids: the parts in order, all of it, the tokens of the middle."""
 
+    document: str
     parts: tuple[tuple[Kind, Ids], ...]
     whole: Ids
     middle: tuple[Token, ...]
 
 
 class LlamaServer:
-    """One llama.cpp server, found or started by someone else; see `protocol.Backend`."""
+    """
+    One llama.cpp server, found or started by someone else; see `protocol.Backend`.
 
-    def __init__(self, url: str, key: str = "", kind: str = "llama-server") -> None:
+    *alone*: nobody else uses it, and its slots do not share one cache.
+    """
+
+    def __init__(
+        self, url: str, key: str = "", kind: str = "llama-server", *, alone: bool = False
+    ) -> None:
         self._http = Http(url, key)
         self._state = State(Health.UNKNOWN, kind, self._http.url)
         self._connecting = asyncio.Lock()
         self._identity: tuple[object, ...] = ()
         self._tokenizer = Tokenizer(self._post, self._state.chars_per_token)
         self._specials: Specials | None = None
+        self._alone = alone
         self._mirror = Mirror(1)
+        self._slots = Slots(self._mirror, 1, alone=alone)
+        self._reckoning = Reckoning()
 
     @property
     def state(self) -> State:
         """What is known now."""
-        return replace(self._state, chars_per_token=self._tokenizer.chars_per_token)
+        density, doubt = self._tokenizer.chars_per_token, self._reckoning.cause
+        return replace(self._state, chars_per_token=density, doubt=doubt)
 
     async def connect(self) -> State:
         """Ask who answers and what it can do."""
@@ -86,7 +101,7 @@ class LlamaServer:
         counts = {kind: run.n for kind, run in encoded.parts if kind != "chunk"}
         return Measure(
             total=encoded.whole.n,
-            cached=self._mirror.expected(encoded.whole.packed) or 0,
+            cached=self._slots.reusable(encoded.document, encoded.whole.packed),
             repo=counts.get("repo", 0),
             chunks=tuple(run.n for kind, run in encoded.parts if kind == "chunk"),
             path=counts.get("path", 0),
@@ -97,25 +112,36 @@ class LlamaServer:
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """Evaluate the next *step* tokens that the server should not hold yet."""
-        whole = (await self._encode(prompt)).whole
+        encoded = await self._encode(prompt)
+        document, whole = encoded.document, encoded.whole
         self._check_size(whole, 1)
-        known = self._mirror.expected(whole.packed) or 0
-        if whole.n - known <= TAIL:
+        if whole.n - self._slots.reusable(document, whole.packed, ahead=True) <= TAIL:
             return Warmed(evaluated=0, left=0)
-        part = head(whole, known + step)
-        # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
-        answer = await self._evaluate(part, {"n_predict": 0, **completion.GREEDY})
+        slot = await self._place(document, whole, ahead=True)
+        part = self._next_part(whole, step, slot)
+        answer, _ = await self._evaluate(document, part, PREFILL, slot)
         left = whole.n - part.n
         return Warmed(answer["timings"]["prompt_n"], left if left > TAIL else 0)
+
+    def _next_part(self, whole: Ids, step: int, slot: int | None) -> Ids:
+        """The beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
+        known = self._mirror.expected(whole.packed, slot)
+        while True:
+            part = head(whole, known + step)
+            # A slot may hold too little of the whole to be chosen for it, yet all of a part.
+            known = self._mirror.expected(part.packed, slot)
+            if part.n - known > TAIL or part.n == whole.n:
+                return part
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
         encoded = await self._encode(request.prompt)
-        self._check_size(encoded.whole, request.n_predict)
-        expected = self._mirror.expected(encoded.whole.packed)
-        answer = await self._evaluate(encoded.whole, completion.options(request))
+        document, whole = encoded.document, encoded.whole
+        self._check_size(whole, request.n_predict)
+        slot = await self._place(document, whole)
+        answer, outlook = await self._evaluate(document, whole, completion.options(request), slot)
         text = completion.text(answer)
-        stop = completion.stop(answer, encoded.whole.n, self._state.n_ctx)
+        stop = completion.stop(answer, whole.n, self._state.n_ctx)
         numbers = answer["tokens"][:-1] if stop is Stop.END else answer["tokens"]
         tokens = await self._tokenizer.spelled(numbers, completion.entries(answer), text)
         return Reply(
@@ -123,7 +149,9 @@ class LlamaServer:
             tokens=completion.rated(tokens, answer),
             middle=encoded.middle,
             stop=stop,
-            timings=completion.timings(answer, expected),
+            timings=completion.timings(
+                answer, outlook.reused if outlook and outlook.sure else None
+            ),
         )
 
     async def aclose(self) -> None:
@@ -139,7 +167,8 @@ class LlamaServer:
             self._tokenizer = Tokenizer(self._post, self.state.chars_per_token)
         _, path, slots, n_ctx = identity(props)
         model = re.split(r"[/\\]", path)[-1]
-        self._mirror = Mirror(slots)
+        self._mirror = Mirror(slots, alone=self._alone)
+        self._slots = Slots(self._mirror, slots, alone=self._alone)
         self._specials = await self._tokenizer.specials(model)
         if self._specials is None:
             raise BackendUnusable(
@@ -185,15 +214,43 @@ class LlamaServer:
         middle = tape + await self._tokenizer.run(rest)
         kind, marks_only = parts.pop()
         parts.append((kind, joined((marks_only, ids([t.id for t in middle])))))
-        return Encoded(tuple(parts), joined(run for _, run in parts), middle)
+        whole = joined(run for _, run in parts)
+        return Encoded(f"{prompt.repo}\n{prompt.path}", tuple(parts), whole, middle)
 
     def _check_size(self, whole: Ids, n_predict: int) -> None:
         if whole.n + n_predict > self._state.n_ctx:
             raise PromptTooLong(whole.n + n_predict, self._state.n_ctx)
 
-    async def _evaluate(self, whole: Ids, options: Object) -> Object:
-        """Evaluate *whole*, decode, and keep the books: mirror and speed."""
-        options = {**options, **completion.ALWAYS}
+    async def _place(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
+        """The slot to name for *whole*, cleared where that is worth it; None to name none."""
+        slots = self._slots
+        if slots.is_looking(document):
+            slots.see(await self._tokens_by_slot())
+        slot, clear = slots.choose(document, whole.packed, ahead=ahead)
+        if not clear:
+            return slot
+        before = await self._tokens_by_slot() if slots.kind is SlotsKind.UNKNOWN else None
+        assert self._specials is not None
+        foreign = ids([self._specials.suffix])  # no prompt begins with it
+        answer, _ = await self._evaluate("", foreign, PREFILL, slot)
+        if before is not None:
+            slots.learn(before, await self._tokens_by_slot() or {}, answer["id_slot"])
+        return slots.choose(document, whole.packed, ahead=ahead).slot
+
+    async def _tokens_by_slot(self) -> dict[int, int] | None:
+        """How much each slot holds; None where the server does not say."""
+        try:
+            slots = (await self._http.get("/slots"))["list"]
+            return {int(slot["id"]): int(slot.get("n_prompt_tokens") or 0) for slot in slots}
+        except (BackendRejected, BackendUnusable, NotJson, KeyError, TypeError, ValueError):
+            return None
+
+    async def _evaluate(
+        self, document: str, whole: Ids, options: Object, slot: int | None
+    ) -> tuple[Object, Outlook | None]:
+        """Evaluate *whole*, decode, and keep the books; returns what we expected, too."""
+        outlook = self._mirror.outlook(whole.packed, slot)
+        options = {**options, **completion.ALWAYS, "id_slot": -1 if slot is None else slot}
         try:
             # The ids are text already, so they go around json.dumps.
             body = f'{{"prompt":[{whole.listed}],{json.dumps(options)[1:]}'
@@ -201,19 +258,40 @@ class LlamaServer:
         except BaseException:
             self._mirror.forget()
             raise
+        self._note(document, whole, answer, outlook, named=slot is not None)
+        return answer, outlook
+
+    def _note(
+        self, document: str, whole: Ids, answer: Object, outlook: Outlook | None, *, named: bool
+    ) -> None:
+        """Keep the books: slots, mirror, speed."""
+        slot, timings = answer["id_slot"], answer["timings"]
         made, n_held = ids(answer["tokens"]), answer["tokens_cached"]
         held = (whole.packed + made.packed)[: n_held * WIDTH]
-        self._mirror.settle(answer["id_slot"], whole.packed, held)
-        n, ms = answer["timings"]["prompt_n"], answer["timings"]["prompt_ms"]
+        self._mirror.settle(slot, whole.packed, held, named=named)
+        if outlook is not None and outlook.loaded:
+            self._mirror.loaded(outlook.reused, timings["cache_n"])
+        if document and named:
+            self._slots.used(document, slot)
+        self._doubt(outlook, timings["cache_n"])
+        n, ms = timings["prompt_n"], timings["prompt_ms"]
         log.debug(
             "slot %d: %d of %d tokens evaluated in %.0f ms, %d made",
-            answer["id_slot"], n, whole.n, ms, len(answer["tokens"]),
+            slot, n, whole.n, ms, made.n,
         )  # fmt: skip
         if n >= ENOUGH_TOKENS and ms > 0:
             mean = self._state.prefill_per_s
             mean += SMOOTHING * (1000 * n / ms - mean)
             self._state = replace(self._state, prefill_per_s=mean)
-        return answer
+
+    def _doubt(self, outlook: Outlook | None, found: int) -> None:
+        """Compare what we expected with what came; say so once when that is wrong again and again."""
+        before = self._reckoning.cause
+        self._reckoning.compare(outlook, found)
+        if self._reckoning.cause and not before:
+            log.warning(
+                "%s evaluates more than it should: %s", self._http.url, self._reckoning.cause
+            )
 
     async def _post(self, path: str, body: str) -> Object:
         """Send, on a connection whose other end has proved to be the server we know."""

@@ -152,7 +152,8 @@ class State:
     The last that is known of a backend; `message` is a sentence for the user, "" when all is well.
 
     *n_ctx* is the context of one slot in tokens. *chars_per_token* and *prefill_per_s* (tokens per
-    second) are measured on the user's own text, with a cautious guess until then.
+    second) are measured on the user's own text, with a cautious guess until then. *doubt* is the
+    likely cause where it evaluates more than it should, "" while it does not.
     """
 
     health: Health
@@ -164,6 +165,7 @@ class State:
     chars_per_token: float = 3.0
     prefill_per_s: float = 500.0
     message: str = ""
+    doubt: str = ""
 
 
 class Backend(Protocol):

@@ -181,7 +181,8 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ed
     leaving, end it as the protocol says.
     """
     client = LanguageClient("fim-lsp", __version__, converter_factory=_converter)
-    logging.getLogger("pygls").setLevel(logging.ERROR)  # it logs every message it sends
+    # It logs every message it sends, and answers that came too late as errors.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
     last_words: deque[str] = deque(maxlen=LAST_WORDS)
     await client.start_io(*SERVER, cwd=SERVER_FOLDER)
     process = client._server  # noqa: SLF001 - pygls gives no other way to its log and its end

@@ -10,11 +10,13 @@ import asyncio
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 
+from fim_lsp.cli import layouts
 from fim_lsp.cli.checks import CHECKS, Finding, Patient
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.config import Config
-from server_bridge.protocol import Backend
+from server_bridge.protocol import Backend, BackendError
 
 ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
 
@@ -31,6 +33,31 @@ def run(arguments: Namespace, config: Config, problems: tuple[str, ...], backend
         screen.line()
         screen.line("Completions work." if works else "Completions cannot work yet: see above.")
     return 0 if works else 1
+
+
+def run_layouts(arguments: Namespace, backend: Backend) -> int:
+    """Compare prompt layouts on the user's own files; returns the exit code."""
+    screen = screen_on(sys.stdout)
+    where = layouts.places([path.resolve() for path in arguments.layouts])
+    if not where:
+        screen.line("fim-lsp: there is no code to try in: name files or folders with source code")
+        return 1
+    try:
+        layouts.show(asyncio.run(_compare(backend, where, screen)), len(where), screen)
+    except BackendError as error:
+        screen.line(f"fim-lsp: {error}")
+        return 1
+    return 0
+
+
+async def _compare(
+    backend: Backend, where: Sequence[layouts.Place], screen: Screen
+) -> list[layouts.Score]:
+    try:
+        await backend.connect()
+        return await layouts.compare(backend, where, screen)
+    finally:
+        await backend.aclose()
 
 
 async def _examine(patient: Patient, screen: Screen | None) -> list[Finding]:

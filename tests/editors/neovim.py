@@ -3,56 +3,74 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from tests.editors import programs
 from tests.editors.terminal import Terminal
 
-ASK_TIMEOUT_S = 20
+STATS = "vim.lsp.get_clients({{name='fim'}})[1]:request_sync('fim/stats', vim.empty_dict(), 5000).result{}"
 
 
 class Neovim(Terminal):
-    """Neovim with this repository's plugin and an `init.lua`, started on *file*."""
+    """Neovim with this repository's plugin and an `init.lua`, started in *folder*."""
 
-    def __init__(self, home: Path, file: Path, init: str) -> None:
+    def __init__(self, home: Path, folder: Path, init: str) -> None:
         config = home / ".config/nvim"
         config.mkdir(parents=True, exist_ok=True)
-        plugin = home / ".local/share/nvim/site/pack/fim/start/fim"
-        plugin.parent.mkdir(parents=True, exist_ok=True)
-        if not plugin.exists():
-            plugin.symlink_to(programs.REPOSITORY / "editors/nvim")
         (config / "init.lua").write_text(init)
-        self._socket = home / "nvim.sock"
+        plugin = home / ".local/share/nvim/site/pack/fim/start/fim"
+        if not plugin.exists():
+            shutil.copytree(programs.REPOSITORY / "editors/nvim", plugin)
+        self._program = str(programs.program("nvim"))
+        self._socket = home / f"nvim.{time.monotonic_ns()}.sock"  # the last one may not be gone yet
         self._env = programs.environment(home)
-        argv = [str(programs.program("nvim")), "--listen", str(self._socket), str(file)]
-        super().__init__(argv, env=self._env, cwd=file.parent)
+        super().__init__([self._program, "--listen", str(self._socket)], env=self._env, cwd=folder)
+        self.wait_until(self._socket.exists, "Neovim's socket")
 
     def lua(self, expression: str) -> object:
-        """What a Lua expression is worth in the running editor (JSON values)."""
+        """What a Lua expression is worth in the running editor, as JSON has it."""
         quoted = f"vim.json.encode({expression})".replace("'", "''")
-        asked = f"luaeval('{quoted}')"
         argv = [
-            str(programs.program("nvim")),
+            self._program,
             "--server",
             str(self._socket),
             "--remote-expr",
-            asked,
+            f"luaeval('{quoted}')",
         ]
-        ask = subprocess.Popen(
+        asked = subprocess.Popen(
             argv, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        while ask.poll() is None:
-            self.pump(0.01)  # an editor whose screen nobody reads stops
-        out, err = ask.communicate(timeout=ASK_TIMEOUT_S)
-        if ask.returncode:
-            raise AssertionError(f"{expression}: {err}\n{self.text}")
-        # remote-expr prints to stdout, older versions to stderr
-        return json.loads(out or err)
+        try:
+            # Meanwhile read its screen: an editor whose output nobody takes stops.
+            self.wait_until(lambda: asked.poll() is not None, f"an answer to {expression}")
+        finally:
+            asked.kill()
+        out, err = asked.communicate()
+        assert asked.returncode == 0, f"{expression}: {err}\n{self.text}"
+        return json.loads(out)
+
+    def edit(self, path: Path) -> None:
+        """Open a file and wait until the server has it and is ready."""
+        self.send(f"\x1b:edit! {path}\r")
+        here = f"vim.api.nvim_buf_get_name(0) == '{path}'"
+        attached = "#vim.lsp.get_clients({name='fim', bufnr=0, _uninitialized=false}) > 0"
+        self.wait_until(
+            lambda: self.lua(f"{here} and {attached}"), f"the server attached to {path}"
+        )
+        self.wait_until(lambda: self.stats(".backend.state") == "ready", "a backend that is ready")
+
+    def stats(self, part: str = "") -> object:
+        """`fim/stats`, or a part of it, like `.ring.chunks`."""
+        return self.lua(STATS.format(part))
 
     @property
     def buffer(self) -> str:
         """The text of the current buffer."""
-        lines = self.lua("vim.api.nvim_buf_get_lines(0, 0, -1, true)")
-        assert isinstance(lines, list)
-        return "\n".join(lines)
+        return str(self.lua("table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n')"))
+
+    def wait_for_buffer(self, ending: str) -> None:
+        """Until the buffer ends with *ending*."""
+        self.wait_until(lambda: self.buffer.endswith(ending), f"a buffer that ends with {ending!r}")

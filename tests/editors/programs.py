@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import psutil
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fim-lsp-test"
 ROOT = CACHE / "sid"
 VSCODE = CACHE / "vscode"
@@ -22,7 +24,7 @@ def program(name: str) -> Path:
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """An empty home folder, the real PATH, and nothing else of the caller's."""
+    """A home folder, the programs in it and on the real PATH, and nothing else of the caller's."""
     return {
         "HOME": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
@@ -30,10 +32,16 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         "XDG_DATA_HOME": str(home / ".local/share"),
         "XDG_RUNTIME_DIR": str(home),
         "XDG_STATE_HOME": str(home / ".local/state"),
-        "PATH": os.environ["PATH"],
+        "PATH": f"{home / '.local/bin'}:{os.environ['PATH']}",
         "LANG": "C.UTF-8",
         "VIMRUNTIME": str(ROOT / "usr/share/nvim/runtime"),
         "HELIX_RUNTIME": str(ROOT / "usr/lib/hx/runtime"),
         "KAKOUNE_RUNTIME": str(ROOT / "usr/share/kak"),
         **more,
     }
+
+
+def process(words: str, ancestor: int) -> psutil.Process:
+    """The process with *words* in its command line that *ancestor* started, itself or by another."""
+    children = psutil.Process(ancestor).children(recursive=True)
+    return next(child for child in children if words in " ".join(child.cmdline()))

@@ -26,6 +26,7 @@ DEVICE_CONTROL = re.compile(rb"\x1bP.*?\x1b\\", re.DOTALL)  # pyte would print t
 # Editors start in well under a second here; a 2-core machine that also loads a model needs more.
 TIMEOUT_S = 30.0
 POLL_S = 0.02
+SETTLE_S = 3.0
 GRACE_S = 3.0  # Neovim gives its language servers half a second to leave
 
 
@@ -71,7 +72,7 @@ class Terminal:
                 argv[0], list(argv), {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
             )
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-        self.screen.reply = lambda data: self.send(data)
+        self.screen.reply = self.send
 
     @property
     def text(self) -> str:
@@ -106,8 +107,9 @@ class Terminal:
         self.wait_until(lambda: text in self.text, repr(text), timeout)
 
     def settle(self, quiet: float = 0.3) -> None:
-        """Read until the program has written nothing for a while."""
-        while self.pump(quiet):
+        """Read until the program has written nothing for a while; some never stop: not for long."""
+        end = time.monotonic() + SETTLE_S
+        while self.pump(quiet) and time.monotonic() < end:
             pass
 
     def close(self) -> None:

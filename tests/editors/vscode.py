@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 import socket
 import subprocess
 import time
@@ -17,6 +17,7 @@ from tests.editors import programs
 WIDTH, HEIGHT = 1000, 640
 TIMEOUT_S = 60.0  # the workbench takes ten seconds to load on an idle machine
 POLL_S = 0.1
+STATUS = ".statusbar-item[id*='fim.status']"
 SETTINGS: dict[str, object] = {
     "breadcrumbs.enabled": False,
     "editor.minimap.enabled": False,
@@ -95,9 +96,53 @@ class Workbench:
         """Until *text* is on the page."""
         self.wait_until(lambda: text in str(self("text")), repr(text))
 
+    def wait_until_ready(self) -> None:
+        """Until the status bar says that all is well."""
+        self.wait_until(lambda: self("exists", f"{STATUS} .codicon-sparkle"), "the sign for ready")
+
     def wait_for_ghost(self, text: str) -> None:
-        """Until the ghost text contains *text*."""
-        self.wait_until(lambda: text in str(self("ghost")), f"ghost text {text!r}")
+        """
+        Until the ghost text contains *text*.
+
+        The workbench asks once per key; before the server was known to it, that was for nothing. So
+        ask by hand again and again.
+        """
+
+        def seen() -> bool:
+            if text in str(self("ghost")):
+                return True
+            self("press", "Alt+\\")
+            return False
+
+        self.wait_until(seen, f"ghost text {text!r}")
+
+    def command(self, title: str) -> None:
+        """Run a command by its title."""
+        self("press", "F1")
+        self.wait_until(lambda: self("exists", ".quick-input-widget input"), "the command palette")
+        self("type", title)
+        self.wait_until(
+            lambda: self("exists", ".quick-input-list .focused"), f"the command {title}"
+        )
+        self("press", "Enter")
+
+    def number(self, pattern: re.Pattern[str]) -> int:
+        """The sum of the numbers that *pattern* finds in the extension's menu."""
+        self("click", STATUS)
+        found: list[re.Match[str]] = []
+
+        def seen() -> bool:
+            found.extend(pattern.finditer(str(self("text"))))
+            return bool(found)
+
+        self.wait_until(seen, pattern.pattern)
+        self("press", "Escape")
+        return sum(map(int, found[0].groups()))
+
+    @property
+    def pid(self) -> int:
+        """The workbench's server, an ancestor of the language server."""
+        return self._server.pid
 
     def saved(self) -> str:
         """The text of the file in front, as saved now."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fim_lsp.documents import Document, Edit, Position, body, edited, opened, unix
 from fim_lsp.window import Budget, Fit, anchored, closes_only, fit, middle, moved
 
-BUDGET = Budget(prefix=400, suffix=200, middle=120)
+BUDGET = Budget(prefix=400, suffix=200, middle=200)
 CODE = "".join(f"line_{n:03} = {n}\n" for n in range(100))
 
 
@@ -53,7 +53,8 @@ def test_typing_keeps_the_window() -> None:
     ("line", "fitting"),
     [
         (50, Fit.LOST),
-        (47, Fit.LOST),
+        (47, Fit.FITS),
+        (40, Fit.LOST),
         (30, Fit.STALE),
         (56, Fit.STALE),
         (51, Fit.LOST),

@@ -187,6 +187,18 @@ async def test_warming_goes_in_steps_and_pays(backend: Backend) -> None:
     assert reply.timings.prompt_n <= 8
 
 
+async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Backend) -> None:
+    """Each step goes on where the last one ended, also while a slot holds under a tenth of the prompt."""
+    for at in (300, 600):
+        await backend.complete(Request(prompt(at=at), n_predict=1))
+    fresh = replace(prompt(at=1200), repo="somewhere else")
+    total, n_steps, left = (await backend.measure(fresh)).total, 0, 1
+    while left and n_steps <= total // 32:
+        left = (await backend.warm(fresh, 32)).left
+        n_steps += 1
+    assert left == 0
+
+
 async def test_typing_evaluates_what_was_typed(backend: Backend) -> None:
     """On a trace of keys every prediction of the cache holds, and a key costs a few tokens."""
     prompt_n, tape = [], ()

@@ -1,0 +1,149 @@
+"""
+`fim-lsp doctor --layouts`: is the growing prompt as good as the classic one, for this model and code?
+
+Models are trained with middles that begin anywhere, so text typed since some lines above should tell
+them as much behind the middle token as before the suffix. This does not believe it but asks: at
+places of the user's own files, with the line's first part typed, it compares what the model says to
+what stands there, for the typed part before the suffix (classic), behind the middle token, and there
+with more and more earlier lines before it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from fim_lsp import engine
+from fim_lsp.cli.terminal import Screen
+from fim_lsp.context.grammars import language_of
+from fim_lsp.documents import Document, Position, body, opened
+from fim_lsp.view import Frame, Header
+from fim_lsp.window import Budget, Window, anchored
+from server_bridge.protocol import Backend, Reply, Request, Stop
+
+EARLIER = (0, 1, 5, 10, 20)  # lines between the anchor and the cursor's line
+TYPED = 0.4  # of the line: far enough to tell which line it is, and often inside a word
+SHORTEST = 8  # characters; what is shorter says little
+N_PLACES = 100  # half a minute on the bundled model
+TOKENS = 64  # more than a line
+LARGEST = 200_000  # bytes of a file; larger ones are data
+
+
+class Place(NamedTuple):
+    """A line of which the first part is typed."""
+
+    document: Document
+    path: str
+    position: Position
+    rest: str
+
+
+class Score(NamedTuple):
+    """How one layout did, as shares of all places."""
+
+    layout: str
+    exact: float
+    similar: float
+    stopped: float
+
+
+def places(files: Sequence[Path], n: int = N_PLACES) -> list[Place]:
+    """*n* places evenly spread over the code lines of *files* and the folders among them."""
+    found = [place for file in _sources(files) for place in _lines(file)]
+    step = max(1, len(found) // n)
+    return found[::step][:n]
+
+
+async def compare(backend: Backend, where: Sequence[Place], screen: Screen) -> list[Score]:
+    """One score per layout; raises `BackendError`."""
+    layouts: list[tuple[str, int, bool]] = [("classic: typed text before the suffix", 0, True)]
+    layouts += [(f"growing: {n} earlier lines" if n else "growing", n, False) for n in EARLIER]
+    scores = []
+    for name, n_earlier, classic in layouts:
+        results = []
+        for idx, place in enumerate(where):
+            screen.status(f"{name}: {idx + 1} of {len(where)}")
+            results.append(await _ask(backend, place, n_earlier, classic=classic))
+        columns = [statistics.fmean(column) for column in zip(*results, strict=True)]
+        scores.append(Score(name, *columns))
+    screen.status("")
+    return scores
+
+
+def show(scores: Sequence[Score], n_places: int, screen: Screen) -> None:
+    """The table, and what to make of it."""
+    screen.line(f"{'layout':<40} {'exact':>7} {'similar':>8} {'stops':>7}   ({n_places} places)")
+    for score in scores:
+        screen.line(
+            f"{score.layout:<40} {score.exact:7.1%} {score.similar:8.1%} {score.stopped:7.1%}"
+        )
+    classic, growing = scores[0], scores[1]
+    noise = (growing.exact * (1 - growing.exact) / max(1, n_places)) ** 0.5
+    if growing.exact + 2 * noise < classic.exact:
+        screen.line(
+            "This model does better with the classic layout: set fim.prompt.layout to classic."
+        )
+    else:
+        screen.line("The growing layout is as good or better here: keep it.")
+
+
+async def _ask(
+    backend: Backend, place: Place, n_earlier: int, *, classic: bool
+) -> tuple[float, float, float]:
+    document, position = place.document, place.position
+    line = max(0, position.line - n_earlier)
+    window = anchored(document, position, _budget(backend), None)
+    text = "".join(document.lines[min(window.first, line) : line])
+    frame = Frame(Header("", (), place.path), Window(window.first, line, text, window.suffix))
+    typed = document.between(Position(line, 0), position)
+    prompt = engine.compose(frame, typed, (), classic=classic)
+    reply = await backend.complete(Request(prompt, TOKENS, stop=("\n",)))
+    return _judged(reply, len(prompt.forced), place.rest)
+
+
+def _budget(backend: Backend) -> Budget:
+    n_chars = int(backend.state.n_ctx / 4 * backend.state.chars_per_token)
+    return Budget(n_chars, n_chars // 4, n_chars // 4)
+
+
+def _judged(reply: Reply, n_forced: int, rest: str) -> tuple[float, float, float]:
+    said = reply.text[n_forced:].rstrip()
+    similar = difflib.SequenceMatcher(None, said, rest, autojunk=False).ratio()
+    return float(said == rest), similar, float(reply.stop in (Stop.END, Stop.WORD))
+
+
+def _sources(files: Sequence[Path]) -> Iterator[Path]:
+    for file in files:
+        inside = sorted(file.rglob("*")) if file.is_dir() else [file]
+        for each in inside:
+            hidden = any(part.startswith(".") for part in each.relative_to(file).parts)
+            if (
+                each.is_file()
+                and language_of(each.name)
+                and not hidden
+                and each.stat().st_size < LARGEST
+            ):
+                yield each
+
+
+def _lines(file: Path) -> Iterator[Place]:
+    try:
+        document = opened(file.as_uri(), language_of(file.name), 0, file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError):
+        return
+    for number, line in enumerate(document.lines):
+        visible = body(line).strip()
+        if len(visible) < SHORTEST or not visible[0].isalpha():
+            continue
+        column = len(body(line)) - len(body(line).lstrip()) + round(TYPED * len(visible))
+        rest = body(line)[column:].rstrip()
+        blanked = (
+            *document.lines[:number],
+            body(line)[:column] + "\n",
+            *document.lines[number + 1 :],
+        )
+        cut = opened(document.uri, document.language, 0, "".join(blanked))
+        yield Place(cut, file.name, Position(number, column), rest)

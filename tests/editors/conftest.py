@@ -1,0 +1,64 @@
+"""A home folder with `fim-lsp` on the PATH and nothing set but the embedded backend; a small project."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.editors import programs
+
+# The model needs its own typed text to copy from: here a second function like the first.
+SHOP = '''\
+"""A little shop."""
+
+
+def total_price(prices):
+    """The sum of all prices."""
+    total = 0
+    for price in prices:
+        total += price
+    return total
+
+
+def total_weight(weights):
+    """The sum of all weights."""
+'''
+# Typed at the end of SHOP. The bundled model completes it to `for weight in weights:` and a body.
+TYPED = "    total = 0\n    for w"
+REST_OF_LINE = "eight in weights:"
+
+# A person waits two seconds at most; a test machine that also runs other things may take longer.
+CONFIG = """\
+[backend]
+kind = "embedded"
+[completion]
+deadlineMs = 20000
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty home, but for the program and its two settings."""
+    folder = tmp_path_factory.mktemp("home")
+    program = folder / ".local/bin/fim-lsp"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{programs.REPOSITORY}" exec "{sys.executable}" -m fim_lsp "$@"\n'
+    )
+    program.chmod(0o755)
+    config = folder / ".config/fim-lsp/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(CONFIG)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def project(home: Path) -> Path:
+    """A project with two files."""
+    folder = home / "shop"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "till.py").write_text('"""The till."""\n\n\ndef open_till():\n    return "ring"\n')
+    return folder

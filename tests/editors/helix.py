@@ -1,0 +1,39 @@
+"""A Helix in a terminal, set up with the files of editors/helix as they are."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tests.editors import programs
+from tests.editors.terminal import Terminal
+
+SIZE = (90, 36)  # Helix covers the text with its preview in a lower window
+
+
+class Helix(Terminal):
+    """Helix with *file* open."""
+
+    def __init__(self, home: Path, file: Path) -> None:
+        config = home / ".config/helix"
+        config.mkdir(parents=True, exist_ok=True)
+        for name in ("languages.toml", "config.toml"):
+            shutil.copy(programs.REPOSITORY / "editors/helix" / name, config)
+        self.file = file
+        self.log = home / "helix.log"
+        self.log.unlink(missing_ok=True)
+        argv = [str(programs.program("hx")), "--log", str(self.log), str(file)]
+        super().__init__(argv, env=programs.environment(home), cwd=file.parent, size=SIZE)
+
+    def command(self, line: str) -> None:
+        """Run a typable command from normal mode."""
+        self.send("\x1b")  # alone: with a key right behind it, it would be read as Alt
+        self.wait_for(" NOR ")
+        self.send(f":{line}\r")
+
+    def saved(self) -> str:
+        """The text of the file, as saved now."""
+        before = self.file.stat().st_mtime_ns
+        self.command("write")
+        self.wait_until(lambda: self.file.stat().st_mtime_ns > before, "the file saved")
+        return self.file.read_text()

@@ -1,0 +1,116 @@
+"""Helix with the snippets of editors/helix, the real server and model: suggestions in its menu."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tomllib
+
+from tests.editors import programs
+from tests.editors.conftest import SHOP
+from tests.editors.helix import Helix
+
+pytestmark = [
+    pytest.mark.editors,
+    pytest.mark.skipif(
+        not programs.program("hx").exists(), reason="no Helix: run scripts/install-editors"
+    ),
+]
+
+SNIPPET = programs.REPOSITORY / "editors/helix/languages.toml"
+TYPED = "total = 0\rfor w"  # Helix indents by itself
+ENTRY = "weight in weights:"
+# Stands in for the language's own server, under the name of one that the snippet keeps.
+OTHER = """\
+#!{python}
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+server = LanguageServer("other", "1")
+
+@server.feature(types.TEXT_DOCUMENT_COMPLETION)
+def complete(params):
+    return [types.CompletionItem(label="weight_of_the_other_server")]
+
+server.start_io()
+"""
+
+
+@pytest.fixture
+def editor(home: Path, project: Path) -> Iterator[Helix]:
+    """A Helix with the suggestion in its menu, next to another server's."""
+    other = home / ".local/bin/jedi-language-server"
+    other.write_text(OTHER.format(python=sys.executable))
+    other.chmod(0o755)
+    file = project / "menu.py"
+    file.write_text(SHOP)
+    helix = Helix(home, file)
+    helix.wait_for("A little shop")
+    _type_until_offered(helix)
+    yield helix
+    helix.close()
+
+
+def _type_until_offered(helix: Helix) -> None:
+    """The model may still be loading: nobody tells Helix when it is there, so type again."""
+
+    def offered() -> bool:
+        helix.send("\x1b")
+        helix.wait_for(" NOR ")
+        helix.send(f":reload\rgeo{TYPED}")
+        helix.settle()
+        return ENTRY in helix.text
+
+    helix.wait_until(offered, f"{ENTRY!r} in the menu")
+
+
+def test_accepting_from_the_menu(editor: Helix) -> None:
+    """Moving to the entry shows it in the text; Enter keeps it, all of its lines."""
+    assert "weight_of_the_other_server" in editor.text
+
+    def previewed() -> bool:
+        editor.send("\t")
+        editor.settle()
+        return f"for {ENTRY}" in editor.text
+
+    editor.wait_until(previewed, f"{ENTRY!r} in the text", timeout=12)
+    editor.send("\r")
+    text = editor.saved()
+    assert f"    total = 0\n    for {ENTRY}\n        " in text
+
+
+def test_a_restart_is_survived(editor: Helix) -> None:
+    """After :lsp-restart suggestions come again."""
+    editor.command("lsp-restart")
+    _type_until_offered(editor)
+
+
+def test_nothing_is_logged_as_an_error(editor: Helix) -> None:
+    """Helix logs what it does not know; we say nothing of that kind."""
+    editor.command("write")
+    editor.settle()
+    assert "fim-lsp" not in "".join(
+        line for line in editor.log.read_text().splitlines() if "[ERROR]" in line
+    )
+
+
+@pytest.mark.parametrize(
+    "language", [row["name"] for row in tomllib.loads(SNIPPET.read_text())["language"]]
+)
+def test_the_snippet_keeps_the_servers_a_language_had(language: str, tmp_path: Path) -> None:
+    """Naming servers replaces Helix's own list, so it must be repeated whole."""
+    rows = tomllib.loads(SNIPPET.read_text())["language"]
+    named = next(row["language-servers"] for row in rows if row["name"] == language)
+    argv = [str(programs.program("hx")), "--health", language]
+    said = subprocess.run(
+        argv, env=programs.environment(tmp_path), capture_output=True, text=True, check=True
+    )
+    section = said.stdout.partition("language servers:")[2].partition("debug adapter")[0]
+    own = re.findall(r"[✓✘]\S* ([\w-]+):", section)
+    assert [server for server in named if isinstance(server, str)] == own
+    assert [server["name"] for server in named if isinstance(server, dict)] == ["fim-lsp"]

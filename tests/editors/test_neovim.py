@@ -1,0 +1,205 @@
+"""The plugin in a real Neovim, with the real server and model; each test in both ways to show text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.editors import programs
+from tests.editors.conftest import REST_OF_LINE, SHOP, TYPED
+from tests.editors.neovim import Neovim
+
+pytestmark = [
+    pytest.mark.editors,
+    pytest.mark.skipif(
+        not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
+    ),
+]
+
+INIT = """\
+vim.g.fim = {{
+  ghost_text = '{ghost_text}',
+  filetypes_off = {{ 'markdown' }},
+  keys = {{ accept = '<Tab>', accept_word = '<C-l>', accept_line = '<C-j>', trigger = '<C-g>', dismiss = '<C-]>' }},
+}}
+vim.o.statusline = "%f %{{v:lua.require'fim'.status()}}"
+vim.o.swapfile = false
+vim.o.messagesopt = 'wait:1,history:100' -- nobody presses Enter after a long message
+vim.cmd('filetype indent off')
+vim.o.autoindent = false
+vim.lsp.enable('fim')
+"""
+TAB, WORD, LINE, TRIGGER, DISMISS, ESCAPE = "\t", "\x0c", "\n", "\x07", "\x1d", "\x1b"
+LINES = SHOP.count("\n")
+
+
+@pytest.fixture(scope="module", params=["builtin", "own"])
+def editor(request: pytest.FixtureRequest, home: Path, project: Path) -> Iterator[Neovim]:
+    """One Neovim per way of showing text: 'own' is what Neovim 0.11 gets."""
+    neovim = Neovim(home, project, INIT.format(ghost_text=request.param))
+    yield neovim
+    neovim.close()
+
+
+@pytest.fixture
+def typed(editor: Neovim, project: Path, request: pytest.FixtureRequest) -> Neovim:
+    """A fresh copy of the shop, and the suggestion on screen."""
+    file = project / f"{abs(hash(request.node.name))}.py"
+    file.write_text(SHOP)
+    editor.edit(file)
+    editor.send("Go" + TYPED.replace("\n", "\r"))
+    editor.wait_for("for w" + REST_OF_LINE)
+    return editor
+
+
+def test_the_suggestion_is_shown_and_not_in_the_text(typed: Neovim) -> None:
+    """Ghost text is on the screen, in several lines; the buffer has what was typed."""
+    assert typed.buffer == SHOP + TYPED
+    assert "total" in typed.text.split(REST_OF_LINE)[1]
+
+
+def test_accepting_all(typed: Neovim) -> None:
+    """All of the ghost text becomes text, the cursor behind it, and the server is told."""
+    before = typed.stats(".accepted")
+    typed.send(TAB)
+    typed.wait_until(lambda: REST_OF_LINE in typed.buffer, "the text")
+    assert len(typed.buffer.splitlines()) > LINES + 2
+    row, column = typed.lua("vim.api.nvim_win_get_cursor(0)")  # type: ignore[misc]
+    lines = typed.buffer.splitlines()
+    assert (row, column) == (len(lines), len(lines[-1]))
+    typed.wait_until(lambda: typed.stats(".accepted") == before + 1, "one more accepted")  # type: ignore[operator]
+
+
+def test_accepting_words_and_a_line(typed: Neovim) -> None:
+    """Word by word, then the rest of the line, as fast as keys come; the rest stays on screen."""
+    typed.send(WORD)
+    typed.wait_for_buffer("for weight")
+    typed.send(WORD + WORD)
+    typed.wait_for_buffer("for weight in weights")
+    typed.send(LINE)
+    typed.wait_for_buffer("for weight in weights:")
+    typed.send(LINE)
+    typed.wait_until(lambda: len(typed.buffer.splitlines()) == LINES + 3, "the next line")
+
+
+def test_typing_through_and_accepting_at_once(typed: Neovim) -> None:
+    """What was typed of the suggestion before accepting is not doubled (neovim#36529)."""
+    typed.send("eight in" + TAB)
+    typed.wait_until(lambda: "for weight in weights:\n" in typed.buffer, "the text once")
+
+
+def test_typing_on_right_after_accepting(typed: Neovim) -> None:
+    """Keys typed before the editor came to accept land behind the accepted text."""
+    typed.send(TAB + " # on")
+    typed.wait_for_buffer(" # on")
+    assert "for weight in weights:\n" in typed.buffer
+
+
+def test_a_suggestion_contradicted_is_not_accepted(typed: Neovim) -> None:
+    """The key does what it does without a suggestion."""
+    typed.send("\x15x = '" + TAB)
+    typed.settle()
+    assert REST_OF_LINE not in typed.buffer
+
+
+def test_undo_takes_back_just_the_suggestion(typed: Neovim) -> None:
+    """Accepting is an undo step of its own."""
+    typed.send(TAB)
+    typed.wait_until(lambda: REST_OF_LINE in typed.buffer, "the text")
+    typed.send(ESCAPE + "u")
+    typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text as typed")
+
+
+def test_dismissing(typed: Neovim) -> None:
+    """The ghost text goes, the buffer stays."""
+    typed.send(DISMISS)
+    typed.wait_until(lambda: REST_OF_LINE not in typed.text, "no ghost text")
+    assert typed.buffer == SHOP + TYPED
+
+
+def test_switched_off(typed: Neovim) -> None:
+    """Off: no ghost text, and the status says so; on again: it comes back."""
+    typed.send(ESCAPE + ":Fim toggle buffer\r")
+    typed.wait_for("FIM off")
+    typed.send("A")
+    typed.settle()
+    assert REST_OF_LINE not in typed.text
+    typed.send(ESCAPE + ":Fim toggle buffer\ra")
+    typed.wait_for("for w" + REST_OF_LINE)
+
+
+def test_asking_by_hand(typed: Neovim) -> None:
+    """A key asks even where nothing comes by itself."""
+    typed.send(ESCAPE)
+    typed.wait_until(lambda: REST_OF_LINE not in typed.text, "no ghost text")
+    typed.send(":set eventignore=InsertEnter,CursorMovedI,TextChangedI\rA")
+    typed.settle()
+    assert REST_OF_LINE not in typed.text
+    typed.send(TRIGGER)
+    typed.wait_for("for w" + REST_OF_LINE)
+    typed.send(ESCAPE + ":set eventignore=\r")
+
+
+def test_a_filetype_without_completions(typed: Neovim) -> None:
+    """`filetypes_off` holds for buffers that become one, too."""
+    typed.send(ESCAPE + ":set filetype=markdown\r")
+    typed.wait_for("FIM off")
+
+
+def test_yanks_and_switches_reach_the_ring(typed: Neovim, project: Path) -> None:
+    """Looking at another file and yanking from it gives the server more context."""
+
+    def chunks() -> int:
+        ring = typed.stats(".ring")
+        return ring["chunks"] + ring["queued"]  # type: ignore[index,call-overload,no-any-return]
+
+    before = chunks()
+    fresh = project / f"fresh_{os.getpid()}_{before}.py"
+    fresh.write_text(
+        "".join(f"def only_here_{n}(a, b):\n    return a * {n} + b\n\n\n" for n in range(9))
+    )
+    typed.edit(fresh)
+    typed.send("ggyG")
+    typed.wait_until(lambda: chunks() > before, "more context")
+
+
+def test_no_key_is_taken_unasked(typed: Neovim) -> None:
+    """Without `keys` there is nothing mapped but <Plug>."""
+    mapped = typed.lua("vim.tbl_map(function(m) return m.lhs end, vim.api.nvim_get_keymap('i'))")
+    ours = typed.lua(
+        "vim.tbl_map(function(m) return m.lhs end, vim.tbl_filter(function(m)"
+        " return vim.startswith(m.desc or '', 'fim: ') end, vim.api.nvim_get_keymap('i')))"
+    )
+    assert set(ours) == {"<Tab>", "<C-L>", "<C-J>", "<C-G>", "<C-]>"}  # type: ignore[call-overload]
+    assert "<Plug>(fim-accept)" in mapped  # type: ignore[operator]
+
+
+def test_health_and_help(typed: Neovim) -> None:
+    """:checkhealth finds nothing wrong, :help finds the manual."""
+    typed.send(ESCAPE + ":checkhealth fim\r")
+    typed.wait_for("the backend is ready")
+    assert "ERROR" not in typed.text
+    assert "WARNING" not in typed.text
+    typed.send(":bwipe\r:helptags ALL\r:help fim-keys\r")
+    typed.wait_for("No key is mapped unless you ask for it.")
+    typed.send(":only\r")
+
+
+def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
+    """A killed server is started again and knows the open buffer."""
+    client = typed.lua("vim.lsp.get_clients({name='fim'})[1].id")
+    server = programs.process("fim_lsp --stdio", typed.pid)
+    server.kill()
+    typed.wait_until(
+        lambda: (
+            typed.lua(f"(vim.lsp.get_clients({{name='fim', bufnr=0}})[1] or {{}}).id or {client}")
+            != client
+        ),
+        "another server",
+    )
+    typed.wait_until(lambda: typed.stats(".backend.state") == "ready", "a backend that is ready")
+    typed.send(ESCAPE + "a")
+    typed.wait_for("for w" + REST_OF_LINE)

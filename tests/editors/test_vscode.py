@@ -1,0 +1,144 @@
+"""The extension in a real VS Code workbench, with the real server and model."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+import pytest
+
+from tests.editors import programs
+from tests.editors.conftest import REST_OF_LINE, SHOP, TYPED
+from tests.editors.vscode import Workbench
+
+VSIX = programs.REPOSITORY / "editors/vscode/fim-lsp-0.1.0.vsix"
+
+needs_workbench = pytest.mark.skipif(
+    not (programs.VSCODE / "done").exists() or not VSIX.exists(),
+    reason="no workbench or no extension: run scripts/install-editors and scripts/build-vscode",
+)
+pytestmark = pytest.mark.editors
+
+ACCEPTED = re.compile(r"(\d+) of \d+ suggestions accepted")
+CHUNKS = re.compile(r"(\d+) of \d+ chunks of context\s+(\d+) waiting")
+
+
+@pytest.fixture(scope="module")
+def workbench(home: Path, project: Path) -> Iterator[Workbench]:
+    """One workbench on the shop; the program is found on the PATH."""
+    workbench = Workbench(home, project / "shop.py", {}, VSIX)
+    workbench.wait_for("A little shop")
+    workbench.wait_until_ready()
+    yield workbench
+    workbench.close()
+
+
+@pytest.fixture
+def typed(workbench: Workbench) -> Workbench:
+    """The shop as it was, and the suggestion on screen."""
+    workbench("press", "Escape")
+    workbench("click", ".view-lines")
+    workbench("press", "Control+a")
+    workbench("insert", SHOP)
+    for line in TYPED.splitlines():
+        workbench("press", "Home")
+        workbench("press", "Shift+End")  # the indentation that the editor put there
+        workbench("type", line)
+        if line != TYPED.splitlines()[-1]:
+            workbench("press", "Enter")
+    workbench.wait_for_ghost(REST_OF_LINE)
+    return workbench
+
+
+@needs_workbench
+def test_accepting_all(typed: Workbench) -> None:
+    """Tab makes the ghost text text, and the server is told."""
+    before = typed.number(ACCEPTED)
+    assert "total" in str(typed("ghost"))
+    typed("press", "Tab")
+    text = typed.saved()
+    assert text.startswith(SHOP + TYPED + REST_OF_LINE + "\n")
+    typed.wait_until(lambda: typed.number(ACCEPTED) == before + 1, "one more accepted")
+
+
+@needs_workbench
+def test_accepting_a_word(typed: Workbench) -> None:
+    """Control and right take a word; the rest stays on screen."""
+    typed("press", "Control+ArrowRight")
+    typed.wait_until(lambda: typed("ghost").startswith(" in weights:"), "the rest")  # type: ignore[attr-defined]
+    assert typed.saved() == SHOP + TYPED + "eight"
+
+
+@needs_workbench
+def test_accepting_a_line(typed: Workbench) -> None:
+    """The command takes the line; the lines below stay on screen."""
+    typed.command("Accept Next Line Of Inline Suggestion")
+    assert typed.saved().startswith(SHOP + TYPED + REST_OF_LINE)
+
+
+@needs_workbench
+def test_copies_reach_the_ring_and_the_clipboard(typed: Workbench) -> None:
+    """Copying works as ever, and what was copied is context."""
+    before = typed.number(CHUNKS)
+    fresh = "".join(f"def only_here_{n}(a, b):\n    return a * {n} + b\n\n\n" for n in range(9))
+    typed("press", "Control+a")
+    typed("insert", fresh)
+    typed("press", "Control+a")
+    typed("press", "Control+c")
+    typed("press", "Delete")
+    typed("press", "Control+v")
+    assert typed.saved() == fresh
+    typed.wait_until(lambda: typed.number(CHUNKS) > before, "more context")
+
+
+@needs_workbench
+def test_switched_off(typed: Workbench) -> None:
+    """The menu's switch stops ghost text, and brings it back."""
+    typed.command("FIM: Switch Automatic Completions On or Off")
+    typed.wait_until(
+        lambda: typed("exists", ".statusbar-item .codicon-circle-slash"), "the sign for off"
+    )
+    typed("press", "Backspace")
+    typed("type", "w")
+    typed.command("FIM: Switch Automatic Completions On or Off")
+    typed.wait_until_ready()
+    typed("press", "Backspace")
+    typed("type", "w")
+    typed.wait_for_ghost(REST_OF_LINE)
+
+
+@needs_workbench
+def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
+    """A killed server is started again and knows the open text."""
+    programs.process("fim_lsp --stdio", typed.pid).kill()
+    typed("press", "Backspace")
+    typed("type", "w")
+    typed.wait_for_ghost(REST_OF_LINE)
+
+
+@needs_workbench
+def test_a_missing_server_is_said_so(home: Path, project: Path, tmp_path: Path) -> None:
+    """A path that leads nowhere: a message that names it, and the offer to install."""
+    settings = {"fim.serverPath": "/nowhere/fim-lsp"}
+    workbench = Workbench(tmp_path, project / "till.py", settings, VSIX)
+    try:
+        workbench.wait_for("was not found at /nowhere/fim-lsp")
+        workbench.wait_for("Install It")
+    finally:
+        workbench.close()
+
+
+def test_the_settings_are_those_of_the_schema() -> None:
+    """scripts/make-vscode-settings would change nothing."""
+    path = programs.REPOSITORY / "scripts/make-vscode-settings"
+    loader = SourceFileLoader("make_vscode_settings", str(path))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    manifest = (programs.REPOSITORY / "editors/vscode/package.json").read_text("utf-8")
+    assert json.loads(manifest) == json.loads(module.manifest())
