@@ -193,7 +193,8 @@ async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Backe
         await backend.complete(Request(prompt(at=at), n_predict=1))
     fresh = replace(prompt(at=1200), repo="somewhere else")
     total, n_steps, left = (await backend.measure(fresh)).total, 0, 1
-    while left and n_steps <= total // 32:
+    most = total // (32 if counts(backend) else 16)  # text is cut at line ends
+    while left and n_steps <= most:
         left = (await backend.warm(fresh, 32)).left
         n_steps += 1
     assert left == 0
