@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from golden_cases import parsed
 
 from fim_lsp.suggest.local import continued
+from tests.suggest.golden_cases import parsed
 
 
 @pytest.mark.parametrize(
