@@ -1,9 +1,10 @@
 """
 What was recorded of a row into the figures of a table, and tables into Markdown. Pure.
 
-"Evaluated per completion" counts all prompt tokens that the server evaluated while somebody waited,
-summed over the requests of one completion (a burst that continues costs one). A suggestion that was
-known already is no completion and does not enter the median: that would flatter us.
+"Tokens" are prompt tokens that the server evaluated while somebody waited, summed over the bursts of
+one completion (going on costs one). A suggestion that was known already is no completion and enters
+neither the tokens nor the times: that would flatter us. "Per request" counts it, as nothing.
+"ms" is the time from the key to the answer of a completion that was not overtaken.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from benchmarks.wire import Blocks, Call
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One client on one trace: *evaluated* per completion, *ms* per suggestion shown, the rest sums."""
+    """One client on one trace: *evaluated* and *ms* per completion, the rest sums."""
 
     trace: str
     client: str
@@ -65,7 +66,11 @@ def row(
         background=sum(call.evaluated for call in behind),
         n_background=len(behind),
         blocks=list(in_blocks.values()) if any(call.prompt for call in calls) else [],
-        ms=[round(answer.ms, 2) for answer in answers if answer.how == "shown"],
+        ms=[
+            round(answer.ms, 2)
+            for answer in answers
+            if answer.step in evaluated and answer.how in ("shown", "empty")
+        ],
         ends=dict(Counter(answer.how for answer in answers)),
         worst=[(n, trace.steps[n].action, tokens) for n, tokens in worst],
         **more,  # type: ignore[arg-type]
@@ -79,8 +84,8 @@ def at(values: Sequence[float], share: float) -> float:
 
 
 HEAD = (
-    "client", "tokens p50", "p95", "mean", "per key", "background", "completions/key",
-    "shown", "ms p50", "ms p95",
+    "client", "tokens p50", "p95", "mean", "per request p95", "mean", "per key", "background",
+    "completions/key", "shown", "ms p50", "ms p95",
 )  # fmt: skip
 
 
@@ -105,12 +110,14 @@ def _table(name: str, rows: list[Row]) -> str:
 
 
 def _cells(one: Row, name: str, tokens: list[int]) -> list[str]:
-    n = max(1, len(tokens))
+    of_requests = tokens + [0] * (one.n_asks - len(tokens))
     return [
         name,
         f"{at(tokens, 0.5):.0f}",
         f"{at(tokens, 0.95):.0f}",
-        f"{sum(tokens) / n:.1f}",
+        f"{sum(tokens) / max(1, len(tokens)):.1f}",
+        f"{at(of_requests, 0.95):.0f}",
+        f"{sum(tokens) / one.n_asks:.1f}",
         f"{sum(tokens) / one.n_keys:.1f}",
         str(one.background),
         f"{len(one.evaluated) / one.n_keys:.2f}",

@@ -79,7 +79,7 @@ async def _ours(
     server = LlamaServer(wire.url)
     server._http = wire  # noqa: SLF001 (the instrument goes where the client was)
     await server.connect()
-    session = Session(_config(options), lambda _: server)
+    session = Session(_config(trace, options), lambda _: server)
     answers = await replay(trace, Ours(session))
     stats = session.stats()
     if options.verbose:
@@ -88,8 +88,11 @@ async def _ours(
     return answers, stats["mirror"]  # type: ignore[return-value]
 
 
-def _config(options: argparse.Namespace) -> Config:
-    return made({"completion.maxTokens": options.n_predict})
+def _config(trace: Trace, options: argparse.Namespace) -> Config:
+    unpaced = (
+        {} if trace.paced else {"completion.debounceMs": 0}
+    )  # there is no next key to wait for
+    return made({"completion.maxTokens": options.n_predict, **unpaced})
 
 
 async def _total(url: str) -> int:

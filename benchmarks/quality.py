@@ -239,8 +239,8 @@ async def _typing(
     bench: Session, wanted: list[Hole], packages: dict[str, Files]
 ) -> dict[str, float]:
     """Type whole lines key by key: what is asked of the model, and which keys were on screen already."""
-    n_keys = n_foretold = n_local = 0
-    n_before, ms = _n_flights(bench), []
+    n_keys = n_foretold = 0
+    n_before, asked_ms, local_ms = _n_flights(bench), [], []
     for hole in wanted:
         uri, _ = _open(bench, hole, packages[hole.package])
         line, ahead = hole.typed + hole.rest, ""
@@ -251,16 +251,17 @@ async def _typing(
             bench.handle(events.Changed(uri, column + 2, (Edit(at, at, char),)))
             n_flights, began = _n_flights(bench), time.perf_counter()
             found = await bench.complete(uri, Position(hole.line, column + 1), invoked=False)
-            ms.append((time.perf_counter() - began) * 1e3)
-            n_local += n_flights == _n_flights(bench)
+            took = (time.perf_counter() - began) * 1e3
+            (local_ms if n_flights == _n_flights(bench) else asked_ms).append(took)
             ahead = found[0].text if found else ""
         _close(bench, packages[hole.package], hole)
     figures = {
         "keys": float(n_keys),
         "foretold": n_foretold / max(1, n_keys),
         "completions_per_key": (_n_flights(bench) - n_before) / max(1, n_keys),
-        "answered_locally": n_local / max(1, n_keys),
-        **_percentiles(ms),
+        "answered_locally": len(local_ms) / max(1, n_keys),
+        **{f"local_{name}": value for name, value in _percentiles(local_ms).items()},
+        **{f"asked_{name}": value for name, value in _percentiles(asked_ms).items()},
     }
     print("typing", {name: round(value, 2) for name, value in figures.items()})
     return figures

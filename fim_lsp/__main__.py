@@ -163,7 +163,14 @@ def open_backend(config: Config) -> Backend:
     ours = config.backend
     try:
         return bridge.open_backend(
-            bridge.BackendSettings(ours.kind, ours.url, ours.model, _api_key(ours))  # type: ignore[arg-type]  # checked by the schema
+            bridge.BackendSettings(
+                kind=ours.kind,  # type: ignore[arg-type]  # checked by the schema
+                url=ours.url,
+                model=ours.model,
+                api_key=_api_key(ours),
+                template=ours.template,
+                context_tokens=ours.context_tokens,
+            )
         )
     except BackendUnusable as error:
         return unusable.Unusable(ours.kind, str(error))

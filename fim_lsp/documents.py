@@ -15,7 +15,7 @@ every position a client may send. Columns count code points here; `convert` know
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -84,6 +84,33 @@ def edited(document: Document, edits: Iterable[Edit | str], version: int) -> Doc
     return replace(document, version=version)
 
 
+def after(position: Position, text: str) -> Position:
+    """Where *text* inserted at *position* ends."""
+    *above, last = split(text)
+    return Position(position.line + len(above), len(last) + (0 if above else position.column))
+
+
+def minimal(document: Document, edit: Edit) -> Edit:
+    """
+    What *edit* changes: without the text at its beginning, then at its end, that it puts back.
+
+    Editors say the same change in different ways; the result is to be compared, not applied: it may
+    begin or end within a line end.
+    """
+    start = document.clamp(edit.start)
+    old, new = document.between(start, document.clamp(edit.end)), edit.text
+    head, tail = alike(old, new)
+    start = after(start, old[:head])
+    end = after(start, old[head : len(old) - tail])
+    return Edit(start, end, new[head : len(new) - tail])
+
+
+def alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many characters, or lines, two texts share at the beginning, and then at the end."""
+    head = _n_alike(old, new)
+    return head, _n_alike(old[head:][::-1], new[head:][::-1])
+
+
 def split(text: str) -> list[str]:
     """The lines of *text* with their ends; the last one has none."""
     lines = list(io.StringIO(text, newline=""))
@@ -105,6 +132,11 @@ def line_end(line: str) -> str:
 def unix(text: str) -> str:
     """The text with `\\n` line ends, as models are shown it."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _n_alike(old: Sequence[str], new: Sequence[str]) -> int:
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((idx for idx, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
 def _spliced(document: Document, edit: Edit) -> tuple[str, ...]:

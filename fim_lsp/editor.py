@@ -12,22 +12,26 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
-from fim_lsp import __version__, convert, paths
+from fim_lsp import __version__, clients, paths
 from fim_lsp.config import Config, LogConfig
 from fim_lsp.documents import Document, Position
 from fim_lsp.engine import Selected, Suggestion
-from fim_lsp.events import FoldersChanged
+from fim_lsp.events import Event, Focused, FoldersChanged, Yanked
 from fim_lsp.logs import log_to
 from fim_lsp.lsp import types
+from fim_lsp.news import News
+from fim_lsp.notebooks import Notebooks
 from fim_lsp.rpc import LanguageServer
 from fim_lsp.session import Session
 from fim_lsp.settings_files import PROJECT_FILE, Sources
-from server_bridge.protocol import Health, State
+from server_bridge.protocol import State
+
+Ranged = TypeVar("Ranged", Selected, Suggestion)
 
 CLOSE_S = 5.0  # for saving and letting go: the user has left and nothing may linger
 
@@ -42,11 +46,14 @@ class Editor(LanguageServer):
     def __init__(
         self, open_session: Callable[[Config], Session], flags: Mapping[str, object]
     ) -> None:
-        super().__init__("fim-lsp", __version__)
+        super().__init__("fim-lsp", __version__, _NOTEBOOKS)
         self.encoding = "utf-16"
         self.reads_snippets = False
+        self.news = News(self)
+        self.notebooks = Notebooks()
         self.sources = Sources(flags)
         self.roots: tuple[str, ...] = ()
+        self.current = ""  # the URI asked about last
         self._open_session = open_session
         self._is_open = False
         self._told: set[str] = set()
@@ -56,30 +63,29 @@ class Editor(LanguageServer):
     def begin(self, params: types.InitializeParams) -> None:
         """Open the session with the settings known so far."""
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
-        self.reads_snippets = self._name(params) == "kakoune-lsp"
+        name = _name(params)
+        self.reads_snippets = clients.reads_snippets(name)
         self.roots = _roots(params)
         self.sources.say("initializationOptions", params.initialization_options)
         self.sources.read(_folders(self.roots))
         self.session = self._open_session(self._config())
         self._is_open = True
+        self.session.client_ms = clients.waits_ms(name)
         self.session.link.on_status = self._tell_status
         self.session.handle(FoldersChanged(self.roots))
 
     def wants_menu(self, params: types.InitializeParams) -> bool:
-        """
-        Whether suggestions go into the completion menu, because there will be no ghost text.
-
-        lsp-mode says null for an inline completion capability it has.
-        """
+        """Whether suggestions go into the completion menu, because there will be no ghost text."""
         setting = self.session.config.completion.fallback
         ghost_text = get_capability(params.capabilities, "text_document.inline_completion")
-        without = ghost_text is None and self._name(params) != "emacs"
+        without = ghost_text is None and not clients.has_ghost_text_unsaid(_name(params))
         return setting == "always" or (setting == "auto" and without)
 
     async def aclose(self) -> None:
         """Let the session save and go; more than once is once."""
         if self._is_open:
             self._is_open = False
+            self.news.close()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self.session.aclose(), CLOSE_S)
 
@@ -135,9 +141,22 @@ class Editor(LanguageServer):
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
         if new := [problem for problem in problems if problem not in self._told]:
-            self.tell(types.MessageType.Warning, "fim-lsp settings: " + "; ".join(new))
+            self.news.say(types.MessageType.Warning, "fim-lsp settings: " + "; ".join(new))
         self._told |= set(problems)
         return config
+
+    # -- documents -------------------------------------------------------------------------------
+
+    def document(self, uri: str) -> Document | None:
+        """An open document, or cell of a notebook, as the editor knows it."""
+        return self.notebooks.cells.get(uri) or self.session.documents.get(uri)
+
+    def hear(self, *events: Event) -> None:
+        """Hand on what happened; what is told of a cell is meant of the document it is part of."""
+        for event in events:
+            if isinstance(event, Focused | Yanked):
+                event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
+            self.session.handle(event)
 
     # -- suggestions -----------------------------------------------------------------------------
 
@@ -151,37 +170,30 @@ class Editor(LanguageServer):
         selected: Selected | None = None,
     ) -> list[Suggestion]:
         """The session's suggestions; a request of the same kind for the document ends the one before."""
+        self.current = document.uri
         task, key = asyncio.current_task(), (method, document.uri)
         assert task is not None
         if previous := self._newest.get(key):
             previous.cancel()  # pygls answers it with -32800
         self._newest[key] = task
         try:
-            return await self.session.complete(
-                document.uri, position, invoked=invoked, selected=selected
+            uri, first = self.notebooks.place(document.uri)
+            suggestions = await self.session.complete(
+                uri,
+                _lower(position, first),
+                invoked=invoked,
+                selected=selected and _moved(selected, first),
             )
+            return [_moved(suggestion, -first) for suggestion in suggestions]
         finally:
             if self._newest.get(key) is task:
                 del self._newest[key]
 
-    # -- the user --------------------------------------------------------------------------------
-
-    def tell(self, kind: types.MessageType, message: str) -> None:
-        """Show the user one calm sentence."""
-        log.warning(message)
-        self.window_show_message(types.ShowMessageParams(kind, message))
-
     def _tell_status(self, state: State) -> None:
-        if self.session.config.status.notify:
-            self.protocol.notify("didChangeStatus", convert.status(state))
-        if state.message and state.health in (Health.DOWN, Health.UNUSABLE):
-            self.tell(types.MessageType.Warning, state.message)
-
-    @staticmethod
-    def _name(params: types.InitializeParams) -> str:
-        return params.client_info.name.lower() if params.client_info else ""
+        self.news.tell(state, notify=self.session.config.status.notify)
 
 
+_NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])
 _REGISTRATIONS = (
     (
         types.WORKSPACE_DID_CHANGE_CONFIGURATION,
@@ -194,6 +206,19 @@ _REGISTRATIONS = (
         types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")]),
     ),
 )
+
+
+def _lower(position: Position, n_lines: int) -> Position:
+    return position._replace(line=position.line + n_lines)
+
+
+def _moved(ranged: Ranged, n_lines: int) -> Ranged:
+    """The same, so many lines further down."""
+    return ranged._replace(start=_lower(ranged.start, n_lines), end=_lower(ranged.end, n_lines))
+
+
+def _name(params: types.InitializeParams) -> str:
+    return params.client_info.name if params.client_info else ""
 
 
 def _roots(params: types.InitializeParams) -> tuple[str, ...]:

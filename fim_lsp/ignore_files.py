@@ -25,20 +25,23 @@ def why_private(path: PurePath, root: PurePath | None, excludes: Iterable[str]) 
     """
     real_root = Path(os.path.realpath(root or path.parent))
     inside = real_root / os.path.relpath(path, root or path.parent)
-    known = rules(str(real_root), _ignore_files(real_root, inside), excludes)
+    known = rules(str(real_root), rule_files(real_root, inside.parent), excludes)
     return refused(known, str(inside), os.path.realpath(path))
 
 
-def _ignore_files(root: Path, path: Path) -> dict[str, str]:
-    """The ignore files that have a say about *path*, by their relative path."""
+def rule_files(root: Path, folder: Path) -> dict[str, str]:
+    """The ignore files from *root* down to *folder*, by their relative path."""
     found = {}
-    folder = path.parent
     folders = [folder, *folder.parents]
     for each in folders[: folders.index(root) + 1] if root in folders else [root]:
-        for name in IGNORE_FILES:
-            if text := _text(each / name):
-                found[(each / name).relative_to(root).as_posix()] = text
+        found.update(rules_in(root, each))
     return found
+
+
+def rules_in(root: Path, folder: Path) -> dict[str, str]:
+    """The ignore files of one *folder*, by their path relative to *root*."""
+    texts = {folder / name: _text(folder / name) for name in IGNORE_FILES}
+    return {file.relative_to(root).as_posix(): text for file, text in texts.items() if text}
 
 
 def _text(path: Path) -> str:

@@ -17,6 +17,9 @@ from server_bridge.protocol import Backend, BackendError, Health, State
 
 CONNECT_S = 30.0  # how long a request made by hand waits for a backend that is starting
 RETRY_S = (0.25, 0.5, 1.0, 2.0)  # waits between attempts; recovery is to take less than 5 s
+SLOW_S = (
+    1.0  # a start that takes longer is told of while it lasts; a shorter one would only flicker
+)
 UNUSABLE_S = 20.0  # the user has to change something first: look again at his pace
 
 log = logging.getLogger(__name__)
@@ -59,9 +62,7 @@ class Link:
         """Open another backend, as *config* says now, and let this one go."""
         old, self.backend = self.backend, self._open(config)
         self._stop_reaching()
-        task = asyncio.create_task(old.aclose(), name="close backend")
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._close(asyncio.create_task(old.aclose(), name="close backend"))
 
     def tell(self) -> None:
         """Pass on a change of health, once."""
@@ -83,15 +84,24 @@ class Link:
     def _stop_reaching(self) -> None:
         if self._reaching is not None:
             self._reaching.cancel()
+            self._close(self._reaching)  # it may have a process to end
             self._reaching = None
+
+    def _close(self, task: asyncio.Task[None]) -> None:
+        """Do not end before *task* has."""
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     async def _reach(self, backend: Backend) -> None:
         waits = itertools.chain(RETRY_S, itertools.repeat(RETRY_S[-1]))
         while True:
+            slow = asyncio.get_running_loop().call_later(SLOW_S, self.tell)
             try:
                 await backend.connect()
             except BackendError as error:
                 log.info("backend not reached: %s", error)
+            finally:
+                slow.cancel()
             self.tell()
             if backend.state.health is Health.READY:
                 return

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Coroutine
 from typing import Any
 
 from cattrs import Converter
@@ -105,10 +106,27 @@ class LanguageServer(PyglsServer):
 
     protocol: Protocol  # type: ignore[mutable-override]  # it is set once, below
 
-    def __init__(self, name: str, version: str) -> None:
+    def __init__(
+        self, name: str, version: str, notebooks: types.NotebookDocumentSyncOptions
+    ) -> None:
         super().__init__(
-            name=name, version=version, protocol_cls=Protocol, converter_factory=_converter
+            name=name,
+            version=version,
+            notebook_document_sync=notebooks,
+            protocol_cls=Protocol,
+            converter_factory=_converter,
         )
+        self._later: set[asyncio.Task[None]] = set()
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """
+        Do *work* that awaits the client, whatever becomes of the request it is done for.
+
+        A wait that is cancelled leaves pygls with an answer that it cannot give to anybody (pygls#621).
+        """
+        task = asyncio.create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
         """Log *error*; pygls would pop it up in the editor."""

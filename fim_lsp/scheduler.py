@@ -18,6 +18,7 @@ notices (measured), and on other servers its work is lost.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -41,8 +42,9 @@ class Job:
 class Scheduler:
     """Foreground and background steps to one backend. State: the wire, who waits for it, the jobs."""
 
-    def __init__(self, kinds: tuple[str, ...]) -> None:
+    def __init__(self, kinds: tuple[str, ...], off_wire: tuple[str, ...] = ()) -> None:
         self._kinds = kinds
+        self._off_wire = off_wire  # kinds that only compute: they are in no foreground step's way
         self._jobs: dict[str, Job] = {}
         self._wire = asyncio.Lock()
         self._n_due = 0  # foreground steps that wait or run
@@ -111,7 +113,7 @@ class Scheduler:
 
     async def _serve(self, kind: str, job: Job) -> None:
         """One step of *job*; it stays in its slot while there is more, unless replaced meanwhile."""
-        async with self._wire:
+        async with contextlib.nullcontext() if kind in self._off_wire else self._wire:
             try:
                 more = await job.step()
             except Exception:

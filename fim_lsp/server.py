@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from fim_lsp import convert, transport
+from fim_lsp.commands import COMMANDS
 from fim_lsp.config import Config
 from fim_lsp.editor import Editor
-from fim_lsp.events import Accepted, Changed, Closed, Event, Saved
+from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import types
 from fim_lsp.rpc import serve
 from fim_lsp.session import Session
@@ -53,7 +54,8 @@ def make_server(open_session: Callable[[Config], Session], flags: Mapping[str, o
     editor = Editor(open_session, flags)
     for method, handler, options in FEATURES:
         editor.feature(method, options)(handler)
-    editor.command(convert.ACCEPTED)(accepted)
+    for name, command in COMMANDS:
+        editor.command(name)(command)
     return editor
 
 
@@ -98,7 +100,7 @@ async def inline_completion(
     editor: Editor, params: types.InlineCompletionParams
 ) -> types.InlineCompletionList:
     """Ghost text at a position."""
-    document = editor.session.documents.get(params.text_document.uri)
+    document = editor.document(params.text_document.uri)
     if document is None:
         return types.InlineCompletionList([])
     position = convert.position(document, params.position, editor.encoding)
@@ -124,7 +126,7 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     They say "invoked" for every letter typed, so nothing tells a request by hand from another. The
     list is never complete: the next key may bring a better one.
     """
-    document = editor.session.documents.get(params.text_document.uri)
+    document = editor.document(params.text_document.uri)
     if document is None:
         return types.CompletionList(is_incomplete=True, items=[])
     position = convert.position(document, params.position, editor.encoding)
@@ -138,18 +140,12 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     )
 
 
-def accepted(editor: Editor, *arguments: object) -> None:
-    """An item was inserted."""
-    if arguments and isinstance(arguments[0], str):
-        editor.session.handle(Accepted(arguments[0]))
-
-
 # -- documents -----------------------------------------------------------------------------------
 
 
 def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
     """Know the text from now on."""
-    editor.session.handle(convert.opened(params.text_document))
+    editor.hear(convert.opened(params.text_document))
 
 
 def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:
@@ -157,19 +153,58 @@ def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> Non
     uri = params.text_document.uri
     if document := editor.session.documents.get(uri):
         edits = convert.edits(document, params.content_changes, editor.encoding)
-        editor.session.handle(Changed(uri, params.text_document.version, edits))
+        editor.hear(Changed(uri, params.text_document.version, edits))
 
 
 def did_save(editor: Editor, params: types.DidSaveTextDocumentParams) -> None:
     """Saved text may be worth a place in the ring; a settings file says something new."""
     uri = params.text_document.uri
-    editor.session.handle(Saved(uri))
+    editor.hear(Saved(uri))
     editor.read_again((uri,))
 
 
 def did_close(editor: Editor, params: types.DidCloseTextDocumentParams) -> None:
     """Forget the text."""
-    editor.session.handle(Closed(params.text_document.uri))
+    editor.hear(Closed(params.text_document.uri))
+
+
+# -- notebooks -----------------------------------------------------------------------------------
+
+
+def notebook_opened(editor: Editor, params: types.DidOpenNotebookDocumentParams) -> None:
+    """Know the cells from now on."""
+    book = params.notebook_document
+    order = tuple(cell.document for cell in book.cells)
+    fresh = map(convert.opened, params.cell_text_documents)
+    editor.hear(*editor.notebooks.arranged(book.uri, order, fresh))
+
+
+def notebook_changed(editor: Editor, params: types.DidChangeNotebookDocumentParams) -> None:
+    """Cells came, went or moved; the text of some is another."""
+    uri, cells = params.notebook_document.uri, params.change.cells
+    if cells and cells.structure:
+        order = [*editor.notebooks.order(uri)]
+        array = cells.structure.array
+        order[array.start : array.start + array.delete_count] = [
+            cell.document for cell in array.cells or ()
+        ]
+        fresh = map(convert.opened, cells.structure.did_open or ())
+        editor.hear(*editor.notebooks.arranged(uri, tuple(order), fresh))
+    for change in (cells and cells.text_content) or ():
+        if cell := editor.notebooks.cells.get(change.document.uri):
+            edits = convert.edits(cell, change.changes, editor.encoding)
+            changed = Changed(cell.uri, change.document.version, edits)
+            editor.hear(*editor.notebooks.changed(changed))
+
+
+def notebook_saved(editor: Editor, params: types.DidSaveNotebookDocumentParams) -> None:
+    """The text of all cells may be worth a place in the ring."""
+    editor.hear(*map(Saved, editor.notebooks.documents(params.notebook_document.uri)))
+
+
+def notebook_closed(editor: Editor, params: types.DidCloseNotebookDocumentParams) -> None:
+    """Forget the cells."""
+    editor.hear(*editor.notebooks.arranged(params.notebook_document.uri, (), ()))
 
 
 # -- workspace -----------------------------------------------------------------------------------
@@ -201,7 +236,7 @@ def files_changed(
 ) -> None:
     """Files were made, changed, renamed or deleted, by anybody."""
     event = convert.files_changed(params)
-    editor.session.handle(event)
+    editor.hear(event)
     editor.read_again(event.changed + event.deleted)
 
 
@@ -213,7 +248,7 @@ def _heard(read: Callable[[object], Event | None]) -> Callable[[Editor, object],
 
     def handler(editor: Editor, params: object) -> None:
         if event := read(params):
-            editor.session.handle(event)
+            editor.hear(event)
 
     return handler
 
@@ -241,6 +276,10 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     (types.TEXT_DOCUMENT_DID_CHANGE, did_change, None),
     (types.TEXT_DOCUMENT_DID_SAVE, did_save, types.SaveOptions(include_text=False)),
     (types.TEXT_DOCUMENT_DID_CLOSE, did_close, None),
+    (types.NOTEBOOK_DOCUMENT_DID_OPEN, notebook_opened, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CHANGE, notebook_changed, None),
+    (types.NOTEBOOK_DOCUMENT_DID_SAVE, notebook_saved, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CLOSE, notebook_closed, None),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, did_change_configuration, None),
     (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, did_change_folders, None),
     (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, files_changed, None),

@@ -8,14 +8,16 @@ scheduler's slots. All of it is touched on the event loop's thread only.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 
-from fim_lsp import engine, events, paths
+from fim_lsp import anatomy, engine, events, paths
+from fim_lsp.acceptance import Acceptance
+from fim_lsp.anatomy import Shown
 from fim_lsp.config import Config
 from fim_lsp.context.memory import Memory
 from fim_lsp.documents import Document, Edit, Position, edited, opened
@@ -32,8 +34,9 @@ from fim_lsp.window import Window
 from fim_lsp.workspace import Workspaces, source
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
-KNOWN_SUGGESTIONS = 64  # ids an editor may still name when it says what was accepted
-SMALLEST = 0.1  # of the budget; a prompt that is too long even then is not ours to mend
+SIGHT_LINES = 4000  # of other files that are looked through without a model: under a millisecond
+# A cursor that only moved may be on its way, and each place on it would cost a window.
+PASSING_MS = 250.0
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +50,9 @@ class Session:
         self.link = Link(config, open_backend)
         self._views: dict[str, View] = {}
         self._spaces = Workspaces()
-        self._suggested: OrderedDict[str, Suggestion] = OrderedDict()
         self._numbers = itertools.count(1)
         self._stats = Stats()
+        self._acceptance = Acceptance(self._stats)
         self._tower = Tower(self.link, self._stats, self._header, self._prepare)
         self._tower.config = config
         self._rhythm = Rhythm()
@@ -60,7 +63,7 @@ class Session:
 
     # -- what the editor tells ------------------------------------------------------------------
 
-    def handle(self, event: events.Event) -> None:  # noqa: C901, PLR0912 (the closed set, a case each)
+    def handle(self, event: events.Event) -> None:  # noqa: C901 (the closed set, a case each)
         """Take in one event; fast, and never waits."""
         match event:
             case events.Opened(uri, language, version, text):
@@ -68,6 +71,7 @@ class Session:
             case events.Changed(uri, version, edits) if uri in self.documents:
                 self._change(uri, version, edits)
             case events.Closed(uri) if uri in self.documents:
+                self._acceptance.closed(self.documents[uri])
                 self._memory(uri).closed(uri)
                 self._spaces.forget(uri)
                 del self.documents[uri], self._views[uri]
@@ -80,17 +84,14 @@ class Session:
             case events.CursorMoved(uri, position) if uri in self.documents:
                 self._views[uri].position = position
                 self._memory(uri).moved(uri, position.line)
-            case events.FilesChanged(_, deleted):
-                for uri in deleted:
-                    self._memory(uri).deleted(uri)
+            case events.FilesChanged(changed, deleted):
+                self._files_changed(changed, deleted)
             case events.FoldersChanged(roots):
                 self._spaces.roots = roots
                 for document in [*self.documents.values()]:
                     self._open(document)
-            case events.Accepted(id):
-                if suggestion := self._suggested.pop(id, None):
-                    self._stats.accepted += 1
-                    self._stats.accepted_chars += len(suggestion.text)
+            case events.Shown() | events.Accepted() | events.PartlyAccepted():
+                self._acceptance.heard(event, time.perf_counter())
             case _:
                 pass
 
@@ -102,17 +103,24 @@ class Session:
 
         def allowed() -> None:
             if (now := self.documents.get(uri)) and self._views[uri] is view:
-                self._memory(uri).opened(source(now, view.file))
+                self._spaces.of(view.file).opened(source(now, view.file))
 
         self._spaces.judge(uri, view.file, self.config, allowed)
         self.link.reach()
 
     def _change(self, uri: str, version: int, edits: tuple[Edit | str, ...]) -> None:
         before = self.documents[uri]
+        self._acceptance.followed(before, edits, time.perf_counter())
         self.documents[uri] = after = edited(before, edits, version)
         self._views[uri].follow(edits)
         self._rhythm.key(time.perf_counter() * 1e3)
         self._memory(uri).edited(before, after, edits)
+
+    def _files_changed(self, changed: tuple[str, ...], deleted: tuple[str, ...]) -> None:
+        all_again = self._spaces.files_changed(changed, deleted)
+        for uri in [*self.documents] if all_again else self.documents.keys() & set(changed):
+            if all_again or not self._memory(uri).knows(uri):
+                self._open(self.documents[uri])
 
     def _memory(self, uri: str) -> Memory:
         """What is remembered of the workspace *uri* belongs to; of private files nothing gets there."""
@@ -122,15 +130,39 @@ class Session:
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""
         changed = config.backend != self.config.backend
+        rules_changed = config.privacy != self.config.privacy
         self.config = self._tower.config = config
+        if rules_changed:
+            self._spaces.rules_changed()
+            for document in [*self.documents.values()]:
+                self._open(document)
         if changed:
             self.link.reopen(config)
             self.link.reach()
 
     def stats(self) -> dict[str, object]:
         """The object of `fim/stats`."""
+        for document in self.documents.values():
+            self._acceptance.judged(document, time.perf_counter())
         self._spaces.limits = engine.ring_limits(self.config, self.link.state)
         return self._stats.snapshot(self.link.state, self._spaces.stats())
+
+    async def context(self, uri: str) -> Shown:
+        """What the model is shown at the cursor in *uri*, as far as that is known."""
+        view, document = self._views.get(uri), self.documents.get(uri)
+        if view is None or document is None:
+            return Shown("nothing, the document is not open")
+        await self._spaces.wait_judged()
+        if reason := self._spaces.why_private(uri):
+            return Shown(f"nothing, the file is private ({reason})")
+        prompt, measure = self._tower.next_prompt(view, document), None
+        if prompt is None:
+            return Shown("nothing yet, nobody asked for a suggestion here")
+        if self.link.state.health is Health.READY:
+            with contextlib.suppress(BackendError):
+                count = partial(self.link.backend.measure, prompt)
+                measure = await self._tower.lane.foreground(count)
+        return anatomy.shown(prompt, measure, self._spaces.of(view.file).memory.ring.chunks)
 
     async def wait_idle(self) -> None:
         """Until the background lane has nothing left; for tests and benchmarks."""
@@ -138,6 +170,7 @@ class Session:
 
     async def aclose(self) -> None:
         """End all work and let the backend go."""
+        self._spaces.close()
         await self._tower.aclose()
         await self.link.aclose()
 
@@ -164,7 +197,8 @@ class Session:
                 document, position, view.file.path, invoked=invoked, selected=selected
             )
             outcome, suggestions = await self._answer(asked, view)
-            self._stats.shown += bool(suggestions)
+            edits = ((each.id, Edit(each.start, each.end, each.text)) for each in suggestions)
+            self._acceptance.offered(document, edits)
             return suggestions
         except BackendError as error:
             outcome = type(error).__name__
@@ -199,7 +233,6 @@ class Session:
             for draft in reversed(shown.values())
             if (suggestion := engine.suggestion(asked, draft, str(next(self._numbers))))
         ]
-        self._remember(suggestions)
         if outcome != "local" and drafts[0].whole and asked.selected is None:
             self._tower.speculate(asked, view, suggestions[0])
         return outcome, suggestions
@@ -215,22 +248,33 @@ class Session:
         if state.health is not Health.READY:
             return "local", found or [self._in_sight(asked, view)]
         try:
-            return "backend", await self._tower.ask(asked, view, self._debounce_s(asked), n_wanted)
+            wait_s = self._debounce_s(asked, view)
+            view.typed = False
+            return "backend", await self._tower.ask(asked, view, wait_s, n_wanted)
         finally:
             self._tower.warm(view, partial(self.documents.get, asked.document.uri))
 
     def _in_sight(self, asked: Asked, view: View) -> Draft:
-        """What can be said without a model."""
-        on = self.config.completion.local
-        chunks = self._spaces.of(view.file).chunks(view.sight(None))
-        return local.continued(asked.place, engine.lines_of(chunks)) if on else Draft("")
+        """What can be said without a model, from the lines of this file and of others that are open."""
+        if not self.config.completion.local:
+            return Draft("")
+        others = (
+            line
+            for uri, other in reversed(self.documents.items())
+            if uri != view.uri and self._views[uri].file.root == view.file.root
+            and not self._spaces.why_private(uri)
+            for line in other.lines
+        )  # fmt: skip
+        return local.continued(asked.place, itertools.islice(others, SIGHT_LINES))
 
-    def _debounce_s(self, asked: Asked) -> float:
+    def _debounce_s(self, asked: Asked, view: View) -> float:
         """How long an automatic request waits for the next key before it asks the model."""
         if asked.invoked:
             return 0.0
         fixed = self.config.completion.debounce_ms
         wait = self._rhythm.wait_ms(asked.place, client_ms=self.client_ms)
+        if not view.typed:
+            wait = max(wait, PASSING_MS - self.client_ms)
         return (wait if fixed is None else fixed) / 1000
 
     def _header(self, view: View, window: Window) -> Header:
@@ -242,10 +286,5 @@ class Session:
         """While idle: choose chunks for where *view* is."""
         if view.frame is not None:
             self._spaces.limits = engine.ring_limits(self.config, self.link.state)
-            await self._spaces.of(view.file).turn(view.sight(view.frame.window))
+            await self._spaces.of(view.file).turn(view.sight(view.frame.window), self.config)
         return False
-
-    def _remember(self, suggestions: list[Suggestion]) -> None:
-        self._suggested.update((suggestion.id, suggestion) for suggestion in suggestions)
-        while len(self._suggested) > KNOWN_SUGGESTIONS:
-            self._suggested.popitem(last=False)

@@ -30,7 +30,7 @@ _MOST_BYTES = 16_384
 
 class Sources:
     """
-    What each place said last, from least to most important: files, the editor, the command line.
+    What each place said last, from least to most important: files, the editor, the command line, a command.
 
     State: the files' layers as last read, and the editor's answers.
     """
@@ -42,6 +42,7 @@ class Sources:
             "workspace/configuration": None,
             "workspace/didChangeConfiguration": None,
             "command line": flags,
+            "fim.toggle": None,
         }
 
     def say(self, source: str, raw: object) -> None:

@@ -16,9 +16,9 @@ class Stats:
 
     outcomes: Counter[str] = field(default_factory=Counter)
     cuts: Counter[str] = field(default_factory=Counter)  # by filter: how often it changed a text
-    shown: int = 0
-    accepted: int = 0
+    fates: Counter[str] = field(default_factory=Counter)  # what became of what was shown
     accepted_chars: int = 0
+    retained_chars: int = 0  # of these, what stood 30 s later
     flights: int = 0  # completions asked of the backend; the bursts of one count once
     bursts: int = 0
     warm_steps: int = 0
@@ -62,9 +62,12 @@ class Stats:
         """The object of `fim/stats`; its names are a public contract."""
         return {
             "requests": self.outcomes.total(),
-            "shown": self.shown,
-            "accepted": self.accepted,
+            "shown": self.fates.total(),
+            "accepted": self.fates["accepted"],
+            "partlyAccepted": self.fates["partlyAccepted"],
+            "ignored": self.fates["ignored"],
             "acceptedChars": self.accepted_chars,
+            "retainedChars": self.retained_chars,
             "cacheHits": self.outcomes["cache"],
             "outcomes": dict(self.outcomes),
             "filters": dict(self.cuts),
@@ -88,7 +91,11 @@ class Stats:
                 "drafted": self.drafted,
                 "draftsAccepted": self.drafts_accepted,
             },
-            "mirror": {"right": self.expected_right, "wrong": self.expected_wrong},
+            "mirror": {
+                "right": self.expected_right,
+                "wrong": self.expected_wrong,
+                "cause": state.doubt,
+            },
             "latencyMs": {
                 "p50": percentile(self.latencies_ms, 0.50),
                 "p95": percentile(self.latencies_ms, 0.95),

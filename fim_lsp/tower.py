@@ -49,7 +49,7 @@ class Tower:
         prepare: Callable[[View], Awaitable[bool]],
     ) -> None:
         self.config = Config()
-        self.lane = Scheduler(("speculate", "prepare", "warm"))
+        self.lane = Scheduler(("speculate", "prepare", "warm"), off_wire=("prepare",))
         self._link = link
         self._stats = stats
         self._header = header
@@ -71,6 +71,15 @@ class Tower:
                 log.info("showing less of and around %s: %s", view.file.path, error)
                 if not view.shrink(len(view.frame.header.chunks) if view.frame else 0):
                     raise
+
+    def next_prompt(self, view: View, document: Document) -> Prompt | None:
+        """What the model would be shown at the cursor; None where it is not known."""
+        if view.position is None:
+            return None
+        position = document.clamp(view.position)
+        frame = view.look(document, position, self._budget(view), partial(self._evaluated, view))
+        typed = window.middle(frame.window, document, position)
+        return self._composed(frame, typed, view)
 
     def speculate(self, asked: Asked, view: View, suggestion: Suggestion) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
@@ -104,28 +113,42 @@ class Tower:
     async def _said(
         self, asked: Asked, view: View, debounce_s: float, n_wanted: int
     ) -> list[Draft]:
-        header = partial(self._evaluated, view)
-        frame = view.look(asked.document, asked.position, self._budget(view), header)
-        if (upcoming := view.next) and await self._is_warmer(upcoming, frame, asked, view):
-            frame = view.take(upcoming)
-        typed = window.middle(frame.window, asked.document, asked.position)
-        flight = next((f for f in view.flights if f.agrees(frame.window, typed)), None)
-        if flight is None:
+        if not (flight := self._joinable(asked, view)):
             await asyncio.sleep(debounce_s)
-            flight = self._new_flight(asked, view, frame, typed)
+            flight = self._joinable(asked, view) or await self._take_off(asked, view)
+        typed = window.middle(flight.window, asked.document, asked.position)
         seconds = self.config.completion.deadline_ms / 1000 * (PATIENCE if asked.invoked else 1)
         await self._land(flight, view, seconds)
         for sample in range(1, n_wanted):
-            other = self._new_flight(asked, view, frame, typed, sample)
-            await self._land(other, view, seconds)
+            await self._land(await self._take_off(asked, view, sample), view, seconds)
         found = view.known.find(asked.place, self._link.state.model)
         return found[:n_wanted] or [flight.draft(typed)]
+
+    def _joinable(self, asked: Asked, view: View) -> Flight | None:
+        """The flight on its way that agrees with what is typed."""
+        frame, document, position = view.frame, asked.document, asked.position
+        if frame is None or position.line < frame.window.anchor:
+            return None
+        typed = window.middle(frame.window, document, position)
+        return next((f for f in view.flights if f.agrees(frame.window, typed)), None)
+
+    async def _frame(self, asked: Asked, view: View) -> Frame:
+        """The frame for somebody who waits."""
+        header = partial(self._evaluated, view)
+        frame = view.look(asked.document, asked.position, self._budget(view), header)
+        if (upcoming := view.next) and await self._is_warmer(upcoming, frame, asked, view):
+            return view.take(upcoming)
+        return frame
+
+    async def _take_off(self, asked: Asked, view: View, sample: int = 0) -> Flight:
+        frame = await self._frame(asked, view)
+        typed = window.middle(frame.window, asked.document, asked.position)
+        return self._new_flight(asked, view, frame, typed, sample)
 
     def _new_flight(
         self, asked: Asked, view: View, frame: Frame, typed: str, sample: int = 0
     ) -> Flight:
-        classic = self.config.prompt.layout == "classic"
-        prompt = engine.compose(frame, typed, view.tape, classic=classic)
+        prompt = self._composed(frame, typed, view)
         terms = engine.terms(asked, self.config, self._link.state, sample)
         flight = Flight(
             asked.place, frame.window, typed, prompt.forced, prompt, terms, terms.n_predict
@@ -135,6 +158,10 @@ class Tower:
             view.flights.appendleft(flight)
             self._stats.flights += 1
         return flight
+
+    def _composed(self, frame: Frame, typed: str, view: View) -> Prompt:
+        classic = self.config.prompt.layout == "classic"
+        return engine.compose(frame, typed, view.tape, classic=classic)
 
     async def _land(self, flight: Flight, view: View, seconds: float) -> None:
         """Wait until *flight* is whole, *seconds* at most; with nobody waiting it rests after a burst."""

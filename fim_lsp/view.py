@@ -47,7 +47,10 @@ HeaderFor = Callable[[Window], Header]  # chunks must not show again what the wi
 
 @dataclass(slots=True)
 class View:
-    """*position* is the cursor as last heard of; *deleted*: the last edit only took text away."""
+    """
+    *position* is the cursor as last heard of; *deleted*: the last edit only took text away; *typed*:
+    there was an edit since the last request.
+    """
 
     uri: str
     file: FilePlace
@@ -56,6 +59,7 @@ class View:
     tape: Tape = ()
     position: Position | None = None
     deleted: bool = False
+    typed: bool = False
     max_chunks: int | None = None  # fewer chunks, then a smaller window …
     scale: float = 1.0  # … where a prompt turned out too long
     known: Known = field(default_factory=Known)
@@ -63,6 +67,7 @@ class View:
 
     def follow(self, edits: tuple[Edit | str, ...]) -> None:
         """Let the windows move with edits above them."""
+        self.typed = True
         for edit in edits:
             if isinstance(edit, Edit):
                 self.deleted = not edit.text and edit.start != edit.end

@@ -28,7 +28,10 @@ from fim_lsp.documents import Document, Edit, Position, body, split, unix
 
 NEAR_PREFIX = 12  # lines next to the anchor that must be as frozen; farther ones may be stale
 NEAR_SUFFIX = 4  # likewise below the cursor
-QUICK_PREFIX, QUICK_SUFFIX = 4, 2  # a quick window has a quarter of the prefix, half of the suffix
+# A quick window has these parts of the prefix and the suffix: about 200 tokens, which a slow machine
+# (1,000 tokens per second) evaluates within a usual pause between two words.
+QUICK_PREFIX, QUICK_SUFFIX = 8, 4
+
 # Lines above the cursor with which a middle begins. A model goes on better when it has just read how
 # the code goes: exact rest of line 14 % without, 19 % with five (bundled model, 100 held-out places,
 # `fim-lsp doctor --layouts`); they cost nothing, being evaluated behind the suffix instead of before.
@@ -104,18 +107,16 @@ def anchored(
     A *quick* one, for when somebody waits, is small unless the old prefix can serve again.
     """
     anchor = _anchor(document, position.line, budget)
-    first = _first_shared(document, anchor, budget, old)
+    n_prefix = budget.prefix // QUICK_PREFIX if quick else budget.prefix
+    n_suffix = budget.suffix // QUICK_SUFFIX if quick else budget.suffix
+    first = _first_shared(document, anchor, budget, old, n_prefix)
     if first is None:
-        first = _first_fresh(
-            document, anchor, budget.prefix // QUICK_PREFIX if quick else budget.prefix
-        )
+        first = _first_fresh(document, anchor, n_prefix)
     return Window(
         first=first,
         anchor=anchor,
         prefix=unix("".join(document.lines[first:anchor])),
-        suffix=_suffix(
-            document, position, budget.suffix // QUICK_SUFFIX if quick else budget.suffix
-        ),
+        suffix=_suffix(document, position, n_suffix),
         full=not quick,
     )
 
@@ -193,17 +194,28 @@ def _anchor(document: Document, line: int, budget: Budget) -> int:
 
 
 def _first_shared(
-    document: Document, anchor: int, budget: Budget, old: Window | None
+    document: Document, anchor: int, budget: Budget, old: Window | None, n_fresh: int
 ) -> int | None:
-    """The first line of *old* if it is not too far above, not too near and its text still stands."""
+    """
+    The first line of *old* if its text still stands and is not too far above, nor too near.
+
+    None also where going on from there would evaluate more than a fresh prefix of *n_fresh*.
+    """
     if old is None or old.first > anchor:
         return None
     text = unix("".join(document.lines[old.first : anchor]))
-    if len(text) < budget.prefix // QUICK_PREFIX and old.first > 0:
+    if len(text) < n_fresh // 2 and old.first > 0:
         return None
     half = len(old.prefix) // 2
     alike = text[:half] == old.prefix[:half]
-    return old.first if alike and len(text) <= 2 * budget.prefix else None
+    n_new = len(text) - _n_common(text, old.prefix)
+    return old.first if alike and len(text) <= 2 * budget.prefix and n_new <= n_fresh else None
+
+
+def _n_common(a: str, b: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((n for n, (x, y) in pairs if x != y), min(len(a), len(b)))
 
 
 def _first_fresh(document: Document, anchor: int, n_chars: int) -> int:

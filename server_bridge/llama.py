@@ -9,15 +9,15 @@ out, `/props` must show a llama.cpp server and `/tokenize` a model that can fill
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from server_bridge import completion
-from server_bridge.encoding import WIDTH, Ids, Kind, head, ids, joined, layout, tokens_left
+from server_bridge.cache import Cache, Server
+from server_bridge.encoding import Ids, Kind, ids, joined, layout, tokens_left
 from server_bridge.http import Http, Loading, NotJson, Object, Unproven
-from server_bridge.mirror import Mirror
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -35,39 +35,55 @@ from server_bridge.protocol import (
     Warmed,
 )
 from server_bridge.specials import Specials
-from server_bridge.tokenizer import SMOOTHING, Tokenizer
+from server_bridge.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
-
-TAIL = 8  # so few tokens cost no more than the request that would evaluate them ahead
-ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A prompt in token ids: the parts in order, all of it, and the tokens of the middle."""
+    """A document's prompt in token ids: the parts in order, all of it, the tokens of the middle."""
 
+    document: str
     parts: tuple[tuple[Kind, Ids], ...]
     whole: Ids
     middle: tuple[Token, ...]
 
 
 class LlamaServer:
-    """One llama.cpp server, found or started by someone else; see `protocol.Backend`."""
+    """
+    One llama.cpp server, found or started by someone else; see `protocol.Backend` and `Saves`.
 
-    def __init__(self, url: str, key: str = "", kind: str = "llama-server") -> None:
+    *engine* is a server of our own, by its build and flags: nobody else uses it, and its slots do not
+    share one cache. *shelf* is the folder where it is noted what was saved; without one nothing is.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str = "",
+        kind: str = "llama-server",
+        *,
+        engine: str = "",
+        shelf: str = "",
+    ) -> None:
         self._http = Http(url, key)
         self._state = State(Health.UNKNOWN, kind, self._http.url)
         self._connecting = asyncio.Lock()
         self._identity: tuple[object, ...] = ()
         self._tokenizer = Tokenizer(self._post, self._state.chars_per_token)
         self._specials: Specials | None = None
-        self._mirror = Mirror(1)
+        self._engine = engine
+        self._shelf = Path(shelf) if shelf else None
+        self._cache: Cache | None = None
 
     @property
     def state(self) -> State:
         """What is known now."""
-        return replace(self._state, chars_per_token=self._tokenizer.chars_per_token)
+        state = replace(self._state, chars_per_token=self._tokenizer.chars_per_token)
+        if (cache := self._cache) is None:
+            return state
+        return replace(state, prefill_per_s=cache.prefill_per_s, doubt=cache.doubt)
 
     async def connect(self) -> State:
         """Ask who answers and what it can do."""
@@ -82,11 +98,11 @@ class LlamaServer:
 
     async def measure(self, prompt: Prompt) -> Measure:
         """Count the prompt by parts."""
-        encoded = await self._encode(prompt)
+        cache, encoded = await self._encode(prompt)
         counts = {kind: run.n for kind, run in encoded.parts if kind != "chunk"}
         return Measure(
             total=encoded.whole.n,
-            cached=self._mirror.expected(encoded.whole.packed) or 0,
+            cached=cache.reusable(encoded.document, encoded.whole),
             repo=counts.get("repo", 0),
             chunks=tuple(run.n for kind, run in encoded.parts if kind == "chunk"),
             path=counts.get("path", 0),
@@ -97,32 +113,16 @@ class LlamaServer:
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """Evaluate the next *step* tokens that the server should not hold yet."""
-        whole = (await self._encode(prompt)).whole
-        self._check_size(whole, 1)
-        if whole.n - (self._mirror.expected(whole.packed) or 0) <= TAIL:
-            return Warmed(evaluated=0, left=0)
-        part = self._next_part(whole, step)
-        # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
-        answer = await self._evaluate(part, {"n_predict": 0, **completion.GREEDY})
-        left = whole.n - part.n
-        return Warmed(answer["timings"]["prompt_n"], left if left > TAIL else 0)
-
-    def _next_part(self, whole: Ids, step: int) -> Ids:
-        """The beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
-        known = self._mirror.expected(whole.packed) or 0
-        while True:
-            part = head(whole, known + step)
-            # A slot may hold too little of the whole to be chosen for it, yet all of a part.
-            known = self._mirror.expected(part.packed) or 0
-            if part.n - known > TAIL or part.n == whole.n:
-                return part
+        cache, encoded = await self._encode(prompt)
+        self._check_size(encoded.whole, 1)
+        return Warmed(*await cache.warm(encoded.document, encoded.whole, step))
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
-        encoded = await self._encode(request.prompt)
+        cache, encoded = await self._encode(request.prompt)
         self._check_size(encoded.whole, request.n_predict)
-        expected = self._mirror.expected(encoded.whole.packed)
-        answer = await self._evaluate(encoded.whole, completion.options(request))
+        options = completion.options(request)
+        answer, outlook = await cache.evaluate(encoded.document, encoded.whole, options)
         text = completion.text(answer)
         stop = completion.stop(answer, encoded.whole.n, self._state.n_ctx)
         numbers = answer["tokens"][:-1] if stop is Stop.END else answer["tokens"]
@@ -132,8 +132,20 @@ class LlamaServer:
             tokens=completion.rated(tokens, answer),
             middle=encoded.middle,
             stop=stop,
-            timings=completion.timings(answer, expected),
+            timings=completion.timings(
+                answer, outlook.reused if outlook and outlook.sure else None
+            ),
         )
+
+    async def save(self, prompt: Prompt) -> int:
+        """See `Saves`."""
+        cache, encoded = await self._encode(prompt)
+        return await cache.save(encoded.document, encoded.whole)
+
+    async def restore(self, prompt: Prompt) -> int:
+        """See `Saves`."""
+        cache, encoded = await self._encode(prompt)
+        return await cache.restore(encoded.document, encoded.whole)
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -146,15 +158,25 @@ class LlamaServer:
         if self._identity != identity(props):
             self._identity = identity(props)
             self._tokenizer = Tokenizer(self._post, self.state.chars_per_token)
-        _, path, slots, n_ctx = identity(props)
+        build, path, slots, n_ctx = identity(props)
         model = re.split(r"[/\\]", path)[-1]
-        self._mirror = Mirror(slots)
         self._specials = await self._tokenizer.specials(model)
         if self._specials is None:
             raise BackendUnusable(
                 f"{model} cannot fill in the middle (it has no tokens for that): start the server "
                 "with a model that can, for example llama-server --fim-qwen-1.5b-default"
             )
+        server = Server(
+            url=self._http.url,
+            model=path,
+            facts={"build": build, "slots": slots, "n_ctx": n_ctx, "engine": self._engine},
+            n_slots=slots,
+            foreign=self._specials.suffix,
+            alone=bool(self._engine),
+            send=self._post,
+            get=self._http.get,
+        )
+        self._cache = Cache(server, self.state.prefill_per_s, self._shelf)
         self._state = replace(
             self._state, health=Health.READY, message="", model=model, slots=slots, n_ctx=n_ctx
         )
@@ -183,10 +205,12 @@ class LlamaServer:
             return
         self._state = replace(self._state, health=health, message=str(error))
 
-    async def _encode(self, prompt: Prompt) -> Encoded:
+    async def _encode(self, prompt: Prompt) -> tuple[Cache, Encoded]:
+        """The prompt as the connected server spells it, and what that server holds."""
         if self._state.health is not Health.READY:
             await self.connect()
         assert self._specials is not None
+        assert self._cache is not None
         parts: list[tuple[Kind, Ids]] = []
         for kind, marks, text in layout(prompt, self._specials):
             parts.append((kind, joined((ids(marks), await self._tokenizer.text(text)))))
@@ -194,35 +218,13 @@ class LlamaServer:
         middle = tape + await self._tokenizer.run(rest)
         kind, marks_only = parts.pop()
         parts.append((kind, joined((marks_only, ids([t.id for t in middle])))))
-        return Encoded(tuple(parts), joined(run for _, run in parts), middle)
+        whole = joined(run for _, run in parts)
+        document = f"{prompt.repo}\n{prompt.path}"
+        return self._cache, Encoded(document, tuple(parts), whole, middle)
 
     def _check_size(self, whole: Ids, n_predict: int) -> None:
         if whole.n + n_predict > self._state.n_ctx:
             raise PromptTooLong(whole.n + n_predict, self._state.n_ctx)
-
-    async def _evaluate(self, whole: Ids, options: Object) -> Object:
-        """Evaluate *whole*, decode, and keep the books: mirror and speed."""
-        options = {**options, **completion.ALWAYS}
-        try:
-            # The ids are text already, so they go around json.dumps.
-            body = f'{{"prompt":[{whole.listed}],{json.dumps(options)[1:]}'
-            answer = await self._post("/completion", body)
-        except BaseException:
-            self._mirror.forget()
-            raise
-        made, n_held = ids(answer["tokens"]), answer["tokens_cached"]
-        held = (whole.packed + made.packed)[: n_held * WIDTH]
-        self._mirror.settle(answer["id_slot"], whole.packed, held)
-        n, ms = answer["timings"]["prompt_n"], answer["timings"]["prompt_ms"]
-        log.debug(
-            "slot %d: %d of %d tokens evaluated in %.0f ms, %d made",
-            answer["id_slot"], n, whole.n, ms, len(answer["tokens"]),
-        )  # fmt: skip
-        if n >= ENOUGH_TOKENS and ms > 0:
-            mean = self._state.prefill_per_s
-            mean += SMOOTHING * (1000 * n / ms - mean)
-            self._state = replace(self._state, prefill_per_s=mean)
-        return answer
 
     async def _post(self, path: str, body: str) -> Object:
         """Send, on a connection whose other end has proved to be the server we know."""
@@ -235,7 +237,8 @@ class LlamaServer:
                     raise BackendUnavailable(f"{self._http.url} has another model now") from None
                 return await self._http.post(path, body.encode())
         except BackendError as error:
-            self._fail(error)
+            if not path.startswith("/slots/"):  # what it cannot do says nothing of its health
+                self._fail(error)
             raise
 
 

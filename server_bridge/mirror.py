@@ -2,11 +2,12 @@
 What each slot of a llama.cpp server should hold, and so how much of a prompt it will reuse. Pure.
 
 Theory of operation. After a request a slot holds the prompt and all generated tokens but the last,
-which was sampled and never evaluated. The next prompt goes to the slot that shares most with it, if
-that is more than a tenth of the prompt, else to the one unused for longest. A slot that would lose
-more than half of its content first saves it to the host's memory (`--cache-ram`) and takes from
-there what serves the prompt better, if anything does; the other slots are saved, too. The last
-token of a prompt is always evaluated, for its logits. These are the rules of llama.cpp's
+which was sampled and never evaluated. A prompt that names no slot goes to the one that shares most
+with it, if that is more than a tenth of the prompt, else to the one unused for longest. A slot that
+would lose more than half of its content first saves it to the host's memory (`--cache-ram`) and
+takes from there what serves the prompt better, if anything does; only an empty slot that was named
+does not look there. The other slots are saved, too, and with a unified cache (`-np auto`) emptied.
+The last token of a prompt is always evaluated, for its logits. These are the rules of llama.cpp's
 tools/server (server-context.cpp, server-task.cpp); on mixed traces of 750 requests over five files
 they predicted every `cache_n` exactly.
 
@@ -16,66 +17,185 @@ What a failed request left behind is unknown; then the mirror forgets everything
 
 from __future__ import annotations
 
+from collections import deque
+from typing import NamedTuple
+
 from server_bridge.encoding import WIDTH
 
 SIMILAR = 0.10  # llama.cpp's --slot-prompt-similarity
 KEEP = 0.5  # a slot that keeps less of its content saves it first
 WORTH = 0.25  # a saved prompt of which less would be kept is not loaded
 N_SAVED = 32  # prompts we remember as saved; the server's limit is in bytes (8 GiB)
+N_MISSES = 3  # saved prompts missed in a row: the server saves none
+RECENT = 50  # requests that a judgement is founded on: a minute of typing
+ODD = 0.05  # more wrong predictions than this are no accident
+
+
+class Outlook(NamedTuple):
+    """
+    What a server will do with a prompt: reuse so many tokens, of a content *loaded* from the host's
+    memory or lying in a slot, which will be *cut* if it goes on differently. Not *sure*: it may have
+    saved something better of somebody else's.
+    """
+
+    reused: int
+    loaded: bool
+    cut: bool
+    sure: bool = True
 
 
 class Mirror:
-    """The slots of one server. `settle` says what happened, `expected` what would happen."""
+    """
+    The slots of one server. `settle` says what happened, `outlook` what would happen.
 
-    def __init__(self, n_slots: int) -> None:
+    *unified*: idle slots are emptied; *saves*: the server has a `--cache-ram`. Both may be found out
+    later. *alone*: nobody else uses the server, so nothing is saved that we do not know of. *held* is
+    the content by slot, the one used last at the end.
+    """
+
+    def __init__(self, n_slots: int, *, alone: bool = True) -> None:
+        self.unified = False
+        self.saves = True
+        self.held: dict[int, bytes] = {}
         self._n_slots = n_slots
-        self._held: dict[int, bytes] = {}  # by slot, the one used last at the end
+        self._alone = alone
         self._saved: list[bytes] = []
+        self._n_missed = 0
 
-    def expected(self, prompt: bytes) -> int | None:
-        """How many tokens of *prompt* the server will reuse; None when nothing is known."""
-        return min(self._reused(prompt), n_tokens(prompt) - 1) if self._held else None
+    def outlook(self, prompt: bytes, slot: int | None = None) -> Outlook | None:
+        """What will become of *prompt* in *slot*, or where the server puts it; None: nothing is known."""
+        if not self.held:
+            return None
+        sure = True
+        found = content = self.held.get(self._taken(prompt) if slot is None else slot, b"")
+        if (found or slot is None) and _is_set_aside(found, prompt):
+            content = self._better(prompt, found, self._saved)
+            sure = self._alone or content is not found
+        n = shared(content, prompt)
+        reused = min(n, n_tokens(prompt) - 1)
+        return Outlook(reused, loaded=content is not found, cut=n < n_tokens(content), sure=sure)
 
-    def settle(self, slot: int, prompt: bytes, held: bytes) -> None:
-        """A request with *prompt* ran on *slot*, which now holds *held*."""
-        before = self._held.pop(slot, b"")
-        if _is_set_aside(before, prompt):
-            loaded = self._better(prompt, before)
+    def expected(self, prompt: bytes, slot: int | None = None) -> int:
+        """How many tokens of *prompt* are reused, as far as we know."""
+        outlook = self.outlook(prompt, slot)
+        return outlook.reused if outlook else 0
+
+    def cleared(self, prompt: bytes) -> int:
+        """How many tokens are reused once all slots were saved and the one taken was cleared."""
+        everything = [*self._saved, *self.held.values()] if self.saves else []
+        return min(shared(self._better(prompt, b"", everything), prompt), n_tokens(prompt) - 1)
+
+    def settle(self, slot: int, prompt: bytes, held: bytes, *, named: bool = False) -> None:
+        """A request with *prompt*, which *named* its slot or not, ran on *slot*, which now holds *held*."""
+        before = self.held.pop(slot, b"")
+        if (before or not named) and _is_set_aside(before, prompt):
+            loaded = self._better(prompt, before, self._saved)
             self._save(before)
             if loaded is not before:
-                self._saved.remove(loaded)
-        for idle in self._held.values():
+                self._saved = [saved for saved in self._saved if saved is not loaded]
+        for idle in self.held.values():
             self._save(idle)
-        self._held[slot] = held
+        if self.unified:
+            self.held.clear()
+        self.held[slot] = held
+
+    def unify(self, slot: int) -> None:
+        """The server turns out to have emptied all but *slot*."""
+        self.unified = True
+        self.held = {slot: self.held[slot]}
+
+    def restored(self, slot: int, held: bytes) -> None:
+        """*slot* was filled (from a file) or emptied by other means than a prompt."""
+        self.held.pop(slot, None)
+        self.held = {slot: held, **self.held} if held else self.held
+
+    def loaded(self, hoped: int, found: int) -> None:
+        """
+        *found* tokens were reused where *hoped* were to be loaded.
+
+        The server's memory is limited in bytes, or it has none: what it should have saved is gone.
+        """
+        self._n_missed = 0 if found >= hoped else self._n_missed + 1
+        if self._n_missed:
+            self._saved.clear()
+        self.saves = self.saves and self._n_missed < N_MISSES
 
     def forget(self) -> None:
         """A request failed: who knows what the slots hold."""
-        self._held.clear()
+        self.held.clear()
         self._saved.clear()
 
-    def _reused(self, prompt: bytes) -> int:
-        """What the slot that will be taken shares with *prompt*, once it has loaded the best."""
-        content = max(self._held.values(), key=lambda held: shared(held, prompt))
-        if shared(content, prompt) <= SIMILAR * n_tokens(prompt):
-            unused = len(self._held) < self._n_slots
-            content = b"" if unused else next(iter(self._held.values()))
-        if _is_set_aside(content, prompt):
-            content = self._better(prompt, content)
-        return shared(content, prompt)
+    def _taken(self, prompt: bytes) -> int:
+        """The slot that a prompt goes to that names none; -1 for one that was not used yet."""
+        best = max(self.held, key=lambda slot: shared(self.held[slot], prompt))
+        if shared(self.held[best], prompt) > SIMILAR * n_tokens(prompt):
+            return best
+        return -1 if len(self.held) < self._n_slots else next(iter(self.held))
 
-    def _better(self, prompt: bytes, content: bytes) -> bytes:
+    def _better(self, prompt: bytes, content: bytes, saved: list[bytes]) -> bytes:
         """The saved sequence that serves *prompt* better than *content*, or *content*."""
         best, kept = _scores(content, prompt)
-        for saved in self._saved:
-            n, keeps = _scores(saved, prompt)
+        for each in saved if self.saves else ():
+            n, keeps = _scores(each, prompt)
             if n > best and keeps > kept and keeps >= WORTH:
-                content, best, kept = saved, n, keeps
+                content, best, kept = each, n, keeps
         return content
 
     def _save(self, content: bytes) -> None:
         if content and not any(saved.startswith(content) for saved in self._saved):
             self._saved = [s for s in self._saved if not content.startswith(s)][1 - N_SAVED :]
             self._saved.append(content)
+
+
+class Reckoning:
+    """
+    Predictions compared with what came, over the last `RECENT` requests.
+
+    `cause` is what probably makes the server evaluate more than it should, "" while all is well.
+    """
+
+    def __init__(self) -> None:
+        self.cause = ""
+        self._recent: deque[_Outcome] = deque(maxlen=RECENT)
+
+    def compare(self, outlook: Outlook | None, found: int) -> None:
+        """A request of which we had this *outlook* reused *found* tokens."""
+        if outlook is None or not outlook.sure:
+            return
+        self._recent.append(_Outcome(outlook, found))
+        short = [each for each in self._recent if each.found < each.outlook.reused]
+        if len(short) > ODD * RECENT:
+            self.cause = _cause(short, list(self._recent))
+        elif not short:
+            self.cause = ""
+
+
+class _Outcome(NamedTuple):
+    outlook: Outlook
+    found: int
+
+
+def _cause(short: list[_Outcome], recent: list[_Outcome]) -> str:
+    """The likeliest reason for the outcomes in *short*."""
+    if not any(each.found for each in recent):
+        return (
+            "the server keeps nothing between requests: its prompt cache is off, or requests go to "
+            "several servers in turn"
+        )
+    if all(each.outlook.loaded for each in short):
+        return (
+            "the server does not keep prompts in its memory, or not enough of them: start it with a "
+            "larger --cache-ram, or with one slot per file in use (-np)"
+        )
+    if all(each.outlook.cut and not each.found for each in short):
+        return (
+            "the server evaluates the whole prompt anew when its end changes (a model with a sliding "
+            "window or a recurrent one): start it with --swa-full, or take another model"
+        )
+    return (
+        "somebody else uses the same slots of the server: give it more of them (-np), or a context "
+        "large enough for all (-c)"
+    )
 
 
 def _is_set_aside(content: bytes, prompt: bytes) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Token(NamedTuple):
@@ -95,7 +95,7 @@ class Reply:
     The answer to one `Request`.
 
     *text* begins with the prompt's `forced`, as far as the burst got. *tokens* spell *text* and
-    *middle* spells the prompt's middle; both are empty where a backend deals in text only.
+    *middle* spells the prompt's middle; where a backend deals in text only, their ids are -1.
     """
 
     text: str
@@ -152,7 +152,8 @@ class State:
     The last that is known of a backend; `message` is a sentence for the user, "" when all is well.
 
     *n_ctx* is the context of one slot in tokens. *chars_per_token* and *prefill_per_s* (tokens per
-    second) are measured on the user's own text, with a cautious guess until then.
+    second) are measured on the user's own text, with a cautious guess until then. *doubt* is the
+    likely cause where it evaluates more than it should, "" while it does not.
     """
 
     health: Health
@@ -164,6 +165,7 @@ class State:
     chars_per_token: float = 3.0
     prefill_per_s: float = 500.0
     message: str = ""
+    doubt: str = ""
 
 
 class Backend(Protocol):
@@ -190,6 +192,17 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Let go of connections and of every process this backend started."""
+
+
+@runtime_checkable
+class Saves(Protocol):
+    """A backend that may be able to keep over a restart what it evaluated. Raises as `Backend` does."""
+
+    async def save(self, prompt: Prompt) -> int:
+        """Keep *prompt*, if it is evaluated and that is possible; returns its tokens, else 0."""
+
+    async def restore(self, prompt: Prompt) -> int:
+        """Load what serves *prompt* best; returns how many of its tokens that spares, maybe 0."""
 
 
 class BackendError(Exception):

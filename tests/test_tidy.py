@@ -17,15 +17,16 @@ ROOT = Path(__file__).parent.parent
 
 READING_ORDER = {
     "server_bridge": """
-        protocol unusable http specials encoding mirror tokenizer completion llama embedded_child embedded bridge
+        protocol unusable http specials encoding templates warmth stream mirror slots saved tokenizer
+        completion cache llama openai embedded_child embedded bridge
     """,
     "fim_lsp": """
-        documents config settings settings_files logs events paths stats
+        documents config settings settings_files logs events notebooks paths stats acceptance
         context
         pretokens window tape
         suggest
-        scheduler flight ignore_files workspace view engine link tower session
-        lsp convert transport rpc editor server
+        scheduler flight ignore_files context_files workspace view engine link tower anatomy session
+        lsp convert transport rpc clients news editor commands server
         cli __main__
     """,
 }
@@ -33,11 +34,13 @@ READING_ORDER = {
 ONLY = {
     "asyncio": {
         "fim_lsp.scheduler", "fim_lsp.flight", "fim_lsp.link", "fim_lsp.tower", "fim_lsp.workspace", "fim_lsp.transport",
-        "fim_lsp.rpc", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli", "server_bridge",
+        "fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli", "server_bridge",
     },
     "httpx": {"server_bridge.http"},
     "lsprotocol": {"fim_lsp.lsp", "fim_lsp.cli"},
-    "pygls": {"fim_lsp.rpc", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli"},
+    "pygls": {
+        "fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.commands", "fim_lsp.server", "fim_lsp.cli",
+    },
     "subprocess": {"server_bridge.embedded", "fim_lsp.cli"},
     "xllamacpp": {"server_bridge.embedded_child"},
     "server_bridge": {"fim_lsp.__main__"},

@@ -79,8 +79,12 @@ class History:
         """All of it, commit by commit."""
         previous = self.commits[0] + "^"
         for commit in self.commits:
-            drift = self._git("diff", "--name-only", "--no-renames", previous, f"{commit}^").splitlines()
-            outside = {p: self._lines(f"{commit}^", p) for p in drift if language_of(p) not in _PROSE}
+            drift = self._git(
+                "diff", "--name-only", "--no-renames", previous, f"{commit}^"
+            ).splitlines()
+            outside = {
+                p: self._lines(f"{commit}^", p) for p in drift if language_of(p) not in _PROSE
+            }
             yield Commit(commit, outside)
             yield from self._typed(commit)
             previous = commit
@@ -119,7 +123,9 @@ class History:
             yield hunk
 
     def _changes(self, commit: str) -> list[str]:
-        rows = self._git("diff", "--name-only", "--no-renames", "--diff-filter=AM", f"{commit}^", commit)
+        rows = self._git(
+            "diff", "--name-only", "--no-renames", "--diff-filter=AM", f"{commit}^", commit
+        )
         return [p for p in rows.splitlines() if language_of(p) not in _PROSE]
 
     def _has_parent(self, commit: str) -> bool:

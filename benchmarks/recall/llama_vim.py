@@ -9,6 +9,7 @@ the original admits one chunk a second and only in normal mode or after three qu
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 from collections.abc import Sequence
@@ -87,8 +88,13 @@ class LlamaVim:
 
 def _similarity(a: str, b: str) -> float:
     """As the original counts: not symmetric, not bounded by one."""
-    words_a, words_b = [w for w in _WORDS.split(a) if w], [w for w in _WORDS.split(b) if w]
+    words_a, words_b = _words(a), _words(b)
     if not words_a and not words_b:
         return 1.0
     known = set(words_a)
     return 2 * sum(w in known for w in words_b) / (len(words_a) + len(words_b))
+
+
+@functools.lru_cache(maxsize=1024)
+def _words(text: str) -> list[str]:
+    return [word for word in _WORDS.split(text) if word]

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
+from benchmarks.recall.llama_vim import LlamaVim, Piece
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.grammars import language_of
+from fim_lsp.context.index import Entry, Index, definitions, strangers, updated
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.turn import View, turn
-from fim_lsp.documents import Document, Edit, Position, edited, opened
-
-from benchmarks.recall.llama_vim import LlamaVim, Piece
+from fim_lsp.documents import Document, Edit, Position, edited, opened, split
 
 
 class Policy(Protocol):
@@ -26,6 +28,7 @@ class Policy(Protocol):
 
     event_ms: list[float]
 
+    def workspace(self, files: Mapping[str, str]) -> None: ...
     def open(self, path: str, lines: tuple[str, ...]) -> None: ...
     def outside(self, path: str, lines: tuple[str, ...] | None) -> None: ...
     def replace(self, path: str, start: int, end: int, lines: tuple[str, ...]) -> None: ...
@@ -40,10 +43,26 @@ class Ours:
         self.memory = Memory(Limits(n_chunks, chunk_lines, n_chars))
         self._documents: dict[str, Document] = {}
         self._versions = itertools.count()
+        self._disk: dict[str, str] = {}
+        self._index = Index()
         self._typed = 0
         self._shown: list[Piece] = []
         self.event_ms: list[float] = []
         self.turn_ms: list[float] = []
+
+    def workspace(self, files: Mapping[str, str]) -> None:
+        for path, text in files.items():
+            self._written(path, text)
+
+    def _written(self, path: str, text: str) -> None:
+        language = language_of(path)
+        self._disk[path] = text
+        entry = Entry(language, (0, 0), definitions(language, text))
+        self._index = updated(self._index, {path: entry})
+
+    def _stranger(self, path: str) -> Source | None:
+        lines = tuple(split(self._disk[path]))
+        return Source(path, path, language_of(path), hash(lines), lines)
 
     def open(self, path: str, lines: tuple[str, ...]) -> None:
         document = self._documents.get(path)
@@ -53,6 +72,10 @@ class Ours:
         self.memory.opened(_source(document))
 
     def outside(self, path: str, lines: tuple[str, ...] | None) -> None:
+        if lines is not None:
+            self._written(path, "".join(lines))
+        elif self._disk.pop(path, None) is not None:
+            self._index = updated(self._index, {path: None})
         if path in self._documents and lines is not None:
             document = opened(path, language_of(path), next(self._versions), "".join(lines))
             self._documents[path] = document
@@ -65,20 +88,24 @@ class Ours:
         before = self._documents[path]
         edit = Edit(Position(start, 0), Position(end, 0), "".join(lines))
         after = edited(before, [edit], next(self._versions))
-        began = time.perf_counter()
+        began = time.thread_time()
         self.memory.edited(before, after, [edit])
-        self.event_ms.append((time.perf_counter() - began) * 1e3)
+        self.event_ms.append((time.thread_time() - began) * 1e3)
         self._documents[path] = after
 
-    def save(self, path: str, at: int) -> None:
+    def save(self, path: str, at: int) -> None:  # noqa: ARG002 (a policy's word)
+        self._written(path, self._documents[path].text)
         self.memory.saved(path)
 
     def shown(self, view: View, *, anchored: bool) -> list[Piece]:
         self._typed += 1
         if anchored or self._typed % _TURN_LINES == 0:
-            began = time.perf_counter()
-            assert self.memory.accept(turn(self.memory.snapshot(view)))
-            self.turn_ms.append((time.perf_counter() - began) * 1e3)
+            began = time.thread_time()
+            snapshot = self.memory.snapshot(view)
+            others = tuple(strangers(self._index, snapshot, self._stranger))
+            snapshot = replace(snapshot, others=(*snapshot.others, *others))
+            assert self.memory.accept(turn(snapshot))
+            self.turn_ms.append((time.thread_time() - began) * 1e3)
             self._shown = [(chunk.name, chunk.text) for chunk in self.memory.visible(view)]
         return self._shown
 
@@ -93,6 +120,9 @@ class Theirs:
         self._ring = LlamaVim(n_chunks, seed)
         self._lines: dict[str, list[str]] = {}
         self.event_ms: list[float] = []
+
+    def workspace(self, files: Mapping[str, str]) -> None:
+        pass
 
     def open(self, path: str, lines: tuple[str, ...]) -> None:
         self._lines[path] = list(lines)
@@ -111,9 +141,9 @@ class Theirs:
     def shown(self, view: View, *, anchored: bool) -> list[Piece]:
         if anchored:
             self._ring.idle()
-        began = time.perf_counter()
+        began = time.thread_time()
         shown = self._ring.request(view.uri, self._lines[view.uri], view.line)
-        self.event_ms.append((time.perf_counter() - began) * 1e3)
+        self.event_ms.append((time.thread_time() - began) * 1e3)
         return shown
 
 

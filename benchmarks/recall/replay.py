@@ -9,19 +9,20 @@ the ratio of the bundled tokenizer on Python, for every policy alike.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-from fim_lsp.context.similarity import WORD
-from fim_lsp.context.turn import View
 
 from benchmarks.recall.history import Commit, Open, Replace, Save, Step, Type
 from benchmarks.recall.llama_vim import Piece
 from benchmarks.recall.policies import Policy
+from fim_lsp.context.similarity import WORD
+from fim_lsp.context.turn import View
 
 CHARS_PER_TOKEN = 3.6
 _ABOVE, _BELOW = 1024, 256  # tokens
+_TELLING_WORDS = 5
 
 
 @dataclass
@@ -32,10 +33,11 @@ class Result:
     needed: int = 0
     found: int = 0
     size: int = 0
-    doubled: int = 0  # of the extra context: in it twice, or in the window, too
-    stale: int = 0  # … or not in the file any more
+    judged: int = 0  # of the size, where what follows was counted: when a window was anchored
+    doubled: int = 0  # twice in the extra context
+    in_window: int = 0  # … in the window, too
+    stale: int = 0  # … not in the file any more
     evaluated: int = 0  # by a backend that reuses the exact prefix and nothing else
-    fresh: int = 0  # of those, pieces that were not there before
     event_ms: list[float] = field(default_factory=list)
 
     @property
@@ -47,9 +49,9 @@ class Result:
         return self.size / max(1, self.n_lines) / CHARS_PER_TOKEN
 
 
-def replay(steps: Iterable[Step], policy: Policy) -> Result:
-    """All of *steps* through one policy."""
-    player = _Player(policy)
+def replay(steps: Iterable[Step], policy: Policy, files: Mapping[str, str]) -> Result:
+    """All of *steps* through one policy; *files* are what the workspace holds at the beginning."""
+    player = _Player(policy, files)
     for step in steps:
         player.play(step)
     player.result.event_ms = policy.event_ms
@@ -57,10 +59,11 @@ def replay(steps: Iterable[Step], policy: Policy) -> Result:
 
 
 class _Player:
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, files: Mapping[str, str]) -> None:
         self.result = Result()
         self._policy = policy
-        self._texts: dict[str, list[str]] = {}
+        self._texts = {path: text.splitlines(keepends=True) for path, text in files.items()}
+        policy.workspace(files)
         self._view: View | None = None
         self._last: list[Piece] = []
         self._at = 0
@@ -84,7 +87,7 @@ class _Player:
     def _outside(self, path: str, lines: Sequence[str] | None) -> None:
         if lines is None:
             self._texts.pop(path, None)
-        elif path in self._texts:
+        else:
             self._texts[path] = [line + "\n" for line in lines]
         self._policy.outside(path, None if lines is None else tuple(line + "\n" for line in lines))
         if self._view and self._view.uri == path:
@@ -107,8 +110,8 @@ class _Player:
         self._view = view = view._replace(line=step.at)
         shown = self._policy.shown(view, anchored=anchored)
         window = lines[view.first : view.last]
-        needed = set(WORD.findall(step.line)) - set(WORD.findall("".join(window)))
-        words = set(WORD.findall("\n".join(text for _, text in shown)))
+        needed = _words(step.line).difference(*map(_words, window))
+        words = frozenset().union(*(_words(text) for _, text in shown))
         self.result.n_lines += 1
         self.result.needed += len(needed)
         self.result.found += len(needed & words)
@@ -116,33 +119,44 @@ class _Player:
         if shown != self._last or anchored:
             self._upkeep(shown)
         if anchored:
-            self._waste(shown, window)
+            self._waste(view, shown, window)
 
     def _upkeep(self, shown: list[Piece]) -> None:
         same = 0
         while same < min(len(shown), len(self._last)) and shown[same] == self._last[same]:
             same += 1
-        before = set(line for path, text in self._last for line in text.split("\n"))
         self.result.evaluated += sum(_size(piece) for piece in shown[same:])
-        for path, text in shown[same:]:
-            new = [line for line in text.split("\n") if line not in before]
-            self.result.fresh += sum(len(line) + 1 for line in new)
         self._last = shown
 
-    def _waste(self, shown: list[Piece], window: Sequence[str]) -> None:
+    def _waste(self, view: View, shown: list[Piece], window: Sequence[str]) -> None:
+        """Lines from a second file, or oftener than their file has them; lines no file has."""
         seen = Counter(_telling(window))
+        self.result.judged += sum(_size(piece) for piece in shown)
+        owners, counts = dict.fromkeys(seen, view.uri), {view.uri: Counter(seen)}
+        truth: dict[str, Counter[str]] = {}
         for path, text in shown:
-            lines = text.split("\n")
-            truth = set(line.rstrip("\n") for line in self._texts.get(path, ()))
-            for line in _telling(lines):
-                self.result.doubled += len(line) if seen[line] else 0
-                seen[line] += 1
-            self.result.stale += sum(len(line) for line in lines if line not in truth)
+            if path not in truth:
+                truth[path] = Counter(line.strip() for line in self._texts.get(path, ()))
+            count = counts.setdefault(path, Counter())
+            for line in _telling(text.split("\n")):
+                count[line] += 1
+                twice = owners.setdefault(line, path) != path or count[line] > truth[path][line] > 0
+                if twice and line in seen:
+                    self.result.in_window += len(line)
+                elif twice:
+                    self.result.doubled += len(line)
+            lines = map(str.strip, text.split("\n"))
+            self.result.stale += sum(len(line) for line in lines if not truth[path][line])
 
 
 def _telling(lines: Iterable[str]) -> list[str]:
-    """Lines that are long enough not to recur by chance."""
-    return [line.strip() for line in lines if len(line.strip()) > 20]
+    """Lines of five words or more: shorter ones recur as idioms."""
+    return [line.strip() for line in lines if len(WORD.findall(line)) >= _TELLING_WORDS]
+
+
+@functools.lru_cache(maxsize=65_536)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(WORD.findall(text))
 
 
 def _window(path: str, lines: Sequence[str], at: int) -> View:

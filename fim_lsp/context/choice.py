@@ -16,6 +16,7 @@ are rounded: recall changes by less than 0.01 when any of them is halved or doub
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import HEADING, Piece, Why
+from fim_lsp.context.chunks import HEADING, Piece, Why, telling, without
 
 _EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
 _EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
@@ -34,6 +35,9 @@ _ANY = 0.02  # any other word
 _NEAR_FLOOR = 0.5  # a piece without any word in common with the surroundings counts half of …
 _NEAR = 2.0  # … this much more for one that holds all of them
 _FILE_FADES = 0.93  # per file looked at since
+_TELLS = 0.0005  # worth per character below which a piece is noise, however much room there is
+_POOL = 8  # times the room: a piece that so many others beat by themselves is hardly ever chosen
+_LEAST = 100  # characters of room that are worth a search: three lines
 _BONUS = {Why.YANKED: 3.0, Why.DEFINITION: 1.5}  # a yank is a wish; a definition is looked up next
 
 
@@ -41,7 +45,9 @@ _BONUS = {Why.YANKED: 3.0, Why.DEFINITION: 1.5}  # a yank is a wish; a definitio
 class Surroundings:
     """Where the user works, in words."""
 
-    seen: AbstractSet[str]  # in the window: shown anyway
+    uri: str
+    lines: AbstractSet[str]  # telling ones, in the window
+    seen: AbstractSet[str]  # words in the window: shown anyway
     near: AbstractSet[str]  # around the cursor and in the imports
     here: Mapping[str, int]  # in this file, counted
     ages: Mapping[str, int]  # edited this many edited lines ago
@@ -49,11 +55,12 @@ class Surroundings:
 
 
 class Scored(NamedTuple):
-    """A piece, what each chance in it counts per character, its words with a chance, its size."""
+    """A piece with what does not change while choosing; *density* is an upper bound of its own."""
 
+    density: float  # worth per character when nothing else is shown
     piece: Piece
-    factor: float
-    useful: frozenset[str]
+    factor: float  # what each chance in it counts, per character
+    useful: frozenset[str]  # its words with a chance
     cost: int
 
 
@@ -62,16 +69,27 @@ class Interest:
 
     def __init__(self, surroundings: Surroundings, candidates: Sequence[Piece]) -> None:
         self._surroundings = surroundings
-        self._n_with = Counter(word for piece in candidates for word in piece.words)
-        self._n_pieces = len(candidates) + 1
-        self._near_total = sum(map(self._rarity, surroundings.near)) or 1.0
+        self._n_with: Counter[str] = Counter()
+        for piece in candidates:
+            self._n_with.update(piece.words)
+        n_pieces = len(candidates) + 1
+        self._near_words = frozenset(surroundings.near & self._n_with.keys())
+        self._near = {word: math.log(n_pieces / self._n_with[word]) for word in self._near_words}
+        self._near_total = sum(self._near.values()) or 1.0
         self.chances = {w: self._chance(w) for w in self._n_with if w not in surroundings.seen}
+        self._words = frozenset(self.chances)
+
+    def window(self) -> Shown:
+        """What is shown before anything is chosen."""
+        return Shown(self._surroundings.uri, self._surroundings.lines)
 
     def scored(self, piece: Piece) -> Scored:
         """The piece with what does not change while choosing."""
-        useful = piece.words & self.chances.keys()
+        useful = piece.words & self._words
         cost = len(piece.text) + len(piece.name) // 2  # half a heading: most pieces share one
-        return Scored(piece, self._factor(piece) / cost, frozenset(useful), cost)
+        factor = self._factor(piece) / cost
+        worth = sum(map(self.chances.__getitem__, useful))
+        return Scored(factor * worth, piece, factor, useful, cost)
 
     def density(self, scored: Scored, known: AbstractSet[str]) -> float:
         """The chances of the words it adds to the *known* ones, per character."""
@@ -79,19 +97,22 @@ class Interest:
 
     def _factor(self, piece: Piece) -> float:
         """How much more than another this piece is to the point."""
-        near = sum(map(self._rarity, piece.words & self._surroundings.near)) / self._near_total
+        shared = piece.words & self._near_words
+        near = sum(map(self._near.__getitem__, shared)) / self._near_total
         rank = self._surroundings.files.get(piece.uri, len(self._surroundings.files))
         fade = 1.0 if piece.why is Why.YANKED else _FILE_FADES**rank
         return (_NEAR_FLOOR + _NEAR * near) * fade * _BONUS.get(piece.why, 1.0)
+
+    def best(self, candidates: Iterable[Piece], n_chars: int) -> list[Scored]:
+        """The candidates that may be chosen for so much room, by falling density."""
+        ordered = sorted(map(self.scored, candidates), key=lambda each: -each.density)
+        sizes = itertools.accumulate(each.cost for each in ordered)
+        return [each for each, size in zip(ordered, sizes, strict=True) if size <= _POOL * n_chars]
 
     def ordered(self, chosen: Iterable[Piece]) -> list[Piece]:
         """From stable to volatile: files by when they were looked at, the latest last."""
         files = self._surroundings.files
         return sorted(chosen, key=lambda p: (-files.get(p.uri, len(files)), p.name, p.start))
-
-    def _rarity(self, word: str) -> float:
-        n_with = self._n_with.get(word, 0)
-        return math.log(self._n_pieces / n_with) if n_with else 0.0
 
     def _chance(self, word: str) -> float:
         place = self._surroundings
@@ -143,6 +164,26 @@ class Room:
         return True
 
 
+class Shown:
+    """What the prompt shows so far: its words, and the file of each telling line."""
+
+    def __init__(self, uri: str, lines: Iterable[str]) -> None:
+        self.words: set[str] = set()
+        self._owners = dict.fromkeys(lines, uri)
+
+    def add(self, scored: Scored) -> None:
+        """Show one more."""
+        self.words |= scored.useful
+        self._owners.update(dict.fromkeys(telling(scored.piece.text), scored.piece.home))
+
+    def doubled(self, piece: Piece) -> frozenset[str]:
+        """Lines of *piece* that are shown from another file."""
+        owners = self._owners
+        return frozenset(
+            line for line in telling(piece.text) if owners.get(line, piece.home) != piece.home
+        )
+
+
 def choose(
     candidates: Sequence[Scored],
     interest: Interest,
@@ -153,40 +194,37 @@ def choose(
     """
     Fill *room* with the candidates that add most per character to what is *kept*.
 
-    *carried* are the (uri, text) of pieces whose evaluation would be lost by this change. Lazy
-    greedy: worth only falls as words become known, so an outdated entry of the heap is an upper
-    bound and only the top needs to be computed anew.
+    *candidates* come by falling density. *carried* are the (uri, text) of pieces whose evaluation
+    would be lost by this change. Lazy greedy: worth only falls as words become known, so an
+    outdated entry of the heap is an upper bound and only the top needs to be computed anew. A
+    piece with lines that another file shows already is taken without them.
     """
-    known: set[str] = set()
-    worth = 0.0
+    shown, worth = interest.window(), 0.0
     for scored in map(interest.scored, kept):
-        worth += interest.density(scored, known) * scored.cost
-        known |= scored.useful
-    heap = [(-interest.density(scored, known), idx) for idx, scored in enumerate(candidates)]
-    heapq.heapify(heap)
+        worth += interest.density(scored, shown.words) * scored.cost
+        shown.add(scored)
+    pool = list(candidates)
+    heap = [(-scored.density, idx) for idx, scored in enumerate(pool)]  # sorted: a heap
     chosen: list[Piece] = []
     while heap and room.n_chars > _LEAST:
         _, idx = heapq.heappop(heap)
-        piece = candidates[idx].piece
+        piece = pool[idx].piece
         if not room.fits(piece):
             continue
-        density = interest.density(candidates[idx], known)
+        density = interest.density(pool[idx], shown.words)
         if heap and -density > heap[0][0]:
             heapq.heappush(heap, (-density, idx))
-        elif density <= PRICE:
+        elif density <= _TELLS:
             break
+        elif doubled := shown.doubled(piece):
+            for part in map(interest.scored, without(piece, doubled)):
+                heapq.heappush(heap, (-part.density, len(pool)))
+                pool.append(part)
         elif room.take(piece, carried=(piece.uri, piece.text) in carried):
             chosen.append(piece)
-            worth += density * candidates[idx].cost
-            known |= candidates[idx].useful
+            worth += density * pool[idx].cost
+            shown.add(pool[idx])
     return Choice(tuple(chosen), worth)
-
-
-PRICE = 0.0005
-"""Worth a character must have to be evaluated at all."""
-
-_LEAST = 100
-"""Characters of room that are worth a search: three lines."""
 
 
 def _ceil(lines: int, chunk_lines: int) -> int:

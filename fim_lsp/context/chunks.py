@@ -12,7 +12,8 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from fim_lsp.context.secrets import looks_secret
@@ -23,6 +24,10 @@ from fim_lsp.documents import body, unix
 PIECE_LINES = 16
 """Recall at equal tokens by size of piece, three histories: 8 lines 0.62, 16 lines 0.60, 32 lines
 0.58. Eight lines cut through most functions, sixteen hold the typical one whole."""
+
+TELLING_WORDS = 5
+"""Words from which a line is a copy when it stands in two files; shorter ones are idioms, like
+`def __init__(self) -> None:` and `from __future__ import annotations`."""
 
 HEADING = 4  # characters a chunk costs besides its name and text: separator token, line ends
 
@@ -67,9 +72,10 @@ class Piece:
         """How many lines it has."""
         return self.text.count("\n") + 1
 
-    def overlaps(self, other: Piece) -> bool:
-        """Do they share lines? One that is in no file any more shares none."""
-        return self.uri == other.uri and self.start < other.end and self.end > other.start
+    @property
+    def home(self) -> str:
+        """Whose lines these are; a yank that stands nowhere any more is its own file."""
+        return self.uri if self.end else f"yanked from {self.uri}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +111,24 @@ class ContextChunk:
         return sum(piece.n_lines for piece in self.pieces)
 
 
-@functools.lru_cache(maxsize=64)  # the files of a session; an edited one comes as a new version
-def pieces(source: Source, why: Why = Why.OPENED) -> tuple[Piece, ...]:
+def pieces(source: Source) -> tuple[Piece, ...]:
     """All of *source* in pieces of at most `PIECE_LINES`, cut where units begin and end."""
+    return _read(source)[0]
+
+
+def imported(source: Source) -> tuple[str, ...]:
+    """The names its import blocks bring in."""
+    return _read(source)[1]
+
+
+@functools.lru_cache(maxsize=64)  # the files of a session; an edited one comes as a new version
+def _read(source: Source) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
     lines = unix("".join(source.lines)).split("\n")
     found = units(source.language, "\n".join(lines))
     borders = {0, len(lines)} | {u.start for u in found} | {u.end for u in found}
-    cut = (_piece(source, lines, why, span) for span in _spans(sorted(borders)))
-    return tuple(piece for piece in cut if piece is not None)
+    cut = (_piece(source, lines, Why.OPENED, span) for span in _spans(sorted(borders)))
+    names = dict.fromkeys(name for unit in found for name in unit.names)
+    return tuple(piece for piece in cut if piece is not None), tuple(names)
 
 
 def yanked(source: Source, text: str) -> Piece | None:
@@ -124,15 +140,52 @@ def yanked(source: Source, text: str) -> Piece | None:
 def located(piece: Piece, source: Source) -> Piece:
     """The piece where its lines stand in *source* now; not fresh when they do not."""
     wanted = piece.text.split("\n")
-    bodies = [body(line) for line in source.lines]
-    for start, line in enumerate(bodies):
+    for start in places(wanted[0], source.lines):
         end = start + len(wanted)
-        if line == wanted[0] and bodies[start:end] == wanted:
+        if [body(line) for line in source.lines[start:end]] == wanted:
             return replace(
                 piece, uri=source.uri, name=source.name, version=source.version,
                 start=start, end=end, fresh=True,
             )  # fmt: skip
     return replace(piece, fresh=False)
+
+
+def places(line: str, lines: tuple[str, ...]) -> Iterator[int]:
+    """Where *line* stands, whatever its line end; the search runs in C: 10,000 lines in 0.1 ms."""
+    for end in ("\n", "\r\n", "\r", ""):
+        at = -1
+        for _ in range(lines.count(line + end)):
+            at = lines.index(line + end, at + 1)
+            yield at
+
+
+@functools.lru_cache(maxsize=4096)  # asked of each shown piece at each look
+def telling(text: str) -> frozenset[str]:
+    """The lines of *text* that say enough to be a copy when they stand elsewhere, too."""
+    return frozenset(filter(None, map(_telling, text.split("\n"))))
+
+
+def without(piece: Piece, doubled: AbstractSet[str]) -> Iterator[Piece]:
+    """What is left of *piece* in one part or more when the lines *doubled* are left out."""
+    lines = piece.text.split("\n")
+    runs = itertools.groupby(range(len(lines)), key=lambda n: _telling(lines[n]) in doubled)
+    for is_doubled, run in runs:
+        if not is_doubled:
+            yield from _part(piece, lines, list(run))
+
+
+def by_file(pieces: Iterable[Piece]) -> dict[str, list[Piece]]:
+    """The pieces by the uri of their file."""
+    files: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        files.setdefault(piece.uri, []).append(piece)
+    return files
+
+
+def overlaps(piece: Piece, files: Mapping[str, Iterable[Piece]]) -> bool:
+    """Does it share lines with one of *files*? One that is in no file any more shares none."""
+    others = files.get(piece.uri, ())
+    return any(piece.start < other.end and piece.end > other.start for other in others)
 
 
 def grouped(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
@@ -145,6 +198,19 @@ def grouped(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]
         else:
             chunks.append(ContextChunk((piece,)))
     return tuple(chunks)
+
+
+def _part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Piece]:
+    text = "\n".join(lines[n] for n in run)
+    start = piece.start + run[0]
+    if known := words(text):
+        yield replace(piece, start=start, end=start + len(run), text=text, words=known)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _telling(line: str) -> str:
+    """The line without its indent, "" when it has too few words to be more than an idiom."""
+    return line.strip() if len(WORD.findall(line)) >= TELLING_WORDS else ""
 
 
 def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -167,7 +233,13 @@ def _piece(source: Source, lines: Sequence[str], why: Why, span: tuple[int, int]
     while end > start and not lines[end - 1].strip():
         end -= 1
     text = "\n".join(lines[start:end])
-    words = frozenset(WORD.findall(text))
-    if not words or looks_secret(text):
+    known = words(text)
+    if not known:
         return None
-    return Piece(source.uri, source.name, start, end, source.version, text, why, words)
+    return Piece(source.uri, source.name, start, end, source.version, text, why, known)
+
+
+@functools.lru_cache(maxsize=4096)  # after an edit most pieces of a file are as they were
+def words(text: str) -> frozenset[str]:
+    """The words that may be learned from *text*: none where it holds a secret."""
+    return frozenset() if looks_secret(text) else frozenset(WORD.findall(text))

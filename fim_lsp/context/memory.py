@@ -16,19 +16,20 @@ and the pieces in the ring. A piece whose own lines are edited is no longer *fre
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from fim_lsp.context.chunks import ContextChunk, Piece, Source, located, yanked
+from fim_lsp.context.inference import MIN_LINES, origin
 from fim_lsp.context.ring import Limits, Ring, visible
 from fim_lsp.context.similarity import features, like
-from fim_lsp.context.turn import Snapshot, Turned, View, is_bad
+from fim_lsp.context.turn import Snapshot, Turned, View, judge
 from fim_lsp.documents import Document, Edit, split
 
-_FILES = 20  # sources remembered: files looked at before that add noise and parse time
+_FILES = 20  # looked at lately: what was looked at before adds noise and parse time
 _YANKS = 8  # yanks remembered: what was copied longer ago is pasted by now
-_MIN_YANK_LINES = 3  # a shorter one is being moved, not studied (llama.vim's limit, too)
 _EDITED_LINES = 400  # edited lines remembered per file; their chance has faded by then
 _PASTE_LINES = 64  # of an insertion count as edited: a pasted file was not written here
 _JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's distance, too)
@@ -40,6 +41,7 @@ class Memory:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._sources: OrderedDict[str, Source] = OrderedDict()  # looked at last stands last
+        self._open: set[str] = set()  # of these, what the editor shows; the rest is on disk
         self._edited: dict[str, dict[int, int]] = {}  # uri → line → clock of its last edit
         self._clock = 0  # counts edited lines: the unit of "lately", the same at any typing speed
         self._at = ("", -1)  # uri and line of the last edit or cursor
@@ -49,9 +51,19 @@ class Memory:
         self.ring = Ring()
 
     def opened(self, source: Source) -> None:
-        """A document was opened, or a file changed outside of the editor."""
+        """A document was opened: from now on its text is what the editor says."""
+        self._open.add(source.uri)
         self._replace(source)
         self.focused(source.uri)
+
+    def closed(self, uri: str) -> None:
+        """A document was closed: from now on its text is what the disk says, see `unsure`."""
+        self._open.discard(uri)
+        self.focused(uri)
+        on_disk = [each for each in self._sources if each not in self._open]
+        for each in on_disk[:-_FILES]:
+            del self._sources[each]
+            self._edited.pop(each, None)
 
     def focused(self, uri: str) -> None:
         """The user looks at this file now."""
@@ -59,7 +71,7 @@ class Memory:
             self._sources.move_to_end(uri)
             self._news(uri)
 
-    saved = closed = focused  # each says that the file matters now; its text stays known
+    saved = focused  # to save a file says that it matters now
 
     def moved(self, uri: str, line: int) -> None:
         """The cursor is here; only a jump is news."""
@@ -73,6 +85,12 @@ class Memory:
         source = self._sources.get(after.uri)
         if source is None:
             return
+        edits = tuple(edits)
+        if after.uri != self._at[0]:
+            self.focused(after.uri)
+        for edit in edits:
+            if copied := origin(edit, self._sources.values()):
+                self.yanked(*copied)
         for edit in edits:
             if isinstance(edit, str):
                 self._replaced_all(before, after)
@@ -85,7 +103,7 @@ class Memory:
         """The user copied *text* in a file; it is kept as taken unless it is short or secret."""
         source = self._sources.get(uri)
         self._n_events += 1
-        if source is None or text.count("\n") < _MIN_YANK_LINES - 1:
+        if source is None or len(split(text.strip("\r\n"))) < MIN_LINES:
             return
         fresh = yanked(source, text)
         if fresh is None:
@@ -95,15 +113,28 @@ class Memory:
         self._yanks = (*kept, fresh)[-_YANKS:]
         self._news(uri)
 
+    def knows(self, uri: str) -> bool:
+        """Is its text remembered?"""
+        return uri in self._sources
+
+    def unsure(self) -> list[Source]:
+        """All that is remembered of files that are not open, as it was: to be compared with the disk."""
+        pieces = [piece for chunk in self.ring.chunks for piece in chunk.pieces]
+        shown = {p.uri: Source(p.uri, p.name, "", p.version, ()) for p in pieces}
+        known = {**shown, **self._sources}
+        return [source for uri, source in known.items() if uri not in self._open]
+
     def changed(self, source: Source) -> None:
         """A file that is not open changed on disk; pieces that are still true stay."""
         if source.uri in self._sources:
             self._replace(source)
-            self._news(source.uri)
+        self._remap(source.uri, lambda piece: located(piece, source))
+        self._news(source.uri)
 
     def deleted(self, uri: str) -> None:
         """The file is gone, or private now: nothing of it is shown again."""
         self._sources.pop(uri, None)
+        self._open.discard(uri)
         self._edited.pop(uri, None)
         self._yanks = tuple(piece for piece in self._yanks if piece.uri != uri)
         self._remap(uri, lambda piece: replace(piece, fresh=False))
@@ -111,16 +142,15 @@ class Memory:
 
     def visible(self, view: View) -> tuple[ContextChunk, ...]:
         """The chunks a prompt with this window shows: a prefix of the ring, evaluated already."""
-        return visible(self.ring, lambda chunk: is_bad(chunk, view))
+        return visible(self.ring, judge(view, self._sources.get(view.uri)))
 
-    def snapshot(self, view: View, others: Iterable[Piece] = ()) -> Snapshot:
-        """What `turn` needs, unchanging; *others* are pieces of files nobody opened."""
+    def snapshot(self, view: View) -> Snapshot:
+        """What `turn` needs, unchanging."""
         edited = {uri: dict(lines) for uri, lines in self._edited.items()}
-        sources = tuple(reversed(self._sources.values()))
+        sources = tuple(itertools.islice(reversed(self._sources.values()), _FILES))
         return Snapshot(
-            self._n_events, self.ring, self.limits, view, sources, edited, self._clock,
-            (*self._yanks, *others),
-        )  # fmt: skip
+            self._n_events, self.ring, self.limits, view, sources, edited, self._clock, self._yanks
+        )
 
     def accept(self, turned: Turned) -> bool:
         """Take the new ring, unless something happened since its snapshot."""
@@ -149,9 +179,6 @@ class Memory:
         self._sources[source.uri] = source
         self._edited.pop(source.uri, None)
         self._remap(source.uri, lambda piece: located(piece, source))
-        while len(self._sources) > _FILES:
-            uri, _ = self._sources.popitem(last=False)
-            self._edited.pop(uri, None)
 
     def _replaced_all(self, before: Document, after: Document) -> None:
         """A whole new text counts as an edit of the lines that differ."""

@@ -9,11 +9,14 @@ it (the only question to the disk) and hands over both. What is *in* a file is `
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import PurePosixPath
+from typing import Any
 
-from pathspec import GitIgnoreSpec
+Patterns = Any  # pathspec.GitIgnoreSpec
 
 IGNORE_FILES = (".gitignore", ".fimignore")
 """Files of rules, read in this order: what .fimignore says counts over .gitignore."""
@@ -30,8 +33,8 @@ class Rules:
     """What one workspace root refuses. *ignores* are (folder, patterns), outer folders first."""
 
     root: str  # absolute, symbolic links resolved, without a slash at the end
-    ignores: tuple[tuple[str, GitIgnoreSpec], ...]
-    excludes: GitIgnoreSpec
+    ignores: tuple[tuple[str, Patterns], ...]
+    excludes: Patterns
 
 
 def rules(root: str, ignore_files: Mapping[str, str], excludes: Iterable[str]) -> Rules:
@@ -45,6 +48,16 @@ def rules(root: str, ignore_files: Mapping[str, str], excludes: Iterable[str]) -
     folders = ((path.rpartition("/")[0], ignore_files[path]) for path in ordered)
     ignores = tuple((folder, _spec(text.splitlines())) for folder, text in folders)
     return Rules(root.rstrip("/"), ignores, _spec(excludes))
+
+
+def deeper(above: Rules, ignore_files: Mapping[str, str]) -> Rules:
+    """The rules with more ignore files, of a folder below those that are known."""
+    return replace(above, ignores=above.ignores + rules("", ignore_files, ()).ignores)
+
+
+def installed(relative: str) -> bool:
+    """Is this a folder, or in one, that package managers fill?"""
+    return bool(_dependencies().match_file(relative))
 
 
 def refused(rules: Rules, path: str, real_path: str | None = None) -> str:
@@ -86,7 +99,7 @@ def _refused(rules: Rules, relative: str) -> str:
 def _refused_outside(rules: Rules, path: str) -> str:
     if rules.excludes.match_file(path.lstrip("/")):
         return "it matches fim.privacy.exclude"
-    return "" if _DEPENDENCIES.match_file(path.lstrip("/")) else "it lies outside the workspace"
+    return "" if _dependencies().match_file(path.lstrip("/")) else "it lies outside the workspace"
 
 
 def _verdict(rules: Rules, path: str) -> bool:
@@ -104,16 +117,20 @@ def _rank(path: str) -> int:
     return IGNORE_FILES.index(path.rpartition("/")[2])
 
 
-def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
+def _spec(lines: Iterable[str]) -> Patterns:
     """A pattern that cannot be read is left out: an odd line must not void the others."""
+    # Imported when the first file is judged: it costs 30 ms, and an editor waits for our start.
+    patterns = importlib.import_module("pathspec").GitIgnoreSpec
     good = []
     for line in lines:
         try:
-            GitIgnoreSpec.from_lines([line])
+            patterns.from_lines([line])
         except ValueError:
             continue
         good.append(line)
-    return GitIgnoreSpec.from_lines(good)
+    return patterns.from_lines(good)
 
 
-_DEPENDENCIES = _spec(f"**/{folder}/**" for folder in DEPENDENCIES)
+@cache
+def _dependencies() -> Patterns:
+    return _spec(f"**/{folder}/**" for folder in DEPENDENCIES)

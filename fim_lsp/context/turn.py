@@ -15,9 +15,19 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fim_lsp.context.choice import Interest, Surroundings
-from fim_lsp.context.chunks import ContextChunk, Piece, Source, Why, located, pieces
-from fim_lsp.context.ring import Limits, Ring, turned
+from fim_lsp.context.chunks import (
+    ContextChunk,
+    Piece,
+    Source,
+    Why,
+    located,
+    overlaps,
+    pieces,
+    telling,
+)
+from fim_lsp.context.ring import Bad, Limits, Ring, turned
 from fim_lsp.context.similarity import WORD
+from fim_lsp.documents import unix
 
 _NEAR_ABOVE = 20  # lines around the cursor that say what the work is about: the function so far
 _NEAR_BELOW = 10  # … and what comes of it
@@ -45,6 +55,17 @@ class Snapshot:
     clock: int
     others: tuple[Piece, ...]  # yanks, and pieces of files nobody opened
 
+    @property
+    def here(self) -> Source | None:
+        """The file that is worked on."""
+        return next((s for s in self.sources if s.uri == self.view.uri), None)
+
+    @property
+    def near(self) -> frozenset[str]:
+        """The words around the cursor."""
+        line, lines = self.view.line, self.here.lines if self.here else ()
+        return _words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
+
 
 @dataclass(frozen=True, slots=True)
 class Turned:
@@ -58,14 +79,28 @@ def turn(snapshot: Snapshot) -> Turned:
     """Choose anew, as far as the account of the ring allows."""
     candidates = list(_candidates(snapshot))
     interest = Interest(_surroundings(snapshot), candidates)
-    view = snapshot.view
-    ring = turned(snapshot.ring, candidates, interest, snapshot.limits, lambda c: is_bad(c, view))
+    bad = judge(snapshot.view, snapshot.here)
+    ring = turned(snapshot.ring, candidates, interest, snapshot.limits, bad)
     return Turned(snapshot.n_events, ring)
 
 
-def is_bad(chunk: ContextChunk, view: View) -> bool:
-    """Must it not be shown: no longer true, or lines of it in the window?"""
-    return any(not piece.fresh or _in_window(piece, view) for piece in chunk.pieces)
+def judge(view: View, here: Source | None) -> Bad:
+    """Tells of a chunk whether it must not be shown: no longer true, or lines of it in the window."""
+    window = _window_lines(view, here)
+
+    def is_bad(chunk: ContextChunk) -> bool:
+        return any(
+            not piece.fresh
+            or _in_window(piece, view)
+            or (piece.home != view.uri and not window.isdisjoint(telling(piece.text)))
+            for piece in chunk.pieces
+        )
+
+    return is_bad
+
+
+def _window_lines(view: View, here: Source | None) -> frozenset[str]:
+    return telling(unix("".join(here.lines[view.first : view.last]))) if here else frozenset()
 
 
 def _in_window(piece: Piece, view: View) -> bool:
@@ -78,20 +113,18 @@ def _candidates(snapshot: Snapshot) -> Iterator[Piece]:
     taken: dict[str, list[Piece]] = {}
     cut = (piece for source in snapshot.sources for piece in pieces(source))
     for piece in itertools.chain(_others(snapshot), cut):
-        others = taken.setdefault(piece.uri, [])
-        if not _in_window(piece, view) and not any(piece.overlaps(other) for other in others):
+        if not _in_window(piece, view) and not overlaps(piece, taken):
             if piece.why is not Why.OPENED:
-                others.append(piece)
+                taken.setdefault(piece.uri, []).append(piece)
             yield piece
 
 
 def _others(snapshot: Snapshot) -> Iterator[Piece]:
     """Yanks where their lines stand now, in their file or pasted here, and pieces of other files."""
     sources = {source.uri: source for source in snapshot.sources}
-    here = sources.get(snapshot.view.uri)
     for piece in snapshot.others:
         if piece.why is Why.YANKED:
-            homes = filter(None, (sources.get(piece.uri), here))
+            homes = filter(None, (sources.get(piece.uri), snapshot.here))
             places = (located(piece, home) for home in homes)
             yield next((place for place in places if place.fresh), replace(piece, start=0, end=0))
         elif piece.uri not in sources:
@@ -99,13 +132,14 @@ def _others(snapshot: Snapshot) -> Iterator[Piece]:
 
 
 def _surroundings(snapshot: Snapshot) -> Surroundings:
-    view = snapshot.view
-    lines = next((s.lines for s in snapshot.sources if s.uri == view.uri), ())
-    around = lines[max(0, view.line - _NEAR_ABOVE) : view.line + _NEAR_BELOW]
+    view, here = snapshot.view, snapshot.here
+    window = here.lines[view.first : view.last] if here else ()
     return Surroundings(
-        seen=_words(lines[view.first : view.last]),
-        near=_words(around),
-        here=Counter(WORD.findall("".join(lines))),
+        uri=view.uri,
+        lines=_window_lines(view, here),
+        seen=_words(window),
+        near=snapshot.near,
+        here=_counted(here),
         ages=_ages(snapshot),
         files={source.uri: rank for rank, source in enumerate(snapshot.sources)},
     )
@@ -120,6 +154,14 @@ def _ages(snapshot: Snapshot) -> dict[str, int]:
             if line < len(source.lines):
                 ages.update(dict.fromkeys(WORD.findall(source.lines[line]), snapshot.clock - clock))
     return ages
+
+
+def _counted(here: Source | None) -> Counter[str]:
+    """In how many pieces of the file each word stands: reads no text that was read before."""
+    counts: Counter[str] = Counter()
+    for piece in pieces(here) if here else ():
+        counts.update(piece.words)
+    return counts
 
 
 def _words(lines: Sequence[str]) -> frozenset[str]:

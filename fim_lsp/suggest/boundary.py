@@ -73,7 +73,9 @@ def end(text: str, place: Place) -> int | None:
         return _body_end(text, place, _header_width(place))
     if allowed is Extent.STATEMENT and (at := _statement_end(text, place)) != 0:
         return at
-    return _level_end(text, place)  # also behind a line that is complete
+    if allowed is Extent.STATEMENT and not place.by_hand and _has_next(place):
+        return 0  # the line is complete and the next one is there
+    return _level_end(text, place)
 
 
 def quiet(place: Place, *, deleted: bool, scope: str, excluded: Collection[str]) -> str:
@@ -83,18 +85,24 @@ def quiet(place: Place, *, deleted: bool, scope: str, excluded: Collection[str])
     *deleted* says that the last edit only removed text; *scope* is what the cursor stands in
     (`comment`, `string`, …), silent when it is among *excluded*. `Invoked` does not ask this.
     """
-    before, after = place.before, place.after
-    if deleted:
-        return "after a deletion"
-    if scope in excluded:
-        return f"in a {scope}"
-    if _is_word(before[-1:]) and _is_word(after[:1]):
-        return "inside a word"
-    if not closes_only(after) and not closes_only(after.lstrip()[:1]):
-        return "before other code"
-    if not before.strip() and not any(map(str.strip, (*place.above, *place.below))):
-        return "in an empty text"
-    return ""
+    before, after, around = place.before, place.after, (*place.above, *place.below)
+    opens = not after.strip() and lines.opens_block(before, place.language)
+    reasons = {
+        "after a deletion": deleted,
+        f"in a {scope}": scope in excluded,
+        "inside a word": _is_word(before[-1:]) and _is_word(after[:1]),
+        "before other code": not closes_only(after) and not closes_only(after.lstrip()[:1]),
+        "before the body of a block": opens and _has_body(place),
+        "in an empty text": not before.strip() and not any(map(str.strip, around)),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def scope(place: Place) -> str:
+    """What the cursor stands in: `comment`, `string`, or "" for code; as far as the line tells."""
+    if lines.is_comment(place.before, place.language):
+        return "comment"
+    return "string" if lines.open_quote(place.before, place.language) else ""
 
 
 def too_long(place: Place) -> bool:
@@ -111,6 +119,16 @@ def _in_empty_block(place: Place) -> bool:
     here, below = lines.width(place.before), lines.first_visible(place.below)
     opens = lines.opens_block(header, place.language) and lines.width(header) < here
     return opens and (not below or lines.width(below) <= lines.width(header))
+
+
+def _has_next(place: Place) -> bool:
+    """Whether the next line goes on with the cursor's block."""
+    following = "".join(place.below[:1])
+    return bool(following.strip()) and lines.width(following) >= lines.width(place.before)
+
+
+def _has_body(place: Place) -> bool:
+    return lines.width(lines.first_visible(place.below)) > lines.width(place.before)
 
 
 def _header_width(place: Place) -> int:

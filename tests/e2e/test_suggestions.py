@@ -136,15 +136,15 @@ def test_the_same_in_the_menu(editor: Editor) -> None:
         capabilities={"general": {"positionEncodings": ["utf-8"]}},
         initializationOptions={"fim": {"backend": {"kind": "embedded"}}},
     )
-    editor.open(A, "def area(width, height):\r\n    ret\r\n")
-    editor.answer(editor.ask(INLINE, at(A, 1, 7)))  # waits for the model
-    menu = editor.request(MENU, at(A, 1, 7))
+    editor.open(A, "class Parser:\r\n    def __init__(self, na\r\n")
+    editor.answer(editor.ask(INLINE, at(A, 1, 25)))  # waits for the model
+    menu = editor.request(MENU, at(A, 1, 25))
 
     assert menu["isIncomplete"] is True
     item, *_ = menu["items"]
-    assert item["textEdit"]["range"]["start"] == {"line": 1, "character": 4}
-    assert item["textEdit"]["newText"].startswith("return")
-    assert item["filterText"].startswith("ret")
+    assert item["textEdit"]["range"]["start"] == {"line": 1, "character": 23}
+    assert item["textEdit"]["newText"].startswith("name")
+    assert item["filterText"].startswith("na")
     assert (item["kind"], item["insertTextFormat"]) == (1, 1)
     assert "preselect" not in item
     editor.finish()

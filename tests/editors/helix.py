@@ -8,7 +8,6 @@ from pathlib import Path
 from tests.editors import programs
 from tests.editors.terminal import Terminal
 
-
 SIZE = (90, 36)  # Helix covers the text with its preview in a lower window
 
 

@@ -33,7 +33,13 @@ class Neovim(Terminal):
     def lua(self, expression: str) -> object:
         """What a Lua expression is worth in the running editor, as JSON has it."""
         quoted = f"vim.json.encode({expression})".replace("'", "''")
-        argv = [self._program, "--server", str(self._socket), "--remote-expr", f"luaeval('{quoted}')"]
+        argv = [
+            self._program,
+            "--server",
+            str(self._socket),
+            "--remote-expr",
+            f"luaeval('{quoted}')",
+        ]
         asked = subprocess.Popen(
             argv, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -51,7 +57,9 @@ class Neovim(Terminal):
         self.send(f"\x1b:edit! {path}\r")
         here = f"vim.api.nvim_buf_get_name(0) == '{path}'"
         attached = "#vim.lsp.get_clients({name='fim', bufnr=0, _uninitialized=false}) > 0"
-        self.wait_until(lambda: self.lua(f"{here} and {attached}"), f"the server attached to {path}")
+        self.wait_until(
+            lambda: self.lua(f"{here} and {attached}"), f"the server attached to {path}"
+        )
         self.wait_until(lambda: self.stats(".backend.state") == "ready", "a backend that is ready")
 
     def stats(self, part: str = "") -> object:

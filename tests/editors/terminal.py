@@ -72,7 +72,7 @@ class Terminal:
                 argv[0], list(argv), {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
             )
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-        self.screen.reply = lambda data: self.send(data)
+        self.screen.reply = self.send
 
     @property
     def text(self) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tomllib
 
 from tests.editors import programs
 from tests.editors.conftest import SHOP
@@ -99,13 +99,17 @@ def test_nothing_is_logged_as_an_error(editor: Helix) -> None:
     )
 
 
-@pytest.mark.parametrize("language", [row["name"] for row in tomllib.loads(SNIPPET.read_text())["language"]])
+@pytest.mark.parametrize(
+    "language", [row["name"] for row in tomllib.loads(SNIPPET.read_text())["language"]]
+)
 def test_the_snippet_keeps_the_servers_a_language_had(language: str, tmp_path: Path) -> None:
     """Naming servers replaces Helix's own list, so it must be repeated whole."""
     rows = tomllib.loads(SNIPPET.read_text())["language"]
     named = next(row["language-servers"] for row in rows if row["name"] == language)
     argv = [str(programs.program("hx")), "--health", language]
-    said = subprocess.run(argv, env=programs.environment(tmp_path), capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        argv, env=programs.environment(tmp_path), capture_output=True, text=True, check=True
+    )
     section = said.stdout.partition("language servers:")[2].partition("debug adapter")[0]
     own = re.findall(r"[✓✘]\S* ([\w-]+):", section)
     assert [server for server in named if isinstance(server, str)] == own

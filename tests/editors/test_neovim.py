@@ -158,7 +158,9 @@ def test_yanks_and_switches_reach_the_ring(typed: Neovim, project: Path) -> None
 
     before = chunks()
     fresh = project / f"fresh_{os.getpid()}_{before}.py"
-    fresh.write_text("".join(f"def only_here_{n}(a, b):\n    return a * {n} + b\n\n\n" for n in range(9)))
+    fresh.write_text(
+        "".join(f"def only_here_{n}(a, b):\n    return a * {n} + b\n\n\n" for n in range(9))
+    )
     typed.edit(fresh)
     typed.send("ggyG")
     typed.wait_until(lambda: chunks() > before, "more context")
@@ -192,7 +194,10 @@ def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     server = programs.process("fim_lsp --stdio", typed.pid)
     server.kill()
     typed.wait_until(
-        lambda: typed.lua(f"(vim.lsp.get_clients({{name='fim', bufnr=0}})[1] or {{}}).id or {client}") != client,
+        lambda: (
+            typed.lua(f"(vim.lsp.get_clients({{name='fim', bufnr=0}})[1] or {{}}).id or {client}")
+            != client
+        ),
         "another server",
     )
     typed.wait_until(lambda: typed.stats(".backend.state") == "ready", "a backend that is ready")

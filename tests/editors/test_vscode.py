@@ -97,7 +97,9 @@ def test_copies_reach_the_ring_and_the_clipboard(typed: Workbench, project: Path
 def test_switched_off(typed: Workbench) -> None:
     """The menu's switch stops ghost text, and brings it back."""
     typed.command("FIM: Switch Automatic Completions On or Off")
-    typed.wait_until(lambda: typed("exists", ".statusbar-item .codicon-circle-slash"), "the sign for off")
+    typed.wait_until(
+        lambda: typed("exists", ".statusbar-item .codicon-circle-slash"), "the sign for off"
+    )
     typed("press", "Backspace")
     typed("type", "w")
     typed.command("FIM: Switch Automatic Completions On or Off")

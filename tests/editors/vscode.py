@@ -132,8 +132,12 @@ class Workbench:
         row = f".explorer-folders-view [aria-label^='{file.name}']"
         self.wait_until(lambda: self("exists", row), f"{file} in the explorer")
         self("click", row)
-        self.wait_until(lambda: self("exists", f".tab.active[data-resource-name='{file.name}']"), str(file))
-        self.wait_until(lambda: self("exists", ".editor-instance .view-lines .view-line"), "its text")
+        self.wait_until(
+            lambda: self("exists", f".tab.active[data-resource-name='{file.name}']"), str(file)
+        )
+        self.wait_until(
+            lambda: self("exists", ".editor-instance .view-lines .view-line"), "its text"
+        )
         self("click", ".editor-instance .view-lines")
         self("press", "Control+End")
 

@@ -11,10 +11,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fim_lsp import events
-from fim_lsp.config import Config, RingConfig
+from fim_lsp.config import Config
 from fim_lsp.documents import Position
 from fim_lsp.engine import Selected
 from fim_lsp.session import Session
+from server_bridge.bridge import BackendSettings, open_backend
 from tests.typist import QUICK, ROOT, Typist, embedded
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
@@ -96,24 +97,24 @@ async def test_a_request_nobody_waits_for_stops_within_a_burst(session: Session)
     assert typist.counted("bursts") <= bursts + 1
 
 
-async def test_somebody_who_types_along_joins_what_is_being_decoded() -> None:
+async def test_somebody_who_types_along_joins_what_is_being_decoded(session: Session) -> None:
     """A key that agrees with the text on its way starts nothing new."""
-    alone = embedded(dataclasses.replace(QUICK, ring=RingConfig(chunks=0)))
-    await alone.link.wait_ready()
+    [suggestion] = await Typist(session, CODE + HALF).ask(invoked=True)
+    fresh = embedded()
+    await fresh.link.wait_ready()
     try:
-        [suggestion] = await Typist(alone, CODE + HALF, f"{ROOT}/app/o0.py").ask(invoked=True)
-        other = Typist(alone, CODE + HALF, f"{ROOT}/app/o2.py")  # where the model says the same
-        first = asyncio.create_task(other.ask(invoked=True))
-        while other.counted("completions") < 2:
+        typist = Typist(fresh, CODE + HALF)
+        first = asyncio.create_task(typist.ask(invoked=True))
+        while not typist.counted("completions"):
             await asyncio.sleep(0)
-        other.type(suggestion.text[0])
-        second = asyncio.create_task(other.ask(invoked=True))
+        typist.type(suggestion.text[0])
+        second = asyncio.create_task(typist.ask(invoked=True))
         first.cancel()
         [joined] = await second
         assert joined.text == suggestion.text[1:]
-        assert other.counted("outcomes", "superseded") == 1
+        assert typist.counted("outcomes", "superseded") == 1
     finally:
-        await alone.aclose()
+        await fresh.aclose()
 
 
 async def test_a_selected_menu_entry_is_extended(session: Session) -> None:
@@ -133,8 +134,6 @@ async def test_an_unknown_document_gets_nothing(session: Session) -> None:
 
 async def test_without_a_backend_the_session_lives_and_recovers() -> None:
     """Events are kept while the backend is down; once it is there, completions come."""
-    from server_bridge.bridge import BackendSettings, open_backend  # noqa: PLC0415
-
     kinds = {
         "down": BackendSettings(kind="llama-server", url="http://127.0.0.1:9"),
         "up": BackendSettings(kind="embedded"),
@@ -151,7 +150,7 @@ async def test_without_a_backend_the_session_lives_and_recovers() -> None:
         now[0] = "up"
         session.link.reopen(session.config)
         assert await typist.ask(invoked=True)
-        assert told == ["down", "ready"]
+        assert [health for health in told if health != "loading"] == ["down", "ready"]
     finally:
         await session.aclose()
 
@@ -182,7 +181,8 @@ async def test_closing_and_reopening_begins_anew(session: Session) -> None:
 
 async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
     """While idle, chunks of what was opened and edited join the prompt; the window's own lines never."""
-    Typist(session, "def freight(weight):\n    return weight * 3\n", f"{ROOT}/app/freight.py")
+    other = "".join(inspect.getsource(argparse).splitlines(keepends=True)[700:800])
+    Typist(session, other, f"{ROOT}/app/freight.py")
     typist = Typist(session, CODE + HALF)
     await typist.ask(invoked=True)
     await session.wait_idle()
@@ -221,3 +221,55 @@ async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
         assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
     finally:
         await session.aclose()
+
+
+async def test_what_follows_a_suggestion_is_there_when_it_is_accepted(session: Session) -> None:
+    """While a suggestion is on screen the next one is decoded: accepting it costs no wait."""
+    typist = Typist(session, CODE + HALF)
+    [suggestion] = await typist.ask()
+    await session.wait_idle()
+    typist.accept(suggestion)
+    completions, known = typist.counted("completions"), typist.counted("cacheHits")
+    await typist.ask()
+    assert typist.counted("completions") == completions
+    assert typist.counted("cacheHits") + typist.counted("outcomes", "model") >= known
+
+
+@pytest.mark.parametrize(
+    ("before", "quiet_in", "asks"),
+    [
+        ("x = 1  # a re", (), True),
+        ("# a re", ("comment",), False),
+        ("x = 'a re", ("string",), False),
+        ("re", ("comment", "string"), True),
+    ],
+)
+async def test_comments_and_strings_may_be_left_alone(
+    before: str, quiet_in: tuple[str, ...], asks: bool
+) -> None:
+    """Automatic suggestions stay out of the places the user names; by hand they come everywhere."""
+    completion = dataclasses.replace(QUICK.completion, quiet_in=quiet_in)
+    quiet = embedded(dataclasses.replace(QUICK, completion=completion))
+    await quiet.link.wait_ready()
+    try:
+        typist = Typist(quiet, CODE + "\n" + before)
+        await typist.ask()
+        assert (typist.counted("completions") > 0) is asks
+    finally:
+        await quiet.aclose()
+
+
+async def test_without_a_backend_lines_in_sight_are_offered() -> None:
+    """What stands in another open file and begins as what is typed is a suggestion without any model."""
+    alone = Session(
+        QUICK,
+        lambda _: open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9")),
+    )
+    try:
+        Typist(alone, "import os\nlogging.getLogger(__name__).setLevel(1)\n", f"{ROOT}/app/log.py")
+        typist = Typist(alone, "import sys\nlogging.getL")
+        [suggestion] = await typist.ask()
+        assert suggestion.text == "ogger(__name__).setLevel(1)"
+        assert typist.counted("outcomes", "local") == 1
+    finally:
+        await alone.aclose()

@@ -35,7 +35,7 @@ ANSWERS = [
     (502, b"<html>bad gateway", BackendUnavailable, "bad gateway"),
     (503, error("unavailable_error", "Loading model"), Loading, "Loading model"),
     (200, b"<html>", NotJson, "not a JSON object"),
-    (200, b"[1, 2]", NotJson, "not a JSON object"),
+    (200, b'"text"', NotJson, "not a JSON object"),
     (200, b"", NotJson, "not a JSON object"),
     (200, b'{"half', NotJson, "not a JSON object"),
     (302, b"", BackendRejected, "302"),

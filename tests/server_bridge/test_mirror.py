@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.mirror import Mirror, shared
+from server_bridge.mirror import RECENT, Mirror, Outlook, Reckoning, shared
 
 small = st.lists(st.integers(0, 2), max_size=40)
 
@@ -35,7 +36,7 @@ def test_shared_is_the_common_beginning(a: list[int], b: list[int]) -> None:
 def test_the_last_token_is_always_evaluated() -> None:
     """The same prompt again costs one token."""
     mirror = Mirror(1)
-    assert run(mirror, 0, 1, 2, 3) is None
+    assert run(mirror, 0, 1, 2, 3) == 0
     assert run(mirror, 0, 1, 2, 3) == 2
     assert run(mirror, 0, 1, 2, 3, 4, 5) == 3
     assert run(mirror, 0, 1, 2, 9) == 2
@@ -80,4 +81,80 @@ def test_after_a_failure_nothing_is_known() -> None:
     mirror = Mirror(1)
     run(mirror, 0, 1, 2, 3)
     mirror.forget()
-    assert mirror.expected(packed(1, 2, 3)) is None
+    assert mirror.outlook(packed(1, 2, 3)) is None
+
+
+def test_clearing_brings_back_what_another_slot_holds() -> None:
+    """A named slot with foreign content loads a copy of the best there is; an empty one loads nothing."""
+    mirror = Mirror(2)
+    run(mirror, 0, *range(50))
+    prompt = packed(*range(40), 7)
+    assert mirror.expected(prompt, 1) == 0
+    assert mirror.cleared(prompt) == 40
+    mirror.settle(1, packed(99), packed(99), named=True)
+    assert mirror.expected(prompt, 1) == 40
+    mirror.settle(1, prompt, prompt, named=True)
+    assert mirror.expected(packed(*range(50), 7), 0) == 50
+
+
+def test_what_others_may_have_saved_is_not_foretold() -> None:
+    """On a shared server a prompt that is looked for in the memory may find more than we know of."""
+    mirror = Mirror(2, alone=False)
+    run(mirror, 0, *range(50))
+    assert mirror.outlook(packed(*range(50), 7), 0) == Outlook(50, loaded=False, cut=False)
+    stranger = mirror.outlook(packed(*range(100, 150)), 0)
+    assert stranger is not None
+    assert not stranger.sure
+
+
+def test_a_server_that_saves_nothing_is_found_out() -> None:
+    """After three misses in a row nothing is expected from its memory any more."""
+    mirror = Mirror(1)
+    for _ in range(3):
+        run(mirror, 0, *range(50))
+        run(mirror, 0, *range(100, 150))
+        assert mirror.expected(packed(*range(50), 7)) == 50
+        mirror.loaded(50, 0)
+    run(mirror, 0, *range(50))
+    run(mirror, 0, *range(100, 150))
+    assert mirror.expected(packed(*range(50), 7)) == 0
+
+
+SLOT, CUT, LOAD = (Outlook(90, loaded=n == 2, cut=n == 1) for n in range(3))
+
+
+@pytest.mark.parametrize(
+    ("outlooks", "found", "says"),
+    [
+        ([SLOT], [90], ""),
+        ([SLOT], [0], "keeps nothing"),
+        ([SLOT, LOAD], [90, 0], "--cache-ram"),
+        ([SLOT, CUT], [90, 0], "--swa-full"),
+        ([SLOT, SLOT], [90, 10], "somebody else"),
+        ([None, SLOT], [0, 95], ""),
+    ],
+)
+def test_persistent_disagreement_has_a_likely_cause(
+    outlooks: list[Outlook | None], found: list[int], says: str
+) -> None:
+    """What differs, and when, tells apart the reasons why a server evaluates too much."""
+    reckoning = Reckoning()
+    for _ in range(RECENT // len(outlooks)):
+        for outlook, n in zip(outlooks, found, strict=True):
+            reckoning.compare(outlook, n)
+    assert says in reckoning.cause
+    assert bool(says) == bool(reckoning.cause)
+
+
+def test_a_slip_now_and_then_is_no_cause_for_doubt() -> None:
+    """Two wrong predictions in fifty are accidents, and doubts are forgotten when all is well again."""
+    reckoning = Reckoning()
+    for n in range(RECENT):
+        reckoning.compare(SLOT, 0 if n in (3, 30) else 90)
+    assert not reckoning.cause
+    for _ in range(5):
+        reckoning.compare(SLOT, 0)
+    assert reckoning.cause
+    for _ in range(RECENT):
+        reckoning.compare(SLOT, 90)
+    assert not reckoning.cause

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from golden_cases import parsed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.suggest.boundary import Extent, end, enough, extent, quiet, stops, too_long
+from tests.suggest.golden_cases import parsed
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,8 @@ def test_a_boundary_stays_where_it_is(place_text: tuple[str, str], text: str) ->
         ("'f▮'\n", {"scope": "string"}, ""),
         ("▮\n\n", {}, "in an empty text"),
         ("import os\n▮\n\n", {}, ""),
+        ("if x:▮\n    y()\n", {}, "before the body of a block"),
+        ("if x:▮\ny()\n", {}, ""),
     ],
 )
 def test_quiet(text: str, keywords: dict[str, object], reason: str) -> None:
@@ -132,6 +136,13 @@ def test_quiet(text: str, keywords: dict[str, object], reason: str) -> None:
         quiet(place, **{"deleted": False, "scope": "", "excluded": {"comment"}, **keywords})
         == reason
     )
+
+
+def test_who_asks_by_hand_gets_the_next_line() -> None:
+    """Behind a complete line in the middle of a block only who asks is told more."""
+    place, _ = parsed("a = 1▮\nc = 3\n")
+    assert end("\nb = 2\n\n", place) == 0
+    assert end("\nb = 2\n\n", replace(place, by_hand=True)) == len("\nb = 2")
 
 
 def test_a_line_of_data_is_too_long() -> None:

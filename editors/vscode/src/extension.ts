@@ -19,7 +19,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     output,
     status,
     vscode.commands.registerCommand("fim.menu", () => status.showMenu(output)),
-    vscode.commands.registerCommand("fim.toggle", toggle),
+    vscode.commands.registerCommand("fim.toggleAuto", toggle),
     vscode.commands.registerCommand("fim.toggleLanguage", toggleLanguage),
     vscode.commands.registerCommand("fim.restart", start),
     vscode.commands.registerCommand("fim.install", async () => {

@@ -97,7 +97,7 @@ function switches(): Row[] {
   const on = switchedOn(language);
   const rows: Row[] = [
     { label: "", kind: vscode.QuickPickItemKind.Separator },
-    { label: on.auto ? "Stop Completing While Typing" : "Complete While Typing", command: "fim.toggle" },
+    { label: on.auto ? "Stop Completing While Typing" : "Complete While Typing", command: "fim.toggleAuto" },
     { label: "Settings", command: "fim.settings" },
     { label: "Output", command: "fim.output" },
     { label: "Restart the Server", command: "fim.restart" },

@@ -1,0 +1,244 @@
+"""
+What becomes of suggestions: accepted, accepted in part or ignored, and how much of them stays. Pure.
+
+Operations: `offered` when suggestions go out, `heard` when the editor says something of them,
+`followed` when a text changes, `judged` to see what still stands after a while.
+Goal: numbers to believe, from any editor. Few tell all: Helix tells nothing, VS Code nothing of
+parts. So a change that inserts exactly what was offered, or a beginning that ends with a word, is
+taken for acceptance too, and whatever is both inferred and told counts once.
+Plan: what stood on screen together is one `Offer`, from the answer that brought it through all keys
+that were typed along, whatever ids it had. Its text is a path: `passed` says how far along it the
+document is, `counted` how far acceptance has been counted.
+
+Every offer that was shown is exactly one of open, accepted, partly accepted and ignored; typing
+it out by hand is to ignore it. The numbers go into `fim/stats` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fim_lsp.documents import Document, Edit, Position, after, minimal, split, unix
+from fim_lsp.events import Accepted, PartlyAccepted, Shown
+from fim_lsp.stats import Stats
+
+KNOWN = 64  # suggestions an editor may still name when it says what was accepted
+RETAINED_S = 30.0  # who keeps it that long found it right; Copilot's first look, too
+# Neovim sends what is typed within 150 ms as one change; nobody types three keys in that.
+LEAST_CHARS = 3
+PAIRED = ")]}>\"'`"  # what editors add to the opening one that is typed
+NEAR_LINES = 2  # where accepted text may have moved to while we lost sight of it
+
+
+class Fate(enum.Enum):
+    """What became of an offer."""
+
+    UNSEEN = "unseen"
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    PARTLY = "partlyAccepted"
+    IGNORED = "ignored"
+
+
+@dataclass(slots=True, eq=False)
+class Offer:
+    """See the module; *edits* are what its suggestions would still change, the best first."""
+
+    edits: list[Edit]
+    fate: Fate = Fate.UNSEEN
+    passed: int = 0
+    counted: int = 0
+
+
+class Known(NamedTuple):
+    """A suggestion by id: *edit* from *at* on the offer's path; *head* of its text stood there before."""
+
+    uri: str
+    offer: Offer
+    at: int
+    head: int
+    edit: Edit
+
+
+class Mark(NamedTuple):
+    """Accepted *text*, to be looked for around *line* when it is *due* (seconds)."""
+
+    uri: str
+    line: int
+    text: str
+    due: float
+
+
+class Acceptance:
+    """State: the offer on screen in each document, suggestions by id, accepted text not yet judged."""
+
+    def __init__(self, stats: Stats) -> None:
+        self._stats = stats
+        self._open: dict[str, Offer] = {}
+        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._marks: list[Mark] = []
+        self._says_shown = False  # of each suggestion: what it does not say is not on screen
+
+    def __repr__(self) -> str:
+        return f"<Acceptance open={len(self._open)} unjudged={len(self._marks)}>"
+
+    def offered(self, document: Document, suggestions: Iterable[tuple[str, Edit]]) -> None:
+        """These suggestions, by id, take the place of what was on screen; none clear it."""
+        sent = [(id, edit, minimal(document, edit)) for id, edit in suggestions]  # noqa: A001
+        left = [changes for _, _, changes in sent]
+        offer = self._open.get(document.uri)
+        if offer is None or not left or not _goes_on(offer.edits[0], left[0]):
+            self._end(document.uri)
+            if not left:
+                return
+            offer = self._open[document.uri] = Offer(left)
+            if not self._says_shown:
+                self._become(offer, Fate.OPEN)
+        offer.edits = left
+        for id, edit, changes in sent:  # noqa: A001
+            head = len(document.between(edit.start, changes.start))
+            self._known[id] = Known(document.uri, offer, offer.passed, head, changes)
+        while len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+
+    def heard(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
+        """The editor says what became of a suggestion; one that is not known any more says nothing."""
+        self._says_shown |= isinstance(event, Shown)
+        known = self._known.get(event.id)
+        if known is None:
+            return
+        match event:
+            case Shown() if known.offer.fate is Fate.UNSEEN:
+                self._become(known.offer, Fate.OPEN)
+            case Accepted():
+                self._told(known, len(known.edit.text), now)
+            case PartlyAccepted(_, n_chars):
+                self._told(known, max(0, n_chars - known.head), now)
+
+    def followed(self, document: Document, edits: tuple[Edit | str, ...], now: float) -> None:
+        """*document* is about to be changed by *edits*, of which each counts on what the last one left."""
+        self.judged(document, now)
+        for edit in edits:
+            if isinstance(edit, Edit):
+                self._marks = [_moved(mark, document.uri, edit) for mark in self._marks]
+        if offer := self._open.get(document.uri):
+            if len(edits) == 1 and isinstance(edits[0], Edit):
+                self._pass(document, offer, minimal(document, edits[0]), now)
+            else:
+                self._end(document.uri)
+
+    def judged(self, document: Document, now: float) -> None:
+        """See what stands in *document* of the text accepted `RETAINED_S` ago."""
+        due = [mark for mark in self._marks if mark.uri == document.uri and mark.due <= now]
+        if due:
+            self._marks = [mark for mark in self._marks if mark not in due]
+            self._stats.retained_chars += sum(_standing(document, mark) for mark in due)
+
+    def closed(self, document: Document) -> None:
+        """Judge by the text that *document* was left with."""
+        self._end(document.uri)
+        self.judged(document, math.inf)
+
+    # -- counting -------------------------------------------------------------------------------
+
+    def _told(self, known: Known, n_chars: int, now: float) -> None:
+        whole = n_chars >= len(known.edit.text)
+        text = known.edit.text[:n_chars]
+        self._take(known.uri, known.offer, known.at, Edit(*known.edit[:2], text), now)
+        if whole:
+            self._become(known.offer, Fate.ACCEPTED)
+            if self._open.get(known.uri) is known.offer:
+                del self._open[known.uri]
+        elif n_chars and known.offer.fate is not Fate.ACCEPTED:
+            self._become(known.offer, Fate.PARTLY)
+
+    def _pass(self, document: Document, offer: Offer, edit: Edit, now: float) -> None:
+        """Go along *offer* as far as *edit* agrees with it; what does not ends it."""
+        edit = edit._replace(text=unix(edit.text))
+        if not edit.text and edit.start == edit.end:
+            return
+        if edit in offer.edits:
+            if len(edit.text) >= LEAST_CHARS:
+                self._take(document.uri, offer, offer.passed, edit, now)
+                self._become(offer, Fate.ACCEPTED)
+            self._end(document.uri)
+            return
+        for text in (edit.text, edit.text.rstrip(PAIRED)):
+            left = [each for each in offer.edits if text and _begins(each, edit, text)]
+            if left:
+                break
+        else:
+            self._end(document.uri)
+            return
+        if len(text) >= LEAST_CHARS and _ends_word(left[0].text, len(text)):
+            self._take(document.uri, offer, offer.passed, edit._replace(text=text), now)
+            self._become(offer, Fate.PARTLY)
+        offer.edits = [_rest(each, len(text)) for each in left]
+        offer.passed += len(text)
+
+    def _take(self, uri: str, offer: Offer, at: int, edit: Edit, now: float) -> None:
+        """Count what *edit* inserts *at* a point of the path, as far as it is not counted yet."""
+        n_old = max(0, offer.counted - at)
+        text = edit.text[n_old:]
+        if text:
+            offer.counted = at + len(edit.text)
+            self._stats.accepted_chars += len(text)
+            line = after(edit.start, edit.text[:n_old]).line
+            self._marks.append(Mark(uri, line, text, now + RETAINED_S))
+
+    def _end(self, uri: str) -> None:
+        offer = self._open.pop(uri, None)
+        if offer and offer.fate is Fate.OPEN:
+            self._become(offer, Fate.IGNORED)
+
+    def _become(self, offer: Offer, fate: Fate) -> None:
+        if offer.fate is not Fate.UNSEEN:
+            self._stats.fates[offer.fate.value] -= 1
+        offer.fate = fate
+        self._stats.fates[fate.value] += 1
+
+
+def _goes_on(offered: Edit, edit: Edit) -> bool:
+    """Whether *edit* says the same as what is on screen, or more, or less."""
+    alike = offered.text.startswith(edit.text) or edit.text.startswith(offered.text)
+    return offered.start == edit.start and alike
+
+
+def _begins(offered: Edit, edit: Edit, text: str) -> bool:
+    """Whether *edit* inserts a beginning of what is offered."""
+    inserts = edit.start == edit.end == offered.start
+    return inserts and len(text) < len(offered.text) and offered.text.startswith(text)
+
+
+def _rest(offered: Edit, n_chars: int) -> Edit:
+    """What is still offered once its first *n_chars* stand in the text."""
+    start = after(offered.start, offered.text[:n_chars])
+    width = offered.end.column - offered.start.column  # a suggestion replaces text of one line only
+    return Edit(start, Position(start.line, start.column + width), offered.text[n_chars:])
+
+
+def _ends_word(text: str, n_chars: int) -> bool:
+    """Whether no word goes on behind the first *n_chars*: editors accept by words and lines."""
+    last, following = text[n_chars - 1], text[n_chars : n_chars + 1]
+    return not ((last.isalnum() or last == "_") and (following.isalnum() or following == "_"))
+
+
+def _moved(mark: Mark, uri: str, edit: Edit) -> Mark:
+    """The mark after an edit; one on its own first line leaves it there."""
+    if mark.uri != uri or edit.end.line >= mark.line:
+        return mark
+    n_lines = len(split(edit.text)) - 1 - (edit.end.line - edit.start.line)
+    return mark._replace(line=mark.line + n_lines)
+
+
+def _standing(document: Document, mark: Mark) -> int:
+    """How many characters of the mark's lines, or parts of lines, stand about where they were put."""
+    parts = mark.text.splitlines(keepends=True)
+    until = mark.line + len(parts) + NEAR_LINES
+    around = unix("".join(document.lines[max(0, mark.line - NEAR_LINES) : until]))
+    return sum(len(part) for part in parts if part in around)

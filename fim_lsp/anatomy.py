@@ -1,0 +1,84 @@
+"""
+A prompt into its parts, for people: what each one is, what it costs, why it is there. Pure.
+
+`shown` is the answer of the command `fim.showContext` and `page` the same to read. The text is what the model
+is shown and nothing else; only the model's control tokens between the parts are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fim_lsp.context.chunks import ContextChunk
+from server_bridge.protocol import Measure, Prompt
+
+WIDTH = 80  # of the rules between parts
+
+
+class Segment(NamedTuple):
+    """One part of a prompt; *tokens* is None while there is no backend to count them."""
+
+    part: str
+    tokens: int | None
+    why: str
+    text: str
+
+
+class Shown(NamedTuple):
+    """What the model is shown for a document; *note* says the total, or why there is nothing."""
+
+    note: str
+    segments: tuple[Segment, ...] = ()
+
+
+def shown(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk]) -> Shown:
+    """*prompt* by part, as *measure* counts it; *ring* knows why its chunks are there."""
+    reasons = {(chunk.name, chunk.text): _reason(chunk) for chunk in ring}
+    parts = [("repository", "its name never changes", prompt.repo)]
+    parts += [
+        (
+            f"chunk of {chunk.name}",
+            reasons.get((chunk.name, chunk.text), "evaluated already"),
+            chunk.text,
+        )
+        for chunk in prompt.chunks
+    ]
+    parts += [
+        ("path", "the file at work", prompt.path),
+        ("prefix", "above the anchor, frozen while you type", prompt.prefix),
+        ("suffix", "behind the cursor, frozen while you type", prompt.suffix),
+        ("middle", "from the anchor to the cursor: the part that grows", prompt.middle),
+        ("forced", "half a word, not in the prompt: the answer must begin with it", prompt.forced),
+    ]
+    tokens = [None] * len(parts) if measure is None else _tokens(measure)
+    segments = [
+        Segment(part, n, why, text) for (part, why, text), n in zip(parts, tokens, strict=True)
+    ]
+    return Shown(_note(measure), tuple(segments))
+
+
+def page(shown: Shown) -> str:
+    """*shown* as a text to read, each part under a rule."""
+    lines = [f"What the model is shown at the cursor: {shown.note}.", ""]
+    for segment in shown.segments:
+        count = "" if segment.tokens is None else f" · {segment.tokens} tokens"
+        lines.append(f"── {segment.part}{count} · {segment.why} ".ljust(WIDTH, "─"))
+        lines.append(segment.text.removesuffix("\n"))
+    return "\n".join(lines) + "\n"
+
+
+def _tokens(measure: Measure) -> list[int | None]:
+    ends = (measure.path, measure.prefix, measure.suffix, measure.middle, None)
+    return [measure.repo, *measure.chunks, *ends]
+
+
+def _note(measure: Measure | None) -> str:
+    if measure is None:
+        return "there is no model to count its tokens"
+    return f"{measure.total} tokens, of which the model has evaluated {measure.cached}"
+
+
+def _reason(chunk: ContextChunk) -> str:
+    """Why each of its pieces is there; lines count from 1."""
+    return "; ".join(f"lines {p.start + 1} to {p.end} {p.why.value}" for p in chunk.pieces)

@@ -1,0 +1,62 @@
+"""A notebook in an editor, on a real process."""
+
+from __future__ import annotations
+
+from tests.e2e.client import GHOST_TEXT, Editor
+
+BOOK = "file:///shop/book.ipynb"
+INLINE = "textDocument/inlineCompletion"
+
+
+def cell(name: str) -> dict[str, object]:
+    return {"kind": 2, "document": f"cell:{name}"}
+
+
+def text(name: str, content: str) -> dict[str, object]:
+    return {"uri": f"cell:{name}", "languageId": "python", "version": 1, "text": content}
+
+
+def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
+    """Cells are opened, edited, moved and closed; ranges are the cell's, in the editor's columns."""
+    notebook = {"synchronization": {}}
+    capabilities = editor.initialize(
+        capabilities={**GHOST_TEXT, "notebookDocument": notebook},
+        initializationOptions={"fim.backend.kind": "embedded"},
+    )
+    assert capabilities["notebookDocumentSync"] == {"notebookSelector": [{"notebook": "*"}]}
+
+    opened = {"uri": BOOK, "notebookType": "jupyter", "version": 1, "cells": [cell("a")]}
+    area = text("a", "def area(width, height):\n    return width * height")
+    editor.notify(
+        "notebookDocument/didOpen", {"notebookDocument": opened, "cellTextDocuments": [area]}
+    )
+    version = {"uri": BOOK, "version": 2}
+    structure = {
+        "array": {"start": 1, "deleteCount": 0, "cells": [cell("b")]},
+        "didOpen": [text("b", "# 漢😀\nprint('😀', area(wi))")],
+    }
+    editor.notify(
+        "notebookDocument/didChange",
+        {"notebookDocument": version, "change": {"cells": {"structure": structure}}},
+    )
+    place = {"line": 1, "character": 19}
+    insertion = {"range": {"start": place, "end": place}, "text": "d"}
+    content = [{"document": {"uri": "cell:b", "version": 2}, "changes": [insertion]}]
+    editor.notify(
+        "notebookDocument/didChange",
+        {"notebookDocument": version, "change": {"cells": {"textContent": content}}},
+    )
+    at = {"line": 1, "character": 20}
+    params = {"textDocument": {"uri": "cell:b"}, "position": at, "context": {"triggerKind": 1}}
+    item, *_ = editor.request(INLINE, params)["items"]
+
+    assert item["range"]["start"] == at
+    assert item["insertText"].startswith("th")
+
+    editor.notify("notebookDocument/didSave", {"notebookDocument": {"uri": BOOK}})
+    editor.notify("textDocument/didFocus", {"textDocument": {"uri": "cell:b"}})
+    closed = {"notebookDocument": {"uri": BOOK}, "cellTextDocuments": [{"uri": "cell:b"}]}
+    editor.notify("notebookDocument/didClose", closed)
+    assert editor.request(INLINE, params) == {"items": []}
+    editor.finish()
+    assert editor.bye() == 0

@@ -1,0 +1,95 @@
+"""What the user sees of the backend's state, on a real process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.e2e.client import GHOST_TEXT, Editor
+
+LOADING = (
+    503,
+    b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}',
+)
+STRANGER = (404, b"no such page")
+MESSAGE, CREATE, PROGRESS = "window/showMessage", "window/workDoneProgress/create", "$/progress"
+WARNING, INFO = 2, 3
+
+
+class Server(ThreadingHTTPServer):
+    """Answers everything with *answer*."""
+
+    answer = LOADING
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        status, body = self.server.answer  # type: ignore[attr-defined]
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Stay quiet."""
+
+
+@pytest.fixture
+def backend() -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        yield server
+        server.shutdown()
+
+
+def start(editor: Editor, backend: Server, **window: bool) -> None:
+    url = f"http://127.0.0.1:{backend.server_address[1]}"
+    editor.initialize(
+        capabilities={**GHOST_TEXT, "window": window},
+        initializationOptions={"fim": {"backend": {"kind": "llama-server", "url": url}}},
+    )
+    editor.open("file:///a.py", "x = 1\n")
+
+
+def steps(editor: Editor) -> list[Any]:
+    return [message["value"]["kind"] for message in editor.messages(PROGRESS)]
+
+
+def test_a_model_that_loads_is_in_progress_until_it_is_not(editor: Editor, backend: Server) -> None:
+    """The progress is asked for, begins and ends; what it ends with is said once."""
+    start(editor, backend, workDoneProgress=True)
+    editor.wait_for(lambda: steps(editor) == ["begin"], "the beginning")
+    assert editor.messages(MESSAGE) == []
+    backend.answer = STRANGER
+    editor.wait_for(lambda: steps(editor) == ["begin", "end"], "the end")
+    editor.wait_for(lambda: bool(editor.messages(MESSAGE)), "a word")
+
+    [message] = editor.messages(MESSAGE)
+    assert message["type"] == WARNING
+    assert "fim.backend.url" in message["message"]
+    assert editor.messages(PROGRESS)[0]["value"]["title"].startswith("Loading")
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Server) -> None:
+    """They hear nothing while it loads, and one word when it is gone."""
+    start(editor, backend)
+    stats: dict[str, Any] = {}
+    while stats.get("backend", {}).get("state") != "loading":
+        stats = editor.request("fim/stats")
+    backend.answer = (500, b"")
+    backend.server_close()
+    backend.shutdown()
+    editor.wait_for(lambda: bool(editor.messages(MESSAGE)), "a word")
+
+    [message] = editor.messages(MESSAGE)
+    assert message["type"] == INFO
+    assert not [asked for asked in editor.asked if asked["method"] == CREATE]
+    assert editor.messages(PROGRESS) == []
+    editor.finish()
+    assert editor.bye() == 0

@@ -1,0 +1,303 @@
+"""What became of suggestions, from what editors say and from what they type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fim_lsp.acceptance import Acceptance
+from fim_lsp.documents import Edit, Position, after, edited, opened
+from fim_lsp.events import Accepted, PartlyAccepted, Shown
+from fim_lsp.stats import Stats
+from server_bridge.protocol import Health, State
+
+TEXT = "import os\n    ret\nprint(1)\n"
+CURSOR = Position(1, 7)  # behind `ret`
+
+
+class Desk:
+    """An editor with one document and the cursor behind `ret`; ids count from 1."""
+
+    def __init__(self, text: str = TEXT) -> None:
+        self.document = opened("file:///a.py", "python", 1, text)
+        self.cursor = CURSOR
+        self.stats = Stats()
+        self.acceptance = Acceptance(self.stats)
+        self.now = 0.0
+        self.n_ids = 0
+
+    def offer(self, *texts: str) -> None:
+        """Suggestions to insert at the cursor."""
+        self._send([Edit(self.cursor, self.cursor, text) for text in texts])
+
+    def over(self, text: str, left: int, right: int) -> None:
+        """A suggestion that replaces *left* and *right* characters around the cursor."""
+        self._send([Edit(*self._around(left, right), text)])
+
+    def type(self, text: str, left: int = 0) -> None:
+        """One change, which replaces *left* characters before the cursor."""
+        start, end = self._around(left, 0)
+        self.edit(start, end, text)
+        self.cursor = after(start, text)
+
+    def edit(self, start: Position, end: Position, text: str) -> None:
+        self.change(Edit(start, end, text))
+
+    def change(self, *edits: Edit | str) -> None:
+        self.acceptance.followed(self.document, edits, self.now)
+        self.document = edited(self.document, edits, self.document.version + 1)
+
+    def all(self, id: int) -> None:
+        self.acceptance.heard(Accepted(str(id)), self.now)
+
+    def part(self, id: int, length: int) -> None:
+        self.acceptance.heard(PartlyAccepted(str(id), length), self.now)
+
+    def shown(self, id: int) -> None:
+        self.acceptance.heard(Shown(str(id)), self.now)
+
+    def back(self) -> None:
+        """The cursor goes a character to the left."""
+        self.cursor = self.cursor._replace(column=self.cursor.column - 1)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def wait(self, seconds: float) -> None:
+        self.sleep(seconds)
+        self.acceptance.judged(self.document, self.now)
+
+    def close(self) -> None:
+        self.acceptance.closed(self.document)
+
+    def _around(self, left: int, right: int) -> tuple[Position, Position]:
+        line, column = self.cursor
+        return Position(line, column - left), Position(line, column + right)
+
+    def _send(self, edits: list[Edit]) -> None:
+        ids = range(self.n_ids + 1, self.n_ids + len(edits) + 1)
+        self.n_ids += len(edits)
+        self.acceptance.offered(self.document, zip(map(str, ids), edits, strict=True))
+
+    def counts(self) -> dict[str, Any]:
+        snapshot = self.stats.snapshot(State(Health.READY, "x"), {})
+        names = ("shown", "accepted", "partlyAccepted", "ignored", "acceptedChars", "retainedChars")
+        return {name: snapshot[name] for name in names if snapshot[name]}
+
+
+Step = tuple[Any, ...]  # a method of `Desk` and its arguments
+
+
+def check(steps: list[Step], expected: dict[str, int], text: str = TEXT) -> None:
+    """The one caller of `Acceptance` here."""
+    desk = Desk(text)
+    for name, *arguments in steps:
+        getattr(desk, name)(*arguments)
+    assert desk.counts() == expected
+
+
+TOLD: dict[str, tuple[list[Step], dict[str, int]]] = {
+    "accepted: the change, then the command": (
+        [("offer", "urn x"), ("type", "urn x"), ("all", 1)],
+        {"shown": 1, "accepted": 1, "acceptedChars": 5},
+    ),
+    "accepted: the command, then the change": (
+        [("offer", "urn x"), ("all", 1), ("type", "urn x")],
+        {"shown": 1, "accepted": 1, "acceptedChars": 5},
+    ),
+    "accepted twice is once": (
+        [("offer", "urn x"), ("all", 1), ("all", 1)],
+        {"shown": 1, "accepted": 1, "acceptedChars": 5},
+    ),
+    "accepted though the editor wrote something else": (
+        [("offer", "urn  x"), ("type", "urn x"), ("all", 1)],
+        {"shown": 1, "accepted": 1, "acceptedChars": 6},
+    ),
+    "typed half, accepted the rest": (
+        [
+            ("offer", "urn x"),
+            ("type", "u"),
+            ("type", "r"),
+            ("type", "n x"),
+            ("all", 1),
+        ],
+        {"shown": 1, "accepted": 1, "acceptedChars": 3},
+    ),
+    "an unknown id": ([("all", 7), ("part", 7, 2), ("shown", 7)], {}),
+    "two words, told in all": (
+        [
+            ("offer", "urn x + y"),
+            ("part", 1, 3),
+            ("type", "urn"),
+            ("part", 1, 5),
+            ("type", " x"),
+        ],
+        {"shown": 1, "partlyAccepted": 1, "acceptedChars": 5},
+    ),
+    "a word at a time, asked again in between, to the end": (
+        [
+            ("offer", "urn x"),
+            ("type", "urn"),
+            ("part", 1, 3),
+            ("offer", " x"),
+            ("type", " x"),
+            ("part", 2, 2),
+        ],
+        {"shown": 1, "accepted": 1, "acceptedChars": 5},
+    ),
+    "nothing of it accepted": (
+        [("offer", "urn x"), ("part", 1, 0)],
+        {"shown": 1},
+    ),
+    "what the item puts back is not counted": (
+        [("over", "return x", 3, 0), ("part", 1, 6)],
+        {"shown": 1, "partlyAccepted": 1, "acceptedChars": 3},
+    ),
+    "an editor that says what it shows": (
+        [
+            ("offer", "urn x"),
+            ("shown", 1),
+            ("shown", 1),
+            ("offer", "urn y"),
+            ("offer", "urn z"),
+        ],
+        {"shown": 1, "ignored": 1},
+    ),
+    "the second of several": (
+        [("offer", "urn x", "urn y", "urn z"), ("all", 2)],
+        {"shown": 1, "accepted": 1, "acceptedChars": 5},
+    ),
+}
+INFERRED: dict[str, tuple[list[Step], dict[str, int]]] = {
+    "all of it": (
+        [("offer", "urn x"), ("type", "urn x")],
+        {"shown": 1, "accepted": 1, "acceptedChars": 5},
+    ),
+    "the second of several": (
+        [("offer", "urn x", "urn y"), ("type", "urn y")],
+        {"shown": 1, "accepted": 1, "acceptedChars": 5},
+    ),
+    "a menu's item, with the word it completes": (
+        [("offer", "urn x"), ("type", "return x", 3)],
+        {"shown": 1, "accepted": 1, "acceptedChars": 5},
+    ),
+    "with the line ends of the document": (
+        [("offer", "urn [\n    ]"), ("type", "return [\r\n    ]", 3)],
+        {"shown": 1, "accepted": 1, "acceptedChars": 11},
+    ),
+    "a word of it": (
+        [("offer", "urn x"), ("type", "urn")],
+        {"shown": 1, "partlyAccepted": 1, "acceptedChars": 3},
+    ),
+    "a line of it, then the rest": (
+        [
+            ("offer", "urn [\n    ]"),
+            ("type", "urn [\n"),
+            ("type", "    ]"),
+        ],
+        {"shown": 1, "accepted": 1, "acceptedChars": 11},
+    ),
+    "typed by hand": (
+        [("offer", "urn x"), *(("type", key) for key in "urn x")],
+        {"shown": 1, "ignored": 1},
+    ),
+    "keys that an editor sends together": (
+        [("offer", "urn x"), ("type", "ur"), ("type", "n ")],
+        {"shown": 1},
+    ),
+    "part of a word": ([("offer", "urned_x"), ("type", "urn")], {"shown": 1}),
+    "asked again at every key": (
+        [
+            ("offer", "urn x"),
+            ("type", "u"),
+            ("offer", "rn x"),
+            ("type", "r"),
+            ("offer", "n x + 1"),
+        ],
+        {"shown": 1},
+    ),
+    "a bracket that the editor closes": (
+        [
+            ("offer", "(x)"),
+            ("type", "()"),
+            ("back",),
+            ("over", "x)", 0, 1),
+        ],
+        {"shown": 1},
+    ),
+    "something else typed": ([("offer", "urn x"), ("type", "a")], {"shown": 1, "ignored": 1}),
+    "something else offered": (
+        [("offer", "urn x"), ("offer", "urn y")],
+        {"shown": 2, "ignored": 1},
+    ),
+    "nothing to offer any more": (
+        [("offer", "urn x"), ("offer",)],
+        {"shown": 1, "ignored": 1},
+    ),
+    "the whole text replaced": (
+        [("offer", "urn x"), ("change", "y = 1\n")],
+        {"shown": 1, "ignored": 1},
+    ),
+    "a change that changes nothing": (
+        [("offer", "urn x"), ("type", "ret", 3)],
+        {"shown": 1},
+    ),
+    "closed": ([("offer", "urn x"), ("close",)], {"shown": 1, "ignored": 1}),
+}  # fmt: skip
+ACCEPT: list[Step] = [("offer", "urn x\n    y = 2"), ("type", "urn x\n    y = 2")]
+TAKEN = {"shown": 1, "accepted": 1, "acceptedChars": 15}
+KEPT: dict[str, tuple[list[Step], int]] = {
+    "too early to say": ([("wait", 29)], 0),
+    "all of it": ([("wait", 30), ("wait", 30)], 15),
+    "judged before the change that comes later": (
+        [("sleep", 31), ("change", "")],
+        15,
+    ),
+    "lines above": (
+        [
+            ("edit", Position(0, 0), Position(0, 0), "import re\n" * 20),
+            ("wait", 30),
+        ],
+        15,
+    ),
+    "lines above gone": (
+        [("edit", Position(0, 0), Position(1, 0), ""), ("wait", 30)],
+        15,
+    ),
+    "one of two lines": (
+        [("edit", Position(2, 4), Position(2, 9), "z = 3"), ("wait", 30)],
+        6,
+    ),
+    "undone": ([("change", TEXT), ("wait", 30)], 0),
+    "closed with it": ([("close",)], 15),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_an_editor_tells_counts_once(name: str) -> None:
+    """However often and in whatever order it is told and seen."""
+    check(*TOLD[name])
+
+
+@pytest.mark.parametrize("name", INFERRED)
+def test_what_an_editor_does_not_tell_is_seen(name: str) -> None:
+    """A change that inserts what was offered accepts it; keys do not."""
+    check(*INFERRED[name])
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_stands_later_is_retained(name: str) -> None:
+    """Thirty seconds after, wherever other edits moved it."""
+    steps, retained = KEPT[name]
+    check([*ACCEPT, *steps], TAKEN | ({"retainedChars": retained} if retained else {}))
+
+
+def test_only_the_last_ids_are_known() -> None:
+    """Memory is bounded; what was offered long ago cannot be accepted any more."""
+    desk = Desk()
+    for number in range(100):
+        desk.offer(f"urn {number}")
+    desk.all(1)
+    desk.all(100)
+    assert desk.counts() == {"shown": 100, "accepted": 1, "ignored": 99, "acceptedChars": 6}

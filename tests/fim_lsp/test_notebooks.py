@@ -1,0 +1,137 @@
+"""Notebooks as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp import events
+from fim_lsp.documents import Document, Edit, Position, body, edited, opened
+from fim_lsp.events import Changed, Event, Opened
+from fim_lsp.notebooks import Notebooks
+from tests.typist import ROOT, embedded
+
+BOOK = "file:///shop/book.ipynb"
+PYTHON, SQL = f"{BOOK}#python", f"{BOOK}#sql"
+
+
+def cell(name: str, text: str, language: str = "python") -> Opened:
+    return Opened(f"cell:{name}", language, 1, text)
+
+
+def order(names: str) -> tuple[str, ...]:
+    return tuple(f"cell:{name}" for name in names)
+
+
+class Mirror(dict[str, Document]):
+    """The joined documents as somebody knows them who only hears of events."""
+
+    def hear(self, news: Iterable[Event]) -> None:
+        for event in news:
+            match event:
+                case Opened():
+                    self[event.uri] = opened(*event)
+                case Changed(uri, version, edits):
+                    assert version > self[uri].version
+                    self[uri] = edited(self[uri], edits, version)
+                case events.Closed(uri):
+                    del self[uri]
+
+
+def test_cells_of_a_language_are_one_text() -> None:
+    """In their order, each on lines of its own; a cell's place is where it begins."""
+    books, mirror = Notebooks(), Mirror()
+    cells = [cell("a", "import os"), cell("b", "select 1", "sql"), cell("c", "x = 1\r\ny")]
+    mirror.hear(books.arranged(BOOK, order("abc"), cells))
+
+    assert {uri: document.text for uri, document in mirror.items()} == {
+        PYTHON: "import os\nx = 1\ny\n",
+        SQL: "select 1\n",
+    }
+    assert books.place("cell:c") == (PYTHON, 1)
+    assert books.place("cell:b") == (SQL, 0)
+    assert books.place("file:///a.py") == ("file:///a.py", 0)
+
+
+def test_a_key_in_a_cell_is_a_key_in_the_document() -> None:
+    """So that nobody takes it for more than it is: same text, same columns, further down."""
+    books = Notebooks()
+    books.arranged(BOOK, order("ab"), [cell("a", "x\n"), cell("b", "y = 1\nprint()")])
+    at = Position(1, 6)
+    [change] = books.changed(Changed("cell:b", 2, (Edit(at, at, "y"),)))
+
+    assert change == Changed(PYTHON, 2, (Edit(Position(3, 6), Position(3, 6), "y"),))
+
+
+def test_a_closed_notebook_leaves_nothing() -> None:
+    """Its documents are closed, its cells are plain URIs again."""
+    books, mirror = Notebooks(), Mirror()
+    mirror.hear(books.arranged(BOOK, order("a"), [cell("a", "x")]))
+    mirror.hear(books.arranged(BOOK, (), ()))
+
+    assert not mirror
+    assert repr(books) == "<Notebooks 0 with 0 cells>"
+    assert books.changed(Changed("cell:a", 2, ("y",))) == []
+
+
+TEXTS = st.text(st.sampled_from("ab\n\r漢"), max_size=8)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("arrange"), st.lists(st.sampled_from("abcde"), unique=True), TEXTS),
+        st.tuples(st.just("change"), st.sampled_from("abcde"), TEXTS),
+    ),
+    max_size=8,
+)
+
+
+@given(STEPS)
+def test_events_tell_all_there_is_to_know(steps: list[tuple[str, list[str] | str, str]]) -> None:
+    """Who follows them has every line of every open cell at its place."""
+    books, mirror = Notebooks(), Mirror()
+    for what, names, text in steps:
+        if what == "change":
+            mirror.hear(books.changed(Changed(f"cell:{names}", 2, (text,))))
+            continue
+        fresh = [
+            cell(name, text, "sql" if name in "bd" else "python")
+            for name in names
+            if f"cell:{name}" not in books.cells
+        ]
+        mirror.hear(books.arranged(BOOK, order("".join(names)), fresh))
+    assert set(mirror) == set(books.documents(BOOK))
+    for uri, document in books.cells.items():
+        whole, first = books.place(uri)
+        there = mirror[whole].lines[first : first + len(document.lines)]
+        assert [body(line) for line in there] == [body(line) for line in document.lines]
+
+
+async def test_a_cell_is_completed_in_view_of_those_before_it() -> None:
+    """The model sees the notebook's name and the cells above as what stands before the cursor."""
+    session, books = embedded(), Notebooks()
+    seen = []
+    try:
+        await session.link.wait_ready()
+        complete = session.link.backend.complete
+
+        async def spy(request):
+            seen.append(request.prompt)
+            return await complete(request)
+
+        session.link.backend.complete = spy  # type: ignore[method-assign]
+        session.handle(events.FoldersChanged((ROOT,)))
+        cells = [
+            cell("a", "def area(width, height):\n    return width * height"),
+            cell("b", "area("),
+        ]
+        for event in books.arranged(f"{ROOT}/book.ipynb", order("ab"), cells):
+            session.handle(event)
+        uri, first = books.place("cell:b")
+        await session.complete(uri, Position(first, 5), invoked=True)
+    finally:
+        await session.aclose()
+
+    assert seen[0].path == "book.ipynb"
+    before = seen[0].prefix + seen[0].middle + seen[0].forced
+    assert before == "def area(width, height):\n    return width * height\narea("

@@ -1,0 +1,139 @@
+"""Texts that break editors: other scripts, odd line ends, huge lines and files; on a real llama.cpp."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.documents import Position, body
+from fim_lsp.session import Session
+from tests.typist import ROOT, Typist, embedded
+
+HEAD = "class Parser:\n"
+BODY = "    def __init__(self, na"  # the bundled model goes on with `me…`
+BEFORE = {
+    "CJK": "名前 = '漢字、かな、한글'",
+    "combining": "e\u0301te\u0301 = 'a\u0308\u0323\u0301'",
+    "emoji": "'\U0001f469\u200d\U0001f4bb \U0001f1e9\U0001f1ea 👍🏽'",
+    "right to left": "# \u05e9\u05dc\u05d5\u05dd \u202b\u0645\u0631\u062d\u0628\u0627\u202c",
+    "beyond the BMP": "𝔘𝔫𝔦 = '𐍈𐌰'",
+    "line ends that are none": "'\x0b\x0c\x1c\x85\u2028\u2029'",
+    "nothing": "\ufeff",
+}
+TYPED = "def area(width, height):\n    area = width * height\n    if area > 1000:\n        pri"
+EVENT_S = 0.005  # of one thread, at the 95th percentile
+PLAN_S = 0.010
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[Session]:
+    session = embedded()
+    await session.link.wait_ready()
+    yield session
+    await session.aclose()
+
+
+async def check(session: Session, text: str, name: str = "a") -> list[str]:
+    """Ask behind *text*: what is offered stands at the cursor and can be accepted."""
+    typist = Typist(session, text, f"{ROOT}/{name}.py")
+    suggestions = await typist.ask(invoked=True)
+    for each in suggestions:
+        assert each.start == typist.cursor
+        assert each.end.line == each.start.line
+        line = body(typist.document.lines[each.end.line])
+        assert each.start.column <= each.end.column <= len(line)
+        assert not set("\r\ufffd") & set(each.text)
+    if suggestions:
+        typist.accept(suggestions[0])
+        assert typist.document.text.startswith(text)
+        await typist.ask(invoked=True)
+    return [each.text for each in suggestions]
+
+
+async def test_other_scripts(session: Session) -> None:
+    """Above the cursor, and before it on its line, they do not move what is offered."""
+    same = []
+    for name, line in BEFORE.items():
+        above = await check(session, f"{line}\n{HEAD}{BODY}", f"{name} above")
+        assert above[0].startswith("me"), name
+        string = repr("".join(char for char in line if char not in "'#"))
+        same += await check(session, f"class Parser:\n    x = {string}; pri", f"{name} before")
+    assert same
+
+
+async def test_line_ends(session: Session) -> None:
+    """The model is shown the same with any; the last line may have none."""
+    sent = []
+    complete = session.link.backend.complete
+
+    async def spy(request):
+        sent.append(replace(request.prompt, path="", tape=()))
+        return await complete(request)
+
+    session.link.backend.complete = spy  # type: ignore[method-assign]
+    for name, end in ("lf", "\n"), ("crlf", "\r\n"), ("cr", "\r"):
+        n_before = len(sent)
+        assert await check(session, (HEAD + BODY).replace("\n", end), name)
+        assert sent[n_before] == sent[0]
+
+
+async def test_tabs(session: Session) -> None:
+    """In a file indented with tabs, suggestions are, too."""
+    typist = Typist(session, "class A:\n\tdef area(self):\n\t\tif self.width:\n\t\t\tret")
+    for suggestion in await typist.ask(invoked=True):
+        indents = [line[: len(line) - len(line.lstrip())] for line in suggestion.text.split("\n")]
+        assert not any(" " in indent for indent in indents[1:])
+
+
+async def test_nothing_at_all(session: Session) -> None:
+    """An empty file, a blank line, only white space: an answer, whatever it is."""
+    for idx, text in enumerate(("", "\n", "   ", "\t\r\n", "\ufeff", "\x00\x01\n")):
+        await check(session, text, f"empty{idx}")
+
+
+async def test_a_line_of_half_a_megabyte(session: Session) -> None:
+    """Minified code gets nothing, at once; typing in it costs no more than a copy of the line."""
+    typist = Typist(session, "x=1;" * 125_000)
+    typist.cursor = Position(0, 250_000)
+    started = time.thread_time()
+    for _ in range(5):
+        typist.type("y")
+        assert await typist.ask(invoked=True) == []
+
+    assert (time.thread_time() - started) / 5 < 2 * EVENT_S
+    assert typist.counted("outcomes", "the line is too long") == 5
+    assert typist.counted("bursts") == 0
+
+
+async def test_a_file_of_fifty_thousand_lines(session: Session) -> None:
+    """Every event and the way to the model stay short in the middle of a huge file."""
+    block = "def area(width, height):\n    # 漢字\n    return width * height\n\n\n"
+    typist = Typist(session, block * 10_000)
+    assert len(typist.document.lines) > 50_000
+    typist.cursor = Position(25_000, 0)
+    typist.type("\n")
+    typist.cursor = Position(25_000, 0)
+    await typist.ask(invoked=True)
+    handled: list[float] = []
+    planned: dict[float, float] = {}
+    measure = session.link.backend.measure
+
+    async def arrived(prompt):
+        planned.setdefault(asked, time.thread_time() - asked)
+        return await measure(prompt)
+
+    session.link.backend.measure = arrived  # type: ignore[method-assign]
+    for key in TYPED:
+        started = time.thread_time()
+        typist.type(key)
+        session.handle(events.CursorMoved(typist.uri, typist.cursor))
+        handled.append(time.thread_time() - started)
+        asked = time.thread_time()
+        await typist.ask()
+    assert sorted(handled)[int(0.95 * len(handled))] < EVENT_S
+    assert planned
+    assert sorted(planned.values())[int(0.95 * len(planned))] < PLAN_S

@@ -1,0 +1,108 @@
+"""Documents alternate on real llama.cpp servers of every kind, with a long ring in common."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.llama import LlamaServer
+from server_bridge.protocol import Backend, Chunk, Prompt, Request
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+from tests.server_bridge.prompts import LINES, TYPED, prompt
+
+RING = tuple(Chunk(f"lib/m{n}.py", "".join(LINES[n * 15 : n * 15 + 15])) for n in range(16))
+ALONE = "embedded"
+SERVERS = {
+    "separate": {"n_parallel": 2},
+    "unified": {"n_parallel": 4, "kv_unified": True},
+    "one slot": {"n_parallel": 1, "n_ctx": 4096},
+    "hidden": {"endpoint_slots": False},
+    "no memory": {"cache_ram_mib": 0},
+    "four": {"n_parallel": 4, "n_ctx": 16384},
+}
+FEW = 12  # tokens: what was typed and the marks behind it, or the end of a window
+WINDOW = 720  # tokens: all but the ring
+
+
+def in_document(n: int, middle: str = "") -> Prompt:
+    """A prompt in the n-th document, all of which share the ring: some 3,000 tokens."""
+    return replace(prompt(middle, at=700 + 100 * n), chunks=RING, path=f"app/d{n}.py")
+
+
+@asynccontextmanager
+async def running(kind: str, n: int = 1) -> AsyncIterator[list[Backend]]:
+    """A number of backends, each as if it was another editor's, on one server of this kind."""
+    async with AsyncExitStack() as stack:
+        if kind == ALONE:
+            backends = [open_backend(BackendSettings(kind="embedded"))]
+        else:
+            settings = {"endpoint_slots": True, **SERVERS[kind]}
+            url = stack.enter_context(llama_server(BUNDLED, **settings))
+            backends = [LlamaServer(url) for _ in range(n)]
+        for backend in backends:
+            stack.push_async_callback(backend.aclose)
+        yield backends
+
+
+async def visit(backend: Backend, n_document: int, middle: str) -> int:
+    """Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold."""
+    costs = []
+    for typed in (middle, middle + "x"):
+        reply = await backend.complete(Request(in_document(n_document, typed), n_predict=2))
+        assert reply.timings.expected_n in (None, reply.timings.cache_n)
+        costs.append(reply.timings.prompt_n)
+    assert costs[1] <= FEW
+    return costs[0]
+
+
+def typed(n_round: int) -> str:
+    """What stands after the anchor in this round: a word more than in the one before."""
+    return TYPED[: TYPED.index(" ", 12 * n_round + 12)]
+
+
+@pytest.mark.parametrize("n_documents", [2, 4])
+@pytest.mark.parametrize("kind", [ALONE, "separate"])
+async def test_coming_back_costs_a_few_tokens(kind: str, n_documents: int) -> None:
+    """However many documents take turns on two slots, each is evaluated once, and nothing surprises us."""
+    async with running(kind) as [backend]:
+        first = [await visit(backend, n, typed(0)) for n in range(n_documents)]
+        assert first[0] > 3000
+        assert max(first[1:]) <= WINDOW
+        for n_round in range(1, 4):
+            assert max([await visit(backend, n, typed(n_round)) for n in range(n_documents)]) <= FEW
+
+
+@pytest.mark.parametrize("kind", ["unified", "one slot", "hidden"])
+async def test_where_slots_cannot_be_named_the_ring_stays(kind: str) -> None:
+    """A document that comes back pays for its window at most, and we know it beforehand."""
+    async with running(kind) as [backend]:
+        for n_round in range(3):
+            costs = [await visit(backend, n, typed(n_round)) for n in range(3)]
+            assert n_round == 0 or max(costs) <= WINDOW
+
+
+async def test_without_memory_a_document_moves_into_its_own_slot_while_idle() -> None:
+    """A new document is a guest in the slot that has the ring; once warmed it has its own."""
+    async with running("no memory") as [backend]:
+        for _ in range(3):  # until it shows that the server saves nothing
+            for n in range(2):
+                await backend.complete(Request(in_document(n, typed(0)), n_predict=2))
+                while (await backend.warm(in_document(n, typed(0)), 4000)).left:
+                    pass
+        for n_round in range(1, 4):
+            assert max([await visit(backend, n, typed(n_round)) for n in range(2)]) <= FEW
+
+
+async def test_editors_on_one_server_leave_each_other_alone() -> None:
+    """Two editors with two documents each on four slots: switching in one costs the other nothing."""
+    async with running("four", 2) as editors:
+        for n_round in range(4):
+            for n_editor, backend in enumerate(editors):
+                for n in range(2):
+                    cost = await visit(backend, 2 * n_editor + n, typed(n_round))
+                    assert n_round == 0 or cost <= FEW
