@@ -170,10 +170,12 @@ def open_backend(config: Config) -> Backend:
     try:
         return bridge.open_backend(
             bridge.BackendSettings(
-                ours.kind,  # type: ignore[arg-type]  # checked by the schema
-                ours.url,
-                ours.model,
-                _api_key(ours),
+                kind=ours.kind,  # type: ignore[arg-type]  # checked by the schema
+                url=ours.url,
+                model=ours.model,
+                api_key=_api_key(ours),
+                template=ours.template,
+                context_tokens=ours.context_tokens,
                 slots_dir=str(_cache() / "slots") if config.state.save else "",
             )
         )

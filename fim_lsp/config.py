@@ -103,6 +103,23 @@ class BackendConfig:
     api_key_file: str = field(
         default="", metadata=_option("A file that holds the server's API key.", Project.NEVER)
     )
+    template: str = field(
+        default="",  # the model's name says it, as a rule
+        metadata=_option(
+            "How the model spells a gap, where kind is `openai` and the model's name does not say "
+            "it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md has all).",
+            Project.NEVER,
+        ),
+    )
+    context_tokens: int = field(
+        default=0,  # servers that do not say cut at 4,096, as a rule, and do not say that either
+        metadata=_option(
+            "The context of one request, in tokens, where kind is `openai` and the server does not "
+            "say it; 4,096 by default.",
+            Project.NEVER,
+            within=(0, 10_000_000),
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

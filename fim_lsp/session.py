@@ -179,6 +179,7 @@ class Session:
 
     async def aclose(self) -> None:
         """End all work and let the backend go."""
+        self._spaces.close()
         await self._tower.aclose()
         await self._keeper.aclose()
         await self.link.aclose()

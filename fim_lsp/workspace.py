@@ -29,9 +29,10 @@ from fim_lsp.paths import Place
 from server_bridge.protocol import Chunk
 
 UNJUDGED = "not judged yet"
-LISTING_S = 60.0  # between two looks at what files there are, for editors that do not tell
+LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
 PAUSE_S = 0.02  # between two slices of the index: half of the time is somebody else's
 SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output panes, old revisions, …
+EMPTY = Index()
 
 Progress = Callable[[str, int, int], None]  # root, files done, files to do
 
@@ -47,11 +48,11 @@ class Workspace:
         self.name = name
         self.root = root
         self.memory = Memory(limits)
-        self.index = Index()
+        self.index = EMPTY
         self._folder = paths.local_path(root) if root else None
         self._progress = progress
         self._turned: tuple[int, Index] | None = None
-        self._listed_s = -LISTING_S  # loop time
+        self._listed_s: float = -LISTING_S  # loop time
         self._listing: asyncio.Task[None] | None = None
         self._trusting = True
 
@@ -73,7 +74,7 @@ class Workspace:
         await self._refresh(config.privacy.exclude)
         snapshot = self.memory.snapshot(sight)
         self._explore(snapshot, config)
-        index = self.index
+        index = self.index if config.ring.files else EMPTY
         if (snapshot.n_events, index) == self._turned:
             return False
         turned = await asyncio.to_thread(self._turn, snapshot, index)
@@ -92,9 +93,17 @@ class Workspace:
 
     def look_again(self, *, trusting: bool) -> None:
         """Files changed; not *trusting*: the rules of what is private may have, too."""
-        self._listed_s = float(-LISTING_S)
-        self._trusting = self._trusting and trusting
+        self._listed_s = -LISTING_S
         self._turned = None
+        if not trusting:
+            self._trusting = False
+            self.index = EMPTY
+            self.stop()
+
+    def stop(self) -> None:
+        """End what goes on in the background."""
+        if self._listing is not None:
+            self._listing.cancel()
 
     async def wait_explored(self) -> None:
         """Until the index is whole; for tests and benchmarks."""
@@ -103,8 +112,8 @@ class Workspace:
 
     def _turn(self, snapshot: Snapshot, index: Index) -> Turned:
         """In a worker thread."""
-        folder = Path(self._folder) if self._folder else None
-        others = strangers_of(index, folder, self.root, snapshot) if folder else []
+        folder = self._folder
+        others = strangers_of(index, Path(folder), self.root, snapshot) if folder else []
         return turn(replace(snapshot, others=(*snapshot.others, *others)))
 
     async def _refresh(self, excludes: Iterable[str]) -> None:
@@ -114,10 +123,12 @@ class Workspace:
             return
         self._trusting = True
         check = partial(self._reread, excludes=tuple(excludes), trusting=trusting)
-        for old, new in zip(unsure, await asyncio.to_thread(list, map(check, unsure)), strict=True):
-            if new is None:
+        checked = await asyncio.to_thread(list, map(check, unsure))
+        on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
+        for old, new in zip(unsure, checked, strict=True):
+            if new is None and old.uri in on_disk:
                 self.memory.deleted(old.uri)
-            elif new is not old:
+            elif new is not None and new is not old and old.uri in on_disk:
                 self.memory.changed(new)
 
     def _reread(self, old: Source, excludes: tuple[str, ...], *, trusting: bool) -> Source | None:
@@ -148,6 +159,9 @@ class Workspace:
             await asyncio.sleep(PAUSE_S)
 
 
+Recall = Callable[[Workspace, Config], Awaitable[None]]
+
+
 class Workspaces:
     """
     The roots, each with its memory, and the verdicts on documents.
@@ -155,7 +169,7 @@ class Workspaces:
     *recall* is waited for before the first document of a workspace is used.
     """
 
-    def __init__(self, recall: Callable[[Workspace, Config], Awaitable[None]]) -> None:
+    def __init__(self, recall: Recall | None = None) -> None:
         self.progress: Progress = lambda *_: None
         self._recall = recall
         self.roots: tuple[str, ...] = ()
@@ -167,10 +181,11 @@ class Workspaces:
     def of(self, place: Place) -> Workspace:
         """The workspace a document belongs to; files outside of all roots by their folder."""
         key = place.root or f"outside: {place.repo}"
-        if key not in self._by_root:
-            self._by_root[key] = Workspace(key, place.root, self.limits, self._tell)
-        self._by_root[key].memory.limits = self.limits
-        return self._by_root[key]
+        workspace = self._by_root.setdefault(
+            key, Workspace(key, place.root, self.limits, self._tell)
+        )
+        workspace.memory.limits = self.limits
+        return workspace
 
     def why_private(self, uri: str) -> str:
         """Why nothing of *uri* may be used, "" when it may."""
@@ -221,6 +236,11 @@ class Workspaces:
         for workspace in self._by_root.values():
             await workspace.wait_explored()
 
+    def close(self) -> None:
+        """End what goes on in the background."""
+        for workspace in self._by_root.values():
+            workspace.stop()
+
     def _tell(self, root: str, n_done: int, n_files: int) -> None:
         self.progress(root, n_done, n_files)
 
@@ -234,7 +254,8 @@ class Workspaces:
         self, uri: str, path: PurePath, place: Place, config: Config, allowed: Callable[[], None]
     ) -> None:
         root = paths.local_path(place.root) if place.root else None
-        await self._recall(self.of(place), config)
+        if self._recall is not None:
+            await self._recall(self.of(place), config)
         verdict = await asyncio.to_thread(why_private, path, root, config.privacy.exclude)
         self._verdicts[uri] = verdict
         if verdict:

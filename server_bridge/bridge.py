@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from server_bridge.embedded import Embedded, EmbeddedSettings
+from server_bridge.http import Http
 from server_bridge.llama import LlamaServer
+from server_bridge.openai import OpenAiServer
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -49,6 +51,8 @@ class BackendSettings:
     model: str = ""
     api_key: str | None = field(default=None, repr=False)
     n_threads: int = 1  # see EmbeddedSettings
+    template: str = ""
+    context_tokens: int = 0
     slots_dir: str = ""
     log: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
@@ -71,9 +75,12 @@ def open_backend(settings: BackendSettings) -> Backend:
                 f"set it, for example to {USUAL_URLS[0]}"
             )
         return _named(settings)
-    raise BackendUnusable(
-        f"fim.backend.kind {settings.kind} is not supported yet: set it to auto or llama-server"
-    )
+    if not settings.url:
+        raise BackendUnusable(
+            "fim.backend.kind is openai, but fim.backend.url is empty: set it to the server's address"
+        )
+    http = Http(settings.url.removesuffix("/").removesuffix("/v1"), settings.api_key or "")
+    return OpenAiServer(http, settings.model, settings.template, settings.context_tokens)
 
 
 class Auto:

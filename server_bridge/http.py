@@ -4,6 +4,7 @@ JSON over HTTP: one kept connection into objects, every failure into one of prot
 The only user of httpx. `get` may open a connection, `post` may not: what a user wrote travels only
 on a connection whose other end has proved, by a `get` just before, who it is. A server that was
 stopped and replaced on its port by something else is therefore noticed before it is told anything.
+`stream` may open one, too: it is for servers that the user named and that cannot prove themselves.
 The key is put into a header here and appears in no log, error or repr.
 """
 
@@ -13,6 +14,8 @@ import asyncio
 import importlib
 import json
 import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 from server_bridge.protocol import (
@@ -27,6 +30,7 @@ CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across
 WRITE_S = 10.0  # a prompt is below a megabyte
 READ_S = 120.0  # a full prompt on a slow CPU; who wants an answer sooner cancels
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
+OK = 200
 LOOPBACK = re.compile(r"https?://(127\.|localhost\b|\[::1\])")
 
 Object = dict[str, Any]
@@ -69,6 +73,28 @@ class Http:
         except _Closed:
             raise Unproven(f"{self.url} closed the connection") from None
 
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """
+        Send JSON, get server-sent events as objects; one object where the server does not stream.
+
+        Ends at `[DONE]` or with the connection: only the caller can tell whether all was said.
+        """
+        client, httpx = await self._open()
+        url, begun = self.url + path, False
+        for again in (True, False):
+            try:
+                with self._mapped(httpx):
+                    async with client.stream("POST", url, content=body) as response:
+                        begun = True
+                        async for event in _events(url, response):
+                            yield event
+                return
+            except (
+                Unproven
+            ):  # an idle connection may close just as we write: once more on a new one
+                if begun or not again:
+                    raise
+
     async def aclose(self) -> None:
         """Close the connection."""
         if self._client is not None:
@@ -77,10 +103,17 @@ class Http:
 
     async def _send(self, method: str, path: str, body: bytes | None, extensions: Object) -> Object:
         client, httpx = await self._open()
-        try:
+        with self._mapped(httpx):
             response = await client.request(
                 method, self.url + path, content=body, extensions=extensions
             )
+        return _object(self.url + path, response.status_code, response.content)
+
+    @contextmanager
+    def _mapped(self, httpx: Any) -> Iterator[None]:
+        """The library's errors as ours."""
+        try:
+            yield
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise BackendUnusable(
                 f"{self.url!r} is no address: fim.backend.url should look like http://127.0.0.1:8012"
@@ -98,7 +131,6 @@ class Http:
             raise BackendTimeout(f"{self.url} did not answer in time") from error
         except httpx.HTTPError as error:
             raise BackendUnavailable(f"the connection to {self.url} failed: {error}") from error
-        return _object(self.url + path, response.status_code, response.content)
 
     async def _open(self) -> tuple[Any, Any]:
         """The client and its library, imported late and off the loop: it costs 0.1 s."""
@@ -113,6 +145,18 @@ class Http:
                 verify=self.url.startswith("https"),  # reading the CA bundle takes 25 ms
             )
         return self._client, self._httpx
+
+
+async def _events(url: str, response: Any) -> AsyncIterator[Object]:
+    """What a server sends piece by piece; comments (keep-alives) are left out."""
+    kind = response.headers.get("content-type", "")
+    if response.status_code != OK or not kind.startswith("text/event-stream"):
+        yield _object(url, response.status_code, await response.aread())
+        return
+    async with aclosing(response.aiter_lines()) as lines:
+        async for line in lines:
+            if line.startswith("data:") and line[5:].strip() != "[DONE]":
+                yield _object(url, OK, line[5:].encode())
 
 
 class _Closed(Exception):
@@ -130,7 +174,7 @@ def _object(url: str, status: int, content: bytes) -> Object:
         data = json.loads(content)
     except ValueError:
         data = None
-    if status == 200:  # noqa: PLR2004
+    if status == OK:
         data = {"list": data} if isinstance(data, list) else data
         if not isinstance(data, dict):
             raise NotJson(f"{url} answered something that is not a JSON object")

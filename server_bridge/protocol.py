@@ -95,7 +95,7 @@ class Reply:
     The answer to one `Request`.
 
     *text* begins with the prompt's `forced`, as far as the burst got. *tokens* spell *text* and
-    *middle* spells the prompt's middle; both are empty where a backend deals in text only.
+    *middle* spells the prompt's middle; where a backend deals in text only, their ids are -1.
     """
 
     text: str

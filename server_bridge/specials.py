@@ -1,9 +1,9 @@
 """
 How models spell "here is a gap": the special tokens of fill-in-the-middle, by family. Pure.
 
-A family counts for a model only if every spelling in its row is one token there; the backend asks
-the server, we never guess ids. Rows stand from rich to poor, so the first that counts is the best.
-Where two families share a spelling, `models` tells them apart by the model's name.
+Where a backend deals in tokens, a family counts for a model only if every spelling in its row is one
+token there; the backend asks the server, we never guess ids. Rows stand from rich to poor, so the
+first that counts is the best. Where a backend deals in text, the model's name has to tell.
 
 Sources: the model cards and papers named in the rows; llama.cpp (src/llama-vocab.cpp) looks for the
 same spellings.
@@ -20,7 +20,9 @@ class Family(NamedTuple):
     Spellings of one family; "" where it has none.
 
     *head* is the line before a file's text. *suffix_first*: trained with the suffix before the
-    prefix (SPM), the middle following the prefix.
+    prefix (SPM), the middle following the prefix. *models*: the names of its models, as a pattern;
+    with *alike* the tokens are those of another family, so that the name must match in any case.
+    *controls*: what else its tokenizer reads as control tokens, besides `CONTROLS`, as a pattern.
     """
 
     name: str
@@ -32,6 +34,8 @@ class Family(NamedTuple):
     head: str = "{name}\n"
     suffix_first: bool = False
     models: str = ""
+    alike: bool = False
+    controls: str = ""
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -41,43 +45,89 @@ class Family(NamedTuple):
 
 PLAIN_HEAD = "\n\n--- {name} ---\n"  # for models that were never shown several files at once
 
+SENTENCEPIECE = "</?s>"  # begin and end of a text; in other models' files they are HTML
+
+# What tokenizers read as control tokens wherever it stands, besides the families' own spellings
+CONTROLS = (
+    r"<\|[^|<>\s]{1,40}\|>",  # Qwen, GLM, Granite, Llama 3, StarCoder's end of text
+    r"<｜[^｜<>\s]{1,40}｜>",  # DeepSeek
+    r"<\[[^\]<>\s]{1,40}\]>",  # Seed-Coder
+    r"<(?:fim|jupyter|issue|commit|pr|gh|repo|file)[-_][a-z_]{1,30}>",  # StarCoder, Mellum
+    r"<(?:filename|reponame|empty_output)>",
+    r"<(?:PRE|SUF|MID|EOT)>",  # CodeLlama
+    r"\[/?(?:PREFIX|SUFFIX|MIDDLE|INST)\]",  # Mistral
+)
+
 FAMILIES = (
     # Qwen2.5-Coder technical report (arXiv 2409.12186) §3.2.2; Qwen3-Coder; Mercury; our own small model
-    Family("qwen", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"),
+    Family(
+        "qwen", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>",
+        models="(?<!code)qwen|mercury|fim-tiny|fim-small",
+    ),
     # CodeGemma (arXiv 2406.11409) §3
-    Family("codegemma", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "", "<|file_separator|>"),
+    Family(
+        "codegemma", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "", "<|file_separator|>",
+        models="codegemma",
+    ),
     # Granite 4 and others with Qwen's three
-    Family("granite-4", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", head=PLAIN_HEAD),
+    Family(
+        "granite-4", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", head=PLAIN_HEAD,
+        models="granite-?4",
+    ),
     # Mellum's model card: the file's name, then suffix, prefix, middle
     Family(
         "mellum", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "", "<filename>",
-        suffix_first=True, models="mellum",
+        suffix_first=True, models="mellum", alike=True,
     ),
     # StarCoder2 (arXiv 2402.19173) §5.1; CodeQwen 1.5
-    Family("starcoder2", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>"),
+    Family(
+        "starcoder2", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>",
+        models="starcoder-?2|codeqwen",
+    ),
     # StarCoder (arXiv 2305.06161) §5.2; Granite Code
-    Family("starcoder", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<reponame>", "<filename>"),
+    Family(
+        "starcoder", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<reponame>", "<filename>",
+        models="starcoder|granite.*code",
+    ),
     # StableCode, Refact, Yi-Coder
-    Family("stablecode", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", head=PLAIN_HEAD),
+    Family(
+        "stablecode", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", head=PLAIN_HEAD,
+        models="stable-?code|refact|yi-coder",
+    ),
     # SantaCoder (arXiv 2301.03988)
-    Family("santacoder", "<fim-prefix>", "<fim-suffix>", "<fim-middle>", head=PLAIN_HEAD),
+    Family(
+        "santacoder", "<fim-prefix>", "<fim-suffix>", "<fim-middle>", head=PLAIN_HEAD,
+        models="santacoder",
+    ),
     # DeepSeek-Coder's README: files joined as `#name` lines
     Family(
         "deepseek", "<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>", head="#{name}\n",
+        models="deepseek",
     ),
     # CodeLlama (arXiv 2308.12950) §2.3; the pieces of its vocabulary begin with U+2581
-    Family("codellama", "▁<PRE>", "▁<SUF>", "▁<MID>", head=PLAIN_HEAD),
+    Family(
+        "codellama", "▁<PRE>", "▁<SUF>", "▁<MID>", head=PLAIN_HEAD,
+        models="code-?llama", controls=SENTENCEPIECE,
+    ),
     # GLM-4.5, CodeGeeX4
-    Family("glm-4", "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", head=PLAIN_HEAD),
+    Family(
+        "glm-4", "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", head=PLAIN_HEAD,
+        models="glm-?4|codegeex",
+    ),
     # Seed-Coder's model card: suffix first
     Family(
         "seed-coder", "<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>",
-        head=PLAIN_HEAD, suffix_first=True,
+        head=PLAIN_HEAD, suffix_first=True, models="seed-?coder",
     ),
     # Falcon-H1-Tiny-Coder
-    Family("falcon-h1", "<|prefix|>", "<|suffix|>", "<|middle|>", head=PLAIN_HEAD),
+    Family(
+        "falcon-h1", "<|prefix|>", "<|suffix|>", "<|middle|>", head=PLAIN_HEAD, models="falcon-h1",
+    ),
     # Codestral (mistral-common's FIM request): [SUFFIX]…[PREFIX]…, and the middle goes on from there
-    Family("codestral", "[PREFIX]", "[SUFFIX]", "", head="+++++ {name}\n", suffix_first=True),
+    Family(
+        "codestral", "[PREFIX]", "[SUFFIX]", "", head="+++++ {name}\n",
+        suffix_first=True, models="codestral", controls=SENTENCEPIECE,
+    ),
 )  # fmt: skip
 
 
@@ -95,7 +145,21 @@ class Specials(NamedTuple):
 
 def families(model: str) -> list[Family]:
     """The families that *model*, by its name, may belong to; the best first."""
-    return [f for f in FAMILIES if re.search(f.models, model, re.IGNORECASE)]
+    return [f for f in FAMILIES if not f.alike or _is_named(f, model)]
+
+
+def named(model: str) -> Family | None:
+    """The family whose models have such a name."""
+    return next((f for f in FAMILIES if _is_named(f, model)), None)
+
+
+def called(name: str) -> Family | None:
+    """The family with this name of ours."""
+    return next((f for f in FAMILIES if f.name == name), None)
+
+
+def _is_named(family: Family, model: str) -> bool:
+    return re.search(family.models, model, re.IGNORECASE) is not None
 
 
 def specials(family: Family, ids: dict[str, int], bos: int | None) -> Specials | None:

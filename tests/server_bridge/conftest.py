@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.llama_server import llama_server
+from tests.mlx_server import mlx_server
 from tests.models import BUNDLED, SPECIALS, write_model
 
 
@@ -15,6 +17,16 @@ from tests.models import BUNDLED, SPECIALS, write_model
 def url() -> Iterator[str]:
     """A llama.cpp server that a user runs, with the bundled model and two slots."""
     with llama_server(BUNDLED) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def mlx_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """mlx_lm.server with a random model."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with mlx_server(tmp_path_factory.mktemp("mlx"), port) as url:
         yield url
 
 

@@ -1,0 +1,82 @@
+"""
+What a server that counts by itself should still hold of a text, and how long texts are in tokens.
+
+For backends that deal in text: they keep beginnings of what they were sent, and say with each answer
+how many tokens that was. So we remember what was sent and learn how long tokens are. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable
+
+N_TEXTS = 8  # prompts a server should keep; mlx_lm.server keeps ten by default, others more
+SMOOTHING = 0.2  # weight of the newest measurement: settles in about ten answers
+N_WHOLES = 256  # answers, with their prompts; the server forgets them sooner
+ENOUGH_CHARS = 200  # shorter texts say little about characters per token
+ENOUGH_TOKENS = 256  # a server that reuses nothing of so many does not reuse at all
+
+
+class Warmth:
+    """The texts sent last, newest first, and what the answers to them taught."""
+
+    def __init__(self, chars_per_token: float) -> None:
+        self.chars_per_token = chars_per_token
+        self.keeps = True  # whether the server reuses anything
+        self._texts: deque[str] = deque(maxlen=N_TEXTS)
+        self._wholes: deque[int] = deque(maxlen=N_WHOLES)  # their hashes
+
+    def tokens(self, n_chars: int) -> int:
+        """How many tokens so many characters probably are."""
+        return round(n_chars / self.chars_per_token)
+
+    def held(self, text: str) -> int:
+        """How many characters of *text* the server should hold."""
+        return max((common(text, sent) for sent in self._texts), default=0)
+
+    def sent(self, text: str, n_tokens: int, n_cached: int | None) -> None:
+        """*text* was *n_tokens* long; of these *n_cached* were reused, None if nobody said."""
+        if n_cached or (n_cached == 0 and self.tokens(self.held(text)) >= ENOUGH_TOKENS):
+            self.keeps = n_cached > 0
+        if len(text) >= ENOUGH_CHARS and n_tokens:
+            self.chars_per_token += SMOOTHING * (len(text) / n_tokens - self.chars_per_token)
+        for known in [known for known in self._texts if text.startswith(known)]:
+            self._texts.remove(known)
+        self._texts.appendleft(text)
+
+    def wholes(self, text: str, stops: Iterable[str]) -> None:
+        """The server may hold *text*, a prompt and its answer, and with it what made it stop."""
+        self._wholes.extend(hash(text + stop) for stop in ("", *stops))
+
+    def is_whole(self, text: str) -> bool:
+        """Whether *text* may be exactly what the server holds of an answer."""
+        return hash(text) in self._wholes
+
+
+def last_word(text: str) -> str:
+    """The last word, sign or space of *text*, with the space before a word: about a token."""
+    found = re.search(r"\s?\w+$|[^\w\s]$|\s$", text)
+    return found[0] if found else ""
+
+
+def cut(text: str, low: int, high: int) -> str:
+    """
+    A beginning of *text* with more than *low* and at most *high* characters, whole lines if it can be.
+
+    Such a beginning is split into the same tokens as the whole, up to there; but for blank lines.
+    """
+    end = text.rfind("\n", low, high) + 1
+    return text[: end if end > low else high]
+
+
+def common(a: str, b: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:  # invariant: the first *low* agree, the first *high* + 1 do not
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,188 @@
+"""OpenAI-style servers as they differ from each other; what they have in common is in test_contract."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from server_bridge.http import Http
+from server_bridge.openai import OpenAiServer
+from server_bridge.protocol import (
+    BackendUnavailable,
+    BackendUnusable,
+    Health,
+    PromptTooLong,
+    Request,
+    Stop,
+)
+from tests.server_bridge.prompts import prompt
+from tests.server_bridge.recorder import recorder
+
+REQUEST = Request(prompt("    def "), n_predict=4)
+VLLM = {"id": "Qwen/Qwen2.5-Coder-7B", "owned_by": "vllm", "max_model_len": 8192}
+DONE = b"data: [DONE]\n\n"
+
+
+def events(*objects: object, end: bytes = DONE) -> bytes:
+    return b"".join(b"data: " + json.dumps(o).encode() + b"\n\n" for o in objects) + end
+
+
+def said(text: str, why: str | None = None, **more: object) -> dict[str, object]:
+    return {"choices": [{"text": text, "finish_reason": why, **more}]}
+
+
+def server_with(answer: bytes, *models: object) -> dict[str, bytes]:
+    listed = json.dumps({"object": "list", "data": models or [VLLM]}).encode()
+    return {"/v1/models": listed, "/v1/completions": answer}
+
+
+async def reply_to(answer: bytes, request: Request = REQUEST):
+    with recorder(answer=server_with(answer)) as server:
+        backend = OpenAiServer(Http(server.url))
+        try:
+            return await backend.complete(request), json.loads(server.heard[-1][2])
+        finally:
+            await backend.aclose()
+
+
+async def test_a_request_is_text_and_streamed() -> None:
+    """The server gets the model's name, our own layout, and never more than four stop strings."""
+    request = replace(REQUEST, stop=tuple("abcdef"))
+    reply, body = await reply_to(events(said("x"), said(" = d", "stop")), request)
+    assert (reply.text, reply.stop) == ("x = ", Stop.WORD)
+    assert body["prompt"].startswith("<|repo_name|>demo\n<|file_sep|>lib/first.py\n")
+    assert body["prompt"].endswith("<|fim_middle|>    def ")
+    assert (body["model"], body["stop"], body["stream"]) == (VLLM["id"], list("abcd"), True)
+
+
+SHAPES = {
+    "vllm": {"tokens": ["return", " x"], "token_logprobs": [-0.5, -1.5]},
+    "llama.cpp": {
+        "content": [
+            {"bytes": list(b"return"), "logprob": -0.5},
+            {"bytes": list(b" x"), "logprob": -1.5},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_probabilities_come_in_two_shapes(shape: str) -> None:
+    """Whatever the shape, the text is spelled by tokens with their log-probabilities."""
+    reply, _ = await reply_to(events(said("return x", "length", logprobs=SHAPES[shape])))
+    assert [(t.text, t.logprob) for t in reply.tokens] == [(b"return", -0.5), (b" x", -1.5)]
+
+
+async def test_without_probabilities_and_usage_there_are_estimates() -> None:
+    """A server that tells nothing but the text is good enough."""
+    reply, _ = await reply_to(events(said("return"), said(" x", "length")))
+    assert [t.text for t in reply.tokens] == [b"return x"]
+    assert reply.timings.prompt_n > 500
+
+
+async def test_usage_tells_what_was_cached() -> None:
+    """Evaluated is what the prompt had less what the server says it reused."""
+    usage = {"prompt_tokens": 900, "completion_tokens": 2}
+    usage["prompt_tokens_details"] = {"cached_tokens": 890}
+    reply, _ = await reply_to(events(said("x", "length"), {"choices": [], "usage": usage}))
+    assert (reply.timings.prompt_n, reply.timings.cache_n) == (10, 890)
+
+
+async def test_a_server_that_does_not_stream_is_good_enough() -> None:
+    """One JSON object instead of events is the answer as well."""
+    reply, _ = await reply_to(json.dumps(said("x", "stop")).encode())
+    assert (reply.text, reply.stop) == ("x", Stop.END)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "says"),
+    [
+        (events(said("x"), end=b""), BackendUnavailable, "broke off"),
+        (events(said("x")), BackendUnavailable, "broke off"),
+        (events(said("x"), end=b"data: {garbage\n\n"), BackendUnavailable, "not a JSON"),
+        (events({"error": {"message": "CUDA out of memory"}}), BackendUnavailable, "out of memory"),
+        (events({"error": "engine is dead"}), BackendUnavailable, "dead"),
+        (b"<html>", BackendUnavailable, "not a JSON"),
+    ],
+)
+async def test_a_broken_answer_is_no_answer(answer: bytes, error: type, says: str) -> None:
+    """A drop is noticed: half a text is never taken for a whole one."""
+    with pytest.raises(error, match=says):
+        await reply_to(answer)
+
+
+async def test_a_refusal_in_words_is_one_in_numbers() -> None:
+    """vLLM says how long a prompt may be in a sentence; we understand it and learn from it."""
+    message = (
+        "This model's maximum context length is 512 tokens. However, you requested 900 tokens "
+        "(896 in the messages, 4 in the completion)."
+    )
+    with pytest.raises(PromptTooLong) as caught:
+        await reply_to(events({"error": {"message": message}}))
+    assert (caught.value.n_prompt, caught.value.n_ctx) == (900, 512)
+
+
+async def test_half_a_word_is_filtered_or_asked_for() -> None:
+    """An answer that begins with the half word is taken; else it is asked for with it in the prompt."""
+    half = replace(REQUEST, prompt=prompt("    x = ", "retur"))
+    reply, body = await reply_to(events(said("return y", "length")), half)
+    assert (reply.text, body["prompt"][-4:]) == ("return y", "x = ")
+    reply, body = await reply_to(events(said("yield", "length")), half)
+    assert (reply.text, body["prompt"][-5:]) == ("returyield", "retur")
+    assert b"".join(t.text for t in reply.tokens) == b"returyield"
+
+
+async def test_which_of_several_models_is_for_the_user_to_say() -> None:
+    """Ollama has whatever was pulled: the message lists what there is, and a setting chooses."""
+    models = [{"id": name, "owned_by": "library"} for name in ("llama3:8b", "qwen2.5-coder:7b")]
+    with recorder(answer=server_with(events(said("x", "stop")), *models)) as server:
+        backend = OpenAiServer(Http(server.url))
+        with pytest.raises(BackendUnusable, match=r"fim\.backend\.model .* qwen2\.5-coder:7b"):
+            await backend.complete(REQUEST)
+        assert backend.state.health is Health.UNUSABLE
+        backend = OpenAiServer(Http(server.url), "qwen2.5-coder:7b")
+        assert (await backend.complete(REQUEST)).text == "x"
+        assert json.loads(server.heard[-1][2])["model"] == "qwen2.5-coder:7b"
+        await backend.aclose()
+
+
+async def test_a_name_that_says_nothing_needs_a_template() -> None:
+    """A model that could be anything gets no text until the user says how it spells a gap."""
+    model = {"id": "my-finetune", "owned_by": "vllm"}
+    with recorder(answer=server_with(events(said("x", "stop")), model)) as server:
+        for template, says in (("", "my-finetune"), ("qwenn", "no template qwenn")):
+            backend = OpenAiServer(Http(server.url), template=template)
+            with pytest.raises(BackendUnusable, match=rf"{says}.*fim\.backend\.template"):
+                await backend.complete(REQUEST)
+        assert {path for _, path, *_ in server.heard} == {"/v1/models"}
+        backend = OpenAiServer(Http(server.url), template="starcoder2")
+        await backend.complete(REQUEST)
+        assert b"<fim_prefix>" in server.heard[-1][2]
+        await backend.aclose()
+
+
+@pytest.mark.parametrize("lists", [True, False])
+async def test_mlx_is_not_told_to_load_another_model(lists: bool) -> None:
+    """mlx_lm.server loads whatever name it is told and may fail to list its own: it is told none."""
+    answers = {"/health": b"{}", "/v1/completions": events(said("x", "stop"))}
+    if lists:
+        answers["/v1/models"] = b'{"data": [{"id": "other/llama"}, {"id": "/m/qwen-tiny"}]}'
+    with recorder(answer=answers) as server:
+        backend = OpenAiServer(Http(server.url), template="" if lists else "qwen")
+        await backend.complete(REQUEST)
+        assert "model" not in json.loads(server.heard[-1][2])
+        assert backend.state.model == ("qwen-tiny" if lists else "")
+        await backend.aclose()
+
+
+@pytest.mark.parametrize("answer", [b"<html>", b'{"models": []}', b'{"data": 1}'])
+async def test_who_is_no_model_server_is_told_nothing(answer: bytes) -> None:
+    """Without a list of models no text goes out."""
+    with recorder(404, {"/v1/models": answer, "/health": b"no"}) as server:
+        backend = OpenAiServer(Http(server.url))
+        with pytest.raises(BackendUnusable, match=r"fim\.backend\.url"):
+            await backend.complete(REQUEST)
+        await backend.aclose()
+    assert {method for method, *_ in server.heard} == {"GET"}

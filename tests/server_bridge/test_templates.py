@@ -1,0 +1,89 @@
+"""Prompts as text: each family's own words, and nobody else's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server_bridge.protocol import Chunk, Prompt
+from server_bridge.specials import FAMILIES, called, named
+from server_bridge.templates import neutral, rendered
+
+PROMPT = Prompt("repo", (Chunk("a.py", "A"),), "c.py", "PRE", "SUF", "MID")
+RENDERED = {
+    "qwen": "<|repo_name|>repo↵<|file_sep|>a.py↵A<|file_sep|>c.py↵<|fim_prefix|>PRE<|fim_suffix|>SUF"
+    "<|fim_middle|>MID",
+    "codellama": "↵↵--- a.py ---↵A↵↵--- c.py ---↵ <PRE>PRE <SUF>SUF <MID>MID",
+    "deepseek": "#a.py↵A#c.py↵<｜fim▁begin｜>PRE<｜fim▁hole｜>SUF<｜fim▁end｜>MID",
+    "codestral": "+++++ a.py↵A+++++ c.py↵[SUFFIX]SUF[PREFIX]PREMID",
+    "seed-coder": "↵↵--- a.py ---↵A↵↵--- c.py ---↵<[fim-suffix]>SUF<[fim-prefix]>PRE<[fim-middle]>MID",
+}
+NAMES = {
+    "Qwen/Qwen2.5-Coder-7B": "qwen",
+    "fim-tiny-q8_0.gguf": "qwen",
+    "codeqwen-1_5-7b": "starcoder2",
+    "bigcode/starcoder2-3b": "starcoder2",
+    "bigcode/starcoder": "starcoder",
+    "ibm-granite/granite-8b-code-base": "starcoder",
+    "granite-4.0-h-tiny": "granite-4",
+    "deepseek-coder:6.7b-base": "deepseek",
+    "codellama/CodeLlama-7b-hf": "codellama",
+    "JetBrains/Mellum-4b-base": "mellum",
+    "codestral-latest": "codestral",
+    "google/codegemma-2b": "codegemma",
+    "zai-org/GLM-4-9B": "glm-4",
+    "ByteDance-Seed/Seed-Coder-8B-Base": "seed-coder",
+    "stable-code-3b": "stablecode",
+    "gpt-oss-20b": None,
+}
+# What a user's file may hold: special tokens whole, in halves and in each other.
+SPELLINGS = sorted({s for family in FAMILIES for s in family.spellings})
+OTHERS = ["<|im_start|>", "<|endoftext|>", "<EOT>", "</s>", "<|", "|>", "fim_prefix", "<", "[", "x"]
+PIECES = st.sampled_from([*SPELLINGS, *OTHERS, "\n"])
+TEXTS = st.lists(PIECES, max_size=8).map("".join)
+
+
+def written(prompt: Prompt, name: str) -> str:
+    family = called(name)
+    assert family is not None
+    return "".join(part.text for part in rendered(prompt, family))
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_each_family_is_written_as_it_was_trained(name: str) -> None:
+    """Stable parts first, special tokens spelled out, what is typed at the end."""
+    assert written(PROMPT, name).replace("\n", "↵") == RENDERED[name]
+
+
+@pytest.mark.parametrize(("model", "family"), NAMES.items())
+def test_the_name_of_a_model_tells_its_family(model: str, family: str | None) -> None:
+    """Names as their makers write them, on Hugging Face and in Ollama; of others nothing is guessed."""
+    found = named(model)
+    assert (found and found.name) == family
+
+
+@given(st.sampled_from(FAMILIES), TEXTS, TEXTS, TEXTS, TEXTS)
+def test_no_text_becomes_a_special_token(family, chunk, prefix, suffix, middle) -> None:
+    """Whatever a user's files hold, the prompt has exactly the special tokens that we put there."""
+    evil = Prompt("repo", (Chunk("a.py", chunk),), "c.py", prefix, suffix, middle)
+    whole, plain = written(evil, family.name), written(PROMPT, family.name)
+    for spelling in family.spellings:
+        assert whole.count(spelling.lstrip("▁")) == plain.count(spelling.lstrip("▁"))
+
+
+@given(st.sampled_from(FAMILIES), TEXTS)
+def test_text_is_changed_by_spaces_only(family, text) -> None:
+    """A neutral text is the text with some spaces more, and stays as it is the second time."""
+    once = neutral(text, family)
+    assert once.replace(" ", "") == text.replace(" ", "")
+    assert neutral(once, family) == once
+
+
+def test_ordinary_code_is_left_alone() -> None:
+    """Comparisons, generics, HTML and list indices are no special tokens."""
+    code = (
+        "if a<b and c>d: x[PREFIX_LEN]; List<String> <s>old</s> a || b <| f |> g #include <file.h>"
+    )
+    for name in ("qwen", "starcoder2", "deepseek"):
+        assert neutral(code, called(name)) == code

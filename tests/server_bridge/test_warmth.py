@@ -1,0 +1,50 @@
+"""What a server should hold, judged by what it was sent."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server_bridge.warmth import N_TEXTS, Warmth, common, cut
+
+
+@given(st.text("ab\n"), st.text("ab\n"), st.text("ab\n"))
+def test_common_is_the_longest_common_beginning(same: str, a: str, b: str) -> None:
+    """It counts characters up to the first that differs."""
+    n = common(same + a, same + b)
+    assert (same + a)[:n] == (same + b)[:n]
+    assert (same + a)[n : n + 1] != (same + b)[n : n + 1] or n == len(same + a) == len(same + b)
+
+
+@given(st.text("ab\n", min_size=2), st.data())
+def test_a_cut_goes_on_and_prefers_whole_lines(text: str, data: st.DataObject) -> None:
+    """Each cut is longer than what was there, never longer than asked, and ends a line if it can."""
+    low = data.draw(st.integers(0, len(text) - 1))
+    high = data.draw(st.integers(low + 1, len(text) + 3))
+    part = cut(text, low, high)
+    assert text.startswith(part)
+    assert low < len(part) <= high
+    assert part.endswith("\n") or "\n" not in text[low:high]
+
+
+def test_texts_sent_are_held_until_there_are_too_many() -> None:
+    """The newest few are remembered, and one that went on stands for its beginnings."""
+    warmth = Warmth(3.0)
+    for n in range(N_TEXTS + 1):
+        warmth.sent(f"{n} file", 3, None)
+        warmth.sent(f"{n} file and more", 5, None)
+    assert warmth.held("0 file") == 0
+    assert all(warmth.held(f"{n} file and") == 10 for n in range(1, N_TEXTS + 1))
+
+
+def test_a_server_that_reuses_nothing_is_noticed() -> None:
+    """A word about the cache counts only where there was something to reuse; silence is no word."""
+    warmth, text = Warmth(3.0), "x = 1\n" * 300
+    warmth.sent(text, 600, 0)
+    assert warmth.keeps
+    warmth.sent(text, 600, None)
+    assert warmth.keeps
+    warmth.sent(text, 600, 0)
+    assert not warmth.keeps
+    warmth.sent(text, 600, 599)
+    assert warmth.keeps
