@@ -115,6 +115,10 @@ class View:
         self.frame, self.next = new, None
         return new
 
+    def forget(self) -> None:
+        """Begin anew: nothing is frozen."""
+        self.frame, self.next, self.tape = None, None, ()
+
     def shrink(self, n_chunks: int) -> bool:
         """Take less from now on, because a prompt with *n_chunks* was too long; False at the end."""
         if n_chunks:
