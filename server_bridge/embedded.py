@@ -46,14 +46,15 @@ class EmbeddedSettings:
     What to run and how.
 
     One thread, because llama.cpp's threads spin and two of them on a busy two-core machine are
-    forty times slower than one. *n_ctx* is per slot and capped by what the model was trained on.
+    forty times slower than one. *n_ctx* is the most tokens per slot, see `memory`: a full ring of 16
+    chunks of 64 lines takes some 12,000. Two slots serve any number of documents, see `slots`.
     Without *slots_dir* no state can be saved; without *log* the child's log is dropped.
     """
 
     model: str = str(BUNDLED)
     n_threads: int = 1
     n_slots: int = 2
-    n_ctx: int = 8192
+    n_ctx: int = 16384
     slots_dir: str = ""
     log: str = ""
 

@@ -21,9 +21,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from server_bridge import memory
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 N_BATCH = 512  # tokens between two looks at the queue: a new request waits for one batch at most
-CACHE_RAM_MIB = 1024  # prompts set aside: ten thousands of tokens even for a model of 1.5B
 
 
 def main() -> None:
@@ -55,10 +56,12 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     params.api_keys = [settings["key"]]
     params.n_parallel = n_slots
     params.kv_unified = False  # unified slots clear each other's cache
-    params.n_ctx = n_slots * settings["n_ctx"]
+    facts = memory.facts(Path(settings["model"]))
+    there = memory.physical()
+    params.n_ctx = n_slots * memory.context(facts, n_slots, settings["n_ctx"], there)
     params.n_batch = params.n_ubatch = N_BATCH
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["n_threads"]
-    params.cache_ram_mib = CACHE_RAM_MIB
+    params.cache_ram_mib = there // memory.SHARE >> 20
     params.endpoint_slots = True
     if settings["slots_dir"]:
         Path(settings["slots_dir"]).mkdir(parents=True, exist_ok=True)
