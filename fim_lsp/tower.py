@@ -70,8 +70,7 @@ class Tower:
             try:
                 return await self._said(asked, view, debounce_s, n_wanted)
             except PromptTooLong as error:
-                log.info("showing less of and around %s: %s", view.file.path, error)
-                if not view.shrink(len(view.frame.header.chunks) if view.frame else 0):
+                if view.frame is None or not self._shrunk(view, view.frame, error):
                     raise
 
     def next_prompt(self, view: View, document: Document) -> Prompt | None:
@@ -236,6 +235,12 @@ class Tower:
         chunks = engine.beside(self._settled.get(view.file.root, ()), view.file.path, shown)
         return Header(view.file.repo, chunks[: view.max_chunks], view.file.path)
 
+    @staticmethod
+    def _shrunk(view: View, frame: Frame, error: PromptTooLong) -> bool:
+        """Show less in *view* than *frame* does, if less can be shown."""
+        log.info("showing less of and around %s: %s", view.file.path, error)
+        return view.shrink(frame)
+
     async def _is_warmer(self, upcoming: Frame, current: Frame, asked: Asked, view: View) -> bool:
         """
         Whether the frame that is being warmed is to be used already, though it is not all warm.
@@ -279,7 +284,10 @@ class Tower:
         position = document.clamp(view.position)
         frame = view.ahead(document, position, self._budget(view), partial(self._header, view))
         prompt = self._prompt(view, frame, document, position)
-        warmed = await self._link.backend.warm(prompt, engine.step_tokens(state))
+        try:
+            warmed = await self._link.backend.warm(prompt, engine.step_tokens(state))
+        except PromptTooLong as error:
+            return self._shrunk(view, frame, error)
         self._stats.warmed(warmed, waited_for=False)
         if warmed.left == 0:
             self._settled[view.file.root] = frame.header.chunks
