@@ -13,7 +13,7 @@ import os
 import platform
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -39,6 +39,8 @@ SMALL_CONTEXT = 4096
 # From key to ghost text people call it instant up to about here (JetBrains ships at ~150 ms).
 SLOW_MS = 300.0
 TRIAL_TOKENS = 16  # a line of code
+# Typed word by word, more than it takes to see a server that keeps nothing.
+WORDS = ("    difference", "    difference =", "    difference = first", "    difference = first -")
 TRIAL = Prompt(
     repo="trial",
     chunks=(),
@@ -175,8 +177,29 @@ async def speed(patient: Patient) -> list[Finding]:
     return [Finding("speed", "ok", says)]
 
 
+async def cache(patient: Patient) -> list[Finding]:
+    """Whether the server keeps what it evaluated when somebody types in two files in turn."""
+    if patient.backend.state.health is not Health.READY:
+        return []
+    n_right, n_foretold = 0, 0
+    for typed in WORDS:
+        for path in ("first.py", "second.py"):
+            prompt = replace(TRIAL, path=path, middle=TRIAL.middle + typed)
+            try:
+                cost = (await patient.backend.complete(Request(prompt, 1))).timings
+            except BackendError as error:
+                return [Finding("cache", "warn", f"a completion failed: {error}")]
+            n_foretold += cost.expected_n is not None
+            n_right += cost.expected_n == cost.cache_n
+    says = f"{n_right} of {n_foretold} predictions of what the server keeps were right"
+    doubt = patient.backend.state.doubt
+    return [Finding("cache", "warn" if doubt else "ok", says, doubt)] if n_foretold else []
+
+
 # In this order: what comes first explains what fails later.
-CHECKS: tuple[Check, ...] = (python, packages, settings, privacy, server, model, context, speed)
+CHECKS: tuple[Check, ...] = (
+    python, packages, settings, privacy, server, model, context, speed, cache,
+)  # fmt: skip
 
 
 async def _trial(backend: Backend) -> tuple[Reply, float]:

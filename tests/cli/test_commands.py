@@ -150,7 +150,16 @@ def test_the_doctor_finds_a_healthy_installation(tmp_path: Path) -> None:
     levels = {finding["check"]: finding["level"] for finding in found["findings"]}
     assert found["works"]
     assert done.returncode == 0
-    assert set(levels) >= {"python", "packages", "settings", "privacy", "server", "model", "speed"}
+    assert set(levels) >= {
+        "python",
+        "packages",
+        "settings",
+        "privacy",
+        "server",
+        "model",
+        "speed",
+        "cache",
+    }
     assert "bad" not in levels.values()
 
 

@@ -1,0 +1,21 @@
+"""`fim-lsp forget` leaves nothing of earlier sessions, and nothing else is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.cli import forget
+
+
+def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """States and rings go, other files in the folder stay, and the second time there is nothing."""
+    for name in ("slots/a.bin", "slots/a.bin.json", "workspaces/b.json", "other/c.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x" * 1_000_000)
+    assert forget.run(tmp_path) == 0
+    assert "Deleted 3.0 MB" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["c.txt"]
+    assert forget.run(tmp_path) == 0
+    assert "Nothing was kept" in capsys.readouterr().out
