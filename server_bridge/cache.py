@@ -147,7 +147,7 @@ class Cache:
     async def _vacant(self, document: str) -> int | None:
         """An empty slot for *document*."""
         if self._slots.is_looking(document):
-            self._slots.see(await self._tokens_by_slot())
+            self._slots.see(document, await self._tokens_by_slot())
         slot = self._slots.home(document)
         return None if slot in self._mirror.held else slot
 

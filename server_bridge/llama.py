@@ -17,7 +17,7 @@ from pathlib import Path
 from server_bridge import completion
 from server_bridge.cache import Cache, Server
 from server_bridge.encoding import Ids, Kind, ids, joined, layout, tokens_left
-from server_bridge.http import Http, Loading, NotJson, Object, Unproven
+from server_bridge.http import LOOPBACK, Http, Loading, NotJson, Object, Unproven
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -176,7 +176,9 @@ class LlamaServer:
             send=self._post,
             get=self._http.get,
         )
-        self._cache = Cache(server, self.state.prefill_per_s, self._shelf)
+        # Nothing of the user's is left on a disk of somebody else's machine.
+        ours = self._engine or LOOPBACK.match(self._http.url)
+        self._cache = Cache(server, self.state.prefill_per_s, self._shelf if ours else None)
         self._state = replace(
             self._state, health=Health.READY, message="", model=model, slots=slots, n_ctx=n_ctx
         )

@@ -63,6 +63,7 @@ class Slots:
         self._mirror = mirror
         self._owned: dict[str, int] = {}  # by document, the one used last at the end
         self._guests: set[str] = set()
+        self._without: set[str] = set()  # looked for a slot in vain, and do not look again
 
     def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> Choice:
         """Where *prompt* of *document* goes; *ahead*: to be evaluated before anybody asks."""
@@ -96,13 +97,16 @@ class Slots:
     def is_looking(self, document: str) -> bool:
         """Whether *document* needs a slot, and it is to be seen first which are vacant."""
         named = self.kind in (Kind.UNKNOWN, Kind.SEPARATE) and not self._alone
-        return named and document not in self._owned and len(self._owned) < self._most
+        served = document in self._owned or document in self._without
+        return named and not served and len(self._owned) < self._most
 
-    def see(self, tokens: dict[int, int] | None) -> None:
+    def see(self, document: str, tokens: dict[int, int] | None) -> None:
         """Take in what `/slots` says: tokens by slot, None where the server does not show them."""
         if tokens is not None:
             owned = self._owned.values()
             self.vacant = {slot for slot, n in tokens.items() if not n and slot not in owned}
+            if not self.vacant:
+                self._without.add(document)
         elif self.kind is Kind.UNKNOWN:
             self.kind = Kind.HIDDEN
 

@@ -106,3 +106,23 @@ async def test_editors_on_one_server_leave_each_other_alone() -> None:
                 for n in range(2):
                     cost = await visit(backend, 2 * n_editor + n, typed(n_round))
                     assert n_round == 0 or cost <= FEW
+
+
+async def test_an_editor_that_finds_no_slot_leaves_it_to_the_server() -> None:
+    """Where others hold all slots the third editor names none, asks once, and gets its completions."""
+    async with running("separate", 3) as editors:
+        for n, backend in enumerate(editors):
+            await backend.complete(Request(in_document(n, typed(0)), n_predict=2))
+        third = editors[2]._cache
+        looks = 0
+        look = third._tokens_by_slot
+
+        async def counted():
+            nonlocal looks
+            looks += 1
+            return await look()
+
+        third._tokens_by_slot = counted
+        await visit(editors[2], 2, typed(1))
+        assert looks == 0
+        assert await visit(editors[2], 2, typed(2)) <= FEW
