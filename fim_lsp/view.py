@@ -115,13 +115,19 @@ class View:
         self.frame, self.next = new, None
         return new
 
-    def shrink(self, n_chunks: int) -> bool:
-        """Take less from now on, because a prompt with *n_chunks* was too long; False at the end."""
-        if n_chunks:
-            self.max_chunks = n_chunks // 2
+    def forget(self) -> None:
+        """Begin anew: nothing is frozen."""
+        self.frame, self.next, self.tape = None, None, ()
+
+    def shrink(self, long: Frame) -> bool:
+        """Take less from now on, because a prompt with *long* did not fit; False at the end."""
+        if long.header.chunks:
+            self.max_chunks = len(long.header.chunks) // 2
         else:
             self.scale /= 2
-        self.frame = self.next = None
+        self.next = None
+        if self.frame is long:
+            self.frame = None
         return self.scale > SMALLEST
 
 

@@ -8,7 +8,7 @@ judged before anything of it is used; until the verdict is there it counts as pr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -19,7 +19,7 @@ from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index, updated
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.privacy import IGNORE_FILES
-from fim_lsp.context.ring import Limits
+from fim_lsp.context.ring import Limits, Ring
 from fim_lsp.context.turn import Snapshot, Turned, turn
 from fim_lsp.context.turn import View as Sight
 from fim_lsp.context_files import grown, listed, reread, strangers_of, uri_of
@@ -39,12 +39,13 @@ Progress = Callable[[str, int, int], None]  # root, files done, files to do
 
 class Workspace:
     """
-    One root. *root* is its URI, "" for files outside of all roots.
+    One root. *root* is its URI, "" for files outside of all roots; *name* tells it from all others.
 
     *progress* is told of files that are being indexed: how many are done, of how many.
     """
 
-    def __init__(self, root: str, limits: Limits, progress: Progress) -> None:
+    def __init__(self, name: str, root: str, limits: Limits, progress: Progress) -> None:
+        self.name = name
         self.root = root
         self.memory = Memory(limits)
         self.index = EMPTY
@@ -82,6 +83,13 @@ class Workspace:
             return False
         self._turned = turned.n_events, index
         return self.memory.ring is not before
+
+    async def recall(self, ring: Ring, config: Config) -> None:
+        """Go on with the ring of an earlier run, as far as it is still true and not private."""
+        if ring.chunks and not self.memory.ring.chunks:
+            self.memory.ring = ring
+            self.look_again(trusting=False)
+            await self._refresh(config.privacy.exclude)
 
     def look_again(self, *, trusting: bool) -> None:
         """Files changed; not *trusting*: the rules of what is private may have, too."""
@@ -151,11 +159,19 @@ class Workspace:
             await asyncio.sleep(PAUSE_S)
 
 
-class Workspaces:
-    """The roots, each with its memory, and the verdicts on documents."""
+Recall = Callable[[Workspace, Config], Awaitable[None]]
 
-    def __init__(self) -> None:
+
+class Workspaces:
+    """
+    The roots, each with its memory, and the verdicts on documents.
+
+    *recall* is waited for before the first document of a workspace is used.
+    """
+
+    def __init__(self, recall: Recall | None = None) -> None:
         self.progress: Progress = lambda *_: None
+        self._recall = recall
         self.roots: tuple[str, ...] = ()
         self.limits = Limits(0, 1, 0)
         self._by_root: dict[str, Workspace] = {}
@@ -165,7 +181,9 @@ class Workspaces:
     def of(self, place: Place) -> Workspace:
         """The workspace a document belongs to; files outside of all roots by their folder."""
         key = place.root or f"outside: {place.repo}"
-        workspace = self._by_root.setdefault(key, Workspace(place.root, self.limits, self._tell))
+        workspace = self._by_root.setdefault(
+            key, Workspace(key, place.root, self.limits, self._tell)
+        )
         workspace.memory.limits = self.limits
         return workspace
 
@@ -236,6 +254,8 @@ class Workspaces:
         self, uri: str, path: PurePath, place: Place, config: Config, allowed: Callable[[], None]
     ) -> None:
         root = paths.local_path(place.root) if place.root else None
+        if self._recall is not None:
+            await self._recall(self.of(place), config)
         verdict = await asyncio.to_thread(why_private, path, root, config.privacy.exclude)
         self._verdicts[uri] = verdict
         if verdict:

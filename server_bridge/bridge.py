@@ -26,6 +26,7 @@ from server_bridge.protocol import (
     Prompt,
     Reply,
     Request,
+    Saves,
     State,
     Warmed,
 )
@@ -115,6 +116,15 @@ class Auto:
         """See `Backend`."""
         return await (await self._ready()).complete(request)
 
+    async def save(self, prompt: Prompt) -> int:
+        """See `Saves`."""
+        return await self._chosen.save(prompt) if isinstance(self._chosen, Saves) else 0
+
+    async def restore(self, prompt: Prompt) -> int:
+        """See `Saves`."""
+        chosen = await self._ready()
+        return await chosen.restore(prompt) if isinstance(chosen, Saves) else 0
+
     async def aclose(self) -> None:
         """Let go of the chosen one."""
         if self._chosen is not None:
@@ -145,7 +155,7 @@ class Auto:
             if await self._still_there(self._chosen):
                 return
         for url in self._settings.usual_urls:
-            self._chosen = LlamaServer(url)
+            self._chosen = LlamaServer(url, shelf=self._settings.slots_dir)
             try:
                 await self._chosen.connect()
                 return
@@ -156,7 +166,7 @@ class Auto:
 
 
 def _named(settings: BackendSettings) -> LlamaServer:
-    return LlamaServer(settings.url, settings.api_key or "")
+    return LlamaServer(settings.url, settings.api_key or "", shelf=settings.slots_dir)
 
 
 def _embedded(settings: BackendSettings) -> Embedded:

@@ -25,7 +25,7 @@ READING_ORDER = {
         context
         pretokens window tape
         suggest
-        scheduler flight ignore_files context_files workspace view engine link tower anatomy session
+        scheduler flight ignore_files context_files workspace view engine link tower saved keeper anatomy session
         lsp convert transport rpc clients news editor commands server
         cli __main__
     """,
@@ -33,7 +33,7 @@ READING_ORDER = {
 
 ONLY = {
     "asyncio": {
-        "fim_lsp.scheduler", "fim_lsp.flight", "fim_lsp.link", "fim_lsp.tower", "fim_lsp.workspace", "fim_lsp.transport",
+        "fim_lsp.scheduler", "fim_lsp.flight", "fim_lsp.link", "fim_lsp.tower", "fim_lsp.keeper", "fim_lsp.workspace", "fim_lsp.transport",
         "fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli", "server_bridge",
     },
     "httpx": {"server_bridge.http"},

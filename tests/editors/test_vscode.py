@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
@@ -18,8 +19,10 @@ from tests.editors.vscode import Workbench
 VSIX = programs.REPOSITORY / "editors/vscode/fim-lsp-0.1.0.vsix"
 
 needs_workbench = pytest.mark.skipif(
-    not (programs.VSCODE / "done").exists() or not VSIX.exists(),
-    reason="no workbench or no extension: run scripts/install-editors and scripts/build-vscode",
+    not os.environ.get("FIM_TEST_VSCODE")
+    or not (programs.VSCODE / "done").exists()
+    or not VSIX.exists(),
+    reason="slow: FIM_TEST_VSCODE=1 runs it, after scripts/install-editors and scripts/build-vscode",
 )
 pytestmark = pytest.mark.editors
 
