@@ -28,6 +28,8 @@ def total_weight(weights):
 # Typed at the end of SHOP. The bundled model completes it to `for weight in weights:` and a body.
 TYPED = "    total = 0\n    for w"
 REST_OF_LINE = "eight in weights:"
+# A server that did not see it typed gets another prompt: then "weights in weights:" may come.
+REST_OF_WORD = "eight"
 
 # A person waits two seconds at most; a test machine that also runs other things may take longer.
 CONFIG = """\

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.editors import programs
-from tests.editors.conftest import REST_OF_LINE, SHOP, TYPED
+from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED
 from tests.editors.neovim import Neovim
 
 pytestmark = [
@@ -202,4 +202,4 @@ def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     )
     typed.wait_until(lambda: typed.stats(".backend.state") == "ready", "a backend that is ready")
     typed.send(ESCAPE + "a")
-    typed.wait_for("for w" + REST_OF_LINE)
+    typed.wait_for("for w" + REST_OF_WORD)

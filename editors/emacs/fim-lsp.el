@@ -1,0 +1,47 @@
+;;; fim-lsp.el --- fim-lsp for lsp-mode: local completions as overlays  -*- lexical-binding: t; -*-
+
+;; Needs lsp-mode 10 (MELPA, or Debian's elpa-lsp-mode).  Suggestions stand beside what the
+;; language's own server does: this one is an add-on.  Load it and start lsp as ever:
+;;
+;;   (load "/path/to/editors/emacs/fim-lsp.el")
+;;   (add-hook 'prog-mode-hook #'lsp)
+
+(require 'lsp-mode)
+(require 'lsp-inline-completion)
+
+(defgroup fim-lsp nil "Local completions." :group 'lsp-mode)
+
+(defcustom fim-lsp-command '("fim-lsp" "--stdio")
+  "The program of the server and its arguments."
+  :type '(repeat string))
+
+(defcustom fim-lsp-settings nil
+  "Settings of the server by section, as in docs/configuration.md.
+For example ((backend . ((url . \"http://127.0.0.1:8012\"))))."
+  :type '(alist))
+
+;; lsp-mode waits two seconds; the server knows better when to wait.
+(setq lsp-inline-completion-idle-delay 0.1)
+
+(lsp-register-client
+ (make-lsp-client
+  :new-connection (lsp-stdio-connection (lambda () fim-lsp-command))
+  :activation-fn (lambda (&rest _) (derived-mode-p 'prog-mode))
+  :initialization-options (lambda () `((fim . ,fim-lsp-settings)))
+  :add-on? t
+  :priority -1
+  :server-id 'fim-lsp))
+
+(add-hook 'lsp-after-open-hook #'lsp-inline-completion-mode)
+
+(defun fim-lsp--yanked (&rest _)
+  "Tell the server what was just copied."
+  (when-let* ((workspace (lsp-find-workspace 'fim-lsp (buffer-file-name))))
+    (with-lsp-workspace workspace
+      (lsp-notify "fim/didYank" `(:textDocument ,(lsp--text-document-identifier)
+                                  :text ,(substring-no-properties (current-kill 0 t)))))))
+
+(advice-add 'kill-ring-save :after #'fim-lsp--yanked)
+
+(provide 'fim-lsp)
+;;; fim-lsp.el ends here
