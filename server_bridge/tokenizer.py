@@ -76,6 +76,13 @@ class Tokenizer:
                 self._pieces[number] = answer["content"].encode()
         return spelled(numbers, self._pieces, text)
 
+    def own(self, tape: tuple[Token, ...]) -> tuple[Token, ...]:
+        """As much of *tape* as this model's tokens are: another server may have made it."""
+        for n, token in enumerate(tape):
+            if self._pieces.get(token.id) != token.text:
+                return tape[:n]
+        return tape
+
     def _unknown(self, numbers: Sequence[int]) -> set[int]:
         return set(numbers) - self._pieces.keys()
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 READING_ORDER = {
     "server_bridge": """
         protocol unusable http specials encoding templates warmth stream mirror slots tokenizer completion llama
-        openai embedded_child embedded bridge
+        openai embedded_child embedded breaker endpoints bridge
     """,
     "fim_lsp": """
         documents config settings settings_files logs events notebooks paths stats acceptance
