@@ -92,6 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="watch a session typed with the bundled model")
     demo.add_argument("--fast", action="store_true", help="do not type at a person's pace")
 
+    commands.add_parser("forget", help="delete what is kept from one session to the next")
+
     doctor = commands.add_parser("doctor", help="check backend, model and settings")
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
     doctor.add_argument(
@@ -132,6 +134,10 @@ def _command(given: argparse.Namespace) -> int:
         from fim_lsp.cli import demo
 
         return demo.run(given)
+    if given.command == "forget":
+        from fim_lsp.cli import forget
+
+        return forget.run(_cache())
     return _doctor(given)
 
 
@@ -153,7 +159,7 @@ def _serve(given: argparse.Namespace) -> int:
 
     log = {"file": given.log_file, "level": given.log_level}
     overrides = {"log": {key: value for key, value in log.items() if value is not None}}
-    return server.run(given.tcp, open_backend, overrides)
+    return server.run(given.tcp, open_backend, overrides, _cache())
 
 
 def open_backend(config: Config) -> Backend:
@@ -170,10 +176,18 @@ def open_backend(config: Config) -> Backend:
                 api_key=_api_key(ours),
                 template=ours.template,
                 context_tokens=ours.context_tokens,
+                slots_dir=str(_cache() / "slots") if config.state.save else "",
             )
         )
     except BackendUnusable as error:
         return unusable.Unusable(ours.kind, str(error))
+
+
+def _cache() -> Path:
+    """Where we keep what is to outlive us."""
+    import platformdirs
+
+    return platformdirs.user_cache_path("fim-lsp", appauthor=False)
 
 
 def _api_key(backend: BackendConfig) -> str | None:

@@ -58,10 +58,9 @@ def grown(
     fresh: dict[str, Entry | None] = {}
     size = 0
     for path in todo:
-        text = _text(root / path)
-        language = language_of(path)
-        fresh[path] = (text and Entry(language, listing[path], definitions(language, text))) or None
-        size += len(text or "")
+        text, language = _text(root / path) or "", language_of(path)
+        fresh[path] = Entry(language, listing[path], definitions(language, text))
+        size += len(text)
         if size > SLICE_BYTES:
             break
     return updated(index, fresh), todo[len(fresh) :]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from fim_lsp import tape
 from fim_lsp.config import Config
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.secrets import scrubbed
+from fim_lsp.context.secrets import scrubbed_parts
 from fim_lsp.documents import Document, Edit, Position, after, edited
 from fim_lsp.flight import Flight, Terms
 from fim_lsp.pretokens import heal
@@ -129,23 +129,26 @@ def ring_limits(config: Config, state: State) -> Limits:
 def compose(frame: Frame, typed: str, known: tape.Tape, *, classic: bool = False) -> Prompt:
     """The prompt for a cursor behind *typed*, the middle of the frame's window."""
     kept, half = heal(typed)
-    middle = "" if classic else _public(kept)
+    prefix, middle, forced, suffix = _public((frame.window.prefix, kept, half, frame.window.suffix))
+    if classic:
+        prefix, middle = prefix + middle, ""
     return Prompt(
         repo=frame.header.repo,
         chunks=frame.header.chunks,
         path=frame.header.path,
-        prefix=_public(frame.window.prefix + (kept if classic else "")),
-        suffix=_public(frame.window.suffix),
+        prefix=prefix,
+        suffix=suffix,
         middle=middle,
         tape=tape.spelled(known, middle),
-        forced=half,
+        forced=half if forced == half else "",
+        language=frame.header.language,
     )
 
 
-@lru_cache(maxsize=64)  # frozen texts come with every key
-def _public(text: str) -> str:
-    """The text with what looks like a secret blotted out."""
-    return scrubbed(text)
+@lru_cache(maxsize=64)  # a place is composed for several times: measured, warmed, asked
+def _public(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The text around the cursor with what looks like a secret blotted out."""
+    return scrubbed_parts(parts)
 
 
 def step_tokens(state: State) -> int:

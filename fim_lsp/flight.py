@@ -23,7 +23,7 @@ from fim_lsp.scheduler import Scheduler
 from fim_lsp.stats import Stats
 from fim_lsp.suggest.place import Draft, Place
 from fim_lsp.window import Window
-from server_bridge.protocol import Backend, Prompt, Request, Stop, extended
+from server_bridge.protocol import Backend, Prompt, PromptTooLong, Request, Stop, extended
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,13 @@ async def _burst(flight: Flight, backend: Backend, stats: Stats) -> None:
     """Decode one burst and see whether that makes it whole."""
     terms = flight.terms
     request = Request(flight.prompt, min(flight.left, terms.burst), terms.stop, terms.sample)
-    reply = await backend.complete(request)
+    try:
+        reply = await backend.complete(request)
+    except PromptTooLong:
+        if not flight.text:
+            raise
+        flight.whole = flight.short = True  # what it said so far fills the context
+        return
     stats.heard(reply, waited_for=flight.waiting > 0)
     flight.raw += reply.text
     flight.tokens += reply.tokens

@@ -14,6 +14,7 @@ import logging
 import signal
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from fim_lsp import convert, transport
 from fim_lsp.commands import COMMANDS
@@ -36,13 +37,15 @@ def run(
     address: tuple[str, int] | None,
     open_backend: Callable[[Config], Backend],
     flags: Mapping[str, object],
+    cache: Path,
 ) -> int:
     """
     Serve one editor, on stdio or the TCP *address*, to its end; returns the exit code.
 
+    *cache* is a folder of our own for what is to outlive us.
     Who imports us may switch garbage collection off for that long: it takes 50 ms of start-up.
     """
-    editor = make_server(partial(Session, open_backend=open_backend), flags)
+    editor = make_server(partial(Session, open_backend=open_backend, cache=cache), flags)
     # What was imported lives as long as we do; searching it for garbage takes 50 ms every time.
     gc.freeze()
     gc.enable()

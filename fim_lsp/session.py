@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from fim_lsp import anatomy, engine, events, paths
 from fim_lsp.acceptance import Acceptance
@@ -22,6 +23,7 @@ from fim_lsp.config import Config
 from fim_lsp.context.memory import Memory
 from fim_lsp.documents import Document, Edit, Position, edited, opened
 from fim_lsp.engine import Asked, Selected, Suggestion
+from fim_lsp.keeper import Keeper
 from fim_lsp.link import Link
 from fim_lsp.stats import Stats
 from fim_lsp.suggest import local
@@ -42,19 +44,25 @@ log = logging.getLogger(__name__)
 
 
 class Session:
-    """See the module. *open_backend* makes a backend from a configuration, without waiting."""
+    """
+    See the module. *open_backend* makes a backend from a configuration, without waiting; *cache* is
+    a folder of our own for what is to outlive us.
+    """
 
-    def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
+    def __init__(
+        self, config: Config, open_backend: Callable[[Config], Backend], cache: Path | None = None
+    ) -> None:
         self.config = config
         self.documents: dict[str, Document] = {}
         self.link = Link(config, open_backend)
         self._views: dict[str, View] = {}
-        self._spaces = Workspaces()
         self._numbers = itertools.count(1)
         self._stats = Stats()
         self._acceptance = Acceptance(self._stats)
         self._tower = Tower(self.link, self._stats, self._header, self._prepare)
-        self._tower.config = config
+        self._keeper = Keeper(cache, self.link, self._tower)
+        self._spaces = Workspaces(self._keeper.recall)
+        self._tower.config = self._keeper.config = config
         self._rhythm = Rhythm()
         self.client_ms = 0.0  # what the client waits by itself before it asks
 
@@ -98,12 +106,13 @@ class Session:
     def _open(self, document: Document) -> None:
         """Know *document*, and let it inform others unless it is private."""
         uri = document.uri
-        view = View(uri, paths.place(uri, self._spaces.roots))
+        view = View(uri, paths.place(uri, self._spaces.roots), document.language)
         self.documents[uri], self._views[uri] = document, view
 
         def allowed() -> None:
             if (now := self.documents.get(uri)) and self._views[uri] is view:
                 self._spaces.of(view.file).opened(source(now, view.file))
+                self._keeper.opened(view, self._spaces.of(view.file))
 
         self._spaces.judge(uri, view.file, self.config, allowed)
         self.link.reach()
@@ -131,7 +140,7 @@ class Session:
         """Go on with *config*; a changed backend section opens a new backend."""
         changed = config.backend != self.config.backend
         rules_changed = config.privacy != self.config.privacy
-        self.config = self._tower.config = config
+        self.config = self._tower.config = self._keeper.config = config
         if rules_changed:
             self._spaces.rules_changed()
             for document in [*self.documents.values()]:
@@ -170,7 +179,9 @@ class Session:
 
     async def aclose(self) -> None:
         """End all work and let the backend go."""
+        self._spaces.close()
         await self._tower.aclose()
+        await self._keeper.aclose()
         await self.link.aclose()
 
     # -- what the editor asks -------------------------------------------------------------------
@@ -246,12 +257,15 @@ class Session:
         state = await self.link.wait_ready() if asked.invoked else self.link.state
         if state.health is not Health.READY:
             return "local", found or [self._in_sight(asked, view)]
+        await self._keeper.wait_revived(view)
+        current = partial(self.documents.get, asked.document.uri)
+        self._keeper.used(view, self._spaces.of(view.file), current)
         try:
             wait_s = self._debounce_s(asked, view)
             view.typed = False
             return "backend", await self._tower.ask(asked, view, wait_s, n_wanted)
         finally:
-            self._tower.warm(view, partial(self.documents.get, asked.document.uri))
+            self._tower.warm(view, current)
 
     def _in_sight(self, asked: Asked, view: View) -> Draft:
         """What can be said without a model, from the lines of this file and of others that are open."""
@@ -279,7 +293,7 @@ class Session:
     def _header(self, view: View, window: Window) -> Header:
         """What a prompt with *window* begins with."""
         chunks = self._spaces.of(view.file).chunks(view.sight(window))
-        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path)
+        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path, view.language)
 
     async def _prepare(self, view: View) -> bool:
         """While idle: choose chunks for where *view* is."""

@@ -23,10 +23,12 @@ from fim_lsp.link import Link
 from fim_lsp.scheduler import Scheduler
 from fim_lsp.stats import Stats
 from fim_lsp.suggest.place import Draft
+from fim_lsp.tape import Tape
 from fim_lsp.view import Frame, Header, View
 from fim_lsp.window import Fit, Window
-from server_bridge.protocol import BackendError, Chunk, Health, Prompt, PromptTooLong
+from server_bridge.protocol import BackendError, Chunk, Health, Prompt, PromptTooLong, Saves
 
+NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 PATIENCE = 10  # who asks by hand waits so many times the deadline of an automatic suggestion
 
@@ -68,8 +70,7 @@ class Tower:
             try:
                 return await self._said(asked, view, debounce_s, n_wanted)
             except PromptTooLong as error:
-                log.info("showing less of and around %s: %s", view.file.path, error)
-                if not view.shrink(len(view.frame.header.chunks) if view.frame else 0):
+                if view.frame is None or not self._shrunk(view, view.frame, error):
                     raise
 
     def next_prompt(self, view: View, document: Document) -> Prompt | None:
@@ -80,6 +81,36 @@ class Tower:
         frame = view.look(document, position, self._budget(view), partial(self._evaluated, view))
         typed = window.middle(frame.window, document, position)
         return self._composed(frame, typed, view)
+
+    async def revive(self, view: View, header: Header, typed: str) -> None:
+        """
+        Have the backend load what it saved: of *view*, or at least of what its prompts begin with.
+
+        Where that is of no use, *view* begins anew.
+        """
+        backend, frame = self._link.backend, view.frame or Frame(header, NOWHERE)
+        if not isinstance(backend, Saves) or self._link.state.health is not Health.READY:
+            return
+        prompt = engine.compose(frame, typed, view.tape)
+
+        async def load() -> int:
+            await backend.restore(prompt)
+            measure = await backend.measure(prompt)
+            return measure.total - measure.cached
+
+        left = await self.lane.foreground(load)
+        if left <= engine.step_tokens(self._link.state):
+            self._settled[view.file.root] = frame.header.chunks
+        elif view.frame is frame:
+            view.forget()
+
+    async def save(self, frame: Frame, typed: str, tape: Tape) -> bool:
+        """Have the backend save what it evaluated of a prompt; whether it did."""
+        backend, ready = self._link.backend, self._link.state.health is Health.READY
+        if not ready or not isinstance(backend, Saves):
+            return False
+        prompt = engine.compose(frame, typed, tape)
+        return await self.lane.foreground(partial(backend.save, prompt)) > 0
 
     def speculate(self, asked: Asked, view: View, suggestion: Suggestion) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
@@ -202,7 +233,13 @@ class Tower:
     def _evaluated(self, view: View, shown: Window) -> Header:
         """A header of which the backend has evaluated all that it can: somebody waits."""
         chunks = engine.beside(self._settled.get(view.file.root, ()), view.file.path, shown)
-        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path)
+        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path, view.language)
+
+    @staticmethod
+    def _shrunk(view: View, frame: Frame, error: PromptTooLong) -> bool:
+        """Show less in *view* than *frame* does, if less can be shown."""
+        log.info("showing less of and around %s: %s", view.file.path, error)
+        return view.shrink(frame)
 
     async def _is_warmer(self, upcoming: Frame, current: Frame, asked: Asked, view: View) -> bool:
         """
@@ -247,7 +284,10 @@ class Tower:
         position = document.clamp(view.position)
         frame = view.ahead(document, position, self._budget(view), partial(self._header, view))
         prompt = self._prompt(view, frame, document, position)
-        warmed = await self._link.backend.warm(prompt, engine.step_tokens(state))
+        try:
+            warmed = await self._link.backend.warm(prompt, engine.step_tokens(state))
+        except PromptTooLong as error:
+            return self._shrunk(view, frame, error)
         self._stats.warmed(warmed, waited_for=False)
         if warmed.left == 0:
             self._settled[view.file.root] = frame.header.chunks

@@ -27,11 +27,16 @@ RESTING = 4  # flights that were left and may be resumed: the last few places of
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a prompt begins with: the workspace's name, chunks from elsewhere, the path within."""
+    """
+    What a prompt begins with: the workspace's name, chunks from elsewhere, the path within.
+
+    *language* is not shown; it may decide which server is asked.
+    """
 
     repo: str
     chunks: tuple[Chunk, ...]
     path: str
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class View:
 
     uri: str
     file: FilePlace
+    language: str = ""
     frame: Frame | None = None
     next: Frame | None = None
     tape: Tape = ()
@@ -115,13 +121,19 @@ class View:
         self.frame, self.next = new, None
         return new
 
-    def shrink(self, n_chunks: int) -> bool:
-        """Take less from now on, because a prompt with *n_chunks* was too long; False at the end."""
-        if n_chunks:
-            self.max_chunks = n_chunks // 2
+    def forget(self) -> None:
+        """Begin anew: nothing is frozen."""
+        self.frame, self.next, self.tape = None, None, ()
+
+    def shrink(self, long: Frame) -> bool:
+        """Take less from now on, because a prompt with *long* did not fit; False at the end."""
+        if long.header.chunks:
+            self.max_chunks = len(long.header.chunks) // 2
         else:
             self.scale /= 2
-        self.frame = self.next = None
+        self.next = None
+        if self.frame is long:
+            self.frame = None
         return self.scale > SMALLEST
 
 

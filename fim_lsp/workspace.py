@@ -8,7 +8,7 @@ judged before anything of it is used; until the verdict is there it counts as pr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -19,7 +19,7 @@ from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index, updated
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.privacy import IGNORE_FILES
-from fim_lsp.context.ring import Limits
+from fim_lsp.context.ring import Limits, Ring
 from fim_lsp.context.turn import Snapshot, Turned, turn
 from fim_lsp.context.turn import View as Sight
 from fim_lsp.context_files import grown, listed, reread, strangers_of, uri_of
@@ -29,28 +29,30 @@ from fim_lsp.paths import Place
 from server_bridge.protocol import Chunk
 
 UNJUDGED = "not judged yet"
-LISTING_S = 60.0  # between two looks at what files there are, for editors that do not tell
+LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
 PAUSE_S = 0.02  # between two slices of the index: half of the time is somebody else's
 SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output panes, old revisions, …
+EMPTY = Index()
 
 Progress = Callable[[str, int, int], None]  # root, files done, files to do
 
 
 class Workspace:
     """
-    One root. *root* is its URI, "" for files outside of all roots.
+    One root. *root* is its URI, "" for files outside of all roots; *name* tells it from all others.
 
     *progress* is told of files that are being indexed: how many are done, of how many.
     """
 
-    def __init__(self, root: str, limits: Limits, progress: Progress) -> None:
+    def __init__(self, name: str, root: str, limits: Limits, progress: Progress) -> None:
+        self.name = name
         self.root = root
         self.memory = Memory(limits)
-        self.index = Index()
+        self.index = EMPTY
         self._folder = paths.local_path(root) if root else None
         self._progress = progress
         self._turned: tuple[int, Index] | None = None
-        self._listed_s = -LISTING_S  # loop time
+        self._listed_s: float = -LISTING_S  # loop time
         self._listing: asyncio.Task[None] | None = None
         self._trusting = True
 
@@ -72,7 +74,7 @@ class Workspace:
         await self._refresh(config.privacy.exclude)
         snapshot = self.memory.snapshot(sight)
         self._explore(snapshot, config)
-        index = self.index
+        index = self.index if config.ring.files else EMPTY
         if (snapshot.n_events, index) == self._turned:
             return False
         turned = await asyncio.to_thread(self._turn, snapshot, index)
@@ -82,11 +84,26 @@ class Workspace:
         self._turned = turned.n_events, index
         return self.memory.ring is not before
 
+    async def recall(self, ring: Ring, config: Config) -> None:
+        """Go on with the ring of an earlier run, as far as it is still true and not private."""
+        if ring.chunks and not self.memory.ring.chunks:
+            self.memory.ring = ring
+            self.look_again(trusting=False)
+            await self._refresh(config.privacy.exclude)
+
     def look_again(self, *, trusting: bool) -> None:
         """Files changed; not *trusting*: the rules of what is private may have, too."""
-        self._listed_s = float(-LISTING_S)
-        self._trusting = self._trusting and trusting
+        self._listed_s = -LISTING_S
         self._turned = None
+        if not trusting:
+            self._trusting = False
+            self.index = EMPTY
+            self.stop()
+
+    def stop(self) -> None:
+        """End what goes on in the background."""
+        if self._listing is not None:
+            self._listing.cancel()
 
     async def wait_explored(self) -> None:
         """Until the index is whole; for tests and benchmarks."""
@@ -95,8 +112,8 @@ class Workspace:
 
     def _turn(self, snapshot: Snapshot, index: Index) -> Turned:
         """In a worker thread."""
-        folder = Path(self._folder) if self._folder else None
-        others = strangers_of(index, folder, self.root, snapshot) if folder else []
+        folder = self._folder
+        others = strangers_of(index, Path(folder), self.root, snapshot) if folder else []
         return turn(replace(snapshot, others=(*snapshot.others, *others)))
 
     async def _refresh(self, excludes: Iterable[str]) -> None:
@@ -106,10 +123,12 @@ class Workspace:
             return
         self._trusting = True
         check = partial(self._reread, excludes=tuple(excludes), trusting=trusting)
-        for old, new in zip(unsure, await asyncio.to_thread(list, map(check, unsure)), strict=True):
-            if new is None:
+        checked = await asyncio.to_thread(list, map(check, unsure))
+        on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
+        for old, new in zip(unsure, checked, strict=True):
+            if new is None and old.uri in on_disk:
                 self.memory.deleted(old.uri)
-            elif new is not old:
+            elif new is not None and new is not old and old.uri in on_disk:
                 self.memory.changed(new)
 
     def _reread(self, old: Source, excludes: tuple[str, ...], *, trusting: bool) -> Source | None:
@@ -140,11 +159,19 @@ class Workspace:
             await asyncio.sleep(PAUSE_S)
 
 
-class Workspaces:
-    """The roots, each with its memory, and the verdicts on documents."""
+Recall = Callable[[Workspace, Config], Awaitable[None]]
 
-    def __init__(self) -> None:
+
+class Workspaces:
+    """
+    The roots, each with its memory, and the verdicts on documents.
+
+    *recall* is waited for before the first document of a workspace is used.
+    """
+
+    def __init__(self, recall: Recall | None = None) -> None:
         self.progress: Progress = lambda *_: None
+        self._recall = recall
         self.roots: tuple[str, ...] = ()
         self.limits = Limits(0, 1, 0)
         self._by_root: dict[str, Workspace] = {}
@@ -154,10 +181,11 @@ class Workspaces:
     def of(self, place: Place) -> Workspace:
         """The workspace a document belongs to; files outside of all roots by their folder."""
         key = place.root or f"outside: {place.repo}"
-        if key not in self._by_root:
-            self._by_root[key] = Workspace(place.root, self.limits, self._tell)
-        self._by_root[key].memory.limits = self.limits
-        return self._by_root[key]
+        workspace = self._by_root.setdefault(
+            key, Workspace(key, place.root, self.limits, self._tell)
+        )
+        workspace.memory.limits = self.limits
+        return workspace
 
     def why_private(self, uri: str) -> str:
         """Why nothing of *uri* may be used, "" when it may."""
@@ -208,6 +236,11 @@ class Workspaces:
         for workspace in self._by_root.values():
             await workspace.wait_explored()
 
+    def close(self) -> None:
+        """End what goes on in the background."""
+        for workspace in self._by_root.values():
+            workspace.stop()
+
     def _tell(self, root: str, n_done: int, n_files: int) -> None:
         self.progress(root, n_done, n_files)
 
@@ -221,6 +254,8 @@ class Workspaces:
         self, uri: str, path: PurePath, place: Place, config: Config, allowed: Callable[[], None]
     ) -> None:
         root = paths.local_path(place.root) if place.root else None
+        if self._recall is not None:
+            await self._recall(self.of(place), config)
         verdict = await asyncio.to_thread(why_private, path, root, config.privacy.exclude)
         self._verdicts[uri] = verdict
         if verdict:

@@ -73,7 +73,7 @@ def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
     )
     if settings.kind == "openai":
         return OpenAiServer(http, settings.model, settings.template, settings.context_tokens)
-    return LlamaServer(http)
+    return LlamaServer(http, shelf=settings.slots_dir)
 
 
 def _listed(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]:
@@ -92,8 +92,12 @@ def _found(settings: BackendSettings) -> list[Endpoint]:
         # If it is there but cannot do the work, the user wants to hear why.
         named = _one(replace(settings, kind="llama-server"))
         endpoints.append(Endpoint(named, strict=True))
-    endpoints += [Endpoint(LlamaServer(url), named=False) for url in settings.usual_urls]
+    endpoints += [_unasked(url, settings) for url in settings.usual_urls]
     return [*endpoints, Endpoint(_embedded(settings), last=True)]
+
+
+def _unasked(url: str, settings: BackendSettings) -> Endpoint:
+    return Endpoint(LlamaServer(url, shelf=settings.slots_dir), named=False)
 
 
 def _embedded(settings: BackendSettings) -> Embedded:

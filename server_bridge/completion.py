@@ -54,6 +54,12 @@ def entries(answer: Object) -> list[Any]:
     return found
 
 
+def next_tokens(answer: Object) -> dict[int, float]:
+    """The likeliest first tokens with their log-probabilities."""
+    likeliest = entries(answer)[0]["top_logprobs"] if entries(answer) else []
+    return {best["id"]: best["logprob"] for best in likeliest}
+
+
 def rated(tokens: tuple[Token, ...], answer: Object) -> tuple[Token, ...]:
     """The tokens with their log-probabilities, where known."""
     left = iter(entries(answer))

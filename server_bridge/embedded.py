@@ -96,6 +96,14 @@ class Embedded:
         """See `Backend`."""
         return await (await self._running()).complete(request)
 
+    async def save(self, prompt: Prompt) -> int:
+        """See `Saves`."""
+        return await self._server.save(prompt) if self._server and self.pid else 0
+
+    async def restore(self, prompt: Prompt) -> int:
+        """See `Saves`."""
+        return await (await self._running()).restore(prompt)
+
     async def aclose(self) -> None:
         """End the child."""
         if self._server is not None:
@@ -126,15 +134,20 @@ class Embedded:
         self._state = replace(self._state, health=Health.LOADING, message="")
         try:
             key = secrets.token_urlsafe()
-            url = await self._url_of_new_child(key)
+            answer = await self._new_child(key)
         except BackendError as error:
             self._n_deaths += 1
             health = Health.UNUSABLE if isinstance(error, BackendUnusable) else Health.DOWN
             self._state = replace(self._state, health=health, message=str(error))
             raise
-        self._server = LlamaServer(url, key, kind="embedded", alone=True)
+        # All that decides what its cache holds, and that it does not say itself: types and flash
+        # attention are llama.cpp's defaults.
+        engine = f"xllamacpp {answer['engine']}"
+        self._server = LlamaServer(
+            answer["url"], key, "embedded", engine=engine, shelf=self._settings.slots_dir
+        )
 
-    async def _url_of_new_child(self, key: str) -> str:
+    async def _new_child(self, key: str) -> dict[str, str]:
         with open(self._settings.log or os.devnull, "ab") as log:  # noqa: ASYNC230, PTH123
             self._child = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "server_bridge.embedded_child",
@@ -146,13 +159,17 @@ class Embedded:
         return await _handshake(self._child, {**asdict(self._settings), "key": key})
 
 
-async def _handshake(child: asyncio.subprocess.Process, settings: dict[str, object]) -> str:
-    """Give the child its settings and wait for its address."""
+async def _handshake(
+    child: asyncio.subprocess.Process, settings: dict[str, object]
+) -> dict[str, str]:
+    """Give the child its settings and wait for its address and engine."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
         child.stdin.write(json.dumps(settings).encode() + b"\n")
-        answer = json.loads(await asyncio.wait_for(child.stdout.readline(), START_S))
+        answer: dict[str, str] = json.loads(
+            await asyncio.wait_for(child.stdout.readline(), START_S)
+        )
     except (ValueError, OSError, asyncio.TimeoutError):
         await _end(child)
         raise BackendUnavailable("llama.cpp did not start") from None
@@ -165,7 +182,7 @@ async def _handshake(child: asyncio.subprocess.Process, settings: dict[str, obje
             f"llama.cpp cannot run {settings['model']} ({answer['error']}): "
             "set fim.backend.model to a GGUF file it can load, or reinstall fim-lsp"
         )
-    return str(answer["url"])
+    return answer
 
 
 async def _end(child: asyncio.subprocess.Process) -> None:

@@ -2,7 +2,7 @@
 The process with llama.cpp inside: settings come in on stdin, the server's address goes out on stdout.
 
     in    {"model": …, "key": …, "n_threads": …, "n_slots": …, "n_ctx": …, "slots_dir": …}
-    out   {"url": "http://127.0.0.1:…"}   or   {"error": …}
+    out   {"url": "http://127.0.0.1:…", "engine": version}   or   {"error": …}
 
 A process of its own because one process can serve only one vocabulary, because decoding must not
 share a GIL with an editor session, and because a crash in native code must not take the session
@@ -18,6 +18,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -29,26 +30,26 @@ def main() -> None:
     """Serve until the parent is gone."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.umask(0o077)  # what it saves of prompts is nobody else's
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what native code prints is log, not answer
     settings = json.loads(sys.stdin.readline())
     watcher = threading.Thread(target=_end_with_stdin)
     watcher.start()
     try:
-        server = _serve(settings)
-        answer = {"url": server.listening_address}
+        import xllamacpp  # noqa: PLC0415 (a failing import is an answer too)
+
+        server = xllamacpp.Server(_parameters(settings, xllamacpp.CommonParams()))
+        answer = {"url": server.listening_address, "engine": xllamacpp.__version__}
     except Exception as error:  # noqa: BLE001 (the parent is told, whatever it was)
         answer = {"error": str(error) or type(error).__name__}
     print(json.dumps(answer), file=out, flush=True)
     watcher.join()
 
 
-def _serve(settings: dict[str, Any]) -> Any:
-    """A llama.cpp server with its model loaded."""
-    import xllamacpp  # noqa: PLC0415 (a failing import is an answer too)
-
+def _parameters(settings: dict[str, Any], params: Any) -> Any:
+    """The server's parameters."""
     n_slots = settings["n_slots"]
-    params = xllamacpp.CommonParams()
     params.model.path = settings["model"]
     params.hostnames, params.port = ["127.0.0.1"], 0
     params.api_keys = [settings["key"]]
@@ -60,8 +61,9 @@ def _serve(settings: dict[str, Any]) -> Any:
     params.cache_ram_mib = CACHE_RAM_MIB
     params.endpoint_slots = True
     if settings["slots_dir"]:
+        Path(settings["slots_dir"]).mkdir(parents=True, exist_ok=True)
         params.slot_save_path = settings["slots_dir"] + os.sep  # it must end with one
-    return xllamacpp.Server(params)
+    return params
 
 
 def _end_with_stdin() -> None:

@@ -35,6 +35,7 @@ from server_bridge.protocol import (
     Prompt,
     Reply,
     Request,
+    Saves,
     State,
     Warmed,
 )
@@ -120,6 +121,17 @@ class Endpoints:
             return await backend.complete(request)
 
         return await self._call(request.prompt.language, decode)
+
+    async def save(self, prompt: Prompt) -> int:
+        """See `Saves`; for the server in use, if it can."""
+        backend = self._serving.backend
+        return await backend.save(prompt) if isinstance(backend, Saves) else 0
+
+    async def restore(self, prompt: Prompt) -> int:
+        """See `Saves`."""
+        await self.connect()
+        backend = self._serving.backend
+        return await backend.restore(prompt) if isinstance(backend, Saves) else 0
 
     async def aclose(self) -> None:
         """Let all of them go."""

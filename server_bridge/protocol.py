@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Token(NamedTuple):
@@ -194,6 +194,17 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Let go of connections and of every process this backend started."""
+
+
+@runtime_checkable
+class Saves(Protocol):
+    """A backend that may be able to keep over a restart what it evaluated. Raises as `Backend` does."""
+
+    async def save(self, prompt: Prompt) -> int:
+        """Keep *prompt*, if it is evaluated and that is possible; returns its tokens, else 0."""
+
+    async def restore(self, prompt: Prompt) -> int:
+        """Load what serves *prompt* best; returns how many of its tokens that spares, maybe 0."""
 
 
 class BackendError(Exception):

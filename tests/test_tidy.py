@@ -17,15 +17,16 @@ ROOT = Path(__file__).parent.parent
 
 READING_ORDER = {
     "server_bridge": """
-        protocol unusable http specials encoding templates warmth stream mirror slots tokenizer completion llama
-        openai embedded_child embedded breaker endpoints bridge
+        protocol unusable http specials encoding templates warmth stream mirror slots saved tokenizer
+        completion cache llama openai embedded_child embedded
+        breaker endpoints bridge
     """,
     "fim_lsp": """
         documents config settings settings_files logs events notebooks paths stats acceptance
         context
         pretokens window tape
         suggest
-        scheduler flight ignore_files context_files workspace view engine link tower anatomy session
+        scheduler flight ignore_files context_files workspace view engine link tower saved keeper anatomy session
         lsp convert transport rpc clients news editor commands server
         cli __main__
     """,
@@ -33,7 +34,7 @@ READING_ORDER = {
 
 ONLY = {
     "asyncio": {
-        "fim_lsp.scheduler", "fim_lsp.flight", "fim_lsp.link", "fim_lsp.tower", "fim_lsp.workspace", "fim_lsp.transport",
+        "fim_lsp.scheduler", "fim_lsp.flight", "fim_lsp.link", "fim_lsp.tower", "fim_lsp.keeper", "fim_lsp.workspace", "fim_lsp.transport",
         "fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli", "server_bridge",
     },
     "httpx": {"server_bridge.http"},

@@ -30,11 +30,12 @@ class Typist:
     text: str = ""
     uri: str = f"{ROOT}/app/cart.py"
     language: str = "python"
+    root: str = ROOT
     cursor: Position = field(default_factory=lambda: Position(0, 0))
     _version: int = field(default=1, init=False)
 
     def __post_init__(self) -> None:
-        self.session.handle(events.FoldersChanged((ROOT,)))
+        self.session.handle(events.FoldersChanged((self.root,)))
         self.session.handle(events.Opened(self.uri, self.language, 1, self.text))
         last = len(self.document.lines) - 1
         self.cursor = Position(last, len(self.document.lines[last]))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from benchmarks.recall.llama_vim import LlamaVim, Piece
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import Entry, Index, definitions, strangers, updated
@@ -20,8 +21,6 @@ from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.turn import View, turn
 from fim_lsp.documents import Document, Edit, Position, edited, opened, split
-
-from benchmarks.recall.llama_vim import LlamaVim, Piece
 
 
 class Policy(Protocol):
@@ -94,7 +93,7 @@ class Ours:
         self.event_ms.append((time.thread_time() - began) * 1e3)
         self._documents[path] = after
 
-    def save(self, path: str, at: int) -> None:
+    def save(self, path: str, at: int) -> None:  # noqa: ARG002 (a policy's word)
         self._written(path, self._documents[path].text)
         self.memory.saved(path)
 

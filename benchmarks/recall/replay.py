@@ -14,12 +14,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fim_lsp.context.similarity import WORD
-from fim_lsp.context.turn import View
-
 from benchmarks.recall.history import Commit, Open, Replace, Save, Step, Type
 from benchmarks.recall.llama_vim import Piece
 from benchmarks.recall.policies import Policy
+from fim_lsp.context.similarity import WORD
+from fim_lsp.context.turn import View
 
 CHARS_PER_TOKEN = 3.6
 _ABOVE, _BELOW = 1024, 256  # tokens
@@ -39,7 +38,6 @@ class Result:
     in_window: int = 0  # … in the window, too
     stale: int = 0  # … not in the file any more
     evaluated: int = 0  # by a backend that reuses the exact prefix and nothing else
-    fresh: int = 0  # of those, pieces that were not there before
     event_ms: list[float] = field(default_factory=list)
 
     @property
@@ -127,11 +125,7 @@ class _Player:
         same = 0
         while same < min(len(shown), len(self._last)) and shown[same] == self._last[same]:
             same += 1
-        before = set(line for path, text in self._last for line in text.split("\n"))
         self.result.evaluated += sum(_size(piece) for piece in shown[same:])
-        for path, text in shown[same:]:
-            new = [line for line in text.split("\n") if line not in before]
-            self.result.fresh += sum(len(line) + 1 for line in new)
         self._last = shown
 
     def _waste(self, view: View, shown: list[Piece], window: Sequence[str]) -> None:

@@ -29,6 +29,7 @@ from fim_lsp.documents import Position, body
 SETTINGS: dict[str, object] = {
     "backend": {"kind": "embedded"},
     "completion": {"debounceMs": 0},
+    "state": {"save": False},  # the sample is gone afterwards
 }
 KEY_SECONDS = 0.05  # 20 keys a second: a fast typist's burst, still readable
 LOOK_SECONDS = 0.8  # a person looks at a suggestion before taking it

@@ -16,6 +16,7 @@ are rounded: recall changes by less than 0.01 when any of them is halved or doub
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +36,7 @@ _NEAR_FLOOR = 0.5  # a piece without any word in common with the surroundings co
 _NEAR = 2.0  # … this much more for one that holds all of them
 _FILE_FADES = 0.93  # per file looked at since
 _TELLS = 0.0005  # worth per character below which a piece is noise, however much room there is
+_POOL = 8  # times the room: a piece that so many others beat by themselves is hardly ever chosen
 _LEAST = 100  # characters of room that are worth a search: three lines
 _BONUS = {Why.YANKED: 3.0, Why.DEFINITION: 1.5}  # a yank is a wish; a definition is looked up next
 
@@ -71,10 +73,11 @@ class Interest:
         for piece in candidates:
             self._n_with.update(piece.words)
         n_pieces = len(candidates) + 1
-        near = surroundings.near & self._n_with.keys()
-        self._near = {word: math.log(n_pieces / self._n_with[word]) for word in near}
+        self._near_words = frozenset(surroundings.near & self._n_with.keys())
+        self._near = {word: math.log(n_pieces / self._n_with[word]) for word in self._near_words}
         self._near_total = sum(self._near.values()) or 1.0
         self.chances = {w: self._chance(w) for w in self._n_with if w not in surroundings.seen}
+        self._words = frozenset(self.chances)
 
     def window(self) -> Shown:
         """What is shown before anything is chosen."""
@@ -82,7 +85,7 @@ class Interest:
 
     def scored(self, piece: Piece) -> Scored:
         """The piece with what does not change while choosing."""
-        useful = frozenset(piece.words & self.chances.keys())
+        useful = piece.words & self._words
         cost = len(piece.text) + len(piece.name) // 2  # half a heading: most pieces share one
         factor = self._factor(piece) / cost
         worth = sum(map(self.chances.__getitem__, useful))
@@ -94,11 +97,17 @@ class Interest:
 
     def _factor(self, piece: Piece) -> float:
         """How much more than another this piece is to the point."""
-        shared = piece.words & self._near.keys()
+        shared = piece.words & self._near_words
         near = sum(map(self._near.__getitem__, shared)) / self._near_total
         rank = self._surroundings.files.get(piece.uri, len(self._surroundings.files))
         fade = 1.0 if piece.why is Why.YANKED else _FILE_FADES**rank
         return (_NEAR_FLOOR + _NEAR * near) * fade * _BONUS.get(piece.why, 1.0)
+
+    def best(self, candidates: Iterable[Piece], n_chars: int) -> list[Scored]:
+        """The candidates that may be chosen for so much room, by falling density."""
+        ordered = sorted(map(self.scored, candidates), key=lambda each: -each.density)
+        sizes = itertools.accumulate(each.cost for each in ordered)
+        return [each for each, size in zip(ordered, sizes, strict=True) if size <= _POOL * n_chars]
 
     def ordered(self, chosen: Iterable[Piece]) -> list[Piece]:
         """From stable to volatile: files by when they were looked at, the latest last."""
@@ -163,7 +172,7 @@ class Shown:
         self._owners = dict.fromkeys(lines, uri)
 
     def add(self, scored: Scored) -> None:
-        """Count it among what is shown."""
+        """Show one more."""
         self.words |= scored.useful
         self._owners.update(dict.fromkeys(telling(scored.piece.text), scored.piece.home))
 

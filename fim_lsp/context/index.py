@@ -11,6 +11,7 @@ spells its URI.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -115,9 +116,14 @@ def strangers(
 
 def _pieces(source: Source, entry: Entry, names: AbstractSet[str]) -> Iterator[Piece]:
     spans = [d for d in entry.definitions if d.name in names]
-    for piece in pieces(source):
+    for piece in _sibling_pieces(source):
         defines = any(d.start < piece.end and piece.start < d.end for d in spans)
-        yield replace(piece, why=Why.DEFINITION if defines else Why.SIBLING)
+        yield replace(piece, why=Why.DEFINITION) if defines else piece
+
+
+@functools.lru_cache(maxsize=32)  # two or three places' worth of files
+def _sibling_pieces(source: Source) -> tuple[Piece, ...]:
+    return tuple(replace(piece, why=Why.SIBLING) for piece in pieces(source))
 
 
 def _names(path: str, entry: Entry | None) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fim_lsp.context.chunks import Source
+from fim_lsp.context.chunks import Source, places
 from fim_lsp.documents import Edit, body, split
 
 MIN_LINES = 3
@@ -39,7 +39,7 @@ def origin(edit: Edit | str, sources: Iterable[Source]) -> tuple[str, str] | Non
 def _places(lines: list[str], source: Source) -> Iterator[int]:
     """Where *lines* stand; the first may begin and the last may end inside a line."""
     inner = max(range(1, len(lines) - 1), key=lambda n: len(lines[n]))
-    for at in _equal(lines[inner], source.lines):
+    for at in places(lines[inner], source.lines):
         start = at - inner
         here = [body(line) for line in source.lines[max(0, start) : start + len(lines)]]
         if (
@@ -49,12 +49,3 @@ def _places(lines: list[str], source: Source) -> Iterator[int]:
             and here[-1].startswith(lines[-1])
         ):
             yield start
-
-
-def _equal(line: str, lines: tuple[str, ...]) -> Iterator[int]:
-    """Where *line* stands, whatever its line end; the loop runs in C."""
-    for end in ("\n", "\r\n", "\r"):
-        at = -1
-        for _ in range(lines.count(line + end)):
-            at = lines.index(line + end, at + 1)
-            yield at

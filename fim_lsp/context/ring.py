@@ -84,7 +84,7 @@ def turned(
     """
     last = _first_bad(ring, bad)
     cuts = sorted({int(last * share) for share in _CUTS}, reverse=True)
-    scored = sorted(map(interest.scored, candidates), key=lambda each: -each.density)
+    scored = interest.best(candidates, limits.n_chars)
     changes = [_changed(ring, scored, interest, limits, cut) for cut in cuts]
     return max(changes, key=lambda change: change[1])[0]  # the latest cut where they are equal
 

@@ -9,10 +9,11 @@ costs a key: where in doubt, a rule takes more.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 BLOT = "REDACTED"
@@ -53,13 +54,27 @@ def looks_secret(text: str) -> bool:
 
 def scrubbed(text: str) -> str:
     """The text with each secret blotted out; line breaks inside one stay, so lines keep their numbers."""
-    parts, at = [], 0
-    for start, end, _ in secrets(text):
-        if end <= at:
-            continue
-        parts += [text[at : max(at, start)], BLOT, "\n" * text.count("\n", max(at, start), end)]
-        at = end
-    return "".join([*parts, text[at:]])
+    return scrubbed_parts((text,))[0]
+
+
+def scrubbed_parts(parts: Sequence[str]) -> tuple[str, ...]:
+    """The same for a text in parts: a cursor inside `pass|word = "…"` hides no password."""
+    spans = secrets("".join(parts))
+    ends = itertools.accumulate(map(len, parts))
+    return tuple(
+        _blotted(part, spans, end - len(part)) for part, end in zip(parts, ends, strict=True)
+    )
+
+
+def _blotted(text: str, spans: Iterable[Span], offset: int) -> str:
+    """One part, which begins *offset* characters into the whole."""
+    kept, at = [], 0
+    for span in spans:
+        start, end = max(at, span.start - offset), min(len(text), span.end - offset)
+        if start < end:
+            kept += [text[at:start], BLOT, "\n" * text.count("\n", start, end)]
+            at = end
+    return "".join([*kept, text[at:]])
 
 
 def _found(rule: Rule, text: str) -> Iterator[Span]:

@@ -134,7 +134,12 @@ class Editor(Client):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if "--tcp" in arguments else None,  # it says where it listens
             env=os.environ
-            | {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "PYTHONPATH": str(ROOT)},
+            | {
+                "HOME": str(home),
+                "XDG_CONFIG_HOME": str(home),
+                "XDG_CACHE_HOME": str(home / "cache"),
+                "PYTHONPATH": str(ROOT),
+            },
         )
         assert self.process.stdin
         assert self.process.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
@@ -18,8 +19,10 @@ from tests.editors.vscode import Workbench
 VSIX = programs.REPOSITORY / "editors/vscode/fim-lsp-0.1.0.vsix"
 
 needs_workbench = pytest.mark.skipif(
-    not (programs.VSCODE / "done").exists() or not VSIX.exists(),
-    reason="no workbench or no extension: run scripts/install-editors and scripts/build-vscode",
+    not os.environ.get("FIM_TEST_VSCODE")
+    or not (programs.VSCODE / "done").exists()
+    or not VSIX.exists(),
+    reason="slow: FIM_TEST_VSCODE=1 runs it, after scripts/install-editors and scripts/build-vscode",
 )
 pytestmark = pytest.mark.editors
 
@@ -38,20 +41,19 @@ def workbench(home: Path, project: Path) -> Iterator[Workbench]:
 
 
 @pytest.fixture
-def typed(workbench: Workbench) -> Workbench:
-    """The shop as it was, and the suggestion on screen."""
-    workbench("press", "Escape")
-    workbench("click", ".view-lines")
-    workbench("press", "Control+a")
-    workbench("insert", SHOP)
-    for line in TYPED.splitlines():
-        workbench("press", "Home")
-        workbench("press", "Shift+End")  # the indentation that the editor put there
-        workbench("type", line)
-        if line != TYPED.splitlines()[-1]:
-            workbench("press", "Enter")
+def typed(
+    workbench: Workbench, project: Path, request: pytest.FixtureRequest
+) -> Iterator[Workbench]:
+    """A fresh copy of the shop, and the suggestion on screen; empty afterwards: it is context."""
+    file = project / f"{request.node.name}.py"
+    file.write_text(SHOP)
+    workbench.open(file)
+    workbench("type", TYPED)
     workbench.wait_for_ghost(REST_OF_LINE)
-    return workbench
+    yield workbench
+    workbench("press", "Control+a")
+    workbench("press", "Delete")
+    workbench.saved()
 
 
 @needs_workbench
@@ -81,17 +83,16 @@ def test_accepting_a_line(typed: Workbench) -> None:
 
 
 @needs_workbench
-def test_copies_reach_the_ring_and_the_clipboard(typed: Workbench) -> None:
+def test_copies_reach_the_ring_and_the_clipboard(typed: Workbench, project: Path) -> None:
     """Copying works as ever, and what was copied is context."""
     before = typed.number(CHUNKS)
-    fresh = "".join(f"def only_here_{n}(a, b):\n    return a * {n} + b\n\n\n" for n in range(9))
-    typed("press", "Control+a")
-    typed("insert", fresh)
-    typed("press", "Control+a")
-    typed("press", "Control+c")
-    typed("press", "Delete")
-    typed("press", "Control+v")
-    assert typed.saved() == fresh
+    text = "".join(f"def only_here_{n}(a, b):\n    return a * {n} + b\n\n\n" for n in range(9))
+    (project / "fresh.py").write_text(text)
+    typed.open(project / "fresh.py")
+    for keys in ("Control+a", "Control+c", "Delete", "Control+v"):
+        typed("press", keys)
+    typed.wait_for("only_here_8")
+    assert typed.saved() == text
     typed.wait_until(lambda: typed.number(CHUNKS) > before, "more context")
 
 

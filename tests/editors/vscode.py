@@ -20,6 +20,8 @@ POLL_S = 0.1
 STATUS = ".statusbar-item[id*='fim.status']"
 SETTINGS: dict[str, object] = {
     "breadcrumbs.enabled": False,
+    "editor.autoClosingBrackets": "never",  # what is typed is what is there
+    "editor.autoIndent": "none",
     "editor.minimap.enabled": False,
     "editor.quickSuggestions": {"other": "off"},  # word completions would hide what is tested
     "extensions.ignoreRecommendations": True,
@@ -40,7 +42,7 @@ class Workbench:
             f"--extensions-dir={home / 'extensions'}",
         ]
         self._env = programs.environment(home)
-        self._file = file
+        self.file = file
         user = home / "data/User"
         user.mkdir(parents=True, exist_ok=True)
         (user / "settings.json").write_text(json.dumps(SETTINGS | settings))
@@ -121,10 +123,23 @@ class Workbench:
         self("press", "F1")
         self.wait_until(lambda: self("exists", ".quick-input-widget input"), "the command palette")
         self("type", title)
-        self.wait_until(
-            lambda: self("exists", ".quick-input-list .focused"), f"the command {title}"
-        )
+        self.wait_until(lambda: self("exists", ".quick-input-list .focused"), title)
         self("press", "Enter")
+
+    def open(self, file: Path) -> None:
+        """Open another file of the folder, the cursor at its end."""
+        self.file = file
+        row = f".explorer-folders-view [aria-label^='{file.name}']"
+        self.wait_until(lambda: self("exists", row), f"{file} in the explorer")
+        self("click", row)
+        self.wait_until(
+            lambda: self("exists", f".tab.active[data-resource-name='{file.name}']"), str(file)
+        )
+        self.wait_until(
+            lambda: self("exists", ".editor-instance .view-lines .view-line"), "its text"
+        )
+        self("click", ".editor-instance .view-lines")
+        self("press", "Control+End")
 
     def number(self, pattern: re.Pattern[str]) -> int:
         """The sum of the numbers that *pattern* finds in the extension's menu."""
@@ -146,10 +161,10 @@ class Workbench:
 
     def saved(self) -> str:
         """The text of the file in front, as saved now."""
-        before = self._file.stat().st_mtime_ns
+        before = self.file.stat().st_mtime_ns
         self("press", "Control+s")
-        self.wait_until(lambda: self._file.stat().st_mtime_ns > before, "the file saved")
-        return self._file.read_text()
+        self.wait_until(lambda: self.file.stat().st_mtime_ns > before, "the file saved")
+        return self.file.read_text()
 
     def close(self) -> None:
         """End browser and workbench."""
@@ -159,6 +174,7 @@ class Workbench:
             self._driver.wait(10)
         except subprocess.TimeoutExpired:
             self._driver.kill()
+        self._driver.communicate()
         self._server.terminate()
         self._server.wait(20)
 

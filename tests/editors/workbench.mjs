@@ -31,7 +31,6 @@ const commands = {
       return [inside.join(""), ...texts(".view-zones .suggest-preview-text")].join("\n").trimEnd();
     }),
   type: (text) => page.keyboard.type(text, { delay: 30 }),
-  insert: (text) => page.keyboard.sendCharacter(text), // as a paste: nothing is added to it
   press: async (keys) => {
     const names = keys.split("+");
     for (const name of names) await page.keyboard.down(name);

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.endpoints import Endpoint, Endpoints
 from server_bridge.protocol import (
     BackendError,
     BackendUnavailable,
@@ -19,7 +20,6 @@ from server_bridge.protocol import (
     Request,
     State,
 )
-from server_bridge.endpoints import Endpoint, Endpoints
 from tests.fault_proxy import ANSWERS, FaultProxy, fault_proxy
 from tests.llama_server import llama_server
 from tests.models import BUNDLED

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from golden_cases import parsed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.suggest.boundary import Extent, end, enough, extent, quiet, stops, too_long
+from tests.suggest.golden_cases import parsed
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from golden_cases import cases, check, parsed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fim_lsp.suggest.filters import FILTERS, NAMES, polish
 from fim_lsp.suggest.place import Draft
+from tests.suggest.golden_cases import cases, check, parsed
 
 CASES = cases()
 

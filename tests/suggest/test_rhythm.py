@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from golden_cases import parsed
 
 from fim_lsp.suggest.rhythm import MAX_WAIT_MS, PAUSE_MS, USUAL_MS, Rhythm
+from tests.suggest.golden_cases import parsed
 
 INSIDE, BEHIND_SIGN, LINE_START = "x = fo▮\n", "x = foo(▮)\n", "    ▮\n"
 

@@ -27,7 +27,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
     vscode.workspace.onDidChangeConfiguration(async (change) => {
       if (change.affectsConfiguration("fim.serverPath")) await start();
-      else if (change.affectsConfiguration("fim")) sendSettings();
     }),
   );
   await start();
@@ -77,15 +76,13 @@ function makeClient(command: string, output: vscode.LogOutputChannel): LanguageC
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => ({ fim: changedByUser() }),
     middleware: {
+      // The server gets only what the user set, asked for or told: the defaults of this extension
+      // would hide the user's config.toml.
       workspace: {
-        // The server asks for the section "fim": only what the user set, so that the defaults of
-        // this extension do not hide the user's config.toml.
         configuration: (params) => params.items.map((item) => (item.section === "fim" ? changedByUser() : null)),
+        didChangeConfiguration: async () =>
+          client?.sendNotification("workspace/didChangeConfiguration", { settings: { fim: changedByUser() } }),
       },
     },
   });
-}
-
-function sendSettings(): void {
-  void client?.sendNotification("workspace/didChangeConfiguration", { settings: { fim: changedByUser() } });
 }

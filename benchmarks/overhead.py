@@ -1,0 +1,138 @@
+"""
+What we add to a completion ourselves, and what starting costs.
+
+    python -m benchmarks.overhead
+
+Types into files of 1,000 and 10,000 lines with the bundled model and takes, per request that reached
+the model, the time of the whole request less the server's own computing (`prompt_ms` and
+`predicted_ms` of its answers). What is left is all of ours (decisions, prompt, token bookkeeping,
+filters), httpx, the loopback and the server's HTTP side. Less the whole of the HTTP calls instead,
+only our own code is left. Then starts the real server process some times: milliseconds to the answer to `initialize`, resident memory, and the
+time until the embedded llama.cpp is ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import inspect
+import json
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+import psutil
+
+from fim_lsp import events
+from fim_lsp.config import CompletionConfig, Config
+from fim_lsp.documents import Edit, Position
+from fim_lsp.session import Session
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.http import Http
+from server_bridge.protocol import Reply, Request
+
+CODE = inspect.getsource(argparse).splitlines(keepends=True)
+TYPED = "".join(CODE[900:912])
+STARTS = 7
+QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0))
+HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
+
+
+async def typing(n_lines: int) -> list[tuple[float, float]]:
+    """Milliseconds outside of HTTP, and beside the model's computing, per request that needed it."""
+    calls = 0.0
+    send = Http._send  # noqa: SLF001
+
+    async def waited(self: Http, *arguments: Any) -> Any:
+        nonlocal calls
+        began = time.perf_counter()
+        try:
+            return await send(self, *arguments)
+        finally:
+            calls += (time.perf_counter() - began) * 1e3
+
+    Http._send = waited  # type: ignore[method-assign]  # noqa: SLF001
+    session = Session(QUICK, lambda _: open_backend(BackendSettings(kind="embedded")))
+    await session.link.wait_ready()
+    computing = 0.0
+    complete = session.link.backend.complete
+
+    async def timed(request: Request) -> Reply:
+        nonlocal computing
+        reply = await complete(request)
+        computing += reply.timings.prompt_ms + reply.timings.predicted_ms
+        return reply
+
+    session.link.backend.complete = timed  # type: ignore[method-assign]
+    lines = (CODE * (n_lines // len(CODE) + 1))[:n_lines]
+    uri, line, column, version = "untitled:big.py", n_lines // 2, 0, 1
+    lines.insert(line, "\n")
+    session.handle(events.Opened(uri, "python", version, "".join(lines)))
+    spent: list[tuple[float, float]] = []
+    for key in TYPED:
+        version += 1
+        at = Position(line, column)
+        session.handle(events.Changed(uri, version, (Edit(at, at, key),)))
+        line, column = (line + 1, 0) if key == "\n" else (line, column + 1)
+        computing = calls = 0.0
+        bursts = session.stats()["bursts"]
+        started = time.perf_counter()
+        await session.complete(uri, Position(line, column), invoked=False)
+        took = (time.perf_counter() - started) * 1e3
+        if session.stats()["bursts"] == int(str(bursts)) + 1:  # one burst, so one round trip
+            spent.append((took - calls, took - computing))
+    await session.wait_idle()
+    await session.aclose()
+    Http._send = send  # type: ignore[method-assign]  # noqa: SLF001
+    return spent[2:]  # the first ones meet an empty cache
+
+
+def starting() -> tuple[float, float]:
+    """Milliseconds from starting the process to the answer to `initialize`, and megabytes then."""
+    body = json.dumps(HELLO).encode()
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "fim_lsp", "--stdio"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        server.stdin.flush()
+        server.stdout.readline()
+        ms = (time.perf_counter() - started) * 1e3
+
+        megabytes = psutil.Process(server.pid).memory_info().rss / 1e6
+        server.kill()
+    return ms, megabytes
+
+
+async def ready() -> float:
+    """Seconds until the embedded engine can complete."""
+    backend = open_backend(BackendSettings(kind="embedded"))
+    started = time.perf_counter()
+    await backend.connect()
+    seconds = time.perf_counter() - started
+    await backend.aclose()
+    return seconds
+
+
+def main() -> None:
+    """Print the figures as a table."""
+    print("| what | p50 | p99 |\n| --- | ---: | ---: |")
+    for n_lines in (1_000, 10_000):
+        columns = zip(*asyncio.run(typing(n_lines)), strict=True)
+        for name, column in zip(("our own code", "beside the computing"), columns, strict=True):
+            spent = sorted(column)
+            p99 = spent[int(0.99 * (len(spent) - 1))]
+            what = f"{name}, {n_lines:,} lines, {len(spent)} requests"
+            print(f"| {what} | {statistics.median(spent):.1f} ms | {p99:.1f} ms |")
+    starts = [starting() for _ in range(STARTS)]
+    print(f"| start to `initialize` answer | {statistics.median(s[0] for s in starts):.0f} ms | |")
+    print(f"| resident memory then | {statistics.median(s[1] for s in starts):.0f} MB | |")
+    seconds = [asyncio.run(ready()) for _ in range(3)]
+    print(f"| embedded llama.cpp ready | {statistics.median(seconds):.2f} s | |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""
+What is needed of a session to go on after a restart where it was, as a file per workspace.
+
+The model's state is saved by the backend. Here stand the ring and, by document, frame and tape: with
+them the first prompt is the last one again, token for token. Files are private (0600 in folders of
+mode 0700), a file is replaced whole or not at all, and one that cannot be read is as good as none.
+All of this touches the disk: call it in a thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cattrs.preconf.json import make_converter
+from xxhash import xxh3_64_hexdigest
+
+from fim_lsp import __version__
+from fim_lsp.context.ring import Ring
+from fim_lsp.tape import Tape
+from fim_lsp.view import Frame
+from server_bridge.protocol import Chunk, Token
+
+N_WORKSPACES = 64  # of some 200 KB each
+FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
+
+log = logging.getLogger(__name__)
+_json = make_converter(detailed_validation=False)
+_json.register_unstructure_hook(Token, lambda token: [token.id, token.text.hex()])
+_json.register_structure_hook(Chunk, lambda raw, _: Chunk(str(raw[0]), str(raw[1])))
+_json.register_structure_hook(Token, lambda raw, _: Token(int(raw[0]), bytes.fromhex(raw[1])))
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where somebody was in a document: behind *typed*, of which *tape* spells a beginning."""
+
+    frame: Frame
+    typed: str
+    tape: Tape
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a workspace had: the ring, and the last places by URI; *version* is the program's."""
+
+    ring: Ring = field(default_factory=Ring)
+    spots: Mapping[str, Spot] = field(default_factory=dict)
+    version: str = __version__
+
+
+def load(cache: Path, workspace: str) -> Kept:
+    """What was kept of *workspace* (by name), nothing where that cannot be read."""
+    path = _path(cache, workspace)
+    try:
+        kept = _json.loads(path.read_bytes(), Kept)
+        path.touch()
+    except FileNotFoundError:
+        return Kept()
+    except Exception as error:  # noqa: BLE001 (the file may be anything)
+        log.warning("%s is not of use any more: %r", path, error)
+        return Kept()
+    return kept if kept.version == __version__ else Kept()
+
+
+def store(cache: Path, workspace: str, kept: Kept) -> None:
+    """Keep it, and forget workspaces that were not opened for longest."""
+    path = _path(cache, workspace)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(_json.dumps(kept))
+    fresh.replace(path)
+    files = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
+    for old in files[:-N_WORKSPACES]:
+        old.unlink(missing_ok=True)
+
+
+def forget(cache: Path) -> int:
+    """Delete all that was ever saved here; returns how many bytes that were."""
+    n_bytes = 0
+    for folder in FOLDERS:
+        files = [path for path in (cache / folder).rglob("*") if path.is_file()]
+        n_bytes += sum(path.stat().st_size for path in files)
+        shutil.rmtree(cache / folder, ignore_errors=True)
+    return n_bytes
+
+
+def _path(cache: Path, workspace: str) -> Path:
+    return cache / "workspaces" / f"{xxh3_64_hexdigest(workspace.encode())}.json"

@@ -1,0 +1,118 @@
+"""What is read of a workspace on disk: code that is neither private, linked, hidden nor huge."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fim_lsp import context_files
+from fim_lsp.context.chunks import Source
+from fim_lsp.context.index import Index
+from fim_lsp.context.memory import Memory
+from fim_lsp.context.ring import Limits
+from fim_lsp.context.turn import View
+from fim_lsp.context_files import grown, listed, reread, strangers_of, uri_of
+
+EXCLUDES = (".env*", "*.pem", "credentials.py")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A workspace with something of everything."""
+    root = tmp_path / "w"
+    for path, text in {
+        "a.py": "def one():\n    pass\n",
+        "app/b.py": "def two():\n    return one()\n",
+        "app/deep/c.py": "class Three:\n    pass\n",
+        "app/data.json": '{"one": 1}\n',
+        "app/credentials.py": "KEY = 1\n",
+        "app/gen/.gitignore": "*\n",
+        "app/gen/d.py": "def four():\n    pass\n",
+        ".gitignore": "ignored/\nlocal.py\n",
+        ".fimignore": "drafts/\n",
+        "drafts/e.py": "def five():\n    pass\n",
+        "ignored/f.py": "def six():\n    pass\n",
+        "app/local.py": "x = 1\n",
+        ".hidden/g.py": "x = 1\n",
+        "node_modules/h/i.js": "let x = 1\n",
+        "big.py": "x = 1\n" * 100_000,
+        "../outside/j.py": "def ten():\n    pass\n",
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    (root / "app/binary.py").write_bytes(b"\x00\xff")
+    (root / "linked.py").symlink_to(tmp_path / "outside/j.py")
+    (root / "folder").symlink_to(tmp_path / "outside")
+    (root / "app/loop").symlink_to(root)
+    return root
+
+
+def index_of(root: Path, near: str = "a.py") -> Index:
+    listing = listed(root, near, EXCLUDES)
+    index, todo = Index(), list(listing)
+    while todo:
+        index, rest = grown(index, root, listing, todo)
+        assert len(rest) < len(todo)
+        todo = list(rest)
+    return index
+
+
+def test_only_code_of_the_workspace_that_is_not_private_is_listed(root: Path) -> None:
+    """Ignored, excluded, linked, hidden, installed, machine-made and data files are not."""
+    assert list(listed(root, "a.py", EXCLUDES)) == [
+        "a.py",
+        "app/b.py",
+        "app/binary.py",
+        "app/deep/c.py",
+    ]
+
+
+def test_the_nearest_files_come_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a workspace with more files than an index holds, the user's own corner is in it."""
+    monkeypatch.setattr(context_files, "FILES", 2)
+
+    assert list(listed(root, "app/deep/c.py", EXCLUDES)) == ["app/deep/c.py", "app/b.py"]
+    assert list(listed(root, "app/gen/d.py", EXCLUDES)) == ["app/b.py", "app/binary.py"]
+
+
+def test_an_index_knows_the_definitions(root: Path) -> None:
+    """A file that is no text defines nothing."""
+    index = index_of(root)
+
+    assert index.homes["two"] == ("app/b.py",)
+    assert index.homes["Three"] == ("app/deep/c.py",)
+    assert index.entries["app/binary.py"].definitions == ()
+    assert {"four", "five", "six", "ten"}.isdisjoint(index.homes)
+
+
+def test_a_file_that_changed_since_it_was_judged_is_not_read(root: Path) -> None:
+    """It may be another one now, or a link to one: the next listing will see."""
+    index, memory = index_of(root), Memory(Limits(16, 64, 6000))
+    uri = uri_of(root.as_uri(), "a.py")
+    memory.opened(Source(uri, "a.py", "python", 1, ("two()\n", "Three()\n")))
+    snapshot = memory.snapshot(View(uri, 0, 0, 2))
+    names = lambda: [p.name for p in strangers_of(index, root, root.as_uri(), snapshot)]  # noqa: E731
+    assert names() == ["app/b.py", "app/deep/c.py"]
+
+    (root / "app/b.py").unlink()
+    (root / "app/b.py").symlink_to(root.parent / "outside/j.py")
+    os.utime(root / "app/deep/c.py", ns=(1, 1))
+
+    assert names() == []
+
+
+def test_a_known_file_is_read_again_when_it_changed(root: Path) -> None:
+    """The same value while nothing happened; None once it is gone or private."""
+    old = Source((root / "a.py").as_uri(), "a.py", "python", -1, ("old\n",))
+    again = lambda source: reread(root / source.name, root, EXCLUDES, source)  # noqa: E731
+    new = again(old)
+    assert new is not None
+    assert new.lines[:1] == ("def one():\n",)
+    assert again(new) is new
+
+    (root / ".gitignore").write_text("a.py\n")
+    assert again(old) is None
+    assert again(replace(old, name="gone.py")) is None

@@ -1,0 +1,92 @@
+"""What a workspace defines, and which files are worth a look from one place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fim_lsp.context.chunks import Source, Why
+from fim_lsp.context.index import Entry, Index, definitions, strangers, updated, wanted
+from fim_lsp.context.memory import Memory
+from fim_lsp.context.ring import Limits
+from fim_lsp.context.turn import View, turn
+
+FILES = {
+    "app/cart.py": "class Cart:\n    def total(self):\n        return sum(self.prices)\n",
+    "app/ship.py": "def freight(weight):\n    rate = 3\n    return weight * rate\n",
+    "app/zoo.py": "def elephant():\n    return 'grey'\n",
+    "lib/money.py": "class Money:\n    cents = 0\n\n\ndef rounded(money):\n    return money\n",
+    "tests/test_cart.py": "def test_it():\n    assert True\n",
+    "web/view.js": "function cart() {\n  return 1\n}\n",
+}
+
+
+def index_of(files: dict[str, str]) -> Index:
+    fresh = {}
+    for path, text in files.items():
+        language = "python" if path.endswith(".py") else "javascript"
+        fresh[path] = Entry(language, (0, len(text)), definitions(language, text))
+    return updated(Index(), fresh)
+
+
+WANTED = {
+    "what is imported": (["Money"], [], "lib/money.py"),
+    "a module by its name": (["zoo"], [], "app/zoo.py"),
+    "what is used near the cursor": ([], ["freight"], "app/ship.py"),
+}
+
+
+@pytest.mark.parametrize(("imported", "near", "first"), WANTED.values(), ids=WANTED)
+def test_the_first_file_to_look_at(imported: list[str], near: list[str], first: str) -> None:
+    """From a file in a folder of its own, it is the one that defines …"""
+    assert wanted(index_of(FILES), "new/main.py", "python", imported, near)[0] == first
+
+
+def test_a_test_and_its_subject_want_each_other_and_then_their_neighbours() -> None:
+    """Twins first, siblings of the same language next, nothing else, never itself."""
+    index = index_of(FILES)
+
+    assert wanted(index, "tests/test_cart.py", "python", (), ())[0] == "app/cart.py"
+    assert wanted(index, "app/cart.py", "python", (), ()) == [
+        "tests/test_cart.py", "app/ship.py", "app/zoo.py",
+    ]  # fmt: skip
+
+
+def test_a_name_everybody_defines_says_nothing() -> None:
+    """Five files with a `run` are no better than any other."""
+    index = index_of({f"d{n}/m{n}.py": "def run():\n    pass\n" for n in range(5)})
+
+    assert wanted(index, "x/y.py", "python", ["run"], ["run"]) == []
+
+
+def test_an_index_forgets_what_it_is_told_to() -> None:
+    """An entry replaced or taken out leaves no name behind."""
+    index = index_of(FILES)
+    renamed = Entry("python", (1, 1), definitions("python", "def tortoise():\n    pass\n"))
+    index = updated(index, {"app/zoo.py": renamed, "lib/money.py": None})
+
+    assert {"elephant", "Money", "money", "rounded"}.isdisjoint(index.homes)
+    assert index.homes["tortoise"] == ("app/zoo.py",)
+    assert updated(index, dict.fromkeys(FILES)).homes == {}
+
+
+def test_strangers_are_shown_and_say_why() -> None:
+    """A definition of what is imported, and a sibling, are in the ring though nobody opened them."""
+    index = index_of(FILES)
+    memory = Memory(Limits(16, 64, 6000))
+    text = "from lib.money import Money\n\nprice = Money()\n"
+    memory.opened(Source("u:/app/new.py", "app/new.py", "python", 1, tuple(text.splitlines(True))))
+    snapshot = memory.snapshot(View("u:/app/new.py", 2, 0, 3))
+
+    def read(path: str) -> Source | None:
+        lines = tuple(FILES[path].splitlines(keepends=True))
+        return None if path == "app/zoo.py" else Source(f"u:/{path}", path, "python", 7, lines)
+
+    others = tuple(strangers(index, snapshot, read))
+    assert memory.accept(turn(replace(snapshot, others=others)))
+    why = {p.name: p.why for chunk in memory.ring.chunks for p in chunk.pieces}
+
+    assert why["lib/money.py"] is Why.DEFINITION
+    assert why["app/ship.py"] is Why.SIBLING
+    assert "app/zoo.py" not in why

@@ -1,0 +1,60 @@
+"""The whole server ends and is started again: what it knew is there."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.client import Editor
+
+CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:200])
+TYPED = "\nclass Parser:\n    def __init__(self, na"
+EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": {"candidates": 1}}}
+ENDINGS: dict[str, Callable[[Editor], int]] = {
+    "shutdown": Editor.bye,
+    "end of input": Editor.hang_up,
+    "SIGTERM": Editor.terminate,
+}
+
+
+def first_completion(editor: Editor, folder: Path) -> dict[str, Any]:
+    """Open the file, ask once, and return the statistics."""
+    editor.initialize(rootUri=folder.as_uri(), initializationOptions=EMBEDDED)
+    uri, text = (folder / "parser.py").as_uri(), CODE + TYPED
+    editor.open(uri, text)
+    last = text.count("\n")
+    position = {"line": last, "character": len(text.splitlines()[-1])}
+    editor.request(
+        "textDocument/inlineCompletion",
+        {
+            "textDocument": {"uri": uri},
+            "position": position,
+            "context": {"triggerKind": 1},
+        },
+    )
+    stats: dict[str, Any] = editor.request("fim/stats")
+    return stats
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_however_it_ended_the_next_one_goes_on(
+    launch: Callable[..., Editor], tmp_path: Path, ending: str
+) -> None:
+    """The first completion after a restart evaluates next to nothing."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "parser.py").write_text(CODE + TYPED)
+    before = launch()
+    cold = first_completion(before, folder)
+    ENDINGS[ending](before)
+    after = launch()
+    warm = first_completion(after, folder)
+    assert cold["tokens"]["evaluated"] > 80
+    assert warm["tokens"]["evaluated"] <= warm["bursts"] + 8
+    assert warm["mirror"]["wrong"] == 0
+    assert after.bye() == 0

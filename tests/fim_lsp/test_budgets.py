@@ -1,0 +1,113 @@
+"""Small contexts: the ring gives way first, then the window; a completion comes in any case."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+from fim_lsp.config import PromptConfig
+from fim_lsp.documents import Position, opened
+from fim_lsp.flight import Flight, Terms, advance
+from fim_lsp.paths import Place
+from fim_lsp.session import Session
+from fim_lsp.stats import Stats
+from fim_lsp.suggest.place import place_at
+from fim_lsp.tower import NOWHERE
+from fim_lsp.view import Frame, Header, View
+from fim_lsp.window import Window
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.protocol import Chunk, Prompt
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+from tests.typist import QUICK, ROOT, Typist
+
+PYTHON = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:400])
+# Six tokens a character: nothing in this vocabulary but bytes.
+CHINESE = "".join(
+    f"# 第{n}行：计算订单的总价，包括运费和税。\n价格{n} = 数量{n} * 单价{n}\n" for n in range(150)
+)
+EMOJI = "labels = {\n" + "".join(f"    '{n}': '🎉🦀🐍👩‍💻',\n" for n in range(300)) + "}\n"
+TEXTS = {"python": PYTHON, "chinese": CHINESE, "emoji": EMOJI}
+
+
+@pytest.fixture(scope="module", params=[512, 1024])
+def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
+    """A server with a small context for each of its two slots."""
+    with llama_server(BUNDLED, n_ctx=2 * request.param, endpoint_slots=True) as url:
+        yield url, request.param
+
+
+@pytest.mark.parametrize("layout", ["growing", "classic"])
+@pytest.mark.parametrize("text", TEXTS)
+async def test_a_small_context_is_never_too_small(
+    server: tuple[str, int], text: str, layout: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever the text weighs, typing into it gets answers, and no prompt is longer than the context."""
+    url, n_ctx = server
+    config = dataclasses.replace(QUICK, prompt=PromptConfig(layout=layout))
+    settings = BackendSettings(kind="llama-server", url=url)
+    session = Session(config, lambda _: open_backend(settings))
+    await session.link.wait_ready()
+    try:
+        Typist(session, CHINESE, f"{ROOT}/app/other.py")
+        typist = Typist(session, TEXTS[text] + "\n")
+        for key in "def total(items):\n    return su":
+            typist.type(key)
+            await typist.ask()
+        await session.wait_idle()
+        await typist.ask(invoked=True)
+        await session.wait_idle()
+        prompt = session._tower.next_prompt(session._views[typist.uri], typist.document)
+        assert prompt is not None
+        assert "def total(items)" in prompt.prefix + prompt.middle
+        measure = await session.link.backend.measure(prompt)
+        assert measure.total <= n_ctx
+        assert not [record for record in caplog.records if record.levelname == "ERROR"]
+        bad = {"PromptTooLong", "BackendRejected", "BackendTimeout", "BackendUnavailable"}
+        outcomes = session.stats()["outcomes"]
+        assert isinstance(outcomes, dict)
+        assert not bad & outcomes.keys()
+        assert typist.counted("mirror", "wrong") == 0
+    finally:
+        await session.aclose()
+
+
+async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, int]) -> None:
+    """Where the context ends in the middle of a suggestion, what was said so far is the suggestion."""
+    url, n_ctx = server
+    backend = open_backend(BackendSettings(kind="llama-server", url=url))
+    empty = Prompt("shop", (), "a.py", "", "", "")
+    room = n_ctx - (await backend.measure(empty)).total - 20
+    prompt = dataclasses.replace(empty, middle="x\n" * (room // 2))
+    document = opened("file:///a.py", "python", 1, prompt.middle)
+    place = place_at(document, Position(len(document.lines) - 1, 0), "a.py")
+    terms = Terms(burst=8, n_predict=128, step=4096, enough=lambda _: False)
+    window = Window(0, 0, "", "")
+    flight = Flight(place, window, prompt.middle, "", prompt, terms, terms.n_predict)
+    while not flight.whole:
+        await advance(flight, backend, Stats())
+    assert flight.short
+    assert 8 <= len(flight.tokens) <= 24
+    await backend.aclose()
+
+
+WIDE = Frame(Header("shop", tuple(Chunk(f"{n}.py", "x\n") for n in range(5)), "a.py"), NOWHERE)
+BARE = Frame(Header("shop", (), "a.py"), NOWHERE)
+
+
+def test_the_ring_gives_way_first() -> None:
+    """Half of the chunks go, and half of the rest; only then the window is made smaller."""
+    view = View("file:///a.py", Place("", "shop", "a.py"), frame=BARE)
+    for n_chunks in (5, 2, 1):
+        chunks = WIDE.header.chunks[:n_chunks]
+        long = dataclasses.replace(WIDE, header=Header("shop", chunks, "a.py"))
+        view.next = long
+        assert view.shrink(long)
+        assert (view.max_chunks, view.scale) == (n_chunks // 2, 1.0)
+        assert (view.frame, view.next) == (BARE, None)
+    assert [view.shrink(BARE) for _ in range(4)] == [True, True, True, False]
+    assert view.frame is None

@@ -1,0 +1,170 @@
+"""A session that ends and another that begins where it was, on a real llama.cpp."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fim_lsp import saved
+from fim_lsp.config import Config, StateConfig
+from fim_lsp.context.ring import Ring
+from fim_lsp.session import Session
+from server_bridge.bridge import BackendSettings, open_backend
+from tests.typist import QUICK, Typist
+
+CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
+OTHER = "".join(inspect.getsource(argparse).splitlines(keepends=True)[900:1100])
+HALF = "\nclass Parser:\n    def __init__(self, na"
+FEW = 8
+
+
+@asynccontextmanager
+async def session(cache: Path, config: Config = QUICK) -> AsyncIterator[Session]:
+    """A session as a new process would have it, and its end."""
+    settings = BackendSettings(kind="embedded", slots_dir=str(cache / "slots"))
+    session = Session(config, lambda _: open_backend(settings), cache)
+    try:
+        yield session
+    finally:
+        await session.aclose()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A workspace with two files."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "cart.py").write_text(CODE + HALF)
+    (folder / "freight.py").write_text(OTHER)
+    return folder
+
+
+def at(session: Session, root: Path, name: str = "cart.py") -> Typist:
+    """Somebody who opens a file and stands at its end."""
+    uri = (root / name).as_uri()
+    return Typist(session, (root / name).read_text(), uri=uri, root=root.as_uri())
+
+
+async def work(cache: Path, root: Path, config: Config = QUICK) -> int:
+    """A session with two files; returns what its first completion evaluated."""
+    async with session(cache, config) as ours:
+        at(ours, root, "freight.py")
+        typist = at(ours, root)
+        await typist.ask(invoked=True)
+        cold = typist.counted("tokens", "evaluated")
+        await ours.wait_idle()
+        await typist.ask(invoked=True)
+        await ours.wait_idle()
+        assert typist.counted("ring", "chunks") > 0
+    return cold
+
+
+async def again(
+    cache: Path, root: Path, config: Config = QUICK, name: str = "cart.py"
+) -> dict[str, int]:
+    """The first completion of another session: what it cost, and what stands in the ring."""
+    async with session(cache, config) as ours:
+        typist = at(ours, root, name)
+        await typist.ask(invoked=True)
+        assert typist.counted("bursts") > 0
+        assert typist.counted("mirror", "wrong") == 0
+        return {
+            "evaluated": typist.counted("tokens", "evaluated") - typist.counted("bursts"),
+            "chunks": typist.counted("ring", "chunks"),
+        }
+
+
+async def test_the_first_completion_after_a_restart_costs_nothing(
+    tmp_path: Path, root: Path
+) -> None:
+    """Ring, window and the model's state are all there, also after a second restart."""
+    assert await work(tmp_path, root) > 10 * FEW
+    for _ in range(2):
+        found = await again(tmp_path, root)
+        assert found["evaluated"] <= FEW
+        assert found["chunks"] > 0
+
+
+async def test_another_file_of_the_workspace_begins_with_its_ring(
+    tmp_path: Path, root: Path
+) -> None:
+    """Who opens a file that was not in use has the ring evaluated, and pays for his window."""
+    (root / "new.py").write_text(OTHER[:2000])
+    await work(tmp_path, root)
+    found = await again(tmp_path, root, name="new.py")
+    assert 0 < found["evaluated"] < 800
+    assert found["chunks"] > 0
+
+
+async def test_what_changed_meanwhile_is_seen(tmp_path: Path, root: Path) -> None:
+    """A chunk of a file that was edited or became private elsewhere is not shown again."""
+    await work(tmp_path, root)
+    (root / "freight.py").write_text("# all new\n")
+    changed = await again(tmp_path, root)
+    assert changed["evaluated"] > FEW
+    (root / ".gitignore").write_text("freight.py\n")
+    async with session(tmp_path) as ours:
+        typist = at(ours, root)
+        await typist.ask(invoked=True)
+        frame = ours._views[typist.uri].frame
+        assert frame is not None
+        assert all(chunk.name != "freight.py" for chunk in frame.header.chunks)
+
+
+async def test_who_wants_nothing_kept_has_nothing_kept(tmp_path: Path, root: Path) -> None:
+    """With fim.state.save off no file is written and none is read."""
+    off = replace(QUICK, state=StateConfig(save=False))
+    await work(tmp_path / "off", root, off)
+    assert not (tmp_path / "off" / "workspaces").exists()
+    assert list((tmp_path / "off").rglob("*.bin")) == []
+    await work(tmp_path / "on", root)
+    assert (await again(tmp_path / "on", root, off))["chunks"] == 0
+
+
+async def test_only_the_owner_may_read_what_is_kept(tmp_path: Path, root: Path) -> None:
+    """Everything lies in folders of mode 0700 and files of mode 0600, and forgetting leaves nothing."""
+    await work(tmp_path / "cache", root)
+    found = [*(tmp_path / "cache").rglob("*")]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in found if path.is_file()} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in found if path.is_dir()} == {0o700}
+    assert saved.forget(tmp_path / "cache") > 0
+    assert [*(tmp_path / "cache").rglob("*")] == []
+    assert saved.forget(tmp_path / "cache") == 0
+
+
+@pytest.mark.parametrize("junk", ["", "{", '{"ring": 3}', '{"spots": {"a": 1}}', "\0" * 99])
+def test_a_file_that_cannot_be_read_is_as_good_as_none(
+    tmp_path: Path, junk: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Junk is no error: one line in the log, and everything begins anew."""
+    saved.store(tmp_path, "shop", saved.Kept())
+    [file] = (tmp_path / "workspaces").iterdir()
+    file.write_text(junk)
+    assert saved.load(tmp_path, "shop") == saved.Kept()
+    assert len(caplog.records) == 1
+    assert saved.load(tmp_path, "never seen") == saved.Kept()
+
+
+def test_what_was_written_by_another_version_is_left_alone(tmp_path: Path) -> None:
+    """The format may change with the program; then everything begins anew."""
+    saved.store(tmp_path, "shop", saved.Kept(Ring(credit=7), version="0.0.0"))
+    assert saved.load(tmp_path, "shop") == saved.Kept()
+
+
+def test_workspaces_not_opened_for_longest_are_forgotten(tmp_path: Path) -> None:
+    """The folder does not grow for ever."""
+    for n in range(saved.N_WORKSPACES + 2):
+        saved.store(tmp_path, f"w{n}", saved.Kept(Ring(credit=n)))
+        os.utime(saved._path(tmp_path, f"w{n}"), (n, n))
+    saved.store(tmp_path, "last", saved.Kept())
+    assert len([*(tmp_path / "workspaces").iterdir()]) == saved.N_WORKSPACES
+    assert saved.load(tmp_path, "w0") == saved.Kept()
+    assert saved.load(tmp_path, f"w{saved.N_WORKSPACES}").ring.credit == saved.N_WORKSPACES

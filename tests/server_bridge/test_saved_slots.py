@@ -1,0 +1,190 @@
+"""States over a restart of a real llama.cpp: restored, verified, refused where anything else is at work."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from server_bridge import saved
+from server_bridge.embedded import Embedded, EmbeddedSettings
+from server_bridge.llama import LlamaServer
+from server_bridge.protocol import Backend, Request, Saves, Timings
+from tests.llama_server import llama_server
+from tests.models import BUNDLED, write_model
+from tests.server_bridge.prompts import prompt
+
+MIDDLE = "    def __init__(self, option"
+FEW = 8
+
+
+async def cost(backend: Backend, at: int = 500, middle: str = MIDDLE) -> Timings:
+    """What a completion costs."""
+    place = replace(prompt(middle, at=at), path=f"app/{at}.py")
+    return (await backend.complete(Request(place, n_predict=4))).timings
+
+
+async def save(backend: Saves, at: int = 500) -> int:
+    return await backend.save(replace(prompt(MIDDLE, at=at), path=f"app/{at}.py"))
+
+
+def states(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.bin"))
+
+
+async def test_after_a_restart_the_first_completion_costs_nothing(tmp_path: Path) -> None:
+    """What was saved of two documents is there again, in a new process, and nothing is foretold wrongly."""
+    settings = EmbeddedSettings(slots_dir=str(tmp_path / "slots"))
+    before = Embedded(settings)
+    cold = [await cost(before, at) for at in (500, 900)]
+    assert min(timings.prompt_n for timings in cold) > 300
+    assert [await save(before, at) for at in (500, 900)] == [
+        timings.prompt_n + timings.cache_n for timings in cold
+    ]
+    await before.aclose()
+
+    after = Embedded(settings)
+    for at in (900, 500):
+        warm = await cost(after, at, MIDDLE + "s")
+        assert warm.prompt_n <= FEW
+        assert warm.cache_n == warm.expected_n
+    await after.aclose()
+
+
+async def test_a_child_that_died_comes_back_with_its_cache(tmp_path: Path) -> None:
+    """Also without anybody's farewell the last saved state is used."""
+    backend = Embedded(EmbeddedSettings(slots_dir=str(tmp_path)))
+    await cost(backend)
+    await save(backend)
+    assert backend._child is not None
+    backend._child.kill()
+    await backend._child.wait()
+    assert (await cost(backend)).prompt_n <= FEW
+    await backend.aclose()
+
+
+async def test_only_the_owner_may_read_what_is_saved(tmp_path: Path) -> None:
+    """Tokens of somebody's code lie in folders and files of mode 0700 and 0600."""
+    folder = tmp_path / "slots"
+    backend = Embedded(EmbeddedSettings(slots_dir=str(folder)))
+    await cost(backend)
+    await save(backend)
+    await backend.aclose()
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert (stat.S_IMODE(folder.stat().st_mode), modes) == (0o700, {0o600})
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Two models of the same shape and vocabulary, with other weights."""
+    folder = tmp_path_factory.mktemp("models")
+    for seed in (1, 2):
+        write_model(folder / f"{seed}.gguf", seed=seed)
+    return folder
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["its file is seen", "its file is elsewhere"])
+async def test_a_swapped_model_is_refused(
+    models: Path, tmp_path: Path, hidden: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file replaced by another model of the same shape gets its own evaluation, not the old one's."""
+    if hidden:
+        monkeypatch.setattr(saved, "_file", lambda _: [])
+    model = tmp_path / "model.gguf"
+    settings = EmbeddedSettings(model=str(model), slots_dir=str(tmp_path / "slots"))
+    for seed in (1, 2):
+        shutil.copy(models / f"{seed}.gguf", model)
+        backend = Embedded(settings)
+        first = await cost(backend)
+        assert first.cache_n == 0
+        assert await save(backend)
+        await backend.aclose()
+    backend = Embedded(settings)
+    assert (await cost(backend)).prompt_n <= FEW
+    await backend.aclose()
+
+
+async def test_a_damaged_file_costs_nothing_but_the_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Truncated, exchanged or missing states and unreadable notes are dropped with a line in the log."""
+    settings = EmbeddedSettings(slots_dir=str(tmp_path))
+    backend = Embedded(settings)
+    await cost(backend)
+    for damage in ("truncated", "missing", "note"):
+        await save(backend)
+        [state] = states(tmp_path)
+        note = state.with_name(state.name + ".json")
+        if damage == "truncated":
+            state.write_bytes(state.read_bytes()[:5000])
+        elif damage == "missing":
+            state.unlink()
+        else:
+            note.write_text('{"version": 1, "held": 7}')
+        await backend.aclose()
+        caplog.clear()
+        backend = Embedded(settings)
+        assert (await cost(backend)).cache_n == 0
+        assert len(caplog.records) == 1
+        assert not note.exists()
+    await backend.aclose()
+
+
+async def test_a_server_of_the_users_saves_in_its_own_folder(tmp_path: Path) -> None:
+    """With --slot-save-path a restarted llama-server goes on where it was; without, nothing happens."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    for flags, n_saved in (({}, 0), ({"slot_save_path": f"{folder}/"}, 1)):
+        for again in (False, True):
+            with llama_server(BUNDLED, endpoint_slots=True, **flags) as url:
+                backend = LlamaServer(url, shelf=str(tmp_path / "notes"))
+                first = await cost(backend)
+                assert (first.prompt_n <= FEW) == bool(again and n_saved)
+                assert bool(await save(backend)) == bool(n_saved)
+                assert backend.state.health.value == "ready"
+                await backend.aclose()
+        assert len(states(folder)) == n_saved
+
+
+def state(document: str, n_bytes: int = 1) -> saved.Saved:
+    return saved.Saved("me", document, f"{document}.bin", b"\1\0\0\0", {1: -0.5}, n_bytes)
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    """The budget in bytes holds, and a document's newer state replaces its older one."""
+    for n in range(4):
+        (tmp_path / f"d{n}.bin").write_text("state")
+        saved.put(tmp_path, state(f"d{n}", saved.BUDGET // 3))
+        saved.os.utime(tmp_path / f"d{n}.bin.json", (n, n))
+    assert [path.name for path in states(tmp_path)] == ["d1.bin", "d2.bin", "d3.bin"]
+    assert saved.file_for(tmp_path, "me", "d2") == "d2.bin"
+
+
+def test_a_server_gets_so_many_files_and_no_more(tmp_path: Path) -> None:
+    """Names are used again: on another machine nobody deletes anything for us."""
+    names = []
+    for n in range(saved.N_FILES + 3):
+        names.append(saved.file_for(tmp_path, "me", f"d{n}"))
+        saved.put(tmp_path, state(f"d{n}")._replace(file=names[-1]))
+        saved.os.utime(tmp_path / f"{names[-1]}.json", (n, n))
+    assert len(set(names)) == saved.N_FILES
+    assert names[-3:] == names[:3]
+
+
+@pytest.mark.parametrize(
+    ("now", "same"),
+    [
+        ({1: -0.1, 2: -3.0, 3: -4.0}, True),
+        ({1: -0.15, 2: -3.0, 3: -4.05}, True),
+        ({1: -0.1, 2: -3.5, 3: -4.0}, False),
+        ({1: -0.1, 2: -3.0}, False),
+        ({}, False),
+    ],
+)
+def test_a_model_is_known_by_what_it_says_next(now: saved.Next, same: bool) -> None:
+    """Rounding is forgiven, anything else is not."""
+    assert saved.agrees({1: -0.1, 2: -3.0, 3: -4.0}, now) == same
