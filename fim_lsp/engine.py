@@ -141,6 +141,7 @@ def compose(frame: Frame, typed: str, known: tape.Tape, *, classic: bool = False
         middle=middle,
         tape=tape.spelled(known, middle),
         forced=half if forced == half else "",
+        language=frame.header.language,
     )
 
 

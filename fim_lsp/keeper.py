@@ -67,7 +67,7 @@ class Keeper:
             return
         spot = kept.spots.get(view.uri)
         chunks = workspace.chunks(_sight(view.uri, spot.frame.window if spot else NOWHERE))
-        header = Header(view.file.repo, chunks, view.file.path)
+        header = Header(view.file.repo, chunks, view.file.path, view.language)
         if spot is not None and _about(spot.frame.header) == _about(header):
             view.frame, view.tape = _still_true(spot.frame, chunks), spot.tape
         if chunks or view.frame:

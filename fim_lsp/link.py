@@ -20,13 +20,13 @@ RETRY_S = (0.25, 0.5, 1.0, 2.0)  # waits between attempts; recovery is to take l
 SLOW_S = (
     1.0  # a start that takes longer is told of while it lasts; a shorter one would only flicker
 )
-UNUSABLE_S = 20.0  # the user has to change something first: look again at his pace
+UNUSABLE_S = 3.0  # the user has to change something first, and then wants to see that it helped
 
 log = logging.getLogger(__name__)
 
 
 class Link:
-    """State: the backend, the task that reaches it, and the health last told of."""
+    """State: the backend, the task that reaches it, and what was last told of it."""
 
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
         self.on_status: Callable[[State], None] | None = None
@@ -34,7 +34,7 @@ class Link:
         self.backend = open_backend(config)
         self._reaching: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        self._told = Health.UNKNOWN
+        self._told = (Health.UNKNOWN, False)
 
     @property
     def state(self) -> State:
@@ -65,10 +65,11 @@ class Link:
         self._close(asyncio.create_task(old.aclose(), name="close backend"))
 
     def tell(self) -> None:
-        """Pass on a change of health, once."""
+        """Pass on a change, once: of health, and of whether all is as it should be."""
         state = self.state
-        if state.health is not self._told and state.health is not Health.UNKNOWN:
-            self._told = state.health
+        told = (state.health, bool(state.message))
+        if told != self._told and state.health is not Health.UNKNOWN:
+            self._told = told
             log.info(
                 "backend %s: %s %s", state.kind, state.health.value, state.message or state.url
             )

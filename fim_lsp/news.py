@@ -40,11 +40,14 @@ class News:
             self._load(f"Loading {state.model or 'the model'}")
         else:
             self.close()
-        if state.health is Health.READY:
+        if state.health is Health.READY and not state.message:
             self._trouble = ""
         elif state.health is Health.UNUSABLE:
             self._show(types.MessageType.Warning, state.message)
-        elif state.health is Health.DOWN:
+        elif state.health in (
+            Health.DOWN,
+            Health.READY,
+        ):  # ready, but not the one that was asked for
             self._show(types.MessageType.Info, state.message)
 
     def close(self) -> None:

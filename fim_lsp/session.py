@@ -106,7 +106,7 @@ class Session:
     def _open(self, document: Document) -> None:
         """Know *document*, and let it inform others unless it is private."""
         uri = document.uri
-        view = View(uri, paths.place(uri, self._spaces.roots))
+        view = View(uri, paths.place(uri, self._spaces.roots), document.language)
         self.documents[uri], self._views[uri] = document, view
 
         def allowed() -> None:
@@ -293,7 +293,7 @@ class Session:
     def _header(self, view: View, window: Window) -> Header:
         """What a prompt with *window* begins with."""
         chunks = self._spaces.of(view.file).chunks(view.sight(window))
-        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path)
+        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path, view.language)
 
     async def _prepare(self, view: View) -> bool:
         """While idle: choose chunks for where *view* is."""

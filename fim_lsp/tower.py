@@ -233,7 +233,7 @@ class Tower:
     def _evaluated(self, view: View, shown: Window) -> Header:
         """A header of which the backend has evaluated all that it can: somebody waits."""
         chunks = engine.beside(self._settled.get(view.file.root, ()), view.file.path, shown)
-        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path)
+        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path, view.language)
 
     @staticmethod
     def _shrunk(view: View, frame: Frame, error: PromptTooLong) -> bool:

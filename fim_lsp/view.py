@@ -27,11 +27,16 @@ RESTING = 4  # flights that were left and may be resumed: the last few places of
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a prompt begins with: the workspace's name, chunks from elsewhere, the path within."""
+    """
+    What a prompt begins with: the workspace's name, chunks from elsewhere, the path within.
+
+    *language* is not shown; it may decide which server is asked.
+    """
 
     repo: str
     chunks: tuple[Chunk, ...]
     path: str
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class View:
 
     uri: str
     file: FilePlace
+    language: str = ""
     frame: Frame | None = None
     next: Frame | None = None
     tape: Tape = ()

@@ -2,37 +2,23 @@
 Settings into a `Backend`: the one place that knows all kinds of them.
 
 `auto` prefers what the user named, then a llama.cpp server that runs on this machine already, then
-the embedded one. It is itself a `Backend`: when the chosen one goes away, `connect` chooses again.
+the embedded one, and changes over when that is better or gone.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from server_bridge.embedded import Embedded, EmbeddedSettings
-from server_bridge.http import Http
+from server_bridge.endpoints import Endpoint, Endpoints
+from server_bridge.http import PATIENCE_S, Http
 from server_bridge.llama import LlamaServer
 from server_bridge.openai import OpenAiServer
-from server_bridge.protocol import (
-    Backend,
-    BackendError,
-    BackendUnavailable,
-    BackendUnusable,
-    Health,
-    Measure,
-    Prompt,
-    Reply,
-    Request,
-    Saves,
-    State,
-    Warmed,
-)
+from server_bridge.protocol import Backend, BackendUnusable
 
-log = logging.getLogger(__name__)
-
+# An exchange may take so long where another server waits: both fit into a completion's deadline.
+ATTEMPT_S = 1.2
 # llama.vim's port and llama.cpp's FIM presets, llama-server's default, Ramalama's and llama-swap's
 USUAL_URLS = ("http://127.0.0.1:8012", "http://127.0.0.1:8080", "http://127.0.0.1:9931")
 
@@ -40,7 +26,7 @@ USUAL_URLS = ("http://127.0.0.1:8012", "http://127.0.0.1:8080", "http://127.0.0.
 @dataclass(frozen=True, slots=True)
 class BackendSettings:
     """
-    Which backend, and how to reach or run it.
+    Which backend, and how to reach or run it; *endpoints*, if there are any, go before all that.
 
     *model* is a GGUF file for the embedded engine ("" for the bundled one). *api_key* belongs to
     *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or nobody there.
@@ -56,6 +42,8 @@ class BackendSettings:
     slots_dir: str = ""
     log: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
+    languages: tuple[str, ...] = ()  # of an endpoint: what it is for, nothing for everything
+    endpoints: tuple[BackendSettings, ...] = ()
 
 
 def open_backend(settings: BackendSettings) -> Backend:
@@ -64,109 +52,52 @@ def open_backend(settings: BackendSettings) -> Backend:
 
     Raises BackendUnusable where the settings cannot work.
     """
+    if settings.endpoints:
+        return Endpoints(_listed(settings.endpoints))
     if settings.kind == "auto":
-        return Auto(settings)
+        return Endpoints(_found(settings))
+    return Endpoints([Endpoint(_one(settings))])
+
+
+def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
+    """The one backend of a kind that is no choice."""
     if settings.kind == "embedded":
         return _embedded(settings)
-    if settings.kind == "llama-server":
-        if not settings.url:
-            raise BackendUnusable(
-                "fim.backend.kind is llama-server, but fim.backend.url is empty: "
-                f"set it, for example to {USUAL_URLS[0]}"
-            )
-        return _named(settings)
     if not settings.url:
         raise BackendUnusable(
-            "fim.backend.kind is openai, but fim.backend.url is empty: set it to the server's address"
+            f"fim.backend.kind is {settings.kind}, but fim.backend.url is empty: "
+            f"set it, for example to {USUAL_URLS[0]}"
         )
-    http = Http(settings.url.removesuffix("/").removesuffix("/v1"), settings.api_key or "")
-    return OpenAiServer(http, settings.model, settings.template, settings.context_tokens)
+    http = Http(
+        settings.url.removesuffix("/").removesuffix("/v1"), settings.api_key or "", patience_s
+    )
+    if settings.kind == "openai":
+        return OpenAiServer(http, settings.model, settings.template, settings.context_tokens)
+    return LlamaServer(http, shelf=settings.slots_dir)
 
 
-class Auto:
-    """The best backend there is now; see `protocol.Backend`."""
-
-    def __init__(self, settings: BackendSettings) -> None:
-        self._settings = settings
-        self._chosen: Backend | None = None
-        self._connecting = asyncio.Lock()
-
-    @property
-    def state(self) -> State:
-        """What is known now."""
-        return self._chosen.state if self._chosen else State(Health.UNKNOWN, "auto")
-
-    async def connect(self) -> State:
-        """Choose a backend if there is none, or if the chosen one went away."""
-        async with self._connecting:
-            if self._chosen is None or not await self._still_there(self._chosen):
-                await self._choose()
-            assert self._chosen is not None
-            return await self._chosen.connect()
-
-    async def measure(self, prompt: Prompt) -> Measure:
-        """See `Backend`."""
-        return await (await self._ready()).measure(prompt)
-
-    async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        """See `Backend`."""
-        return await (await self._ready()).warm(prompt, step)
-
-    async def complete(self, request: Request) -> Reply:
-        """See `Backend`."""
-        return await (await self._ready()).complete(request)
-
-    async def save(self, prompt: Prompt) -> int:
-        """See `Saves`."""
-        return await self._chosen.save(prompt) if isinstance(self._chosen, Saves) else 0
-
-    async def restore(self, prompt: Prompt) -> int:
-        """See `Saves`."""
-        chosen = await self._ready()
-        return await chosen.restore(prompt) if isinstance(chosen, Saves) else 0
-
-    async def aclose(self) -> None:
-        """Let go of the chosen one."""
-        if self._chosen is not None:
-            await self._chosen.aclose()
-
-    async def _ready(self) -> Backend:
-        if self._chosen is None or self._chosen.state.health is not Health.READY:
-            await self.connect()
-        assert self._chosen is not None
-        return self._chosen
-
-    @staticmethod
-    async def _still_there(chosen: Backend) -> bool:
-        """Whether the chosen one is worth waiting for; the embedded one comes back by itself."""
-        try:
-            await chosen.connect()
-        except BackendUnavailable as error:
-            if isinstance(chosen, LlamaServer):
-                log.info("backend.gone url=%s reason=%s", chosen.state.url, error)
-                await chosen.aclose()
-                return False
-        return True
-
-    async def _choose(self) -> None:
-        if self._settings.url:
-            # Named by the user: if it is there but cannot do the work, `connect` says why.
-            self._chosen = _named(self._settings)
-            if await self._still_there(self._chosen):
-                return
-        for url in self._settings.usual_urls:
-            self._chosen = LlamaServer(url, shelf=self._settings.slots_dir)
-            try:
-                await self._chosen.connect()
-                return
-            except BackendError as error:
-                log.debug("backend.passed_over url=%s reason=%s", url, error)
-                await self._chosen.aclose()
-        self._chosen = _embedded(self._settings)
+def _listed(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]:
+    """The endpoints that the user listed; only the last one has all the time there is."""
+    patience = [ATTEMPT_S] * (len(all_settings) - 1) + [PATIENCE_S]
+    return [
+        Endpoint(_one(settings, seconds), settings.languages)
+        for settings, seconds in zip(all_settings, patience, strict=True)
+    ]
 
 
-def _named(settings: BackendSettings) -> LlamaServer:
-    return LlamaServer(settings.url, settings.api_key or "", shelf=settings.slots_dir)
+def _found(settings: BackendSettings) -> list[Endpoint]:
+    """What `auto` stands for: what the user named, then who runs here already, then our own."""
+    endpoints = []
+    if settings.url:
+        # If it is there but cannot do the work, the user wants to hear why.
+        named = _one(replace(settings, kind="llama-server"))
+        endpoints.append(Endpoint(named, strict=True))
+    endpoints += [_unasked(url, settings) for url in settings.usual_urls]
+    return [*endpoints, Endpoint(_embedded(settings), last=True)]
+
+
+def _unasked(url: str, settings: BackendSettings) -> Endpoint:
+    return Endpoint(LlamaServer(url, shelf=settings.slots_dir), named=False)
 
 
 def _embedded(settings: BackendSettings) -> Embedded:

@@ -14,7 +14,7 @@ import asyncio
 import importlib
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
@@ -28,7 +28,8 @@ from server_bridge.protocol import (
 
 CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across the world in 0.3 s
 WRITE_S = 10.0  # a prompt is below a megabyte
-READ_S = 120.0  # a full prompt on a slow CPU; who wants an answer sooner cancels
+GET_S = 2.0  # what a server knows without thinking
+PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
 OK = 200
 LOOPBACK = re.compile(r"https?://(127\.|localhost\b|\[::1\])")
@@ -49,10 +50,15 @@ class NotJson(BackendUnavailable):
 
 
 class Http:
-    """One server, one connection, one request at a time (others wait their turn)."""
+    """
+    One server, one connection, one request at a time (others wait their turn).
 
-    def __init__(self, url: str, key: str = "") -> None:
+    *patience_s* is for one exchange, however slowly it trickles.
+    """
+
+    def __init__(self, url: str, key: str = "", patience_s: float = PATIENCE_S) -> None:
         self.url = url.rstrip("/")
+        self.patience_s = patience_s
         self._headers = {"Content-Type": "application/json"}
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
@@ -77,7 +83,8 @@ class Http:
         """
         Send JSON, get server-sent events as objects; one object where the server does not stream.
 
-        Ends at `[DONE]` or with the connection: only the caller can tell whether all was said.
+        Ends at `[DONE]` or with the connection: only the caller can tell whether all was said, and
+        how long that may take.
         """
         client, httpx = await self._open()
         url, begun = self.url + path, False
@@ -104,9 +111,9 @@ class Http:
     async def _send(self, method: str, path: str, body: bytes | None, extensions: Object) -> Object:
         client, httpx = await self._open()
         with self._mapped(httpx):
-            response = await client.request(
-                method, self.url + path, content=body, extensions=extensions
-            )
+            request = client.request(method, self.url + path, content=body, extensions=extensions)
+            seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
+            response = await asyncio.wait_for(request, seconds)
         return _object(self.url + path, response.status_code, response.content)
 
     @contextmanager
@@ -127,7 +134,7 @@ class Http:
         except httpx.RemoteProtocolError as error:
             # The server closed an idle connection just as we wrote (or died): prove it anew.
             raise Unproven(f"{self.url} closed the connection") from error
-        except httpx.TimeoutException as error:
+        except (httpx.TimeoutException, asyncio.TimeoutError) as error:
             raise BackendTimeout(f"{self.url} did not answer in time") from error
         except httpx.HTTPError as error:
             raise BackendUnavailable(f"the connection to {self.url} failed: {error}") from error
@@ -139,7 +146,7 @@ class Http:
         if self._client is None:
             self._client = self._httpx.AsyncClient(
                 headers=self._headers,
-                timeout=self._httpx.Timeout(READ_S, connect=CONNECT_S, write=WRITE_S, pool=READ_S),
+                timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
                 limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
                 trust_env=not LOOPBACK.match(self.url),  # no proxy between us and this machine
                 verify=self.url.startswith("https"),  # reading the CA bundle takes 25 ms
@@ -147,7 +154,7 @@ class Http:
         return self._client, self._httpx
 
 
-async def _events(url: str, response: Any) -> AsyncIterator[Object]:
+async def _events(url: str, response: Any) -> AsyncGenerator[Object, None]:
     """What a server sends piece by piece; comments (keep-alives) are left out."""
     kind = response.headers.get("content-type", "")
     if response.status_code != OK or not kind.startswith("text/event-stream"):
@@ -190,7 +197,7 @@ def _object(url: str, status: int, content: bytes) -> Object:
         raise PromptTooLong(error.get("n_prompt_tokens", 0), error.get("n_ctx", 0))
     if status == 501:  # noqa: PLR2004
         raise BackendUnusable(message)
-    if status == 503:  # noqa: PLR2004
+    if status == 503 and error.get("type") == "unavailable_error":  # noqa: PLR2004
         raise Loading(message)
     if status == 429 or status >= 500:  # noqa: PLR2004
         raise BackendUnavailable(message)

@@ -60,14 +60,14 @@ class LlamaServer:
 
     def __init__(
         self,
-        url: str,
+        http: Http | str,
         key: str = "",
         kind: str = "llama-server",
         *,
         engine: str = "",
         shelf: str = "",
     ) -> None:
-        self._http = Http(url, key)
+        self._http = Http(http, key) if isinstance(http, str) else http
         self._state = State(Health.UNKNOWN, kind, self._http.url)
         self._connecting = asyncio.Lock()
         self._identity: tuple[object, ...] = ()
@@ -216,7 +216,7 @@ class LlamaServer:
         parts: list[tuple[Kind, Ids]] = []
         for kind, marks, text in layout(prompt, self._specials):
             parts.append((kind, joined((ids(marks), await self._tokenizer.text(text)))))
-        tape, rest = tokens_left(prompt)
+        tape, rest = tokens_left(replace(prompt, tape=await self._tokenizer.own(prompt.tape)))
         middle = tape + await self._tokenizer.run(rest)
         kind, marks_only = parts.pop()
         parts.append((kind, joined((marks_only, ids([t.id for t in middle])))))

@@ -156,7 +156,7 @@ class OpenAiServer:
         listed = await self._listed()
         entry = _chosen(listed, self._model, self._http.url)
         model = self._model or re.split(r"[/\\]", str(entry.get("id", "")))[-1]
-        self._family = _family(model, self._template)
+        self._family = _family(model, self._template, self._http.url)
         # A server of several says whose they are and wants to hear which; mlx_lm.server says nothing,
         # has one, and would load whatever else it is asked for.
         whose = entry.get("owned_by")
@@ -246,7 +246,10 @@ class OpenAiServer:
         events = self._http.stream("/v1/completions", json.dumps(body).encode())
         try:
             async with aclosing(events):
-                answer = await stream.read(events, self._http.url)
+                reading = stream.read(events, self._http.url)
+                answer = await asyncio.wait_for(reading, self._http.patience_s)
+        except asyncio.TimeoutError:
+            raise BackendTimeout(f"{self._http.url} did not answer in time") from None
         except BackendRejected as error:
             refused = stream.refused(error)
             if isinstance(refused, PromptTooLong):
@@ -318,13 +321,13 @@ def _chosen(listed: list[Object], model: str, url: str) -> Object:
     return listed[-1]  # mlx_lm.server names the one it runs after those it found on disk
 
 
-def _family(model: str, template: str) -> Family:
+def _family(model: str, template: str, url: str) -> Family:
     if family := called(template) if template else named(model):
         return family
     names = ", ".join(family.name for family in FAMILIES)
     why = (
         f"there is no template {template}"
         if template
-        else f"the name {model!r} does not say how the model spells a gap"
+        else f"the model's name {model!r} at {url} does not say how it spells a gap"
     )
     raise BackendUnusable(f"{why}: set fim.backend.template to one of {names}")

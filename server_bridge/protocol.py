@@ -44,6 +44,7 @@ class Prompt:
     *tape* is a run of tokens that spells a beginning of *middle* (maybe all of it, never more):
     ids which the backend's cache holds already and which must not be tokenised anew.
     *forced* continues *middle*: the output must begin with it (token healing).
+    *language*, as the editor names it, is not shown; it may decide which server is asked.
     """
 
     repo: str
@@ -54,6 +55,7 @@ class Prompt:
     middle: str = ""
     tape: tuple[Token, ...] = ()
     forced: str = ""
+    language: str = ""
 
 
 class Stop(enum.Enum):

@@ -76,6 +76,27 @@ class Tokenizer:
                 self._pieces[number] = answer["content"].encode()
         return spelled(numbers, self._pieces, text)
 
+    async def own(self, tape: tuple[Token, ...]) -> tuple[Token, ...]:
+        """As much of *tape* as is spelled in this model's tokens: another server may have made it."""
+        for n, token in enumerate(tape):
+            known = self._pieces.get(token.id)
+            if known is None and await self._spells(tape[n:]):
+                return tape
+            if known != token.text:
+                return tape[:n]
+        return tape
+
+    async def _spells(self, tape: tuple[Token, ...]) -> bool:
+        """Whether these ids stand for these texts here; one question for all, as after a restart."""
+        numbers = [token.id for token in tape]
+        if min(numbers) < 0:  # made by a server that told no ids
+            return False
+        answer = await self._post("/detokenize", json.dumps({"tokens": numbers}))
+        if answer["content"].encode() != b"".join(token.text for token in tape):
+            return False
+        self._pieces.update((token.id, token.text) for token in tape)
+        return True
+
     def _unknown(self, numbers: Sequence[int]) -> set[int]:
         return set(numbers) - self._pieces.keys()
 

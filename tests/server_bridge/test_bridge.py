@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import BackendError, BackendUnusable, Health, Request
+from server_bridge.protocol import BackendUnavailable, BackendUnusable, Health, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import prompt
@@ -70,13 +74,45 @@ async def test_auto_sends_the_key_to_the_named_server_only() -> None:
     assert "s3cret" not in repr(BackendSettings(api_key="s3cret"))
 
 
-async def test_auto_chooses_again_when_the_chosen_one_is_gone() -> None:
-    """A server that goes away is replaced by the next best, without a restart of ours."""
+async def test_auto_changes_over_within_a_completion() -> None:
+    """A server that goes away is replaced by the next best, and nobody notices."""
     with llama_server(BUNDLED) as url:
         backend = open_backend(BackendSettings(usual_urls=(url,)))
         before = await backend.complete(REQUEST)
-    with pytest.raises(BackendError):
-        await backend.complete(REQUEST)
     after = await backend.complete(REQUEST)
     assert (after.text, backend.state.kind) == (before.text, "embedded")
     await backend.aclose()
+
+
+async def test_auto_takes_the_server_that_comes_up_later() -> None:
+    """The embedded engine serves until somebody starts a real one, and goes then."""
+    with llama_server(BUNDLED) as url:
+        port = urlsplit(url).port
+    backend = open_backend(BackendSettings(usual_urls=(url,)))
+    await backend.complete(REQUEST)
+    child = psutil.Process(backend._serving.backend.pid)
+    with llama_server(BUNDLED, port=port):
+        deadline = time.monotonic() + 5
+        while backend.state.kind == "embedded" and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+            await backend.complete(REQUEST)
+        assert backend.state.url == url
+        assert not child.is_running()
+        await backend.aclose()
+
+
+async def test_auto_waits_for_a_server_that_loads() -> None:
+    """A llama.cpp on a usual port that is still loading is waited for: no toy is started meanwhile."""
+    loading = b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
+    with recorder(503, loading) as server:
+        backend = open_backend(BackendSettings(usual_urls=(NOBODY, server.url)))
+        with pytest.raises(BackendUnavailable):
+            await backend.connect()
+        assert backend.state.health is Health.LOADING
+        await backend.aclose()
+
+
+async def test_an_endpoint_without_its_address_is_said_to_lack_it() -> None:
+    """A list of endpoints is checked as one endpoint is."""
+    with pytest.raises(BackendUnusable, match=r"fim\.backend\.url"):
+        open_backend(BackendSettings(endpoints=(BackendSettings("openai"),)))

@@ -30,8 +30,8 @@ from tests.server_bridge.prompts import keystrokes, prompt
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-MLX = pytest.param("mlx", marks=[pytest.mark.mlx, pytest.mark.skipif(not PYTHON, reason="no MLX")])
-KINDS = ["embedded", "llama-server", "openai", MLX]
+MLX = [pytest.param("mlx", marks=pytest.mark.mlx)] if PYTHON else []  # see scripts/test-mlx
+KINDS = ["embedded", "llama-server", "openai", *MLX]
 RANDOM = "qwen-tiny"  # the model of tests/mlx_server.py
 FORCED = ["retur", " é🎉", '\t"', "\\", "a\n  b", "]\x07[", "日本語"]
 

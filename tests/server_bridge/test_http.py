@@ -34,6 +34,7 @@ ANSWERS = [
     (501, error("not_supported_error"), BackendUnusable, "why"),
     (502, b"<html>bad gateway", BackendUnavailable, "bad gateway"),
     (503, error("unavailable_error", "Loading model"), Loading, "Loading model"),
+    (503, b"<html>maintenance", BackendUnavailable, "maintenance"),
     (200, b"<html>", NotJson, "not a JSON object"),
     (200, b'"text"', NotJson, "not a JSON object"),
     (200, b"", NotJson, "not a JSON object"),

@@ -1,0 +1,124 @@
+"""
+A proxy that does what networks and servers do on bad days, in front of a real server.
+
+    async with fault_proxy(url) as proxy:
+        proxy.fault = "hang"
+
+Faults apply to connections that are open and to new ones: `kill` (nothing listens any more), `hang`
+(bytes go in, none comes out), `drip` (a byte of the answer every so often), `half` (half an answer,
+then the end), `garbage` (200 and no JSON), `refuse` (401), `error` (500), `loading` (503), or a
+complete HTTP answer as bytes. "" is a good day.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import urlsplit
+
+DRIP_S = 0.05
+LOADING = '{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
+ANSWERS = {
+    "garbage": (200, '{"content": "x", <<<'),
+    "refuse": (401, '{"error": {"code": 401, "message": "no", "type": "authentication_error"}}'),
+    "error": (500, '{"error": {"code": 500, "message": "CUDA error", "type": "server_error"}}'),
+    "loading": (503, LOADING),
+    "foreign": (200, '{"hello": "world"}'),
+}
+
+
+class FaultProxy:
+    """State: today's fault, the listening socket and the open connections."""
+
+    def __init__(self, url: str) -> None:
+        self._target = urlsplit(url)
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._port = 0
+        self.fault = ""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    async def start(self) -> None:
+        """Listen, on the same port as before."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Stop listening and cut every connection."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                await self._serve(reader, writer)
+        finally:
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request after the other, each as today's fault has it."""
+        while True:
+            request = await _message(reader)
+            fault = self.fault
+            if fault == "hang":
+                await asyncio.Event().wait()
+            if fault in ANSWERS:
+                status, body = ANSWERS[fault]
+                writer.write(
+                    f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+                )
+                await writer.drain()
+                continue
+            answer = await self._asked(request)
+            if fault == "half":
+                writer.write(answer[: len(answer) // 2])
+                await writer.drain()
+                return
+            for start in range(0, len(answer), 1 if fault == "drip" else len(answer)):
+                writer.write(answer[start : start + 1] if fault == "drip" else answer)
+                await writer.drain()
+                if fault == "drip":
+                    await asyncio.sleep(DRIP_S)
+
+    async def _asked(self, request: bytes) -> bytes:
+        """The whole answer of the real server."""
+        assert self._target.hostname
+        there, back = await asyncio.open_connection(self._target.hostname, self._target.port)
+        try:
+            back.write(request.replace(b"Connection: keep-alive", b"Connection: close"))
+            answer = await there.read()
+        finally:
+            back.close()
+        return answer.replace(b"Connection: close\r\n", b"", 1)
+
+
+async def _message(reader: asyncio.StreamReader) -> bytes:
+    """A request with its body."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = 0
+    for line in head.split(b"\r\n"):
+        if line.lower().startswith(b"content-length:"):
+            length = int(line.split(b":")[1])
+    return head + await reader.readexactly(length)
+
+
+@asynccontextmanager
+async def fault_proxy(url: str) -> AsyncIterator[FaultProxy]:
+    """A running proxy in front of *url*."""
+    proxy = FaultProxy(url)
+    await proxy.start()
+    try:
+        yield proxy
+    finally:
+        await proxy.stop()

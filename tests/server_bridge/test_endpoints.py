@@ -1,0 +1,181 @@
+"""Bad days: everything that can happen to a server, on the wire, with a real one behind and beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.endpoints import Endpoint, Endpoints
+from server_bridge.protocol import (
+    BackendError,
+    BackendUnavailable,
+    Health,
+    Prompt,
+    Reply,
+    Request,
+    State,
+)
+from tests.fault_proxy import ANSWERS, FaultProxy, fault_proxy
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+from tests.server_bridge.prompts import prompt
+
+REQUEST = Request(prompt("    def "), n_predict=4)
+DEADLINE_S = 2.0  # of one completion (fim.completion.deadlineMs)
+RECOVERY_S = 5.0
+FAULTS = ["kill", "hang", "drip", "half", *ANSWERS]
+
+
+@pytest.fixture(scope="module")
+def other_url() -> Iterator[str]:
+    """A second server."""
+    with llama_server(BUNDLED) as url:
+        yield url
+
+
+async def begin(proxy: FaultProxy, fault: str) -> None:
+    proxy.fault = fault
+    if fault == "kill":
+        await proxy.stop()
+
+
+async def end(proxy: FaultProxy, fault: str) -> None:
+    proxy.fault = ""
+    await proxy.stop()  # what hung then hangs for ever
+    await proxy.start()
+
+
+async def seconds_until(done) -> float:
+    """How long until *done*, asked again and again, is true."""
+    started = time.monotonic()
+    while time.monotonic() - started < 2 * RECOVERY_S and not await done():
+        await asyncio.sleep(0.05)
+    return time.monotonic() - started
+
+
+@pytest.mark.parametrize("kind", ["llama-server", "openai"])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_bad_day_costs_no_completion_where_there_are_two(
+    fault: str, kind: str, url: str, other_url: str
+) -> None:
+    """The other server answers within the deadline, and the first serves again soon after it is back."""
+    async with fault_proxy(url) as proxy:
+        first, second = BackendSettings(kind, proxy.url), BackendSettings(kind, other_url)
+        backend = open_backend(BackendSettings(endpoints=(first, second)))
+        good = await backend.complete(REQUEST)
+        assert backend.state.url == proxy.url
+        await begin(proxy, fault)
+        for _ in range(3):
+            started = time.monotonic()
+            assert (await backend.complete(REQUEST)).text == good.text
+            assert time.monotonic() - started < DEADLINE_S
+        assert backend.state.url == other_url
+        assert proxy.url in backend.state.message
+
+        async def is_back() -> bool:
+            await backend.complete(REQUEST)
+            return backend.state.url == proxy.url
+
+        await end(proxy, fault)
+        assert await seconds_until(is_back) < RECOVERY_S
+        assert backend.state.message == ""
+        await backend.aclose()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_bad_day_of_the_only_server_is_survived(fault: str, url: str) -> None:
+    """With nobody else there are errors, each of them ours, and completions soon after it is back."""
+    async with fault_proxy(url) as proxy:
+        backend = open_backend(BackendSettings("llama-server", proxy.url))
+        await backend.complete(REQUEST)
+        await begin(proxy, fault)
+        with pytest.raises(BackendError):
+            await backend.complete(REQUEST)
+
+        async def is_back() -> bool:
+            try:
+                return bool((await backend.complete(REQUEST)).text)
+            except BackendError:
+                return False
+
+        await end(proxy, fault)
+        assert await seconds_until(is_back) < RECOVERY_S
+        await backend.aclose()
+
+
+async def test_a_name_that_nobody_knows_is_an_endpoint_that_is_down(other_url: str) -> None:
+    """A DNS failure is like any other: the next endpoint serves, and the message names the address."""
+    nowhere = BackendSettings("llama-server", "http://no-such-host.invalid:8012")
+    backend = open_backend(
+        BackendSettings(endpoints=(nowhere, BackendSettings("llama-server", other_url)))
+    )
+    assert (await backend.complete(REQUEST)).text
+    assert "no-such-host.invalid" in backend.state.message
+    await backend.aclose()
+
+
+async def test_tokens_of_one_server_are_not_sent_to_another(url: str, other_url: str) -> None:
+    """A tape that another server made is spelled anew: ids mean nothing elsewhere."""
+    one, other = (open_backend(BackendSettings("llama-server", u)) for u in (url, other_url))
+    made = await one.complete(REQUEST)
+    forged = tuple(token._replace(id=7) for token in made.middle)
+    plain = await other.complete(REQUEST)
+    taped = await other.complete(replace(REQUEST, prompt=replace(REQUEST.prompt, tape=forged)))
+    assert taped.middle == plain.middle == made.middle
+    await one.aclose()
+    await other.aclose()
+
+
+async def test_languages_have_servers_of_their_own(url: str, other_url: str) -> None:
+    """A language goes to the first server that is for it, and stays there when others are broken."""
+    general = BackendSettings("llama-server", url, languages=("rust", "python"))
+    backend = open_backend(
+        BackendSettings(endpoints=(general, BackendSettings("llama-server", other_url)))
+    )
+    for language, expected in (("python", url), ("lua", other_url), ("rust", url), ("", other_url)):
+        await backend.complete(replace(REQUEST, prompt=replace(REQUEST.prompt, language=language)))
+        assert backend.state.url == expected
+    await backend.aclose()
+
+
+class Slow:
+    """A server that is well and slow to read: *left* tokens, of which each step takes its share."""
+
+    def __init__(self, name: str, left: int) -> None:
+        self.state = State(Health.READY, "fake", name)
+        self.left, self.fails = left, False
+
+    async def connect(self) -> State:
+        return self.state
+
+    async def warm(self, prompt: Prompt, step: int):
+        await asyncio.sleep(0.4)
+        self.left = max(0, self.left - step)
+        return type("Warmed", (), {"left": self.left})
+
+    async def complete(self, request: Request) -> Reply:
+        if self.fails:
+            raise BackendUnavailable(self.state.url)
+        return self.state.url
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_moving_to_a_cold_server_warms_it_for_a_moment_only() -> None:
+    """Where the other server has long to read, the completion is given up, and what was read stays."""
+    first, second = Slow("a", 0), Slow("b", 1000)
+    backend = Endpoints([Endpoint(first), Endpoint(second)])
+    assert await backend.complete(REQUEST) == "a"
+    first.fails = True
+    with pytest.raises(BackendError, match="has to read"):
+        await backend.complete(REQUEST)
+    while second.left:
+        await second.warm(REQUEST.prompt, 125)
+    assert await backend.complete(REQUEST) == "b"
+    await backend.aclose()
