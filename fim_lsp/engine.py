@@ -7,6 +7,7 @@ and `terms` size the work by what the backend can do, `suggestion` says what the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -27,7 +28,7 @@ from fim_lsp.suggest.place import Draft, Place, place_at
 from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.view import Frame
 from fim_lsp.window import Budget, Window
-from server_bridge.protocol import Chunk, Prompt, State
+from server_bridge.protocol import Chunk, Measure, Prompt, State
 
 STEP_S = 0.25  # a step of prefill: what somebody who types on may have to wait for
 STEP_TOKENS = (64, 4096)
@@ -84,8 +85,8 @@ def asked(
     return Asked(document, position, place, invoked, selected)
 
 
-def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:
-    """The reason to answer nothing without asking anybody, "" for none; *deleted*: see `boundary.quiet`."""
+def why_off(asked: Asked, config: Config) -> str:
+    """The reason to do nothing at all for this request, "" for none."""
     if boundary.too_long(asked.place):
         return "the line is too long"
     if asked.invoked:
@@ -94,6 +95,13 @@ def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:
         return "automatic suggestions are off"
     if asked.document.language in config.languages.off:
         return f"suggestions are off for {asked.document.language}"
+    return ""
+
+
+def why_not(asked: Asked, config: Config, *, deleted: bool) -> str:
+    """The reason to suggest nothing at this place now, "" for none; *deleted*: see `boundary.quiet`."""
+    if asked.invoked:
+        return ""
     scope, excluded = boundary.scope(asked.place), config.completion.quiet_in
     return boundary.quiet(asked.place, deleted=deleted, scope=scope, excluded=excluded)
 
@@ -188,6 +196,17 @@ def beside(chunks: tuple[Chunk, ...], path: str, shown: Window) -> tuple[Chunk, 
         if chunk.name == path and any(line in lines for line in mine):
             return chunks[:idx]
     return chunks
+
+
+def affordable(frame: Frame, measure: Measure) -> tuple[int, Frame]:
+    """A measured *frame* without the chunks the backend does not hold, and how many tokens are left."""
+    ends = itertools.accumulate(measure.chunks, initial=measure.repo)
+    n_held = sum(end <= measure.cached for end in list(ends)[1:])
+    if n_held == len(measure.chunks):
+        return measure.total - measure.cached, frame
+    left = measure.total - measure.repo - sum(measure.chunks)
+    header = replace(frame.header, chunks=frame.header.chunks[:n_held])
+    return left, replace(frame, header=header)
 
 
 def lines_of(chunks: tuple[Chunk, ...]) -> Iterator[str]:

@@ -95,7 +95,8 @@ class Link:
 
     async def _reach(self, backend: Backend) -> None:
         waits = itertools.chain(RETRY_S, itertools.repeat(RETRY_S[-1]))
-        while True:
+        me = asyncio.current_task()
+        while self._reaching is me:  # before Python 3.12 `wait_for` may swallow a cancellation
             slow = asyncio.get_running_loop().call_later(SLOW_S, self.tell)
             try:
                 await backend.connect()

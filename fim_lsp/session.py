@@ -227,6 +227,9 @@ class Session:
         if reason := self._spaces.why_private(uri):
             return f"private: {reason}", []
         self._memory(uri).moved(uri, asked.position.line)
+        if reason := engine.why_off(asked, self.config):
+            return reason, []
+        self._tower.glance(view, partial(self.documents.get, uri))
         if reason := engine.why_not(asked, self.config, deleted=view.deleted):
             return reason, []
         outcome, drafts = await self._drafts(asked, view)

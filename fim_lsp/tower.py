@@ -25,11 +25,21 @@ from fim_lsp.stats import Stats
 from fim_lsp.suggest.place import Draft
 from fim_lsp.tape import Tape
 from fim_lsp.view import Frame, Header, View
-from fim_lsp.window import Fit, Window
-from server_bridge.protocol import BackendError, Chunk, Health, Prompt, PromptTooLong, Saves
+from fim_lsp.window import Window
+from server_bridge.protocol import (
+    BackendError,
+    Chunk,
+    Health,
+    Measure,
+    Prompt,
+    PromptTooLong,
+    Saves,
+)
 
 NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
+COLD = 128  # tokens to evaluate; from here on a new small window may be cheaper than one at hand
+GLANCE_S = 0.1  # a cursor that rests so long has come to stay, or to be typed at
 PATIENCE = 10  # who asks by hand waits so many times the deadline of an automatic suggestion
 
 log = logging.getLogger(__name__)
@@ -51,7 +61,7 @@ class Tower:
         prepare: Callable[[View], Awaitable[bool]],
     ) -> None:
         self.config = Config()
-        self.lane = Scheduler(("speculate", "prepare", "warm"), off_wire=("prepare",))
+        self.lane = Scheduler(("glance", "speculate", "prepare", "warm"), off_wire=("prepare",))
         self._link = link
         self._stats = stats
         self._header = header
@@ -78,7 +88,8 @@ class Tower:
         if view.position is None:
             return None
         position = document.clamp(view.position)
-        frame = view.look(document, position, self._budget(view), partial(self._evaluated, view))
+        frames = view.usable(document, position, self._budget(view))
+        frame = (frames or self._quick(view, document, position))[0]
         typed = window.middle(frame.window, document, position)
         return self._composed(frame, typed, view)
 
@@ -123,6 +134,14 @@ class Tower:
         flight = self._new_flight(after, view, view.frame, typed)
         self.lane.background("speculate", partial(self._speculate_step, flight, view))
 
+    def glance(self, view: View, document: Callable[[], Document | None]) -> None:
+        """
+        Should the cursor of *view* rest, evaluate what a request there would need first.
+
+        So who moves it, looks, and types waits for what was typed only.
+        """
+        self.lane.background("glance", partial(self._glance_step, view, document), delay=GLANCE_S)
+
     def warm(self, view: View, document: Callable[[], Document | None]) -> None:
         """
         While idle, evaluate what the next request in *view* will want.
@@ -163,16 +182,12 @@ class Tower:
         typed = window.middle(frame.window, document, position)
         return next((f for f in view.flights if f.agrees(frame.window, typed)), None)
 
-    async def _frame(self, asked: Asked, view: View) -> Frame:
-        """The frame for somebody who waits."""
-        header = partial(self._evaluated, view)
-        frame = view.look(asked.document, asked.position, self._budget(view), header)
-        if (upcoming := view.next) and await self._is_warmer(upcoming, frame, asked, view):
-            return view.take(upcoming)
-        return frame
-
     async def _take_off(self, asked: Asked, view: View, sample: int = 0) -> Flight:
-        frame = await self._frame(asked, view)
+        # On the wire, so that nothing evaluated behind our back makes the choice a wrong one.
+        best = partial(self._best, view, asked.document, asked.position)
+        frame = await self.lane.foreground(best)
+        if frame is not view.frame:
+            view.take(frame)
         typed = window.middle(frame.window, asked.document, asked.position)
         return self._new_flight(asked, view, frame, typed, sample)
 
@@ -230,10 +245,16 @@ class Tower:
     def _budget(self, view: View) -> window.Budget:
         return engine.budget(self.config, self._link.state, view.scale)
 
-    def _evaluated(self, view: View, shown: Window) -> Header:
-        """A header of which the backend has evaluated all that it can: somebody waits."""
-        chunks = engine.beside(self._settled.get(view.file.root, ()), view.file.path, shown)
-        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path, view.language)
+    def _quick(self, view: View, document: Document, position: Position) -> list[Frame]:
+        """New small frames after chunks that were evaluated lately, or are being evaluated."""
+        at_hand = [frame.header.chunks for frame in (view.frame, view.next) if frame]
+        runs = dict.fromkeys([self._settled.get(view.file.root, ()), *at_hand])
+
+        def header(chunks: tuple[Chunk, ...], shown: Window) -> Header:
+            chunks = engine.beside(chunks, view.file.path, shown)
+            return Header(view.file.repo, chunks[: view.max_chunks], view.file.path, view.language)
+
+        return view.quick(document, position, self._budget(view), runs, header)
 
     @staticmethod
     def _shrunk(view: View, frame: Frame, error: PromptTooLong) -> bool:
@@ -241,22 +262,23 @@ class Tower:
         log.info("showing less of and around %s: %s", view.file.path, error)
         return view.shrink(frame)
 
-    async def _is_warmer(self, upcoming: Frame, current: Frame, asked: Asked, view: View) -> bool:
+    async def _best(self, view: View, document: Document, position: Position) -> Frame:
         """
-        Whether the frame that is being warmed is to be used already, though it is not all warm.
+        The frame of which least is to be evaluated: one at hand, or a new small one.
 
-        Warming it may have put out of the cache what the current one needs (one slot, one common
-        beginning). Of two cold frames the larger is worth a step more.
+        Warming one may have put another out of the cache (one slot, one common beginning).
         """
-        position, document = asked.position, asked.document
-        if window.fit(upcoming.window, document, position, self._budget(view)) is Fit.LOST:
-            return False
-        cold = []
-        for frame in (current, upcoming):
+
+        async def measured(frame: Frame) -> Measure:
             prompt = self._prompt(view, frame, document, position)
-            measure = await self._link.backend.measure(prompt)
-            cold.append(measure.total - measure.cached)
-        return cold[1] <= cold[0] + engine.step_tokens(self._link.state)
+            return await self._link.backend.measure(prompt)
+
+        usable = view.usable(document, position, self._budget(view))
+        costs = [((m := await measured(frame)).total - m.cached, frame) for frame in usable]
+        if all(cost >= COLD for cost, _ in costs):
+            quick = self._quick(view, document, position)
+            costs += [engine.affordable(frame, await measured(frame)) for frame in quick]
+        return min(costs, key=lambda each: each[0])[1]
 
     def _prompt(self, view: View, frame: Frame, document: Document, position: Position) -> Prompt:
         typed = window.middle(frame.window, document, position)
@@ -264,6 +286,20 @@ class Tower:
         return engine.compose(frame, typed, view.tape if same else ())
 
     # -- while nobody waits ---------------------------------------------------------------------
+
+    async def _glance_step(self, view: View, current: Callable[[], Document | None]) -> bool:
+        """One step of the frame that a request at the cursor would get; True while there is more."""
+        document, state = current(), self._link.state
+        if document is None or view.position is None or state.health is not Health.READY:
+            return False
+        position = document.clamp(view.position)
+        frame = await self._best(view, document, position)
+        if frame is not view.frame:
+            view.next = frame
+        prompt = self._prompt(view, frame, document, position)
+        warmed = await self._link.backend.warm(prompt, engine.step_tokens(state))
+        self._stats.warmed(warmed, waited_for=False)
+        return warmed.left > 0
 
     async def _speculate_step(self, flight: Flight, view: View) -> bool:
         """One burst of *flight*, unless somebody waits for it by now and it flies anyway."""

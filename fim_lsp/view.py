@@ -1,15 +1,16 @@
 """
 A view: what the session keeps of an open document besides its text. State, and decisions on it.
 
-A `Frame` is all of a prompt that stays while someone types. `follow` takes in edits, `look` finds the
-frame for a request that somebody waits for, `ahead` the one that is to be warmed while nobody does.
+A `Frame` is all of a prompt that stays while someone types. `follow` takes in edits, `usable`
+and `quick` are frames for a request that somebody waits for, `ahead` is the one to be warmed while
+nobody does.
 A frame that is being warmed (`next`) takes the place of the current one when it is warm, not before.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from fim_lsp import window
@@ -47,6 +48,7 @@ class Frame:
     window: Window
 
 
+Chunks = tuple[Chunk, ...]
 HeaderFor = Callable[[Window], Header]  # chunks must not show again what the window shows
 
 
@@ -80,14 +82,28 @@ class View:
                 self.frame = self.frame and _moved(self.frame, edit)
                 self.next = self.next and _moved(self.next, edit)
 
-    def look(
-        self, document: Document, position: Position, budget: Budget, header: HeaderFor
-    ) -> Frame:
-        """The frame that serves *position* now; where none does, a new one with a small window."""
-        if self.frame and window.fit(self.frame.window, document, position, budget) is not Fit.LOST:
-            return self.frame
-        new = window.anchored(document, position, budget, self._window, quick=True)
-        return self.take(Frame(header(new), new))
+    def usable(self, document: Document, position: Position, budget: Budget) -> list[Frame]:
+        """The frames at hand that serve *position*, the newest first."""
+        frames = [frame for frame in (self.next, self.frame) if frame]
+        fits = [window.fit(frame.window, document, position, budget) for frame in frames]
+        return [frame for frame, fit in zip(frames, fits, strict=True) if fit is not Fit.LOST]
+
+    def quick(
+        self, document: Document, position: Position, budget: Budget, runs: Iterable[Chunks],
+        header: Callable[[Chunks, Window], Header],
+    ) -> list[Frame]:  # fmt: skip
+        """
+        New frames with small windows, for somebody who waits.
+
+        They go on from what the backend may hold: the windows at hand, and the headers with *runs* of
+        chunks.
+        """
+        old = [frame.window for frame in (self.frame, self.next) if frame]
+        windows = dict.fromkeys(
+            window.anchored(document, position, budget, each, quick=True) for each in (*old, None)
+        )
+        frames = (Frame(header(run, new), new) for new in windows for run in runs)
+        return list(dict.fromkeys(frames))
 
     def ahead(
         self, document: Document, position: Position, budget: Budget, header: HeaderFor

@@ -135,9 +135,10 @@ class Endpoints:
 
     async def aclose(self) -> None:
         """Let all of them go."""
-        if self._prober is not None:
-            self._prober.cancel()
-            await asyncio.gather(self._prober, return_exceptions=True)
+        prober, self._prober = self._prober, None
+        if prober is not None:
+            prober.cancel()
+            await asyncio.gather(prober, return_exceptions=True)
         for endpoint in self._endpoints:
             await endpoint.backend.aclose()
 
@@ -219,7 +220,8 @@ class Endpoints:
 
     async def _probe(self) -> None:
         """Ask the better ones whether they are well again, until they are or nobody calls."""
-        while time.monotonic() - self._called < IDLE_S:
+        me = asyncio.current_task()  # before Python 3.12 `wait_for` may swallow a cancellation
+        while self._prober is me and time.monotonic() - self._called < IDLE_S:
             broken = [e for e in self._better() if not e.breaker.is_closed]
             if not broken:
                 return
