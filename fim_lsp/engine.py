@@ -35,9 +35,10 @@ STEP_TOKENS = (64, 4096)
 SMALL_CONTEXT = 4096  # tokens, until the backend says
 TELLING = 12  # characters of a line that says more than `else:` or `return None`
 SCAFFOLD = 64  # tokens of control marks, names and paths
-BURST = (
-    8  # tokens; benchmarks/bursts.py: the shortest that costs < 5 % throughput on the bundled model
-)
+# A burst is what a newer key may have to wait for, as long as nobody notices (`benchmarks.bursts`):
+# shorter ones than this many tokens cost throughput, longer ones gain none.
+BURST_S = 0.06
+BURST_TOKENS = (2, 16)
 
 
 class Suggestion(NamedTuple):
@@ -165,10 +166,16 @@ def step_tokens(state: State) -> int:
     return max(low, min(high, int(state.prefill_per_s * STEP_S)))
 
 
+def burst_tokens(state: State) -> int:
+    """How many tokens the backend decodes in one burst of about `BURST_S`."""
+    low, high = BURST_TOKENS
+    return max(low, min(high, int(state.decode_per_s * BURST_S)))
+
+
 def terms(asked: Asked, config: Config, state: State, sample: int = 0) -> Terms:
     """How long and in what portions to decode: until the text is syntactically whole."""
     return Terms(
-        burst=BURST,
+        burst=burst_tokens(state),
         n_predict=config.completion.max_tokens,
         step=step_tokens(state),
         enough=partial(enough, place=asked.place),
