@@ -1,9 +1,11 @@
-"""
+r"""
 What a keystroke costs the model server: every trace through every client on the same llama.cpp.
 
     python -m benchmarks.keystrokes                       # the bundled model; about half an hour
     python -m benchmarks.keystrokes --clients ours,llama.vim --traces straight,jumps
     python -m benchmarks.keystrokes --model mid.gguf --limit 60     # wall times that resemble a GPU's
+    python tests/models.py large.gguf tiny 32768 && python -m benchmarks.keystrokes \
+        --model large.gguf --ring --traces mix                      # a full ring: 16 chunks of 64 lines
     python -m benchmarks.keystrokes --url http://127.0.0.1:8012     # your own, with --slot-save-path
 
 Prints a table per trace and writes it with the raw numbers and a plot to --out. The server is
@@ -22,17 +24,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
-from benchmarks.figures import Row, raw, row, table
+from benchmarks.figures import Row, new_context, raw, row, table
 from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
 from benchmarks.serve import BUNDLED, serving
-from benchmarks.traces import TRACES, Trace
-from benchmarks.wire import TOTALS, Wire
+from benchmarks.traces import TRACES, Trace, full_ring, neighbours
+from benchmarks.wire import MARKS, TOTALS, Wire
 from fim_lsp.config import Config, made
 from fim_lsp.session import Session
 from server_bridge.llama import LlamaServer
 
-OURS = "ours"
+OURS, BARE = "ours", "ours-no-ring"  # the second shows what warming a ring costs who waits
 N_PREDICT = 16  # tokens to decode at most, for everyone: about a line, so that decoding does not hide prefill
 
 
@@ -61,25 +63,32 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
     await wire.get("/health")
     await wire.forget()
     before = await _total(url)
-    if client == OURS:
-        answers, mirror = await _ours(trace, wire, options)
+    if client in (OURS, BARE):
+        settings = {} if client == OURS else {"ring.chunks": 0}
+        answers, mirror = await _ours(trace, wire, options, settings)
     else:
-        peer: Client = Peer(wire, POLICIES[client], options.chunks, options.n_predict)
+        ring = full_ring() if options.ring else ()
+        peer: Client = Peer(wire, POLICIES[client], ring, options.n_predict)
         answers, mirror = await replay(trace, peer), {}
     n_posts, total = wire.n_posts, await _total(url) - before
+    marks = await wire.numbers(MARKS)
     await wire.aclose()
     return row(
-        trace, client, wire.calls, answers, n_posts=n_posts, server_total=total, mirror=mirror
-    )
+        trace, client, wire.calls, answers, n_posts=n_posts, server_total=total, mirror=mirror,
+        new_context=new_context(wire.calls, marks),
+    )  # fmt: skip
 
 
 async def _ours(
-    trace: Trace, wire: Wire, options: argparse.Namespace
+    trace: Trace, wire: Wire, options: argparse.Namespace, settings: dict[str, object]
 ) -> tuple[list[Answer], dict[str, int]]:
     server = LlamaServer(wire.url)
     server._http = wire  # noqa: SLF001 (the instrument goes where the client was)
     await server.connect()
-    session = Session(_config(trace, options), lambda _: server)
+    session = Session(_config(trace, options, settings), lambda _: server)
+    if options.ring:
+        for event in neighbours():
+            session.handle(event)
     answers = await replay(trace, Ours(session))
     stats = session.stats()
     if options.verbose:
@@ -88,11 +97,11 @@ async def _ours(
     return answers, stats["mirror"]  # type: ignore[return-value]
 
 
-def _config(trace: Trace, options: argparse.Namespace) -> Config:
+def _config(trace: Trace, options: argparse.Namespace, settings: dict[str, object]) -> Config:
     unpaced = (
         {} if trace.paced else {"completion.debounceMs": 0}
     )  # there is no next key to wait for
-    return made({"completion.maxTokens": options.n_predict, **unpaced})
+    return made({"completion.maxTokens": options.n_predict, **unpaced, **settings})
 
 
 async def _total(url: str) -> int:
@@ -133,8 +142,8 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    everyone = [OURS, *POLICIES]
-    add("--clients", type=_names(everyone), default=everyone, help=", ".join(everyone))
+    everyone = [OURS, BARE, *POLICIES]
+    add("--clients", type=_names(everyone), default=[OURS, *POLICIES], help=", ".join(everyone))
     add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
@@ -143,9 +152,10 @@ def _options() -> argparse.Namespace:
     add("--fast", action="store_true", help="run the mix unpaced too")
     add("--verbose", action="store_true", help="say which requests cost most")
     add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the results")
-    options = parser.parse_args()
-    options.chunks = ()
-    return options
+    add(
+        "--ring", action="store_true", help="files are open that fill the ring; all have a full one"
+    )
+    return parser.parse_args()
 
 
 def _names(known: list[str]) -> Callable[[str], list[str]]:
