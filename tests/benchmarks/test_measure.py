@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.clients import Answer
 from benchmarks.editor import Step
-from benchmarks.figures import at, new_context, row, table
+from benchmarks.figures import at, new_context, row
 from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
 from benchmarks.traces import Trace
@@ -105,11 +105,11 @@ def test_percentiles(share: float, value: int) -> None:
 
 
 def test_new_context_is_each_part_of_a_prompt_once() -> None:
-    """What stands behind the mark of the middle is typing; the rest counts when it is first seen."""
+    """What stands behind the mark of the middle is typing; the rest counts, with its mark, when it is first seen."""
 
     def sent(*prompt: int) -> Call:
         return Call(0, True, 0, 1, 1, 0, 1, [*prompt], [])
 
     marks = [100, 101, 102]
     calls = [sent(100, 1, 2, 3, 101, 4, 5, 102, 6), sent(100, 1, 2, 3, 101, 7, 102, 6, 8)]
-    assert new_context(calls, marks) == 3 + 2 + 1
+    assert new_context(calls, marks) == 4 + 3 + 2
