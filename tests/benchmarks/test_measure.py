@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.clients import Answer
 from benchmarks.editor import Step
-from benchmarks.figures import at, new_context, row
+from benchmarks.figures import at, new_context, row, table
 from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
 from benchmarks.traces import Trace
@@ -94,7 +94,7 @@ def test_figures_count_every_request_of_a_completion() -> None:
     more = {"n_posts": 4, "server_total": 37, "mirror": {}, "new_context": 10}
     found = row(Trace("t", [step, step]), "ours", calls, answers, **more)
     assert (found.evaluated, found.background, found.per_key) == ([7], 30, 3.5)
-    assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 0.50 | 100% |" in table([found])
+    assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 3.0 x | 0.50 | 100% |" in table([found])
     assert xml.dom.minidom.parseString(plot([found])).documentElement.tagName == "svg"
 
 
