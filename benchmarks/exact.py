@@ -109,7 +109,7 @@ async def _typed(backend: LlamaServer, wire: Wire, place: Place) -> Case:
         pass
     for typed in keys(place):
         asked = prompt(place, shown, typed, known)
-        reply = await backend.complete(Request(asked, engine.BURST))
+        reply = await backend.complete(Request(asked, engine.burst_tokens(backend.state)))
         known = tape.after(reply)
     asked = prompt(place, shown, place.typed, known)
     before, wanted = len(wire.calls), Request(asked, N_TOKENS)
@@ -124,7 +124,9 @@ async def _decoded(backend: LlamaServer, request: Request) -> None:
     """Greedy tokens in bursts, as a flight decodes."""
     left = request.n_predict
     while left > 0:
-        reply = await backend.complete(replace(request, n_predict=min(left, engine.BURST)))
+        reply = await backend.complete(
+            replace(request, n_predict=min(left, engine.burst_tokens(backend.state)))
+        )
         if reply.stop is Stop.END:
             return
         left -= reply.timings.predicted_n

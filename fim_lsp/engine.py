@@ -35,9 +35,10 @@ STEP_TOKENS = (64, 4096)
 SMALL_CONTEXT = 4096  # tokens, until the backend says
 TELLING = 12  # characters of a line that says more than `else:` or `return None`
 SCAFFOLD = 64  # tokens of control marks, names and paths
-BURST = (
-    8  # tokens; benchmarks/bursts.py: the shortest that costs < 5 % throughput on the bundled model
-)
+BURST_S = 0.05  # of decoding on the wire: a newer key waits for it, and does not feel it
+# Two, so that a server's drafts are of use; eight, because a suggestion of a line is about as long, and
+# whatever is decoded past its end is waited for, too.
+BURST_TOKENS = (2, 8)
 
 
 class Suggestion(NamedTuple):
@@ -165,10 +166,16 @@ def step_tokens(state: State) -> int:
     return max(low, min(high, int(state.prefill_per_s * STEP_S)))
 
 
+def burst_tokens(state: State) -> int:
+    """How many tokens the backend decodes in one burst of about `BURST_S`."""
+    low, high = BURST_TOKENS
+    return max(low, min(high, int(1e3 * BURST_S / state.decode_ms)))
+
+
 def terms(asked: Asked, config: Config, state: State, sample: int = 0) -> Terms:
     """How long and in what portions to decode: until the text is syntactically whole."""
     return Terms(
-        burst=BURST,
+        burst=burst_tokens(state),
         n_predict=config.completion.max_tokens,
         step=step_tokens(state),
         enough=partial(enough, place=asked.place),

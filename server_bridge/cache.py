@@ -19,7 +19,7 @@ from server_bridge import completion, saved
 from server_bridge.encoding import WIDTH, Ids, head, ids
 from server_bridge.http import NotJson, Object
 from server_bridge.mirror import Mirror, Outlook, Reckoning, n_tokens, shared
-from server_bridge.protocol import BackendRejected, BackendUnusable
+from server_bridge.protocol import BackendRejected, BackendUnusable, State
 from server_bridge.slots import COPY, Kind, Slots
 from server_bridge.tokenizer import SMOOTHING
 
@@ -61,8 +61,9 @@ class Evaluated(NamedTuple):
 class Cache:
     """The slots of one server. Without *shelf*, a folder of our own, nothing is saved."""
 
-    def __init__(self, server: Server, prefill_per_s: float, shelf: Path | None) -> None:
-        self.prefill_per_s = prefill_per_s  # a running mean
+    def __init__(self, server: Server, state: State, shelf: Path | None) -> None:
+        self.prefill_per_s = state.prefill_per_s  # running means
+        self.decode_ms = state.decode_ms
         self._server = server
         self._shelf = shelf
         self._mirror = Mirror(server.n_slots, alone=server.alone)
@@ -229,6 +230,8 @@ class Cache:
         )
         if n >= ENOUGH_TOKENS and ms > 0:
             self.prefill_per_s += SMOOTHING * (1000 * n / ms - self.prefill_per_s)
+        if (more := timings["predicted_n"] - 1) > 0:  # the first token comes of the prompt
+            self.decode_ms += SMOOTHING * (timings["predicted_ms"] / more - self.decode_ms)
         if outlook is not None and outlook.loaded:
             self._mirror.loaded(outlook.reused, reused)
         before = self.doubt

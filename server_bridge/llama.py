@@ -83,7 +83,12 @@ class LlamaServer:
         state = replace(self._state, chars_per_token=self._tokenizer.chars_per_token)
         if (cache := self._cache) is None:
             return state
-        return replace(state, prefill_per_s=cache.prefill_per_s, doubt=cache.doubt)
+        return replace(
+            state,
+            prefill_per_s=cache.prefill_per_s,
+            decode_ms=cache.decode_ms,
+            doubt=cache.doubt,
+        )
 
     async def connect(self) -> State:
         """Ask who answers and what it can do."""
@@ -178,7 +183,7 @@ class LlamaServer:
         )
         # Nothing of the user's is left on a disk of somebody else's machine.
         ours = self._engine or LOOPBACK.match(self._http.url)
-        self._cache = Cache(server, self.state.prefill_per_s, self._shelf if ours else None)
+        self._cache = Cache(server, self.state, self._shelf if ours else None)
         self._state = replace(
             self._state, health=Health.READY, message="", model=model, slots=slots, n_ctx=n_ctx
         )
