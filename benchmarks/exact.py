@@ -1,16 +1,17 @@
 """
-Whether a warm tape says what a cold prompt says: greedy tokens compared at hundreds of places.
+Whether a warm cache says what a cold one says: greedy tokens of the same prompts, compared.
 
-    python -m benchmarks.exact                 # 510 places in the standard library; half an hour
-    python -m benchmarks.exact --limit 30      # a quick look
+    python -m benchmarks.exact                          # 500 places in the standard library; half an hour
+    python -m benchmarks.exact --places 60 src/         # your own code
 
-At each place a real session types the end of what is there key by key, so the cache holds what typing
-left in it. Then the same token ids go on for 16 greedy tokens: from that cache (*warm*), evaluated anew
-(*cold*), and anew with another micro-batch (*cold, other batch*), which changes nothing but the order of
-floating-point sums. For contrast, with the first chunk taken out of the ring and the rest of the cache
-moved up to close the gap (*shifted*, `--cache-reuse`), against the same prompt cold.
+At each place a line is typed key by key as a session types it: the tape grows, is cut by a slip and a
+backspace, half words are forced; decoding goes in bursts. What the warm cache says at the end is
+compared with the same tokens evaluated cold. Floating-point sums depend on how many tokens are
+evaluated together, so cold evaluation does not even agree with itself once the server's micro-batch
+is another: that is the yardstick. For contrast the K-shift (`--cache-reuse`): a chunk in front of what
+was evaluated is taken away, and the rest is shifted instead of evaluated anew.
 
-Where two answers part, the *gap* says how sure the cold one was: nats between its two best tokens.
+Where two rows part, the *gap* is how much likelier (in nats) the one token was than the other, cold.
 """
 
 from __future__ import annotations
@@ -18,229 +19,216 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
-import sysconfig
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+import math
+from array import array
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from benchmarks.heldout import PER_PACKAGE, SHORTEST_FILE, Files, Hole, holes
-from benchmarks.quality import close, open_at
+from benchmarks.places import LIBRARY, Place, frame, keys, places, prompt
 from benchmarks.serve import BUNDLED, N_BATCH, serving
 from benchmarks.wire import Wire
-from fim_lsp import events
-from fim_lsp.config import made
-from fim_lsp.documents import Edit, Position
-from fim_lsp.session import Session
+from fim_lsp import engine, tape
+from server_bridge import completion
 from server_bridge.llama import LlamaServer
+from server_bridge.protocol import Prompt, Request, Stop, extended
 
-PACKAGES = ("asyncio", "concurrent", "email", "importlib", "logging", "unittest")  # 85 places each
-N_KEYS = 8  # typed one by one; what stands before them comes at once, as by a paste
-N_TOKENS = 16
-OTHER_BATCH = 96  # tokens; cold prompts are evaluated in portions of N_BATCH otherwise
-NEAR_TIE = 0.15  # nats
-MIN_REUSE = 64  # tokens; the shortest run that is moved
-GREEDY = {"n_predict": N_TOKENS, "temperature": 0, "samplers": ["top_k"], "top_k": 1, "n_probs": 2}
-FIELDS = ["tokens", "completion_probabilities", "timings", "id_slot"]
-
-
-class Said(NamedTuple):
-    """16 greedy tokens (fewer where the model stops), and nats between the two best at each."""
-
-    tokens: list[int]
-    gaps: list[float]
-    evaluated: int
+N_PLACES = 500
+N_CHUNKS = (
+    2  # with the window as much as the bundled model's context of 4,096 tokens lets a session send
+)
+N_TOKENS = 16  # about a line
+OTHER_UBATCH = N_BATCH // 4
+REUSE = 64  # --cache-reuse: the shortest run to shift, in tokens; llama.cpp's presets say 256
+NEAR_TIE = 0.15  # nats: 16 % likelier
+N_BEST = 20  # tokens whose likelihoods are asked for; two that compete are among them
+ERRORS = 2.0  # standard errors that a difference of two counts may be by chance
 
 
 class Case(NamedTuple):
-    """What a session sent last at a place, as token ids, and the same without the ring's first chunk."""
+    """A prompt in tokens, what the output is forced to be, the same after one more chunk, the warm answer."""
 
     prompt: list[int]
-    cut: list[int]
+    options: dict[str, Any]
+    longer: list[int]
+    warm: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """*n* answers: how many differ from the others, and how near the tie was where they part."""
+class Parting(NamedTuple):
+    """Where two answers to one prompt part: after *said*, the one with *ours*, the other with *theirs*."""
 
-    what: str
+    said: list[int]
+    ours: int
+    theirs: int
+
+
+class Row(NamedTuple):
+    """A comparison over *n* places; *gaps* are in nats, one per place that differs."""
+
+    name: str
     n: int
-    different: int
-    above_near_tie: int
-    largest_gap: float
-    evaluated: float  # prompt tokens per answer, of the first of the two
+    gaps: list[float]
 
 
 def main() -> None:
     """Measure, print, write."""
     options = _options()
-    packages = {name: sources(name) for name in PACKAGES}
-    wanted = holes(packages)
-    wanted = wanted[:: max(1, len(wanted) // options.limit)]
-    with serving(options.model) as url:
-        cases, warm = asyncio.run(_typed(wanted, packages, url, _progress("warm")))
-        cold = asyncio.run(_answers(url, [case.prompt for case in cases], "cold"))
-    with serving(options.model, n_ubatch=OTHER_BATCH) as url:
-        other = asyncio.run(_answers(url, [case.prompt for case in cases], "cold, other batch"))
-    with serving(options.model, n_cache_reuse=MIN_REUSE) as url:
-        shifted, anew = asyncio.run(_shifted(url, [case for case in cases if case.cut]))
-    rows = [
-        compared("warm tape / cold", warm, cold),
-        compared(f"cold / cold, micro-batch {OTHER_BATCH} for {N_BATCH}", other, cold),
-        compared("first chunk dropped, cache shifted / cold", shifted, anew),
-    ]
-    print(table(rows))
+    model = options.model
+    where = places(options.folders or [LIBRARY], options.places, options.chunks)
+    cases = _on(model, lambda wire: warmed(wire, where))
+    other = _on(model, lambda wire: _all(wire, cases, cold), n_ubatch=OTHER_UBATCH)
+    moved = _on(model, lambda wire: _all(wire, cases, shifted), n_parallel=1, cache_ram_mib=0)
+    rows = _on(model, lambda wire: compared(wire, cases, {OTHER: other, SHIFTED: moved}))
     options.out.mkdir(parents=True, exist_ok=True)
-    raw = json.dumps([asdict(row) for row in rows], indent=1)
-    (options.out / "exact.json").write_text(raw + "\n", "utf-8")
+    found = {"model": model.name, "rows": [row._asdict() for row in rows]}
+    (options.out / "exact.json").write_text(json.dumps(found), "utf-8")
+    print(table(rows), claim(rows), sep="\n")
 
 
-def compared(what: str, some: Sequence[Said], others: Sequence[Said]) -> Compared:
-    """Where *some* part from *others*, and how sure these were there."""
-    pairs = list(zip(some, others, strict=True))
-    gaps = [
-        other.gaps[_n_common(one.tokens, other.tokens)]
-        for one, other in pairs
-        if one.tokens != other.tokens
-    ]
-    return Compared(
-        what=what,
-        n=len(pairs),
-        different=len(gaps),
-        above_near_tie=sum(gap > NEAR_TIE for gap in gaps),
-        largest_gap=round(max(gaps, default=0.0), 3),
-        evaluated=round(sum(one.evaluated for one in some) / max(1, len(some)), 1),
-    )
+WARM = "the warm tape"
+OTHER = f"cold, micro-batch of {OTHER_UBATCH} instead of {N_BATCH}"
+SHIFTED = "K-shift after a chunk in front went"
 
 
-def table(rows: Sequence[Compared]) -> str:
-    """Markdown."""
+async def warmed(wire: Wire, where: list[Place]) -> list[Case]:
+    """What is said at each place by one long session, whose cache lives on from place to place."""
+    backend = LlamaServer(wire.url)
+    backend._http = wire  # noqa: SLF001 (the instrument goes where the client was)
+    await backend.connect()
+    return [await _typed(backend, wire, place) for place in where]
+
+
+async def _typed(backend: LlamaServer, wire: Wire, place: Place) -> Case:
+    """Type the line, asking after each key; then go on for `N_TOKENS`."""
+    shown = frame(place, backend.state)
+    known: tape.Tape = ()
+    while (
+        await backend.warm(prompt(place, shown, "", ()), engine.step_tokens(backend.state))
+    ).left:
+        pass
+    for typed in keys(place):
+        asked = prompt(place, shown, typed, known)
+        reply = await backend.complete(Request(asked, engine.burst_tokens(backend.state)))
+        known = tape.after(reply)
+    asked = prompt(place, shown, place.typed, known)
+    before, wanted = len(wire.calls), Request(asked, N_TOKENS)
+    await _decoded(backend, wanted)
+    first, last = wire.calls[before], wire.calls[-1]
+    made = (last.prompt + last.made)[len(first.prompt) :]
+    longer = replace(asked, chunks=(place.evicted, *asked.chunks))
+    return Case(first.prompt, completion.options(wanted), await _ids(backend, longer), made)
+
+
+async def _decoded(backend: LlamaServer, request: Request) -> None:
+    """Greedy tokens in bursts, as a flight decodes."""
+    left = request.n_predict
+    while left > 0:
+        reply = await backend.complete(
+            replace(request, n_predict=min(left, engine.burst_tokens(backend.state)))
+        )
+        if reply.stop is Stop.END:
+            return
+        left -= reply.timings.predicted_n
+        request = replace(request, prompt=extended(request.prompt, reply))
+
+
+async def _ids(backend: LlamaServer, asked: Prompt) -> list[int]:
+    _, encoded = await backend._encode(asked)  # noqa: SLF001 (only the tokens are wanted, no answer)
+    return list(array("i", encoded.whole.packed))
+
+
+async def cold(wire: Wire, case: Case) -> list[int]:
+    """What is said when everything is evaluated anew."""
+    body = {**case.options, "prompt": case.prompt, "cache_prompt": False, "return_tokens": True}
+    return list((await wire.ask("/completion", body))["tokens"])
+
+
+async def shifted(wire: Wire, case: Case) -> list[int]:
+    """What is said when a longer prompt was evaluated, and a chunk at its beginning is then missing."""
+    kept = {"cache_prompt": True, "return_tokens": True}
+    await wire.ask("/completion", {**kept, "prompt": case.longer, "n_predict": 0})
+    body = {**case.options, **kept, "prompt": case.prompt, "n_cache_reuse": REUSE}
+    answer = await wire.ask("/completion", body)
+    assert answer["timings"]["cache_n"] > len(case.prompt) // 2, "the server did not shift"
+    return list(answer["tokens"])
+
+
+async def compared(wire: Wire, cases: list[Case], others: dict[str, list[list[int]]]) -> list[Row]:
+    """Every row against cold evaluation on this server, the warm tape first."""
+    reference = [await cold(wire, case) for case in cases]
+    rows = []
+    for name, answers in {WARM: [case.warm for case in cases], **others}.items():
+        gaps = []
+        for case, ours, theirs in zip(cases, answers, reference, strict=True):
+            if apart := parted(ours, theirs):
+                gaps.append(await _gap(wire, case.prompt, apart))
+        rows.append(Row(name, len(cases), gaps))
+    return rows
+
+
+def parted(ours: list[int], theirs: list[int]) -> Parting | None:
+    """Where two answers part, None where they agree as far as both go."""
+    for n, (one, other) in enumerate(zip(ours, theirs, strict=False)):
+        if one != other:
+            return Parting(ours[:n], one, other)
+    return None
+
+
+async def _gap(wire: Wire, asked: list[int], apart: Parting) -> float:
+    """How much likelier the one token was than the other; at least that, if one is not among the best."""
+    body = {"prompt": asked + apart.said, "n_predict": 1, "n_probs": N_BEST, "cache_prompt": False}
+    answer = await wire.ask("/completion", {**completion.GREEDY, **body})
+    best = completion.next_tokens(answer)
+    least = min(best.values())
+    return abs(best.get(apart.ours, least) - best.get(apart.theirs, least))
+
+
+def table(rows: list[Row]) -> str:
+    """A Markdown table."""
     lines = [
-        "| compared | places | differ | of these no near tie | largest gap (nats) | tokens evaluated |",
+        "| against cold evaluation | places | differ | median gap | largest gap | near ties |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for row in rows:
-        share = f"{row.different} ({row.different / max(1, row.n):.1%})"
-        cells = (row.what, row.n, share, row.above_near_tie, row.largest_gap, row.evaluated)
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    for name, n, gaps in rows:
+        median = sorted(gaps)[len(gaps) // 2] if gaps else 0.0
+        ties = sum(gap <= NEAR_TIE for gap in gaps)
+        lines.append(
+            f"| {name} | {n} | {len(gaps)} ({len(gaps) / n:.1%}) | {median:.3f} "
+            f"| {max(gaps, default=0.0):.3f} | {ties} of {len(gaps)} |"
+        )
     return "\n".join(lines)
 
 
-# -- the three ways ----------------------------------------------------------------------------------
+def claim(rows: list[Row]) -> str:
+    """Whether the warm tape is as exact as cold evaluation is, in a sentence."""
+    warm, other = rows[0].gaps, rows[1].gaps
+    chance = ERRORS * math.sqrt(len(warm) + len(other))  # of two counts, each with its own error
+    holds = len(warm) <= len(other) + chance and max(warm, default=0.0) <= NEAR_TIE
+    return (
+        f"{'Holds' if holds else 'DOES NOT HOLD'}: the warm tape differs at {len(warm)} places, cold "
+        f"evaluation from itself at {len(other)} (± {chance:.0f} by chance), all within {NEAR_TIE} nats."
+    )
 
 
-async def _typed(
-    wanted: Sequence[Hole], packages: dict[str, Files], url: str, progress: Callable[[int], None]
-) -> tuple[list[Case], list[Said]]:
-    """What the session sent at each place, and what the cache it left there says."""
-    wire = Wire(url)
-    server = LlamaServer(url)
-    server._http = wire  # noqa: SLF001 (the instrument goes where the client was)
-    bench = Session(made({"completion.debounceMs": 0}), lambda _: server)
-    await bench.link.wait_ready()
-    mark = server._specials.file  # type: ignore[union-attr]  # noqa: SLF001
-    assert mark is not None, "a model without a token for files has no chunks to compare"
-    cases, said = [], []
-    for n, hole in enumerate(wanted):
-        await _type(bench, hole, packages[hole.package])
-        last = next(call for call in reversed(wire.calls) if not call.background)
-        cases.append(Case(last.prompt, without_first_chunk(last.prompt, mark)))
-        said.append(await _say(wire, last.prompt, cache_prompt=True))
-        close(bench, packages[hole.package], hole)
-        progress(n)
-    await bench.aclose()
-    return cases, said
+async def _all(
+    wire: Wire, cases: list[Case], said: Callable[[Wire, Case], Awaitable[list[int]]]
+) -> list[list[int]]:
+    return [await said(wire, case) for case in cases]
 
 
-async def _type(bench: Session, hole: Hole, files: Files) -> None:
-    """Type what stands before the hole, the last keys one by one, until a prompt is evaluated whole."""
-    uri, _ = open_at(bench, hole, files)
-    await bench.complete(uri, Position(hole.line, 0), invoked=True)
-    await bench.wait_idle()
-    typed = hole.typed
-    parts = [typed[:-N_KEYS], *typed[-N_KEYS:]] if len(typed) > N_KEYS else [*typed]
-    column = 0
-    for n, part in enumerate(parts):
-        at = Position(hole.line, column)
-        bench.handle(events.Changed(uri, n + 2, (Edit(at, at, part),)))
-        column += len(part)
-        await bench.complete(uri, Position(hole.line, column), invoked=n + 1 == len(parts))
+def _on(model: Path, work: Callable[[Wire], Awaitable[Any]], **flags: Any) -> Any:
+    """*work* on a server of its own."""
 
+    async def run(url: str) -> Any:
+        wire = Wire(url)
+        try:
+            return await work(wire)
+        finally:
+            await wire.aclose()
 
-async def _answers(url: str, prompts: Sequence[list[int]], label: str) -> list[Said]:
-    """What each prompt says when it is evaluated from its first token."""
-    wire, progress = Wire(url), _progress(label)
-    await wire.get("/health")
-    said = []
-    for n, prompt in enumerate(prompts):
-        said.append(await _say(wire, prompt, cache_prompt=False))
-        progress(n)
-    await wire.aclose()
-    return said
-
-
-async def _shifted(url: str, cases: Sequence[Case]) -> tuple[list[Said], list[Said]]:
-    """What prompts without their first chunk say: from a cache moved up, and cold."""
-    wire, progress = Wire(url), _progress("shifted")
-    await wire.get("/health")
-    shifted, cold = [], []
-    for n, case in enumerate(cases):
-        await wire.forget()
-        whole = _body(case.prompt, cache_prompt=True) | {"n_predict": 0, "id_slot": 0}
-        await wire.ask("/completion", whole)
-        shifted.append(await _say(wire, case.cut, cache_prompt=True, id_slot=0))
-        cold.append(await _say(wire, case.cut, cache_prompt=False))
-        progress(n)
-    await wire.aclose()
-    return shifted, cold
-
-
-async def _say(wire: Wire, prompt: list[int], *, cache_prompt: bool, id_slot: int = -1) -> Said:
-    body = _body(prompt, cache_prompt=cache_prompt) | {"id_slot": id_slot}
-    answer = await wire.ask("/completion", body)
-    logprobs = [
-        [best["logprob"] for best in entry["top_logprobs"]]
-        for entry in answer["completion_probabilities"]
-    ]
-    gaps = [best - second for best, second in logprobs]
-    return Said(answer["tokens"], gaps, answer["timings"]["prompt_n"])
-
-
-def _body(prompt: list[int], *, cache_prompt: bool) -> dict[str, object]:
-    common = {"return_tokens": True, "response_fields": FIELDS, "cache_prompt": cache_prompt}
-    return {"prompt": prompt, **GREEDY, **common}
-
-
-# -- small ones ----------------------------------------------------------------------------------------
-
-
-def without_first_chunk(prompt: list[int], mark: int) -> list[int]:
-    """The prompt of a ring that dropped its first chunk, each beginning with *mark*; empty if none did."""
-    first, *others = [at for at, token in enumerate(prompt) if token == mark]
-    return prompt[:first] + prompt[others[0] :] if others else []  # the last mark is the file's own
-
-
-def sources(package: str) -> Files:
-    """A package of the standard library: its files by path."""
-    root = Path(sysconfig.get_path("stdlib"))
-    paths = sorted((root / package).rglob("*.py"))
-    texts = {str(path.relative_to(root)): path.read_text("utf-8") for path in paths}
-    return {name: text for name, text in texts.items() if len(text) > SHORTEST_FILE}
-
-
-def _progress(label: str) -> Callable[[int], None]:
-    def show(n: int) -> None:
-        if sys.stderr.isatty():
-            print(f"\r{label}: {n + 1} places", end="", file=sys.stderr, flush=True)
-
-    return show
-
-
-def _n_common(one: Sequence[int], other: Sequence[int]) -> int:
-    pairs = zip(one, other, strict=False)
-    shorter = min(len(one), len(other))
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), shorter)
+    with serving(model, **flags) as url:
+        return asyncio.run(run(url))
 
 
 def _options() -> argparse.Namespace:
@@ -249,8 +237,10 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
+    add("folders", nargs="*", type=Path, help="folders with *.py files; the standard library")
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
-    add("--limit", type=int, default=PER_PACKAGE * len(PACKAGES), help="about so many places")
+    add("--places", type=int, default=N_PLACES, help="at most so many")
+    add("--chunks", type=int, default=N_CHUNKS, help="chunks of 64 lines before the file")
     add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the results")
     return parser.parse_args()
 

@@ -35,10 +35,10 @@ STEP_TOKENS = (64, 4096)
 SMALL_CONTEXT = 4096  # tokens, until the backend says
 TELLING = 12  # characters of a line that says more than `else:` or `return None`
 SCAFFOLD = 64  # tokens of control marks, names and paths
-# A burst is what a newer key may have to wait for, as long as nobody notices (`benchmarks.bursts`):
-# shorter ones than this many tokens cost throughput, longer ones gain none.
-BURST_S = 0.06
-BURST_TOKENS = (2, 16)
+BURST_S = 0.05  # of decoding on the wire: a newer key waits for it, and does not feel it
+# Two, so that a server's drafts are of use; eight, because a suggestion of a line is about as long, and
+# whatever is decoded past its end is waited for, too.
+BURST_TOKENS = (2, 8)
 
 
 class Suggestion(NamedTuple):
@@ -169,7 +169,7 @@ def step_tokens(state: State) -> int:
 def burst_tokens(state: State) -> int:
     """How many tokens the backend decodes in one burst of about `BURST_S`."""
     low, high = BURST_TOKENS
-    return max(low, min(high, int(state.decode_per_s * BURST_S)))
+    return max(low, min(high, int(1e3 * BURST_S / state.decode_ms)))
 
 
 def terms(asked: Asked, config: Config, state: State, sample: int = 0) -> Terms:

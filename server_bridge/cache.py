@@ -63,7 +63,7 @@ class Cache:
 
     def __init__(self, server: Server, state: State, shelf: Path | None) -> None:
         self.prefill_per_s = state.prefill_per_s  # running means
-        self.decode_per_s = state.decode_per_s
+        self.decode_ms = state.decode_ms
         self._server = server
         self._shelf = shelf
         self._mirror = Mirror(server.n_slots, alone=server.alone)
@@ -230,9 +230,8 @@ class Cache:
         )
         if n >= ENOUGH_TOKENS and ms > 0:
             self.prefill_per_s += SMOOTHING * (1000 * n / ms - self.prefill_per_s)
-        n_made, made_ms = timings["predicted_n"], timings["predicted_ms"]
-        if n_made > 1 and made_ms > 0:
-            self.decode_per_s += SMOOTHING * (1000 * n_made / made_ms - self.decode_per_s)
+        if (more := timings["predicted_n"] - 1) > 0:  # the first token comes of the prompt
+            self.decode_ms += SMOOTHING * (timings["predicted_ms"] / more - self.decode_ms)
         if outlook is not None and outlook.loaded:
             self._mirror.loaded(outlook.reused, reused)
         before = self.doubt

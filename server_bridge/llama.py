@@ -86,7 +86,7 @@ class LlamaServer:
         return replace(
             state,
             prefill_per_s=cache.prefill_per_s,
-            decode_per_s=cache.decode_per_s,
+            decode_ms=cache.decode_ms,
             doubt=cache.doubt,
         )
 

@@ -265,10 +265,10 @@ class OpenAiServer:
             mean = self._state.prefill_per_s
             mean += SMOOTHING * (1000 * timings.prompt_n / timings.prompt_ms - mean)
             self._state = replace(self._state, prefill_per_s=mean)
-        if timings.predicted_n > 1 and timings.predicted_ms > 0:
-            mean = self._state.decode_per_s
-            mean += SMOOTHING * (1000 * timings.predicted_n / timings.predicted_ms - mean)
-            self._state = replace(self._state, decode_per_s=mean)
+        if (more := timings.predicted_n - 1) > 0:  # the first token comes of the prompt
+            mean = self._state.decode_ms
+            mean += SMOOTHING * (timings.predicted_ms / more - mean)
+            self._state = replace(self._state, decode_ms=mean)
         log.debug("%d of %d tokens evaluated", timings.prompt_n, answer.n_prompt)
         return answer, timings
 

@@ -153,8 +153,8 @@ class State:
     """
     The last that is known of a backend; `message` is a sentence for the user, "" when all is well.
 
-    *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* and
-    *decode_per_s* (tokens per second) are measured on the user's own text, cautious guesses until then. *doubt* is the
+    *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per second)
+    and *decode_ms* (per token) are measured on the user's own text, with a guess until then. *doubt* is the
     likely cause where it evaluates more than it should, "" while it does not.
     """
 
@@ -166,7 +166,7 @@ class State:
     slots: int = 1
     chars_per_token: float = 3.0
     prefill_per_s: float = 500.0
-    decode_per_s: float = 50.0
+    decode_ms: float = 6.0
     message: str = ""
     doubt: str = ""
 

@@ -251,3 +251,4 @@ async def test_speed_and_density_are_measured(backend: Backend) -> None:
     assert 2 < state.chars_per_token < 5
     assert state.chars_per_token != 3.0
     assert state.prefill_per_s != 500.0
+    assert 0 < state.decode_ms != 6.0

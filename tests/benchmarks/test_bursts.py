@@ -1,0 +1,48 @@
+"""Decoding in bursts says the same, costs no evaluation, and lets a newer key in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.bursts import N_TOKENS, Row, _text, decoded, endless, table, waited
+from benchmarks.places import LIBRARY, frame, places, prompt
+from fim_lsp.engine import burst_tokens
+from server_bridge.protocol import Health, State
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+
+
+async def test_bursts_of_any_length_say_the_same() -> None:
+    """Token by token, half-typed words included; going on evaluates the last token and no other."""
+    with llama_server(BUNDLED) as url:
+        backend = endless(url)
+        await backend.connect()
+        for place in places([LIBRARY], 3, 0):
+            asked = prompt(place, frame(place, backend.state), place.typed, ())
+            await backend.warm(asked, 4096)
+            whole, _ = await decoded(backend, asked, N_TOKENS)
+            assert sum(reply.timings.predicted_n for reply in whole) == N_TOKENS
+            for burst in (1, 3, 8):
+                replies, _ = await decoded(backend, asked, burst)
+                assert _text(replies) == _text(whole), burst
+                assert {reply.timings.prompt_n for reply in replies} == {1}
+        newer = replace(asked, middle=asked.middle + asked.forced + "q", forced="")
+        assert await waited(backend, asked, newer, 4, 0.0) > 0
+        await backend.aclose()
+
+
+@pytest.mark.parametrize(
+    ("decode_ms", "burst"), [(0.5, 8), (6.0, 8), (10.0, 5), (20.0, 2), (400.0, 2)]
+)
+def test_a_burst_takes_a_moment_on_any_machine(decode_ms: float, burst: int) -> None:
+    """As many tokens as take 50 ms, not too few for drafts, not more than a line."""
+    state = State(Health.READY, "llama-server", decode_ms=decode_ms)
+    assert burst_tokens(state) == burst
+
+
+def test_the_table_says_how_often_the_text_is_the_same() -> None:
+    """One row per length of burst."""
+    row = Row(4, [True, False], [1, 1, 1], [2.0, 3.0], [9.0, 10.0])
+    assert table([row]).splitlines()[-1] == "| 4 | 1 of 2 | 1 | 3.00 | 10 | 10 |"
