@@ -18,10 +18,13 @@ import argparse
 import asyncio
 import contextlib
 import difflib
+import itertools
 import json
+import re
 import statistics
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,13 +35,19 @@ from benchmarks.heldout import Files, Hole, fetched, holes
 from benchmarks.serve import BUNDLED, serving
 from fim_lsp import engine, events, session
 from fim_lsp.config import made
-from fim_lsp.documents import Edit, Position
+from fim_lsp.documents import Edit, Position, after
 from fim_lsp.session import Session
 from fim_lsp.suggest.filters import FILTERS, polish
 from fim_lsp.suggest.place import Draft, Place
 from server_bridge.llama import LlamaServer
 
 ROOT = "file:///home/me/"
+# What editors accept at a time, and what of a suggestion that is.
+ACCEPTED: dict[str, Callable[[str], str]] = {
+    "all": str,
+    "line": lambda text: text.split("\n")[0],
+    "word": lambda text: (re.match(r"\s*(?:\w+|\W)", text) or [""])[0],
+}
 NEIGHBOURS = 6  # other files of the package that are open: a morning's work
 PARSER = Parser(Language(tree_sitter_python.language()))
 
@@ -99,6 +108,7 @@ async def _measure(
     figures["without"] = _ablations(shown, drafts)
     figures["quiet"] = await _quiet(bench, wanted, packages)
     figures["typing"] = await _typing(bench, wanted[: options.typing], packages)
+    figures["accepting"] = await _accepting(bench, wanted, packages)
     figures["stats"] = stats
     await bench.aclose()
     return figures
@@ -201,8 +211,8 @@ def _ablations(shown: list[Shown], drafts: list[tuple[Draft, Place]]) -> dict[st
     for label, off in [("none left out", []), *((name, [name]) for name in names), ("all", names)]:
         again = []
         for one, draft, place in known:
-            after = polish(draft, place, off)
-            again.append(Shown(one.hole, place, one.file, after.text, after.replaces))
+            done = polish(draft, place, off)
+            again.append(Shown(one.hole, place, one.file, done.text, done.replaces))
         figures[label] = asdict(quality(again))
         _print(f"without {label}", quality(again))
     return figures
@@ -265,6 +275,36 @@ async def _typing(
     }
     print("typing", {name: round(value, 2) for name, value in figures.items()})
     return figures
+
+
+async def _accepting(
+    bench: Session, wanted: list[Hole], packages: dict[str, Files]
+) -> dict[str, float]:
+    """How often the request right after accepting needs no model, of those that get to asking one."""
+    n_asked, n_known = Counter[str](), Counter[str]()
+    for hole, (unit, part) in itertools.product(wanted, ACCEPTED.items()):
+        uri, position = open_at(bench, hole, packages[hole.package])
+        typed = Edit(Position(hole.line, 0), Position(hole.line, 0), hole.typed)
+        bench.handle(events.Changed(uri, 2, (typed,)))
+        found = await bench.complete(uri, position, invoked=True)
+        await bench.wait_idle()  # somebody reads it
+        if found and (taken := part(found[0].text)):
+            edit = Edit(found[0].start, found[0].end if unit == "all" else found[0].start, taken)
+            bench.handle(events.Changed(uri, 3, (edit,)))
+            before, outcomes = _n_flights(bench), _outcomes(bench)
+            await bench.complete(uri, after(found[0].start, taken), invoked=False)
+            known = (_outcomes(bench) - outcomes)["cache"] + (_outcomes(bench) - outcomes)["local"]
+            n_known[unit] += known
+            n_asked[unit] += known or _n_flights(bench) != before
+        await bench.wait_idle()
+        close(bench, packages[hole.package], hole)
+    shares = {unit: n_known[unit] / max(1, n_asked[unit]) for unit in ACCEPTED}
+    print("known after accepting", {unit: f"{n_known[unit]}/{n_asked[unit]}" for unit in ACCEPTED})
+    return shares
+
+
+def _outcomes(bench: Session) -> Counter[str]:
+    return Counter(bench.stats()["outcomes"])  # type: ignore[arg-type]
 
 
 def _n_flights(bench: Session) -> int:

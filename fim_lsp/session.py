@@ -30,6 +30,7 @@ from fim_lsp.suggest import local
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.place import Draft
 from fim_lsp.suggest.rhythm import Rhythm
+from fim_lsp.suggest.screen import Screen, left
 from fim_lsp.tower import Tower
 from fim_lsp.view import Header, View
 from fim_lsp.window import Window
@@ -236,12 +237,18 @@ class Session:
         self._tower.glance(view, partial(self.documents.get, uri))
         if reason := engine.why_not(asked, self.config, deleted=view.deleted):
             return reason, []
+        if (still := self._on_screen(asked, view)) is not None:
+            found = engine.suggestion(asked, still, str(next(self._numbers)))
+            return "cache", [found] if found else []
         outcome, drafts = await self._drafts(asked, view)
         polished = [
             polish(d, asked.place) for d in drafts if not engine.doubted(asked, d, self.config)
         ]
         for draft in polished:
             self._stats.cuts.update(cut.filter for cut in draft.cuts)
+        lasting = outcome != "local" and drafts[0].whole and asked.selected is None
+        one = lasting and len(polished) == 1
+        view.screen = Screen(asked.place, polished[0], self.link.state.model) if one else None
         shown = {draft.text: draft for draft in reversed(polished) if draft.text}
         if not shown:
             return (polished[0].cuts[-1].filter if polished else "not sure"), []
@@ -250,9 +257,15 @@ class Session:
             for draft in reversed(shown.values())
             if (suggestion := engine.suggestion(asked, draft, str(next(self._numbers))))
         ]
-        if outcome != "local" and drafts[0].whole and asked.selected is None:
+        if lasting:
             self._tower.speculate(asked, view, suggestions[0])
         return outcome, suggestions
+
+    def _on_screen(self, asked: Asked, view: View) -> Draft | None:
+        """What is left of the one suggestion on screen, for somebody who types along."""
+        if view.screen is None or asked.invoked or asked.selected is not None:
+            return None
+        return left(view.screen, asked.place, self.link.state.model)
 
     async def _drafts(self, asked: Asked, view: View) -> tuple[str, list[Draft]]:
         """What is known at the cursor, what the model says, or else what stands in sight; and which."""

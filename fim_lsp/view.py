@@ -19,6 +19,7 @@ from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.flight import Flight
 from fim_lsp.paths import Place as FilePlace
 from fim_lsp.suggest.known import Known
+from fim_lsp.suggest.screen import Screen
 from fim_lsp.tape import Tape
 from fim_lsp.window import Budget, Fit, Window
 from server_bridge.protocol import Chunk
@@ -71,6 +72,7 @@ class View:
     max_chunks: int | None = None  # fewer chunks, then a smaller window …
     scale: float = 1.0  # … where a prompt turned out too long
     known: Known = field(default_factory=Known)
+    screen: Screen | None = None  # what was suggested last
     flights: deque[Flight] = field(default_factory=lambda: deque(maxlen=RESTING))
 
     def follow(self, edits: tuple[Edit | str, ...]) -> None:

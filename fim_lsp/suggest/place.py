@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -82,16 +83,17 @@ def place_at(
     above = tuple(map(body, lines[max(0, line - ABOVE_LINES) : line]))
     below = tuple(map(body, lines[line + 1 : line + 1 + BELOW_LINES]))
     here = body(lines[line])
-    unit = indent_unit((*above, here, *below))
+    unit = indent_unit((*above, *below)) or indent_unit((here,)) or DEFAULT_INDENT
     return Place(document.language, path, above, here[:column], here[column:], below, unit, by_hand)
 
 
+@lru_cache(maxsize=16)  # the lines around stay while a line is typed
 def indent_unit(lines: tuple[str, ...]) -> str:
-    """One level of indentation: a tab, or the step by which lines most often go deeper."""
+    """One level of indentation: a tab, or the step by which lines most often go deeper; "" if none does."""
     indents = [indent(line) for line in lines if line.strip()]
     n_tabs = sum(each.startswith("\t") for each in indents)
     n_spaces = sum(each.startswith(" ") for each in indents)
     if n_tabs > n_spaces:
         return "\t"
     steps = Counter(len(b) - len(a) for a, b in pairwise(indents) if len(b) - len(a) > 1)
-    return " " * steps.most_common(1)[0][0] if steps else DEFAULT_INDENT
+    return " " * steps.most_common(1)[0][0] if steps else ""

@@ -1,0 +1,55 @@
+"""What stays on screen while it is typed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fim_lsp.suggest.place import Draft, Place
+from fim_lsp.suggest.screen import Screen, left
+
+PLACE = Place(
+    language="python", above=("def f():",), before="    ret", after="", below=("", "x = 1")
+)
+SCREEN = Screen(PLACE, Draft("urn total(1)\n    y = 2"), "qwen")
+
+
+@pytest.mark.parametrize(
+    ("typed", "rest"),
+    [
+        ("", "urn total(1)\n    y = 2"),
+        ("u", "rn total(1)\n    y = 2"),
+        ("urn total", "(1)\n    y = 2"),
+    ],
+)
+def test_who_types_along_sees_the_rest(typed: str, rest: str) -> None:
+    """The same text, less what was typed, however it got there."""
+    found = left(SCREEN, replace(PLACE, before=PLACE.before + typed), "qwen")
+    assert found is not None
+    assert found.text == rest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"before": "    rex"},
+        {"before": "    re"},
+        {"after": ")"},
+        {"above": ("def g():",)},
+        {"below": ()},
+        {"language": "lua"},
+    ],
+)
+def test_anything_else_is_looked_at_anew(change: dict) -> None:
+    """Other text, text elsewhere, another line: the screen does not say."""
+    assert left(SCREEN, replace(PLACE, **change), "qwen") is None
+    assert left(SCREEN, PLACE, "another model") is None
+
+
+def test_the_last_character_is_not_worth_a_key() -> None:
+    """When next to nothing is left, nothing is shown."""
+    one = Screen(PLACE, Draft("urn"), "qwen")
+    found = left(one, replace(PLACE, before="    retur"), "qwen")
+    assert found is not None
+    assert found.text == ""
