@@ -84,9 +84,7 @@ def main() -> None:
 
 def endless(url: str) -> LlamaServer:
     """A llama.cpp server as a backend whose texts do not end."""
-    backend = LlamaServer(url)
-    backend._http = Endless(url)  # noqa: SLF001 (the instrument goes where the client was)
-    return backend
+    return LlamaServer(Endless(url))
 
 
 async def measured(backend: Backend, where: list[Place]) -> tuple[list[Row], str]:

@@ -3,11 +3,14 @@ What a keystroke costs the model server: every trace through every client on the
 
     python -m benchmarks.keystrokes                       # the bundled model; about half an hour
     python -m benchmarks.keystrokes --clients ours,llama.vim --traces straight,jumps
-    python -m benchmarks.keystrokes --model mid.gguf --limit 60     # wall times that resemble a GPU's
+    python -m benchmarks.keystrokes --ring --model tiny     # 16 chunks of 64 lines before the file
+    python -m benchmarks.keystrokes --model mid --limit 60     # wall times that resemble a GPU's
     python -m benchmarks.keystrokes --url http://127.0.0.1:8012     # your own, with --slot-save-path
+    python -m benchmarks.keystrokes --kind openai --url http://127.0.0.1:8080 --clients ours  # mlx_lm.server …
 
 Prints a table per trace and writes it with the raw numbers and a plot to --out. The server is
-started anew for each trace, and its slots are erased between two clients.
+started anew for each trace, and its slots are erased between two clients. A full ring needs a model
+with a larger context than the bundled one's: `tiny` and `mid` are made for that, with random weights.
 """
 
 from __future__ import annotations
@@ -18,19 +21,25 @@ import contextlib
 import json
 import platform
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+from benchmarks import contexts
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, raw, row, table
 from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
-from benchmarks.serve import BUNDLED, serving
+from benchmarks.serve import BUNDLED, N_CTX, serving
 from benchmarks.traces import TRACES, Trace
-from benchmarks.wire import TOTALS, Wire
+from benchmarks.wire import TOTALS, Wire, in_background, is_background
 from fim_lsp.config import Config, made
 from fim_lsp.session import Session
+from server_bridge.http import Object
 from server_bridge.llama import LlamaServer
+from server_bridge.openai import OpenAiServer
+from tests.models import SHAPES, write_model
 
 OURS = "ours"
 N_PREDICT = 16  # tokens to decode at most, for everyone: about a line, so that decoding does not hide prefill
@@ -39,13 +48,8 @@ N_PREDICT = 16  # tokens to decode at most, for everyone: about a line, so that 
 def main() -> None:
     """Measure, print, write."""
     options = _options()
-    rows: list[Row] = []
-    for name in options.traces:
-        trace = _cut(TRACES[name](), options)
-        with _server(options) as url:
-            for client in options.clients:
-                rows.append(asyncio.run(_measure(trace, client, url, options)))
-                print(table(rows[-1:]), _worst(rows[-1], options), sep="\n", flush=True)
+    with _model(options):
+        rows = list(_rows(options))
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "keystrokes.md").write_text(table(rows), "utf-8")
     (options.out / "keystrokes.svg").write_text(plot(rows), "utf-8")
@@ -55,29 +59,41 @@ def main() -> None:
     print(table(rows))
 
 
+def _rows(options: argparse.Namespace) -> Iterator[Row]:
+    for name in options.traces:
+        trace = _cut(TRACES[name](), options)
+        with _server(options) as url:
+            for client in options.clients:
+                one = asyncio.run(_measure(trace, client, url, options))
+                print(table([one]), _worst(one, options), sep="\n", flush=True)
+                yield one
+
+
 async def _measure(trace: Trace, client: str, url: str, options: argparse.Namespace) -> Row:
     """One client on one trace, from empty slots."""
     wire = Wire(url)
     await wire.get("/health")
-    await wire.forget()
+    if options.kind == "llama-server":
+        await wire.forget()
     before = await _total(url)
     if client == OURS:
-        answers, mirror = await _ours(trace, wire, options)
+        answers, mirror, n_new = await _ours(trace, wire, options)
     else:
         peer: Client = Peer(wire, POLICIES[client], options.chunks, options.n_predict)
         answers, mirror = await replay(trace, peer), {}
+        n_new = 0
     n_posts, total = wire.n_posts, await _total(url) - before
     await wire.aclose()
     return row(
-        trace, client, wire.calls, answers, n_posts=n_posts, server_total=total, mirror=mirror
-    )
+        trace, client, wire.calls, answers,
+        n_posts=n_posts, server_total=total, mirror=mirror, n_new=n_new,
+    )  # fmt: skip
 
 
 async def _ours(
     trace: Trace, wire: Wire, options: argparse.Namespace
-) -> tuple[list[Answer], dict[str, int]]:
-    server = LlamaServer(wire.url)
-    server._http = wire  # noqa: SLF001 (the instrument goes where the client was)
+) -> tuple[list[Answer], dict[str, int], int]:
+    server = Streaming(wire) if options.kind == "openai" else LlamaServer(wire)
     await server.connect()
     session = Session(_config(trace, options), lambda _: server)
     answers = await replay(trace, Ours(session))
@@ -85,7 +101,25 @@ async def _ours(
     if options.verbose:
         print(json.dumps(stats), file=sys.stderr)
     await session.aclose()
-    return answers, stats["mirror"]  # type: ignore[return-value]
+    n_new = contexts.n_new((call.prompt for call in wire.calls), _marks(server))
+    return answers, stats["mirror"], n_new  # type: ignore[return-value]
+
+
+class Streaming(OpenAiServer):
+    """An OpenAI-style server; it reads its streams in tasks of their own, which are told whose they are."""
+
+    async def _ask(self, text: str, options: Object) -> tuple[Any, Any]:
+        in_background.set(is_background())
+        return await super()._ask(text, options)
+
+
+def _marks(server: LlamaServer | OpenAiServer) -> set[int | None]:
+    """The ids that the parts of recorded prompts begin with; of prompts in text there are none."""
+    if isinstance(server, OpenAiServer):
+        return set()
+    fim = server._specials  # noqa: SLF001
+    assert fim is not None
+    return {fim.prefix, fim.suffix, fim.middle, fim.file}
 
 
 def _config(trace: Trace, options: argparse.Namespace) -> Config:
@@ -112,11 +146,22 @@ def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
         if n_asks > options.limit:
             break
         steps.append(step)
-    return Trace(trace.name, steps, trace.paced and not options.fast)
+    before = contexts.openings() if options.ring else []
+    return Trace(trace.name, before + steps, trace.paced and not options.fast)
 
 
 def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[str]:
     return contextlib.nullcontext(options.url) if options.url else serving(options.model)
+
+
+@contextlib.contextmanager
+def _model(options: argparse.Namespace) -> Iterator[None]:
+    """Make the model that is named, if it is one to be made."""
+    with tempfile.TemporaryDirectory() as folder:
+        if (shape := SHAPES.get(str(options.model))) is not None:
+            path = Path(folder) / f"{options.model}.gguf"
+            options.model = write_model(path, shape=shape, n_ctx=N_CTX)
+        yield
 
 
 def _worst(one: Row, options: argparse.Namespace) -> str:
@@ -136,15 +181,19 @@ def _options() -> argparse.Namespace:
     everyone = [OURS, *POLICIES]
     add("--clients", type=_names(everyone), default=everyone, help=", ".join(everyone))
     add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))
-    add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
+    add(
+        "--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens; tiny, mid: random"
+    )
+    add("--ring", action="store_true", help="a full ring of chunks of other files")
     add("--url", help="measure on a server that runs already")
+    add("--kind", choices=["llama-server", "openai"], default="llama-server", help="what it is")
     add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
     add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")
     add("--fast", action="store_true", help="run the mix unpaced too")
     add("--verbose", action="store_true", help="say which requests cost most")
     add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the results")
     options = parser.parse_args()
-    options.chunks = ()
+    options.chunks = contexts.chunks() if options.ring else ()
     return options
 
 

@@ -3,7 +3,8 @@ What goes over the wire to llama.cpp, recorded: the one instrument behind every 
 
 `Wire` is the bridge's own HTTP client with a notebook. Token counts are the server's (`timings`),
 times are the client's. What was caused by whom comes from the task that sends: the background lane
-runs in a task of that name, and a request's number travels along in a context variable.
+runs in a task of that name (a task started by it has `in_background` set), and a request's number
+travels along in a context variable.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import contextvars
 import json
 import re
 import time
+from collections.abc import AsyncGenerator
 from typing import Any, NamedTuple
 
 from server_bridge.http import Http, Object, Unproven
 
 request_number = contextvars.ContextVar("request_number", default=-1)
+in_background = contextvars.ContextVar("in_background", default=False)
 TOTALS = re.compile(r"^llamacpp:prompt_tokens_total (\d+)", re.MULTILINE)
 
 
@@ -52,6 +55,22 @@ class Wire(Http):
             self.calls.append(self._call(json.loads(body), answer, started))
         return answer
 
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """Send as `Http.stream` does, and note the usage that ends what an OpenAI-style server says."""
+        started = time.perf_counter()
+        usage: Object = {}
+        async for event in super().stream(path, body):
+            usage = event.get("usage") or usage
+            yield event
+        self.n_posts += 1
+        cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+        timings = {
+            "prompt_n": usage["prompt_tokens"] - cached,
+            "cache_n": cached,
+            "predicted_n": usage["completion_tokens"],
+        }
+        self.calls.append(self._call(json.loads(body), {"timings": timings}, started))
+
     async def ask(self, path: str, body: dict[str, Any]) -> Object:
         """Send, opening a connection first where none is open (llama.cpp closes idle ones)."""
         data = json.dumps(body).encode()
@@ -67,11 +86,10 @@ class Wire(Http):
             await self.ask(f"/slots/{slot}?action=erase", {})
 
     def _call(self, asked: Any, answer: Object, started: float) -> Call:
-        task, timings = asyncio.current_task(), answer["timings"]
-        background = task is not None and task.get_name() == "background"
+        timings = answer["timings"]
         return Call(
             request=request_number.get(),
-            background=background,
+            background=in_background.get() or is_background(),
             started=started,
             ended=time.perf_counter(),
             evaluated=timings["prompt_n"],
@@ -80,6 +98,12 @@ class Wire(Http):
             prompt=asked["prompt"] if isinstance(asked["prompt"], list) else [],
             made=answer.get("tokens", []),
         )
+
+
+def is_background() -> bool:
+    """Whether the background lane's own task runs now."""
+    task = asyncio.current_task()
+    return task is not None and task.get_name() == "background"
 
 
 class Blocks:

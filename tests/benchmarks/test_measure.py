@@ -91,10 +91,10 @@ def test_figures_count_every_request_of_a_completion() -> None:
         )
     ]
     answers = [Answer(0, "shown", 10.0), Answer(1, "shown", 0.1)]
-    more = {"n_posts": 4, "server_total": 37, "mirror": {}}
+    more = {"n_posts": 4, "server_total": 37, "mirror": {}, "n_new": 20}
     found = row(Trace("t", [step, step]), "ours", calls, answers, **more)
     assert (found.evaluated, found.background, found.per_key) == ([7], 30, 3.5)
-    assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 0.50 | 100% |" in table([found])
+    assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 1.5 | 0.50 | 100% |" in table([found])
     assert xml.dom.minidom.parseString(plot([found])).documentElement.tagName == "svg"
 
 
