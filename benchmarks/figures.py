@@ -4,7 +4,6 @@ What was recorded of a row into the figures of a table, and tables into Markdown
 "Tokens" are prompt tokens that the server evaluated while somebody waited, summed over the bursts of
 one completion (going on costs one). A suggestion that was known already is no completion and enters
 neither the tokens nor the times: that would flatter us. "Per request" counts it, as nothing.
-"Of new" is background per token of new context (see `contexts`).
 "ms" is the time from the key to the answer of a completion that was not overtaken.
 """
 
@@ -36,7 +35,7 @@ class Row:
     ends: dict[str, int]
     server_total: int
     mirror: dict[str, int]
-    n_new: int
+    new_context: int
     worst: list[tuple[int, str, int]]
 
     @property
@@ -79,6 +78,25 @@ def row(
     )
 
 
+def new_context(calls: Iterable[Call], marks: Sequence[int]) -> int:
+    """
+    Tokens of context that are news: every chunk and every window shown, counted the first time.
+
+    *marks* begin the parts of a prompt, the last of them the middle, which is no context but typing.
+    """
+    seen: set[tuple[int, ...]] = set()
+    for call in calls:
+        part: list[int] = []
+        for token in call.prompt:
+            if token in marks:
+                seen.add(tuple(part))
+                part = []
+            if token == marks[-1]:
+                break
+            part.append(token)
+    return sum(map(len, seen))
+
+
 def at(values: Sequence[float], share: float) -> float:
     """The value below which *share* of *values* lie."""
     ordered = sorted(values)
@@ -86,7 +104,7 @@ def at(values: Sequence[float], share: float) -> float:
 
 
 HEAD = (
-    "client", "tokens p50", "p95", "mean", "per request p95", "mean", "per key", "background", "of new",
+    "client", "tokens p50", "p95", "mean", "per request p95", "mean", "per key", "background", "of new context",
     "completions/key", "shown", "ms p50", "ms p95",
 )  # fmt: skip
 
@@ -106,10 +124,7 @@ def _table(name: str, rows: list[Row]) -> str:
         lines.append(_line(_cells(one, one.client, one.evaluated)))
         if one.blocks:
             lines.append(
-                _line(
-                    _cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5]
-                    + [""] * (len(HEAD) - 5)
-                )
+                _line(_cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5] + [""] * 6)
             )
     return "\n".join(lines)
 
@@ -125,7 +140,7 @@ def _cells(one: Row, name: str, tokens: list[int]) -> list[str]:
         f"{sum(tokens) / one.n_asks:.1f}",
         f"{sum(tokens) / one.n_keys:.1f}",
         str(one.background),
-        f"{one.background / one.n_new:.1f}" if one.n_new else "",
+        f"{one.background / one.new_context:.1f} x" if one.new_context else "",
         f"{len(one.evaluated) / one.n_keys:.2f}",
         f"{one.ends.get('shown', 0) / one.n_asks:.0%}",
         f"{at(one.ms, 0.5):.1f}",

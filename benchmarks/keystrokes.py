@@ -1,16 +1,16 @@
-"""
+r"""
 What a keystroke costs the model server: every trace through every client on the same llama.cpp.
 
     python -m benchmarks.keystrokes                       # the bundled model; about half an hour
     python -m benchmarks.keystrokes --clients ours,llama.vim --traces straight,jumps
-    python -m benchmarks.keystrokes --ring --model tiny     # 16 chunks of 64 lines before the file
-    python -m benchmarks.keystrokes --model mid --limit 60     # wall times that resemble a GPU's
+    python -m benchmarks.keystrokes --model mid.gguf --limit 60     # wall times that resemble a GPU's
+    python tests/models.py large.gguf tiny 32768 && python -m benchmarks.keystrokes \
+        --model large.gguf --ring --traces mix                      # a full ring: 16 chunks of 64 lines
     python -m benchmarks.keystrokes --url http://127.0.0.1:8012     # your own, with --slot-save-path
     python -m benchmarks.keystrokes --kind openai --url http://127.0.0.1:8080 --clients ours  # mlx_lm.server …
 
 Prints a table per trace and writes it with the raw numbers and a plot to --out. The server is
-started anew for each trace, and its slots are erased between two clients. A full ring needs a model
-with a larger context than the bundled one's: `tiny` and `mid` are made for that, with random weights.
+started anew for each trace, and its slots are erased between two clients.
 """
 
 from __future__ import annotations
@@ -21,35 +21,38 @@ import contextlib
 import json
 import platform
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import contexts
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
-from benchmarks.figures import Row, raw, row, table
+from benchmarks.figures import Row, new_context, raw, row, table
 from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
-from benchmarks.serve import BUNDLED, N_CTX, serving
-from benchmarks.traces import TRACES, Trace
-from benchmarks.wire import TOTALS, Wire, in_background, is_background
+from benchmarks.serve import BUNDLED, serving
+from benchmarks.traces import TRACES, Trace, full_ring, neighbours
+from benchmarks.wire import MARKS, TOTALS, Wire, in_background, is_background
 from fim_lsp.config import Config, made
 from fim_lsp.session import Session
 from server_bridge.http import Object
 from server_bridge.llama import LlamaServer
 from server_bridge.openai import OpenAiServer
-from tests.models import SHAPES, write_model
 
-OURS = "ours"
+OURS, BARE = "ours", "ours-no-ring"  # the second shows what warming a ring costs who waits
+OPENAI = "openai"
 N_PREDICT = 16  # tokens to decode at most, for everyone: about a line, so that decoding does not hide prefill
 
 
 def main() -> None:
     """Measure, print, write."""
     options = _options()
-    with _model(options):
-        rows = list(_rows(options))
+    rows: list[Row] = []
+    for name in options.traces:
+        trace = _cut(TRACES[name](), options)
+        with _server(options) as url:
+            for client in options.clients:
+                rows.append(asyncio.run(_measure(trace, client, url, options)))
+                print(table(rows[-1:]), _worst(rows[-1], options), sep="\n", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "keystrokes.md").write_text(table(rows), "utf-8")
     (options.out / "keystrokes.svg").write_text(plot(rows), "utf-8")
@@ -59,50 +62,44 @@ def main() -> None:
     print(table(rows))
 
 
-def _rows(options: argparse.Namespace) -> Iterator[Row]:
-    for name in options.traces:
-        trace = _cut(TRACES[name](), options)
-        with _server(options) as url:
-            for client in options.clients:
-                one = asyncio.run(_measure(trace, client, url, options))
-                print(table([one]), _worst(one, options), sep="\n", flush=True)
-                yield one
-
-
 async def _measure(trace: Trace, client: str, url: str, options: argparse.Namespace) -> Row:
     """One client on one trace, from empty slots."""
     wire = Wire(url)
     await wire.get("/health")
-    if options.kind == "llama-server":
+    if options.kind != OPENAI:
         await wire.forget()
     before = await _total(url)
-    if client == OURS:
-        answers, mirror, n_new = await _ours(trace, wire, options)
+    if client in (OURS, BARE):
+        settings: dict[str, object] = {} if client == OURS else {"ring.chunks": 0}
+        answers, mirror = await _ours(trace, wire, options, settings)
     else:
-        peer: Client = Peer(wire, POLICIES[client], options.chunks, options.n_predict)
+        ring = full_ring() if options.ring else ()
+        peer: Client = Peer(wire, POLICIES[client], ring, options.n_predict)
         answers, mirror = await replay(trace, peer), {}
-        n_new = 0
     n_posts, total = wire.n_posts, await _total(url) - before
+    marks = await wire.numbers(MARKS) if options.kind != OPENAI else []
     await wire.aclose()
     return row(
-        trace, client, wire.calls, answers,
-        n_posts=n_posts, server_total=total, mirror=mirror, n_new=n_new,
+        trace, client, wire.calls, answers, n_posts=n_posts, server_total=total, mirror=mirror,
+        new_context=new_context(wire.calls, marks),
     )  # fmt: skip
 
 
 async def _ours(
-    trace: Trace, wire: Wire, options: argparse.Namespace
-) -> tuple[list[Answer], dict[str, int], int]:
-    server = Streaming(wire) if options.kind == "openai" else LlamaServer(wire)
+    trace: Trace, wire: Wire, options: argparse.Namespace, settings: dict[str, object]
+) -> tuple[list[Answer], dict[str, int]]:
+    server = Streaming(wire) if options.kind == OPENAI else LlamaServer(wire)
     await server.connect()
-    session = Session(_config(trace, options), lambda _: server)
+    session = Session(_config(trace, options, settings), lambda _: server)
+    if options.ring:
+        for event in neighbours():
+            session.handle(event)
     answers = await replay(trace, Ours(session))
     stats = session.stats()
     if options.verbose:
         print(json.dumps(stats), file=sys.stderr)
     await session.aclose()
-    n_new = contexts.n_new((call.prompt for call in wire.calls), _marks(server))
-    return answers, stats["mirror"], n_new  # type: ignore[return-value]
+    return answers, stats["mirror"]  # type: ignore[return-value]
 
 
 class Streaming(OpenAiServer):
@@ -113,20 +110,11 @@ class Streaming(OpenAiServer):
         return await super()._ask(text, options)
 
 
-def _marks(server: LlamaServer | OpenAiServer) -> set[int | None]:
-    """The ids that the parts of recorded prompts begin with; of prompts in text there are none."""
-    if isinstance(server, OpenAiServer):
-        return set()
-    fim = server._specials  # noqa: SLF001
-    assert fim is not None
-    return {fim.prefix, fim.suffix, fim.middle, fim.file}
-
-
-def _config(trace: Trace, options: argparse.Namespace) -> Config:
+def _config(trace: Trace, options: argparse.Namespace, settings: dict[str, object]) -> Config:
     unpaced = (
         {} if trace.paced else {"completion.debounceMs": 0}
     )  # there is no next key to wait for
-    return made({"completion.maxTokens": options.n_predict, **unpaced})
+    return made({"completion.maxTokens": options.n_predict, **unpaced, **settings})
 
 
 async def _total(url: str) -> int:
@@ -146,22 +134,11 @@ def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
         if n_asks > options.limit:
             break
         steps.append(step)
-    before = contexts.openings() if options.ring else []
-    return Trace(trace.name, before + steps, trace.paced and not options.fast)
+    return Trace(trace.name, steps, trace.paced and not options.fast)
 
 
 def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[str]:
     return contextlib.nullcontext(options.url) if options.url else serving(options.model)
-
-
-@contextlib.contextmanager
-def _model(options: argparse.Namespace) -> Iterator[None]:
-    """Make the model that is named, if it is one to be made."""
-    with tempfile.TemporaryDirectory() as folder:
-        if (shape := SHAPES.get(str(options.model))) is not None:
-            path = Path(folder) / f"{options.model}.gguf"
-            options.model = write_model(path, shape=shape, n_ctx=N_CTX)
-        yield
 
 
 def _worst(one: Row, options: argparse.Namespace) -> str:
@@ -178,23 +155,21 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    everyone = [OURS, *POLICIES]
-    add("--clients", type=_names(everyone), default=everyone, help=", ".join(everyone))
+    everyone = [OURS, BARE, *POLICIES]
+    add("--clients", type=_names(everyone), default=[OURS, *POLICIES], help=", ".join(everyone))
     add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))
-    add(
-        "--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens; tiny, mid: random"
-    )
-    add("--ring", action="store_true", help="a full ring of chunks of other files")
+    add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
-    add("--kind", choices=["llama-server", "openai"], default="llama-server", help="what it is")
+    add("--kind", choices=["llama-server", OPENAI], default="llama-server", help="what it is")
     add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
     add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")
     add("--fast", action="store_true", help="run the mix unpaced too")
     add("--verbose", action="store_true", help="say which requests cost most")
     add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the results")
-    options = parser.parse_args()
-    options.chunks = contexts.chunks() if options.ring else ()
-    return options
+    add(
+        "--ring", action="store_true", help="files are open that fill the ring; all have a full one"
+    )
+    return parser.parse_args()
 
 
 def _names(known: list[str]) -> Callable[[str], list[str]]:

@@ -129,7 +129,7 @@ def quality(shown: list[Shown]) -> Quality:
 
 async def _suggested(bench: Session, hole: Hole, files: Files) -> tuple[Shown, float]:
     """What is shown at *hole* and how many milliseconds it took."""
-    uri, position = _open(bench, hole, files)
+    uri, position = open_at(bench, hole, files)
     await bench.complete(uri, Position(hole.line, 0), invoked=True)
     await bench.wait_idle()
     typed = Edit(Position(hole.line, 0), Position(hole.line, 0), hole.typed)
@@ -140,13 +140,13 @@ async def _suggested(bench: Session, hole: Hole, files: Files) -> tuple[Shown, f
     place = engine.asked(
         bench.documents[uri], position, hole.path, invoked=False, selected=None
     ).place
-    _close(bench, files, hole)
+    close(bench, files, hole)
     text = found[0].text if found else ""
     replaces = found[0].end.column - position.column if found else 0
     return Shown(hole, place, files[hole.path], text, replaces), took
 
 
-def _open(bench: Session, hole: Hole, files: Files) -> tuple[str, Position]:
+def open_at(bench: Session, hole: Hole, files: Files) -> tuple[str, Position]:
     """Open the file without the line, after its neighbours."""
     bench.handle(events.FoldersChanged((ROOT + hole.package,)))
     for path in _neighbours(hole, files):
@@ -158,7 +158,7 @@ def _open(bench: Session, hole: Hole, files: Files) -> tuple[str, Position]:
     return uri, Position(hole.line, len(hole.typed))
 
 
-def _close(bench: Session, files: Files, hole: Hole) -> None:
+def close(bench: Session, files: Files, hole: Hole) -> None:
     for path in (*_neighbours(hole, files), hole.path):
         bench.handle(events.Closed(_uri(hole, path)))
 
@@ -242,7 +242,7 @@ async def _typing(
     n_keys = n_foretold = 0
     n_before, asked_ms, local_ms = _n_flights(bench), [], []
     for hole in wanted:
-        uri, _ = _open(bench, hole, packages[hole.package])
+        uri, _ = open_at(bench, hole, packages[hole.package])
         line, ahead = hole.typed + hole.rest, ""
         for column, char in enumerate(line):
             at = Position(hole.line, column)
@@ -254,7 +254,7 @@ async def _typing(
             took = (time.perf_counter() - began) * 1e3
             (local_ms if n_flights == _n_flights(bench) else asked_ms).append(took)
             ahead = found[0].text if found else ""
-        _close(bench, packages[hole.package], hole)
+        close(bench, packages[hole.package], hole)
     figures = {
         "keys": float(n_keys),
         "foretold": n_foretold / max(1, n_keys),

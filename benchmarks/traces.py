@@ -14,11 +14,19 @@ easier for everyone. Pauses to think are 0.5–3 s, at line ends and before jump
 from __future__ import annotations
 
 import argparse
+import ast
 import configparser
+import dataclasses
+import difflib
+import enum
 import inspect
+import optparse
 import random
 import re
 import string
+import subprocess
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +34,8 @@ from typing import NamedTuple
 
 from benchmarks.editor import INDENT, Editor, Step
 from fim_lsp.documents import Position, body
+from fim_lsp.events import Event, Focused, Opened
+from server_bridge.protocol import Chunk
 
 IN_WORD_MS, BETWEEN_MS = 80.0, 200.0
 SPREAD = 0.25  # sigma of the log-normal: two keys in three within ±25 %
@@ -82,7 +92,29 @@ class Typist:
     places: list[int]
 
 
+NEIGHBOURS = (ast, enum, dataclasses, difflib, tempfile, optparse, subprocess, tarfile)
 A, B = "file:///demo/argparse.py", "file:///demo/inspect.py"
+
+
+def neighbours() -> list[Event]:
+    """Other files of the same workspace, opened and read through: more than a ring holds."""
+    return [
+        event
+        for module in NEIGHBOURS
+        for uri in [f"file:///demo/{module.__name__.replace('.', '/')}.py"]
+        for event in (Opened(uri, "python", 1, source(module)), Focused(uri))
+    ]
+
+
+def full_ring() -> tuple[Chunk, ...]:
+    """A ring for clients that are given one: 16 chunks of 64 lines from the same files."""
+    return tuple(
+        Chunk(
+            f"{module.__name__}.py", "".join(source(module).splitlines(keepends=True)[at : at + 64])
+        )
+        for module in NEIGHBOURS
+        for at in (60, 200)
+    )
 
 
 def typist(seed: int, *, auto_close: bool = False) -> Typist:

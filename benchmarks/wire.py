@@ -14,13 +14,15 @@ import contextvars
 import json
 import re
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, NamedTuple
 
 from server_bridge.http import Http, Object, Unproven
 
 request_number = contextvars.ContextVar("request_number", default=-1)
 in_background = contextvars.ContextVar("in_background", default=False)
+# What begins a part of a prompt, as Qwen2.5-Coder and the bundled model spell it.
+MARKS = ("<|repo_name|>", "<|file_sep|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
 TOTALS = re.compile(r"^llamacpp:prompt_tokens_total (\d+)", re.MULTILINE)
 
 
@@ -84,6 +86,11 @@ class Wire(Http):
         """Empty the server's slots, so that a row owes nothing to the one before."""
         for slot in range((await self.get("/props"))["total_slots"]):
             await self.ask(f"/slots/{slot}?action=erase", {})
+
+    async def numbers(self, marks: Sequence[str]) -> list[int]:
+        """The ids of special tokens."""
+        answer = await self.ask("/tokenize", {"content": "".join(marks), "parse_special": True})
+        return list(answer["tokens"])
 
     def _call(self, asked: Any, answer: Object, started: float) -> Call:
         timings = answer["timings"]

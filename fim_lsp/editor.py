@@ -72,6 +72,7 @@ class Editor(LanguageServer):
         self._is_open = True
         self.session.client_ms = clients.waits_ms(name)
         self.session.link.on_status = self._tell_status
+        self.session.on_index(self.news.index)
         self.session.handle(FoldersChanged(self.roots))
 
     def wants_menu(self, params: types.InitializeParams) -> bool:

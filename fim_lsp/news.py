@@ -1,5 +1,5 @@
 """
-Changes of the backend's state into what the user sees: progress while it loads, one sentence when not.
+What goes on behind the scenes into what the user sees: progress of long work, one sentence of trouble.
 
 It is told once; the same trouble is not told again before the backend was ready in between. That it
 is ready is no news: suggestions come.
@@ -23,13 +23,19 @@ from server_bridge.protocol import Health, State
 log = logging.getLogger(__name__)
 
 
+MODEL = "model"  # the long work that is not a workspace's index
+LONG_S = 1.0  # an index that is done by then is not worth a word
+Percents = asyncio.Queue["int | None"]  # None ends it
+
+
 class News:
-    """State: the trouble told last and, while the backend loads, what ends the progress."""
+    """State: the trouble told last, what is in progress on screen, and when each index began."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._trouble = ""
-        self._loaded: asyncio.Event | None = None
+        self._works: dict[str, Percents] = {}
+        self._began: dict[str, float] = {}
         self._numbers = itertools.count(1)
 
     def tell(self, state: State, *, notify: bool) -> None:
@@ -37,9 +43,9 @@ class News:
         if notify:
             self._server.protocol.notify("didChangeStatus", convert.status(state))
         if state.health is Health.LOADING:
-            self._load(f"Loading {state.model or 'the model'}")
+            self._begin(MODEL, f"Loading {state.model or 'the model'}")
         else:
-            self.close()
+            self._end(MODEL)
         if state.health is Health.READY and not state.message:
             self._trouble = ""
         elif state.health is Health.UNUSABLE:
@@ -50,11 +56,22 @@ class News:
         ):  # ready, but not the one that was asked for
             self._show(types.MessageType.Info, state.message)
 
+    def index(self, root: str, n_done: int, n_files: int) -> None:
+        """Show how far the index of a workspace is, if that takes longer than a moment."""
+        if n_done >= n_files:
+            self._began.pop(root, None)
+            self._end(root)
+            return
+        now = asyncio.get_running_loop().time()
+        if now - self._began.setdefault(root, now) > LONG_S:
+            self._begin(root, "Indexing names for suggestions")
+        if root in self._works:
+            self._works[root].put_nowait(100 * n_done // n_files)
+
     def close(self) -> None:
-        """End the progress on screen, if any."""
-        if self._loaded:
-            self._loaded.set()
-            self._loaded = None
+        """End all progress on screen."""
+        for work in [*self._works]:
+            self._end(work)
 
     def say(self, kind: types.MessageType, message: str) -> None:
         """Show the user one calm sentence."""
@@ -66,18 +83,24 @@ class News:
             self._trouble = trouble
             self.say(kind, trouble)
 
-    def _load(self, title: str) -> None:
+    def _begin(self, work: str, title: str) -> None:
         able = get_capability(self._server.client_capabilities, "window.work_done_progress")
-        if able and self._loaded is None:
-            self._loaded = asyncio.Event()
-            self._server.later(self._progress(title, self._loaded))
+        if able and work not in self._works:
+            self._works[work] = Percents()
+            self._server.later(self._progress(work, title, self._works[work]))
 
-    async def _progress(self, title: str, loaded: asyncio.Event) -> None:
-        """Show *title* until *loaded*."""
+    def _end(self, work: str) -> None:
+        if work in self._works:
+            self._works.pop(work).put_nowait(None)
+
+    async def _progress(self, work: str, title: str, percents: Percents) -> None:
+        """Show *title*, and how far the work is, until it ends."""
         token, progress = f"fim-lsp-{next(self._numbers)}", self._server.work_done_progress
         with contextlib.suppress(JsonRpcException):  # it cannot after all
             await progress.create_async(token)
-            if not loaded.is_set():
-                progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=False))
-                await loaded.wait()
-                progress.end(token, types.WorkDoneProgressEnd())
+            if self._works.get(work) is not percents:
+                return  # over already
+            progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=False))
+            while (percent := await percents.get()) is not None:
+                progress.report(token, types.WorkDoneProgressReport(percentage=percent))
+            progress.end(token, types.WorkDoneProgressEnd())

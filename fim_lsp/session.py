@@ -33,7 +33,7 @@ from fim_lsp.suggest.rhythm import Rhythm
 from fim_lsp.tower import Tower
 from fim_lsp.view import Header, View
 from fim_lsp.window import Window
-from fim_lsp.workspace import Workspaces, source
+from fim_lsp.workspace import Progress, Workspaces, source
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
 SIGHT_LINES = 4000  # of other files that are looked through without a model: under a millisecond
@@ -148,6 +148,10 @@ class Session:
         if changed:
             self.link.reopen(config)
             self.link.reach()
+
+    def on_index(self, progress: Progress) -> None:
+        """Tell *progress* of files that are being indexed."""
+        self._spaces.progress = progress
 
     def stats(self) -> dict[str, object]:
         """The object of `fim/stats`."""

@@ -4,7 +4,7 @@ Small llama.cpp models with random weights, for tests that need another model th
 They share the bundled model's vocabulary; only the spellings of its special tokens differ, so one
 recipe makes a model of any FIM family, or of none. Run it to have one for trying out:
 
-    python tests/models.py OUT.gguf [tiny|mid]
+    python tests/models.py OUT.gguf [tiny|mid] [N_CTX]
 """
 
 from __future__ import annotations
@@ -124,4 +124,5 @@ def _weights(shape: Shape, n_vocab: int, kinds: Sequence[int], rng: np.random.Ge
 
 
 if __name__ == "__main__":
-    write_model(Path(sys.argv[1]), shape=SHAPES[sys.argv[2] if len(sys.argv) > 2 else "tiny"])
+    out, size, n_ctx = [*sys.argv[1:], *("", "tiny", "4096")[len(sys.argv) - 1 :]]
+    write_model(Path(out), shape=SHAPES[size], n_ctx=int(n_ctx))

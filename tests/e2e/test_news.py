@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,5 +92,27 @@ def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Server) ->
     assert message["type"] == INFO
     assert not [asked for asked in editor.asked if asked["method"] == CREATE]
     assert editor.messages(PROGRESS) == []
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_a_long_index_is_in_progress_until_it_is_done(editor: Editor, tmp_path: Path) -> None:
+    """In a large workspace the reading of names is shown with its percentage, and ends."""
+    lines = "".join(f"def name_{n}(value):\n    return value * {n}\n\n" for n in range(400))
+    for n in range(200):
+        (tmp_path / f"module_{n}.py").write_text(lines, "utf-8")
+    editor.initialize(
+        workspaceFolders=[{"uri": tmp_path.as_uri(), "name": "large"}],
+        capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
+        initializationOptions={"fim": {"backend": {"kind": "embedded"}}},
+    )
+    here = tmp_path / "module_0.py"
+    editor.open(here.as_uri(), here.read_text("utf-8"))
+    at = {"textDocument": {"uri": here.as_uri()}, "position": {"line": 4, "character": 0}}
+    editor.request("textDocument/inlineCompletion", {**at, "context": {"triggerKind": 1}})
+    editor.wait_for(lambda: steps(editor)[-1:] == ["end"], "the end")
+    assert steps(editor)[0] == "begin"
+    percents = [m["value"].get("percentage") for m in editor.messages(PROGRESS)[1:-1]]
+    assert percents == sorted(percents)
     editor.finish()
     assert editor.bye() == 0

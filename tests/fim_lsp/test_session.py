@@ -44,6 +44,44 @@ async def test_a_key_costs_about_what_it_typed(session: Session) -> None:
     assert typist.counted("mirror", "wrong") == 0
 
 
+async def test_a_place_looked_at_is_evaluated_before_anybody_types() -> None:
+    """Who moves the cursor, looks for a moment and types waits for what was typed, not for the window."""
+    session = embedded(Config())
+    await session.link.wait_ready()
+    try:
+        typist = Typist(session, CODE)
+        await typist.ask(invoked=True)
+        await session.wait_idle()
+        typist.cursor = Position(40, len(typist.document.lines[40].rstrip("\n")))
+        steps = typist.counted("warmSteps")
+        looking = asyncio.create_task(typist.ask())
+        while typist.counted("warmSteps") == steps and not looking.done():
+            await asyncio.sleep(0.01)
+        assert not looking.done()
+        looking.cancel()
+        before, bursts = typist.counted("tokens", "evaluated"), typist.counted("bursts")
+        typist.type("\n    total = pri")
+        await typist.ask(invoked=True)
+        assert (
+            typist.counted("tokens", "evaluated") - before <= typist.counted("bursts") - bursts + 8
+        )
+    finally:
+        await session.aclose()
+
+
+async def test_a_new_place_costs_a_small_window(session: Session) -> None:
+    """Who jumps and types at once waits for a window of about 200 tokens, at every place."""
+    typist = Typist(session, "".join(inspect.getsource(argparse).splitlines(keepends=True)[:900]))
+    await typist.ask()
+    await session.wait_idle()
+    for line in (700, 100, 710, 400):
+        before = typist.counted("tokens", "evaluated")
+        typist.cursor = Position(line, len(typist.document.lines[line].rstrip("\n")))
+        typist.type("\n        total = pri")
+        await typist.ask()
+        assert typist.counted("tokens", "evaluated") - before <= 300, line
+
+
 async def test_typing_what_was_suggested_asks_nobody(session: Session) -> None:
     """The backend hears nothing while the suggestion on screen is typed, taken back and typed again."""
     typist = Typist(session, CODE + HALF)
