@@ -124,7 +124,10 @@ def _table(name: str, rows: list[Row]) -> str:
         lines.append(_line(_cells(one, one.client, one.evaluated)))
         if one.blocks:
             lines.append(
-                _line(_cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5] + [""] * 6)
+                _line(
+                    _cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5]
+                    + [""] * (len(HEAD) - 5)
+                )
             )
     return "\n".join(lines)
 

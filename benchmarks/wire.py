@@ -23,6 +23,7 @@ request_number = contextvars.ContextVar("request_number", default=-1)
 in_background = contextvars.ContextVar("in_background", default=False)
 # What begins a part of a prompt, as Qwen2.5-Coder and the bundled model spell it.
 MARKS = ("<|repo_name|>", "<|file_sep|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
+PATIENCE_S = 300.0  # long prompts on slow machines are to be measured, not given up
 TOTALS = re.compile(r"^llamacpp:prompt_tokens_total (\d+)", re.MULTILINE)
 
 
@@ -44,7 +45,7 @@ class Wire(Http):
     """The bridge's HTTP client; keeps a `Call` of every completion and counts round trips."""
 
     def __init__(self, url: str, key: str = "") -> None:
-        super().__init__(url, key)
+        super().__init__(url, key, PATIENCE_S)
         self.calls: list[Call] = []
         self.n_posts = 0
 
