@@ -4,7 +4,7 @@ How long a burst should be: what short requests cost in throughput, what they sp
     python -m benchmarks.bursts                                     # the bundled model
     python -m benchmarks.bursts --model mid.gguf                    # slower, as real models are
     python -m benchmarks.bursts --url http://127.0.0.1:8080         # your own llama.cpp server
-    python -m benchmarks.bursts --kind openai --url http://127.0.0.1:8000     # vLLM, mlx_lm.server …
+    python -m benchmarks.bursts --kind openai --url http://127.0.0.1:8000     # vLLM …
 
 At each place the same text is decoded in bursts of 1, 2, 4 … tokens and in one request. Columns: whether
 all texts are the same, token by token; the tokens evaluated anew to go on after a burst (at most); wall
@@ -84,9 +84,7 @@ def main() -> None:
 
 def endless(url: str) -> LlamaServer:
     """A llama.cpp server as a backend whose texts do not end."""
-    backend = LlamaServer(url)
-    backend._http = Endless(url)  # noqa: SLF001 (the instrument goes where the client was)
-    return backend
+    return LlamaServer(Endless(url))
 
 
 async def measured(backend: Backend, where: list[Place]) -> tuple[list[Row], str]:

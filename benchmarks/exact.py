@@ -93,8 +93,7 @@ SHIFTED = "K-shift after a chunk in front went"
 
 async def warmed(wire: Wire, where: list[Place]) -> list[Case]:
     """What is said at each place by one long session, whose cache lives on from place to place."""
-    backend = LlamaServer(wire.url)
-    backend._http = wire  # noqa: SLF001 (the instrument goes where the client was)
+    backend = LlamaServer(wire)
     await backend.connect()
     return [await _typed(backend, wire, place) for place in where]
 

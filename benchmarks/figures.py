@@ -124,7 +124,10 @@ def _table(name: str, rows: list[Row]) -> str:
         lines.append(_line(_cells(one, one.client, one.evaluated)))
         if one.blocks:
             lines.append(
-                _line(_cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5] + [""] * 6)
+                _line(
+                    _cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5]
+                    + [""] * (len(HEAD) - 5)
+                )
             )
     return "\n".join(lines)
 
@@ -140,7 +143,7 @@ def _cells(one: Row, name: str, tokens: list[int]) -> list[str]:
         f"{sum(tokens) / one.n_asks:.1f}",
         f"{sum(tokens) / one.n_keys:.1f}",
         str(one.background),
-        f"{one.background / one.new_context:.1f} x" if one.background else "",
+        f"{one.background / one.new_context:.1f} x" if one.new_context else "",
         f"{len(one.evaluated) / one.n_keys:.2f}",
         f"{one.ends.get('shown', 0) / one.n_asks:.0%}",
         f"{at(one.ms, 0.5):.1f}",

@@ -7,9 +7,11 @@ What a keystroke costs the model server: every trace through every client on the
     python tests/models.py large.gguf tiny 32768 && python -m benchmarks.keystrokes \
         --model large.gguf --ring --traces mix                      # a full ring: 16 chunks of 64 lines
     python -m benchmarks.keystrokes --url http://127.0.0.1:8012     # your own, with --slot-save-path
+    python -m benchmarks.keystrokes --kind openai --url http://127.0.0.1:8080 --clients ours  # mlx_lm.server …
 
 Prints a table per trace and writes it with the raw numbers and a plot to --out. The server is
-started anew for each trace, and its slots are erased between two clients.
+started anew for each row: it keeps what erased slots held in its own memory. One that runs already
+(--url) does, too, so ask it for one row at a time where rows send the same prompts.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, new_context, raw, row, table
@@ -29,12 +32,15 @@ from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
 from benchmarks.serve import BUNDLED, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
-from benchmarks.wire import MARKS, TOTALS, Wire
+from benchmarks.wire import MARKS, TOTALS, Wire, in_background, is_background
 from fim_lsp.config import Config, made
 from fim_lsp.session import Session
+from server_bridge.http import Object
 from server_bridge.llama import LlamaServer
+from server_bridge.openai import OpenAiServer
 
 OURS, BARE = "ours", "ours-no-ring"  # the second shows what warming a ring costs who waits
+OPENAI = "openai"
 N_PREDICT = 16  # tokens to decode at most, for everyone: about a line, so that decoding does not hide prefill
 
 
@@ -44,10 +50,10 @@ def main() -> None:
     rows: list[Row] = []
     for name in options.traces:
         trace = _cut(TRACES[name](), options)
-        with _server(options) as url:
-            for client in options.clients:
+        for client in options.clients:
+            with _server(options) as url:
                 rows.append(asyncio.run(_measure(trace, client, url, options)))
-                print(table(rows[-1:]), _worst(rows[-1], options), sep="\n", flush=True)
+            print(table(rows[-1:]), _worst(rows[-1], options), sep="\n", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "keystrokes.md").write_text(table(rows), "utf-8")
     (options.out / "keystrokes.svg").write_text(plot(rows), "utf-8")
@@ -61,17 +67,18 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
     """One client on one trace, from empty slots."""
     wire = Wire(url)
     await wire.get("/health")
-    await wire.forget()
+    if options.kind != OPENAI:
+        await wire.forget()
     before = await _total(url)
     if client in (OURS, BARE):
-        settings = {} if client == OURS else {"ring.chunks": 0}
+        settings: dict[str, object] = {} if client == OURS else {"ring.chunks": 0}
         answers, mirror = await _ours(trace, wire, options, settings)
     else:
         ring = full_ring() if options.ring else ()
         peer: Client = Peer(wire, POLICIES[client], ring, options.n_predict)
         answers, mirror = await replay(trace, peer), {}
     n_posts, total = wire.n_posts, await _total(url) - before
-    marks = await wire.numbers(MARKS)
+    marks = await wire.numbers(MARKS) if options.kind != OPENAI else []
     await wire.aclose()
     return row(
         trace, client, wire.calls, answers, n_posts=n_posts, server_total=total, mirror=mirror,
@@ -82,8 +89,7 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
 async def _ours(
     trace: Trace, wire: Wire, options: argparse.Namespace, settings: dict[str, object]
 ) -> tuple[list[Answer], dict[str, int]]:
-    server = LlamaServer(wire.url)
-    server._http = wire  # noqa: SLF001 (the instrument goes where the client was)
+    server = Streaming(wire) if options.kind == OPENAI else LlamaServer(wire)
     await server.connect()
     session = Session(_config(trace, options, settings), lambda _: server)
     if options.ring:
@@ -95,6 +101,14 @@ async def _ours(
         print(json.dumps(stats), file=sys.stderr)
     await session.aclose()
     return answers, stats["mirror"]  # type: ignore[return-value]
+
+
+class Streaming(OpenAiServer):
+    """An OpenAI-style server; it reads its streams in tasks of their own, which are told whose they are."""
+
+    async def _ask(self, text: str, options: Object) -> tuple[Any, Any]:
+        in_background.set(is_background())
+        return await super()._ask(text, options)
 
 
 def _config(trace: Trace, options: argparse.Namespace, settings: dict[str, object]) -> Config:
@@ -147,6 +161,7 @@ def _options() -> argparse.Namespace:
     add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
+    add("--kind", choices=["llama-server", OPENAI], default="llama-server", help="what it is")
     add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
     add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")
     add("--fast", action="store_true", help="run the mix unpaced too")

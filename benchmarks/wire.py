@@ -3,7 +3,8 @@ What goes over the wire to llama.cpp, recorded: the one instrument behind every 
 
 `Wire` is the bridge's own HTTP client with a notebook. Token counts are the server's (`timings`),
 times are the client's. What was caused by whom comes from the task that sends: the background lane
-runs in a task of that name, and a request's number travels along in a context variable.
+runs in a task of that name (a task started by it has `in_background` set), and a request's number
+travels along in a context variable.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import contextvars
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, NamedTuple
 
 from server_bridge.http import Http, Object, Unproven
 
 request_number = contextvars.ContextVar("request_number", default=-1)
+in_background = contextvars.ContextVar("in_background", default=False)
 # What begins a part of a prompt, as Qwen2.5-Coder and the bundled model spell it.
 MARKS = ("<|repo_name|>", "<|file_sep|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
+PATIENCE_S = 300.0  # long prompts on slow machines are to be measured, not given up
 TOTALS = re.compile(r"^llamacpp:prompt_tokens_total (\d+)", re.MULTILINE)
 
 
@@ -42,7 +45,7 @@ class Wire(Http):
     """The bridge's HTTP client; keeps a `Call` of every completion and counts round trips."""
 
     def __init__(self, url: str, key: str = "") -> None:
-        super().__init__(url, key)
+        super().__init__(url, key, PATIENCE_S)
         self.calls: list[Call] = []
         self.n_posts = 0
 
@@ -54,6 +57,22 @@ class Wire(Http):
         if "timings" in answer:
             self.calls.append(self._call(json.loads(body), answer, started))
         return answer
+
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """Send as `Http.stream` does, and note the usage that ends what an OpenAI-style server says."""
+        started = time.perf_counter()
+        usage: Object = {}
+        async for event in super().stream(path, body):
+            usage = event.get("usage") or usage
+            yield event
+        self.n_posts += 1
+        cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+        timings = {
+            "prompt_n": usage["prompt_tokens"] - cached,
+            "cache_n": cached,
+            "predicted_n": usage["completion_tokens"],
+        }
+        self.calls.append(self._call(json.loads(body), {"timings": timings}, started))
 
     async def ask(self, path: str, body: dict[str, Any]) -> Object:
         """Send, opening a connection first where none is open (llama.cpp closes idle ones)."""
@@ -75,11 +94,10 @@ class Wire(Http):
         return list(answer["tokens"])
 
     def _call(self, asked: Any, answer: Object, started: float) -> Call:
-        task, timings = asyncio.current_task(), answer["timings"]
-        background = task is not None and task.get_name() == "background"
+        timings = answer["timings"]
         return Call(
             request=request_number.get(),
-            background=background,
+            background=in_background.get() or is_background(),
             started=started,
             ended=time.perf_counter(),
             evaluated=timings["prompt_n"],
@@ -88,6 +106,12 @@ class Wire(Http):
             prompt=asked["prompt"] if isinstance(asked["prompt"], list) else [],
             made=answer.get("tokens", []),
         )
+
+
+def is_background() -> bool:
+    """Whether the background lane's own task runs now."""
+    task = asyncio.current_task()
+    return task is not None and task.get_name() == "background"
 
 
 class Blocks:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from benchmarks.bursts import N_TOKENS, Row, _text, decoded, endless, table, waited
 from benchmarks.places import LIBRARY, frame, places, prompt
-from fim_lsp.engine import burst_tokens
-from server_bridge.protocol import Health, State
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
@@ -31,15 +27,6 @@ async def test_bursts_of_any_length_say_the_same() -> None:
         newer = replace(asked, middle=asked.middle + asked.forced + "q", forced="")
         assert await waited(backend, asked, newer, 4, 0.0) > 0
         await backend.aclose()
-
-
-@pytest.mark.parametrize(
-    ("decode_ms", "burst"), [(0.5, 8), (6.0, 8), (10.0, 5), (20.0, 2), (400.0, 2)]
-)
-def test_a_burst_takes_a_moment_on_any_machine(decode_ms: float, burst: int) -> None:
-    """As many tokens as take 50 ms, not too few for drafts, not more than a line."""
-    state = State(Health.READY, "llama-server", decode_ms=decode_ms)
-    assert burst_tokens(state) == burst
 
 
 def test_the_table_says_how_often_the_text_is_the_same() -> None:

@@ -1,0 +1,22 @@
+"""Evaluating ahead in steps costs no token more, and leaves the rest for after a key."""
+
+from __future__ import annotations
+
+from benchmarks.places import LIBRARY, places
+from benchmarks.prefill import MODES, QUIET, measured, table
+from server_bridge.llama import LlamaServer
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+
+
+async def test_steps_cost_nothing_and_let_a_key_in() -> None:
+    """However it is evaluated, a prompt costs its tokens once; a key waits for one step of it."""
+    (place,) = places([LIBRARY], 1, 1)
+    with llama_server(BUNDLED) as url:
+        rows = {row.name: row for row in await measured(LlamaServer(url), place, 1)}
+    assert list(rows) == [QUIET, *MODES]
+    counts = [rows[mode].n_tokens for mode in MODES]
+    assert max(counts) - min(counts) <= 8
+    assert rows["at once"].left == [0.0], "the key waited for all of it"
+    assert all(0 <= row.left[0] < 1 for name, row in rows.items() if name != QUIET)
+    assert table(list(rows.values())).count("\n") == 5
