@@ -4,7 +4,7 @@ How good suggestions are, on code the bundled model never saw, through the whole
     python -m benchmarks.quality                        # 340 places, the bundled model; some minutes
     python -m benchmarks.quality --limit 40 --typing 10
     python -m benchmarks.quality --url http://127.0.0.1:8012      # your own server
-    python -m benchmarks.quality --off heal             # without token healing
+    python -m benchmarks.quality --off heal             # without token healing; or: ring, greedy
 
 At each place the file is open with the line missing and its neighbours open beside it; the editor pauses,
 the first 40 % of the line are typed, and an automatic suggestion is asked for. Prints what was shown and
@@ -38,7 +38,10 @@ from fim_lsp.config import made
 from fim_lsp.documents import Edit, Position, after
 from fim_lsp.session import Session
 from fim_lsp.suggest.filters import FILTERS, polish
+from fim_lsp.suggest.known import Known
 from fim_lsp.suggest.place import Draft, Place
+from fim_lsp.tower import Tower
+from server_bridge import completion
 from server_bridge.llama import LlamaServer
 
 ROOT = "file:///home/me/"
@@ -92,7 +95,8 @@ async def _measure(
     wanted: list[Hole], packages: dict[str, Files], url: str, options: argparse.Namespace
 ) -> dict[str, object]:
     server = LlamaServer(url)
-    config = made({f"completion.{name}": value for name, value in options.completion.items()})
+    given = {f"completion.{name}": value for name, value in options.completion.items()}
+    config = made({**given, **options.settings})
     bench = Session(config, lambda _: server)
     await bench.link.wait_ready()
     shown, drafts, ms = [], [], []
@@ -107,7 +111,10 @@ async def _measure(
     print("latency ms", figures["latency"], "outcomes", stats.get("outcomes"))
     figures["without"] = _ablations(shown, drafts)
     figures["quiet"] = await _quiet(bench, wanted, packages)
-    figures["typing"] = await _typing(bench, wanted[: options.typing], packages)
+    lines = wanted[:: max(1, len(wanted) // options.typing)][: options.typing]
+    figures["typing"] = await _typing(bench, lines, packages)
+    with _forgetful():
+        figures["typing, one completion per key"] = await _typing(bench, lines, packages)
     figures["accepting"] = await _accepting(bench, wanted, packages)
     figures["stats"] = stats
     await bench.aclose()
@@ -200,6 +207,18 @@ def _recorded(drafts: list[tuple[Draft, Place]]) -> Iterator[None]:
         yield
     finally:
         session.polish = polish  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def _forgetful() -> Iterator[None]:
+    """Nothing that was said is known any more: every key that asks gets a completion of its own."""
+    find, on_screen, joinable = Known.find, Session._on_screen, Tower._joinable  # noqa: SLF001
+    Known.find = lambda *_: []  # type: ignore[method-assign, assignment]
+    Session._on_screen = Tower._joinable = lambda *_: None  # type: ignore[method-assign, assignment]  # noqa: SLF001
+    try:
+        yield
+    finally:
+        Known.find, Session._on_screen, Tower._joinable = find, on_screen, joinable  # type: ignore[method-assign]  # noqa: SLF001
 
 
 def _ablations(shown: list[Shown], drafts: list[tuple[Draft, Place]]) -> dict[str, object]:
@@ -367,14 +386,37 @@ def _options() -> argparse.Namespace:
     add("--url", help="measure on a server that runs already")
     add("--limit", type=int, default=340, help="about so many places")
     add("--typing", type=int, default=20, help="so many lines are typed whole")
-    add("--off", choices=["heal"], help="without token healing")
+    add(
+        "--off", choices=list(OFF), help="without token healing, the ring, or a greedy first choice"
+    )
     add("--completion", type=json.loads, default={}, help="settings, as JSON")
     add("--packages", type=Path, default=Path("benchmarks/heldout"), help="where the wheels are")
     add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the results")
     options = parser.parse_args()
-    if options.off == "heal":
-        engine.heal = lambda text: (text, "")  # type: ignore[attr-defined]
+    options.settings = {}
+    if options.off:
+        OFF[options.off](options)
     return options
+
+
+def _no_healing(_: argparse.Namespace) -> None:
+    engine.heal = lambda text: (text, "")  # type: ignore[attr-defined]
+
+
+def _no_ring(options: argparse.Namespace) -> None:
+    options.settings = {"ring.chunks": 0}
+
+
+def _not_greedy(_: argparse.Namespace) -> None:
+    """llama.cpp's sampler for infill instead: it ends the text where ending is likely enough."""
+    completion.GREEDY = {"temperature": 0, "samplers": ["top_k", "infill"], "top_k": 40}
+
+
+OFF: dict[str, Callable[[argparse.Namespace], None]] = {
+    "heal": _no_healing,
+    "ring": _no_ring,
+    "greedy": _not_greedy,
+}
 
 
 if __name__ == "__main__":

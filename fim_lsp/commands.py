@@ -87,9 +87,46 @@ def _written(folder: Path, text: str) -> Path:
     return path
 
 
+async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]:
+    """
+    Write on at a place (`{"uri", "position"}`; by default where a suggestion was asked for last).
+
+    The text is inserted in one piece, so one undo takes it back, and is in the answer, too. Typing
+    ends it, and so does the editor's button to cancel, which keeps what came so far.
+    """
+    given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
+    uri = str(given.get("uri") or editor.current)
+    name, first_line = editor.notebooks.place(uri)
+    document = editor.session.documents.get(name)
+    position = convert.place_of(given.get("position"), document, editor.encoding)
+    with editor.news.writing() as hear:
+        start, text, note = await editor.session.write_on(name, position, hear)
+    text = whole_lines(text)
+    if document is not None and text:
+        at = convert.client_position(document, start, editor.encoding)
+        at = types.Position(at.line - first_line, at.character)
+        edit = types.WorkspaceEdit({uri: [types.TextEdit(types.Range(at, at), text)]})
+        editor.later(_apply(editor, edit))
+    if note:
+        editor.news.say(types.MessageType.Info, f"fim-lsp stopped writing: {note}")
+    return {"text": text, "note": note}
+
+
+def whole_lines(text: str) -> str:
+    """Without the line in which it was cut off, unless that is all there is."""
+    return text.rpartition("\n")[0] or text
+
+
+async def _apply(editor: Editor, edit: types.WorkspaceEdit) -> None:
+    with contextlib.suppress(JsonRpcException):
+        params = types.ApplyWorkspaceEditParams(edit, label="fim-lsp wrote on")
+        await editor.workspace_apply_edit_async(params)
+
+
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     (convert.ACCEPTED, accepted),
     (TOGGLE, toggle),
     ("fim.status", status),
     ("fim.showContext", show_context),
+    ("fim.continueLong", continue_long),
 )

@@ -201,6 +201,23 @@ class CompletionConfig:
             Project.OFF,
         ),
     )
+    long_tokens: int = field(
+        default=1024,  # about a hundred lines
+        metadata=_option(
+            "How much `fim.continueLong` writes at most, in tokens.",
+            Project.LOWER,
+            within=(1, 100_000),
+        ),
+    )
+    long_keeps: str = field(
+        default="prompt",  # four tokens keep the text going as well, but the next key pays for the ring
+        metadata=_option(
+            "What stays in the model's context when such a text outgrows it: `prompt`, or only its "
+            "`start` (four tokens, as StreamingLLM does).",
+            Project.TUNE,
+            choices=("prompt", "start"),
+        ),
+    )
     fallback: str = field(
         default="auto",
         metadata=_option(

@@ -63,6 +63,16 @@ def position(document: Document, place: types.Position, encoding: str) -> Positi
     return Position(place.line, column(body(document.lines[place.line]), place.character, encoding))
 
 
+def place_of(place: object, document: Document | None, encoding: str) -> Position | None:
+    """The position in a command's JSON, None for none that makes sense."""
+    if document is None or not isinstance(place, dict):
+        return None
+    line, character = place.get("line"), place.get("character")
+    if not isinstance(line, int) or not isinstance(character, int) or min(line, character) < 0:
+        return None
+    return position(document, types.Position(line, character), encoding)
+
+
 def client_position(document: Document, place: Position, encoding: str) -> types.Position:
     """Our position as the client's."""
     return types.Position(place.line, units(document.lines[place.line], place.column, encoding))

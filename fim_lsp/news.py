@@ -11,6 +11,8 @@ import asyncio
 import contextlib
 import itertools
 import logging
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
@@ -25,7 +27,14 @@ log = logging.getLogger(__name__)
 
 MODEL = "model"  # the long work that is not a workspace's index
 LONG_S = 1.0  # an index that is done by then is not worth a word
-Percents = asyncio.Queue["int | None"]  # None ends it
+Report = types.WorkDoneProgressReport
+
+
+class Work(NamedTuple):
+    """Long work on screen; a report of None ends it."""
+
+    token: str
+    reports: asyncio.Queue[Report | None]
 
 
 class News:
@@ -34,7 +43,7 @@ class News:
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._trouble = ""
-        self._works: dict[str, Percents] = {}
+        self._works: dict[str, Work] = {}
         self._began: dict[str, float] = {}
         self._numbers = itertools.count(1)
 
@@ -66,12 +75,34 @@ class News:
         if now - self._began.setdefault(root, now) > LONG_S:
             self._begin(root, "Indexing names for suggestions")
         if root in self._works:
-            self._works[root].put_nowait(100 * n_done // n_files)
+            percentage = 100 * n_done // n_files
+            self._works[root].reports.put_nowait(Report(percentage=percentage))
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Callable[[str], bool]]:
+        """
+        Show that a long text is being written.
+
+        Gives a function that is told the text so far and says whether to go on.
+        """
+        name = f"writing {next(self._numbers)}"
+        self._begin(name, "Writing on", cancellable=True)
+        work = self._works.get(name)
+
+        def hear(text: str) -> bool:
+            if work is not None:
+                work.reports.put_nowait(Report(message=f"{text.count(chr(10))} lines"))
+            return work is None or not self._is_cancelled(work)
+
+        try:
+            yield hear
+        finally:
+            self._end(name)
 
     def close(self) -> None:
         """End all progress on screen."""
-        for work in [*self._works]:
-            self._end(work)
+        for name in [*self._works]:
+            self._end(name)
 
     def say(self, kind: types.MessageType, message: str) -> None:
         """Show the user one calm sentence."""
@@ -83,24 +114,29 @@ class News:
             self._trouble = trouble
             self.say(kind, trouble)
 
-    def _begin(self, work: str, title: str) -> None:
+    def _begin(self, name: str, title: str, *, cancellable: bool = False) -> None:
         able = get_capability(self._server.client_capabilities, "window.work_done_progress")
-        if able and work not in self._works:
-            self._works[work] = Percents()
-            self._server.later(self._progress(work, title, self._works[work]))
+        if able and name not in self._works:
+            self._works[name] = work = Work(f"fim-lsp-{next(self._numbers)}", asyncio.Queue())
+            begin = types.WorkDoneProgressBegin(title, cancellable=cancellable)
+            self._server.later(self._progress(name, begin, work))
 
-    def _end(self, work: str) -> None:
-        if work in self._works:
-            self._works.pop(work).put_nowait(None)
+    def _end(self, name: str) -> None:
+        if name in self._works:
+            self._works.pop(name).reports.put_nowait(None)
 
-    async def _progress(self, work: str, title: str, percents: Percents) -> None:
-        """Show *title*, and how far the work is, until it ends."""
-        token, progress = f"fim-lsp-{next(self._numbers)}", self._server.work_done_progress
+    def _is_cancelled(self, work: Work) -> bool:
+        future = self._server.work_done_progress.tokens.get(work.token)
+        return future is not None and future.cancelled()
+
+    async def _progress(self, name: str, begin: types.WorkDoneProgressBegin, work: Work) -> None:
+        """Show a work, and how far it is, until it ends."""
+        progress = self._server.work_done_progress
         with contextlib.suppress(JsonRpcException):  # it cannot after all
-            await progress.create_async(token)
-            if self._works.get(work) is not percents:
+            await progress.create_async(work.token)
+            if self._works.get(name) is not work:
                 return  # over already
-            progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=False))
-            while (percent := await percents.get()) is not None:
-                progress.report(token, types.WorkDoneProgressReport(percentage=percent))
-            progress.end(token, types.WorkDoneProgressEnd())
+            progress.begin(work.token, begin)
+            while (report := await work.reports.get()) is not None:
+                progress.report(work.token, report)
+            progress.end(work.token, types.WorkDoneProgressEnd())

@@ -178,6 +178,32 @@ class Session:
                 measure = await self._tower.lane.foreground(count)
         return anatomy.shown(prompt, measure, self._spaces.of(view.file).memory.ring.chunks)
 
+    async def write_on(
+        self, uri: str, position: Position | None, hear: Callable[[str], bool]
+    ) -> tuple[Position, str, str]:
+        """
+        A long text at *position* (None: where a suggestion was asked for last), and a word on its end.
+
+        See `Tower.run_on`; a change of the document ends it as well.
+        """
+        view, document = self._views.get(uri), self.documents.get(uri)
+        if view is None or document is None:
+            return Position(0, 0), "", "the document is not open"
+        await self._spaces.wait_judged()
+        view.position = at = document.clamp(position or view.position or Position(0, 0))
+        if reason := self._spaces.why_private(uri):
+            return at, "", f"the file is private ({reason})"
+        if (state := await self.link.wait_ready()).health is not Health.READY:
+            return at, "", state.message or "there is no model server"
+
+        def go_on(text: str) -> bool:
+            return self.documents.get(uri) is document and hear(text)
+
+        text, note = await self._tower.run_on(view, document, go_on)
+        if self.documents.get(uri) is not document:
+            return at, "", "you typed"
+        return at, text, note
+
     async def wait_idle(self) -> None:
         """Until the background lane has nothing left; for tests and benchmarks."""
         await self._tower.lane.wait_idle()

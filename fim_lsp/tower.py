@@ -29,11 +29,13 @@ from fim_lsp.window import Window
 from server_bridge.protocol import (
     BackendError,
     Chunk,
+    Endless,
     Health,
     Measure,
     Prompt,
     PromptTooLong,
     Saves,
+    Sink,
 )
 
 NOWHERE = Window(0, 0, "", "")
@@ -92,6 +94,38 @@ class Tower:
         frame = (frames or self._quick(view, document, position))[0]
         typed = window.middle(frame.window, document, position)
         return self._composed(frame, typed, view)
+
+    async def run_on(
+        self, view: View, document: Document, hear: Callable[[str], bool]
+    ) -> tuple[str, str]:
+        """
+        What the model writes at the cursor, past its context if need be, and why it ended too early.
+
+        *hear* is given the text so far and says whether to go on. Nobody else is served meanwhile.
+        """
+        backend, terms, text = self._link.backend, self.config.completion, ""
+
+        async def write() -> None:
+            nonlocal text
+            prompt = self.next_prompt(view, document)
+            if prompt is None or not isinstance(backend, Endless):
+                return
+            pieces = backend.run_on(prompt, terms.long_tokens, Sink(terms.long_keeps))
+            async with contextlib.aclosing(pieces):
+                async for piece in pieces:
+                    text += piece
+                    if not hear(text):
+                        return
+
+        while True:
+            try:
+                await self.lane.foreground(write)
+                return text, ""
+            except PromptTooLong as error:
+                if view.frame is None or not self._shrunk(view, view.frame, error):
+                    return text, str(error)
+            except BackendError as error:
+                return text, str(error)
 
     async def revive(self, view: View, header: Header, typed: str) -> None:
         """

@@ -11,15 +11,16 @@ import asyncio
 import json
 import logging
 from array import array
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple
 
-from server_bridge import completion, saved
+from server_bridge import beyond, completion, saved
 from server_bridge.encoding import WIDTH, Ids, head, ids
 from server_bridge.http import NotJson, Object
 from server_bridge.mirror import Mirror, Outlook, Reckoning, n_tokens, shared
-from server_bridge.protocol import BackendRejected, BackendUnusable, State
+from server_bridge.protocol import BackendRejected, BackendUnusable, Sink, State
 from server_bridge.slots import COPY, Kind, Slots
 from server_bridge.tokenizer import SMOOTHING
 
@@ -38,7 +39,8 @@ class Server(NamedTuple):
 
     *model* is the path of its model, *facts* all else that makes a saved state its own; *foreign* is
     a token no prompt begins with. *alone*: nobody else uses it, and its slots do not share one cache.
-    *send* posts JSON, *get* gets it; both raise `BackendError`.
+    *send* posts JSON, *get* gets it, *stream* posts and gets events; all raise `BackendError`.
+    *n_ctx* are the tokens of one slot.
     """
 
     url: str
@@ -49,6 +51,8 @@ class Server(NamedTuple):
     alone: bool
     send: Callable[[str, str], Awaitable[Object]]
     get: Callable[[str], Awaitable[Object]]
+    stream: Callable[[str, bytes], AsyncGenerator[Object, None]]
+    n_ctx: int
 
 
 class Evaluated(NamedTuple):
@@ -92,6 +96,32 @@ class Cache:
         answer, _ = await self._run(document, part, PREFILL, slot)
         left = whole.n - part.n
         return answer["timings"]["prompt_n"], left if left > TAIL else 0
+
+    async def run_on(
+        self, document: str, whole: Ids, n_predict: int, sink: Sink
+    ) -> AsyncGenerator[str, None]:
+        """The text after a prompt, past the context if need be; see `Endless`."""
+        slot = await self._place(document, whole)
+        asked = {**beyond.options(n_predict, sink), "id_slot": -1 if slot is None else slot}
+        prompt, made, served = [*array("i", whole.packed)], list[int](), None
+        events = self._server.stream(
+            "/completion", json.dumps({"prompt": prompt, **asked}).encode()
+        )
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    served = event.get("id_slot", served)
+                    made += event.get("tokens", ())
+                    if event.get("content"):
+                        yield event["content"]
+                    if event.get("stop"):
+                        beyond.check_end(event, self._server.n_ctx, self._server.url)
+        finally:
+            if served is None:
+                self._mirror.forget()
+            else:
+                left = ids(beyond.held(prompt, made, self._server.n_ctx, sink)).packed
+                self._mirror.settle(served, whole.packed, left, named=slot is not None)
 
     # -- over a restart --------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ import os
 import secrets
 import sys
 import time
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from server_bridge.protocol import (
     Prompt,
     Reply,
     Request,
+    Sink,
     State,
     Warmed,
 )
@@ -104,6 +106,12 @@ class Embedded:
     async def restore(self, prompt: Prompt) -> int:
         """See `Saves`."""
         return await (await self._running()).restore(prompt)
+
+    async def run_on(self, prompt: Prompt, n_predict: int, sink: Sink) -> AsyncGenerator[str, None]:
+        """See `Endless`."""
+        async with aclosing((await self._running()).run_on(prompt, n_predict, sink)) as text:
+            async for piece in text:
+                yield piece
 
     async def aclose(self) -> None:
         """End the child."""

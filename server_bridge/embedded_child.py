@@ -55,6 +55,9 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     params.hostnames, params.port = ["127.0.0.1"], 0
     params.api_keys = [settings["key"]]
     params.n_parallel = n_slots
+    params.ctx_shift = (
+        True  # for text longer than the context; prompts that long are refused anyway
+    )
     params.kv_unified = False  # unified slots clear each other's cache
     facts = memory.facts(Path(settings["model"]))
     there = memory.physical()

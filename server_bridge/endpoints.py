@@ -17,7 +17,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -30,12 +31,14 @@ from server_bridge.protocol import (
     BackendTimeout,
     BackendUnavailable,
     BackendUnusable,
+    Endless,
     Health,
     Measure,
     Prompt,
     Reply,
     Request,
     Saves,
+    Sink,
     State,
     Warmed,
 )
@@ -132,6 +135,16 @@ class Endpoints:
         await self.connect()
         backend = self._serving.backend
         return await backend.restore(prompt) if isinstance(backend, Saves) else 0
+
+    async def run_on(self, prompt: Prompt, n_predict: int, sink: Sink) -> AsyncGenerator[str, None]:
+        """See `Endless`; on the server in use, for half a text on another is no use to anybody."""
+        await self.connect()
+        backend = self._serving.backend
+        if not isinstance(backend, Endless):
+            raise BackendRejected(f"{self.state.url} is no llama.cpp server: it cannot run on")
+        async with aclosing(backend.run_on(prompt, n_predict, sink)) as text:
+            async for piece in text:
+                yield piece
 
     async def aclose(self) -> None:
         """Let all of them go."""

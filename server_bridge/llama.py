@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from server_bridge.protocol import (
     PromptTooLong,
     Reply,
     Request,
+    Sink,
     State,
     Stop,
     Token,
@@ -152,6 +155,16 @@ class LlamaServer:
         cache, encoded = await self._encode(prompt)
         return await cache.restore(encoded.document, encoded.whole)
 
+    async def run_on(self, prompt: Prompt, n_predict: int, sink: Sink) -> AsyncGenerator[str, None]:
+        """See `Endless`."""
+        whole = replace(prompt, middle=prompt.middle + prompt.forced, forced="")
+        cache, encoded = await self._encode(whole)
+        self._check_size(encoded.whole, 1)
+        await self._props()  # on a connection whose other end has proved to be the server
+        async with aclosing(cache.run_on(encoded.document, encoded.whole, n_predict, sink)) as text:
+            async for piece in text:
+                yield piece
+
     async def aclose(self) -> None:
         """Close the connection."""
         await self._http.aclose()
@@ -180,6 +193,8 @@ class LlamaServer:
             alone=bool(self._engine),
             send=self._post,
             get=self._http.get,
+            stream=self._http.stream,
+            n_ctx=n_ctx,
         )
         # Nothing of the user's is left on a disk of somebody else's machine.
         ours = self._engine or LOOPBACK.match(self._http.url)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -206,6 +207,30 @@ class Saves(Protocol):
 
     async def restore(self, prompt: Prompt) -> int:
         """Load what serves *prompt* best; returns how many of its tokens that spares, maybe 0."""
+
+
+class Sink(enum.Enum):
+    """
+    What stays of a context that generated text outgrows; the rest gives way, oldest first (StreamingLLM).
+
+    PROMPT keeps all of the prompt, so the next suggestion finds it evaluated. START keeps four tokens
+    and lets one go at a time, as the paper does (Xiao et al. 2023).
+    """
+
+    PROMPT = "prompt"
+    START = "start"
+
+
+@runtime_checkable
+class Endless(Protocol):
+    """A backend that may be able to generate past its context. Raises as `Backend` does."""
+
+    def run_on(self, prompt: Prompt, n_predict: int, sink: Sink) -> AsyncGenerator[str, None]:
+        """
+        The text after *prompt* piece by piece, until the model ends it or after *n_predict* tokens.
+
+        Raises BackendUnusable when the context is full and the server cannot shift it.
+        """
 
 
 class BackendError(Exception):

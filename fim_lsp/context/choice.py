@@ -10,7 +10,7 @@ their words are counted already. A piece that shares rare words with the surroun
 (idf-weighted), or lies in a file looked at lately, counts for more.
 
 The weights were fitted on the histories of httpx, click and tornado (benchmarks/recall.py) and
-are rounded: recall changes by less than 0.01 when any of them is halved or doubled.
+are rounded: recall on click changes by 0.01 at most when any of them is halved or doubled.
 """
 
 from __future__ import annotations

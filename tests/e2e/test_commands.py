@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.e2e.client import GHOST_TEXT, Editor
+from tests.models import write_model
 
 A = "file:///shop/a.py"
 INLINE = "textDocument/inlineCompletion"
@@ -70,3 +71,62 @@ def test_what_the_model_sees(editor: Editor) -> None:
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
     editor.finish()
     assert editor.bye() == 0
+
+
+def test_writing_on(editor: Editor) -> None:
+    """A long text is inserted where the cursor was, in whole lines and with progress; typing ends it."""
+    editor.initialize(
+        capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
+        initializationOptions={"fim": {"backend": {"kind": "embedded"}}},
+    )
+    assert run(editor, "fim.continueLong") == {"text": "", "note": "the document is not open"}
+    editor.open(A, "class Stack:\n    def __init__(self):\n        self.items = []\n\n    def ")
+    place = {"uri": A, "position": {"line": 4, "character": 8}}
+    answer = run(editor, "fim.continueLong", place)
+    assert isinstance(answer, dict)
+    text = answer["text"]
+    assert text
+    assert answer["note"] == ""
+    editor.wait_for(lambda: "workspace/applyEdit" in methods(editor), "the edit")
+    [asked] = [each for each in editor.asked if each["method"] == "workspace/applyEdit"]
+    [edit] = asked["params"]["edit"]["changes"][A]
+    assert edit["newText"] == text
+    assert edit["range"]["start"] == edit["range"]["end"] == place["position"]
+    kinds = [message["value"]["kind"] for message in editor.messages("$/progress")]
+    editor.wait_for(lambda: len(editor.messages("$/progress")) > 2, "progress")
+    kinds = [message["value"]["kind"] for message in editor.messages("$/progress")]
+    assert kinds[:2] == ["begin", "report"]
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
+    """Who types while a text is written gets none of it."""
+    endless = write_model(tmp_path / "endless.gguf")  # its text never ends by itself
+    editor.initialize(
+        capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
+        initializationOptions={
+            "fim": {
+                "backend": {"kind": "embedded", "model": str(endless)},
+                "completion": {"longTokens": 100_000},
+            }
+        },
+    )
+    editor.open(A, "NUMBERS = [\n    1, 1, 1, 1, 1, 1, 1,\n    1, 1, 1, 1, 1,")
+    place = {"uri": A, "position": {"line": 2, "character": 18}}
+    params = {"command": "fim.continueLong", "arguments": [place]}
+    number = editor.ask("workspace/executeCommand", params)
+    editor.wait_for(lambda: bool(editor.messages("$/progress")), "the beginning")
+    change = {"range": {"start": place["position"], "end": place["position"]}, "text": " 2"}
+    editor.notify(
+        "textDocument/didChange",
+        {"textDocument": {"uri": A, "version": 2}, "contentChanges": [change]},
+    )
+    assert editor.answer(number)["result"] == {"text": "", "note": "you typed"}
+    assert "workspace/applyEdit" not in methods(editor)
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def methods(editor: Editor) -> list[str]:
+    return [each["method"] for each in editor.asked]

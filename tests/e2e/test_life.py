@@ -24,6 +24,7 @@ def test_capabilities(editor: Editor) -> None:
         "fim.toggle",
         "fim.status",
         "fim.showContext",
+        "fim.continueLong",
     ]
     assert capabilities["textDocumentSync"] == {
         "openClose": True,
