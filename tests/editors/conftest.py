@@ -44,16 +44,21 @@ deadlineMs = 20000
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty home, but for the program and its two settings."""
     folder = tmp_path_factory.mktemp("home")
-    program = folder / ".local/bin/fim-lsp"
+    install(folder)
+    config = folder / ".config/fim-lsp/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(CONFIG)
+    return folder
+
+
+def install(home: Path) -> None:
+    """The program `fim-lsp` in *home*: this repository, run by this Python."""
+    program = home / ".local/bin/fim-lsp"
     program.parent.mkdir(parents=True)
     program.write_text(
         f'#!/bin/sh\nPYTHONPATH="{programs.REPOSITORY}" exec "{sys.executable}" -m fim_lsp "$@"\n'
     )
     program.chmod(0o755)
-    config = folder / ".config/fim-lsp/config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(CONFIG)
-    return folder
 
 
 @pytest.fixture(scope="module")

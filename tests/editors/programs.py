@@ -7,6 +7,7 @@ so they run beside an older system; the folders they would look for under /usr a
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -41,7 +42,16 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     }
 
 
+def processes(words: str, ancestor: int) -> list[psutil.Process]:
+    """The processes with *words* in their command line that *ancestor* started, or one of those."""
+    found = []
+    for child in psutil.Process(ancestor).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if words in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
 def process(words: str, ancestor: int) -> psutil.Process:
-    """The process with *words* in its command line that *ancestor* started, itself or by another."""
-    children = psutil.Process(ancestor).children(recursive=True)
-    return next(child for child in children if words in " ".join(child.cmdline()))
+    """The first of `processes`."""
+    return processes(words, ancestor)[0]

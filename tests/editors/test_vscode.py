@@ -26,6 +26,9 @@ needs_workbench = pytest.mark.skipif(
 )
 pytestmark = pytest.mark.editors
 
+# What is copied in a file would be known from the disk already.
+SETTINGS: dict[str, object] = {"fim.ring.files": False}
+
 ACCEPTED = re.compile(r"(\d+) of \d+ suggestions accepted")
 CHUNKS = re.compile(r"(\d+) of \d+ chunks of context\s*(\d+) waiting")
 
@@ -33,7 +36,7 @@ CHUNKS = re.compile(r"(\d+) of \d+ chunks of context\s*(\d+) waiting")
 @pytest.fixture(scope="module")
 def workbench(home: Path, project: Path) -> Iterator[Workbench]:
     """One workbench on the shop; the program is found on the PATH."""
-    workbench = Workbench(home, project / "shop.py", {}, VSIX)
+    workbench = Workbench(home, project / "shop.py", SETTINGS, VSIX)
     workbench.wait_for("A little shop")
     workbench.wait_until_ready()
     yield workbench
@@ -63,11 +66,12 @@ def test_copies_reach_the_ring_and_the_clipboard(workbench: Workbench, project: 
     (project / "fresh.py").write_text(text)
     workbench.open(project / "fresh.py")
     before = workbench.number(CHUNKS)
-    for keys in ("Control+a", "Control+c", "Delete", "Control+v"):
+    for keys in ("Control+a", "Control+c", "Delete"):
         workbench("press", keys)
+    workbench.wait_until(lambda: workbench.number(CHUNKS) > before, "more context")
+    workbench("press", "Control+v")
     workbench.wait_for("only_here_8")
     assert workbench.saved() == text
-    workbench.wait_until(lambda: workbench.number(CHUNKS) > before, "more context")
 
 
 @needs_workbench
@@ -115,7 +119,15 @@ def test_switched_off(typed: Workbench) -> None:
 @needs_workbench
 def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
     """A killed server is started again and knows the open text."""
-    programs.process("fim_lsp --stdio", typed.pid).kill()
+    old = programs.process("fim_lsp --stdio", typed.pid)
+    old.kill()
+
+    def another() -> bool:
+        found = programs.processes("fim_lsp --stdio", typed.pid)
+        return any(process.pid != old.pid for process in found)
+
+    typed.wait_until(another, "another server")
+    typed.wait_until_ready()
     typed("press", "Backspace")
     typed("type", "w")
     typed.wait_for_ghost(REST_OF_WORD)

@@ -54,6 +54,9 @@ local subcommands = {
   stats = function()
     require('fim.status').show_stats()
   end,
+  context = function()
+    require('fim.status').show_context()
+  end,
   restart = function()
     require('fim.events').restart()
   end,
@@ -68,7 +71,7 @@ vim.api.nvim_create_user_command('Fim', function(cmd)
   end
 end, {
   nargs = '*',
-  desc = 'Local completions: toggle [buffer], trigger, stats, restart',
+  desc = 'Local completions: toggle [buffer], trigger, stats, context, restart',
   complete = function(_, line)
     return line:match('^%S+%s+toggle%s') and { 'buffer' } or vim.tbl_keys(subcommands)
   end,

@@ -71,7 +71,7 @@ async function stopClient(): Promise<void> {
 function makeClient(command: string, output: vscode.LogOutputChannel): LanguageClient {
   const server = { command, args: ["--stdio"] };
   return new LanguageClient("fim", "fim-lsp", server, {
-    documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+    documentSelector: ["file", "untitled", "vscode-notebook-cell"].map((scheme) => ({ scheme })),
     outputChannel: output,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => ({ fim: changedByUser() }),

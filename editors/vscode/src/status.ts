@@ -98,6 +98,7 @@ function switches(): Row[] {
   const rows: Row[] = [
     { label: "", kind: vscode.QuickPickItemKind.Separator },
     { label: on.auto ? "Stop Completing While Typing" : "Complete While Typing", command: "fim.toggleAuto" },
+    { label: "What the Model Is Shown", command: "fim.showContext" }, // the server's own command
     { label: "Settings", command: "fim.settings" },
     { label: "Output", command: "fim.output" },
     { label: "Restart the Server", command: "fim.restart" },

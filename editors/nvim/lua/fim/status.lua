@@ -48,17 +48,34 @@ function M.format(stats)
   }
 end
 
---- Ask the server of the current buffer for its numbers and show them.
-function M.show_stats()
+--- The server, or nil and a word to the user.
+local function running()
   local client = vim.lsp.get_clients({ name = 'fim' })[1]
   if not client then
     vim.notify('fim: no server is running; see :checkhealth fim', vim.log.levels.WARN)
+  end
+  return client
+end
+
+--- Ask the server for its numbers and show them.
+function M.show_stats()
+  local client = running()
+  if not client then
     return
   end
   client:request('fim/stats', vim.empty_dict(), function(err, stats)
     local text = err and 'fim: ' .. err.message or table.concat(M.format(stats), '\n')
     vim.notify(text, err and vim.log.levels.ERROR or vim.log.levels.INFO)
   end)
+end
+
+--- Open a page that says what the model is shown for the current buffer; the server writes it.
+function M.show_context()
+  local client = running()
+  if client then
+    local uri = vim.uri_from_bufnr(0)
+    client:exec_cmd({ title = 'context', command = 'fim.showContext', arguments = { uri } })
+  end
 end
 
 return M

@@ -1,0 +1,257 @@
+"""
+fim-lsp, llama.vim and minuet in the same Neovim, on the same llama.cpp, typing the same lines.
+
+    python -m benchmarks.side_by_side --llama-vim DIR --minuet DIR --plenary DIR
+
+The editors are real (`scripts/install-editors`), the peers are checkouts of theirs, set as their
+READMEs say for llama.cpp. Requests are counted on the wire by a proxy that passes bytes through;
+tokens are the server's own total, so requests that were given up count as far as they got.
+Ghost text is what stands in virtual text when Neovim has drawn; CPU time is the kernel's, of the
+editor and all it started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import re
+import statistics
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+
+from benchmarks import serve, traces
+from benchmarks.wire import TOTALS
+from tests.editors.conftest import install
+from tests.editors.neovim import Neovim
+
+KEY_S = 0.08  # a fast typist within words, as in `traces`
+PAUSE_S = 3.0  # long enough for an answer at the deadline of 2 s
+PAUSE_AFTER = 0.6  # of a line: there is something to go by and something left to say
+MIN_LINE = 12  # shorter lines are typed without a pause
+COMPLETION = re.compile(rb"POST (?:/infill|/completions?|/v1/completions) HTTP")
+READ = 1 << 16
+
+# When the last key came, and since when ghost text has been on screen without a break.
+WATCH = """
+local key, since, drawn = 0, nil, vim.api.nvim_create_namespace('side_by_side')
+vim.on_key(function() key, since = vim.uv.hrtime(), nil end)
+vim.api.nvim_set_decoration_provider(drawn, { on_end = function()
+  local marks = vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true })
+  for _, mark in ipairs(marks) do
+    if mark[4].virt_text then since = since or vim.uv.hrtime() return end
+  end
+  since = nil
+end })
+function _G.ghost_ms() return since and (since - key) / 1e6 or -1 end
+vim.o.swapfile, vim.o.autoindent = false, false
+vim.cmd('filetype indent off')
+"""
+FIM_LSP = """
+vim.g.fim = {{ ghost_text = 'own' }}
+vim.lsp.config('fim', {{ settings = {{ fim = {{ backend = {{ kind = 'llama-server', url = '{url}' }} }} }} }})
+vim.lsp.enable('fim')
+"""
+BUILTIN = FIM_LSP.replace("'own'", "'builtin'")
+LLAMA_VIM = """
+vim.opt.rtp:append('{llama_vim}')
+vim.g.llama_config = {{ endpoint_fim = '{url}/infill', show_info = 0 }}
+"""
+MINUET = """
+vim.opt.rtp:append('{plenary}')
+vim.opt.rtp:append('{minuet}')
+require('minuet').setup({{
+  virtualtext = {{ auto_trigger_ft = {{ '*' }} }},
+  provider = 'openai_fim_compatible', n_completions = 1, context_window = 512,
+  provider_options = {{ openai_fim_compatible = {{
+    api_key = 'TERM', name = 'Llama.cpp', end_point = '{url}/v1/completions', model = 'PLACEHOLDER',
+    optional = {{ max_tokens = 56, top_p = 0.9 }},
+    template = {{ suffix = false, prompt = function(before, after)
+      return '<|fim_prefix|>' .. before .. '<|fim_suffix|>' .. after .. '<|fim_middle|>'
+    end }},
+  }} }},
+}})
+"""
+CLIENTS = {
+    "fim-lsp": FIM_LSP,
+    "fim-lsp, Neovim's own ghost text": BUILTIN,
+    "llama.vim": LLAMA_VIM,
+    "minuet": MINUET,
+}
+
+
+class Row(NamedTuple):
+    """What one client needed; times in milliseconds, CPU time in seconds."""
+
+    client: str
+    keys: int
+    requests_per_key: float
+    tokens_per_key: float
+    pauses: int
+    shown: int
+    p50_ms: float
+    p95_ms: float
+    cpu_s: float
+
+
+class Proxy:
+    """Passes bytes to a server and back and counts the completions asked for."""
+
+    def __init__(self, target: str) -> None:
+        self.requests = 0
+        self._host, _, port = target.rpartition("/")[2].partition(":")
+        self._port = int(port)
+        self._loop = asyncio.new_event_loop()
+        self._server = self._loop.run_until_complete(asyncio.start_server(self._pass, "127.0.0.1"))
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there = await asyncio.open_connection(self._host, self._port)
+        tasks = {
+            asyncio.ensure_future(self._copy(reader, there[1], count=True)),
+            asyncio.ensure_future(self._copy(there[0], writer, count=False)),
+        }
+        _, open_ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in open_:
+            task.cancel()  # a client that hangs up is how it cancels: pass it on
+        for side in (writer, there[1]):
+            side.close()
+
+    async def _copy(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, count: bool
+    ) -> None:
+        with contextlib.suppress(ConnectionError):
+            while data := await source.read(READ):
+                self.requests += count and len(COMPLETION.findall(data))
+                sink.write(data)
+                await sink.drain()
+
+
+def measure(client: str, init: str, text: list[str], paths: dict[str, str], model: Path) -> Row:
+    """Type *text* in a Neovim of its own, on a server of its own."""
+    with (
+        serve.serving(model) as url,
+        tempfile.TemporaryDirectory() as folder,
+        neovim(Path(folder), init, {**paths, "url": (proxy := Proxy(url)).url}) as editor,
+    ):
+        before, cpu = evaluated(url), cpu_seconds(editor.pid)
+        requests = proxy.requests
+        waits = [wait for line in text for wait in type_line(editor, line)]
+        n_keys = sum(map(len, text)) + len(text)
+        shown = sorted(wait for wait in waits if wait >= 0)
+        return Row(
+            client,
+            n_keys,
+            (proxy.requests - requests) / n_keys,
+            (evaluated(url) - before) / n_keys,
+            len(waits),
+            len(shown),
+            statistics.median(shown) if shown else -1,
+            shown[int(0.95 * len(shown))] if shown else -1,
+            cpu_seconds(editor.pid) - cpu,
+        )
+
+
+@contextlib.contextmanager
+def neovim(home: Path, init: str, names: dict[str, str]) -> Iterator[Neovim]:
+    """A Neovim in insert mode in the middle of a long file, its client ready."""
+    install(home)
+    (home / "shop/.git").mkdir(parents=True)
+    file = home / "shop/long.py"
+    file.write_text(traces.source(argparse))
+    lua = WATCH + init.format(**names)
+    editor = Neovim(home, file.parent, lua)
+    try:
+        editor.send(f":edit {file}\r")
+        if "vim.lsp.enable" in lua:
+            attached = "#vim.lsp.get_clients({name='fim', bufnr=0, _uninitialized=false}) > 0"
+            editor.wait_until(lambda: editor.lua(attached), "the server")
+            editor.wait_until(lambda: editor.stats(".backend.state") == "ready", "the backend")
+        editor.send(f":{traces.AT_LINE}\ro")
+        rest(editor, PAUSE_S)
+        yield editor
+    finally:
+        editor.close()
+
+
+def type_line(editor: Neovim, line: str) -> list[float]:
+    """Type a line at the pace of `KEY_S`, with one pause; the wait for ghost text in it, -1 for none."""
+    waits: list[float] = []
+    pause = round(len(line) * PAUSE_AFTER) if len(line.strip()) >= MIN_LINE else 0
+    for number, key in enumerate(line + "\r", 1):
+        editor.send(key)
+        rest(editor, KEY_S)
+        if number == pause:
+            rest(editor, PAUSE_S)
+            waits.append(float(str(editor.lua("ghost_ms()"))))
+    return waits
+
+
+def rest(editor: Neovim, seconds: float) -> None:
+    """Type nothing for a while; an editor whose output nobody reads stops."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        editor.pump(left)
+
+
+def evaluated(url: str) -> int:
+    """Prompt tokens the server has evaluated in its life."""
+    with urllib.request.urlopen(f"{url}/metrics") as answer:
+        found = TOTALS.search(answer.read().decode())
+    return int(found[1]) if found else 0
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process, of those it started, and of those it has seen end."""
+    process = psutil.Process(pid)
+    return sum(sum(each.cpu_times()[:4]) for each in (process, *process.children(recursive=True)))
+
+
+def table(rows: list[Row]) -> str:
+    """The rows in Markdown."""
+    lines = [
+        "| client | requests/key | tokens/key | shown in pauses | ms p50 | ms p95 | CPU s |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    lines += [
+        f"| {row.client} | {row.requests_per_key:.2f} | {row.tokens_per_key:.1f} |"
+        f" {row.shown} of {row.pauses} | {row.p50_ms:.0f} | {row.p95_ms:.0f} | {row.cpu_s:.1f} |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure every client there is a checkout of, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for peer in ("--llama-vim", "--minuet", "--plenary"):
+        parser.add_argument(peer, default="", metavar="DIR")
+    parser.add_argument("--model", type=Path, default=serve.BUNDLED)
+    parser.add_argument("--lines", type=int, default=30)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    paths: dict[str, Any] = {
+        name: getattr(arguments, name) for name in ("llama_vim", "minuet", "plenary")
+    }
+    code = traces.new_code(random.Random(0))
+    text = [next(code) for _ in range(arguments.lines)]
+    rows = [
+        measure(client, init, text, paths, arguments.model)
+        for client, init in CLIENTS.items()
+        if all(path for name, path in paths.items() if f"{{{name}}}" in init)
+    ]
+    print(json.dumps([row._asdict() for row in rows], indent=1) if arguments.json else table(rows))
+
+
+if __name__ == "__main__":
+    main()
