@@ -75,6 +75,6 @@ def test_parting(ours: list[int], theirs: list[int], found: Parting | None) -> N
 )
 def test_the_claim(warm: list[float], other: list[float], holds: bool) -> None:
     """As often as cold differs from cold, give or take chance, and at near ties only."""
-    rows = [Row(WARM, 400, warm), Row(OTHER, 400, other)]
+    rows = [Row(WARM, 400, warm), Row(OTHER.format(8), 400, other)]
     assert claim(rows).startswith("Holds") == holds
     assert table(rows).count(WARM) == 1

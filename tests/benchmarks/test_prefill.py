@@ -18,5 +18,5 @@ async def test_steps_cost_nothing_and_let_a_key_in() -> None:
     counts = [rows[mode].n_tokens for mode in MODES]
     assert max(counts) - min(counts) <= 8
     assert rows["at once"].left == [0.0], "the key waited for all of it"
-    assert all(0 <= row.left[0] < 1 for name, row in rows.items() if name != QUIET)
+    assert rows["steps"].left[0] < 1, "at least the step under way was kept"
     assert table(list(rows.values())).count("\n") == 5
