@@ -18,13 +18,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import HEADING, Piece, Why, telling, without
+from fim_lsp.context.chunks import HEADING, Piece, Why, grouped, telling, without
 
 _EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
 _EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
@@ -140,7 +140,7 @@ class Room:
     n_chunks: int
     chunk_lines: int
     credit: int  # characters that may be evaluated a second time
-    _lines: Counter[str] = field(default_factory=Counter)  # taken so far, by file
+    _taken: defaultdict[str, list[Piece]] = field(default_factory=lambda: defaultdict(list))
 
     def fits(self, piece: Piece) -> bool:
         """Can it fit at all?"""
@@ -149,13 +149,14 @@ class Room:
     def take(self, piece: Piece, *, carried: bool) -> bool:
         """Take it if it fits. Sizes are bounds: headings count in full where that is stricter."""
         text, heading = len(piece.text) + 1, len(piece.name) + HEADING
-        lines = self._lines[piece.uri]
-        n_fresh = _ceil(lines + piece.n_lines, self.chunk_lines) - _ceil(lines, self.chunk_lines)
+        mine = self._taken[piece.uri]
+        together = sorted((*mine, piece), key=lambda each: each.start)
+        n_fresh = _n_chunks(together, self.chunk_lines) - _n_chunks(mine, self.chunk_lines)
         size = text + heading * n_fresh
         credit = self.credit + (-(text + heading) if carried else text)
         if size > self.n_chars or n_fresh > self.n_chunks or (carried and credit < 0):
             return False
-        self._lines[piece.uri] += piece.n_lines
+        self._taken[piece.uri] = together
         self.n_chars, self.n_chunks, self.credit = (
             self.n_chars - size,
             self.n_chunks - n_fresh,
@@ -227,5 +228,6 @@ def choose(
     return Choice(tuple(chosen), worth)
 
 
-def _ceil(lines: int, chunk_lines: int) -> int:
-    return -(-lines // chunk_lines)
+def _n_chunks(pieces: Iterable[Piece], chunk_lines: int) -> int:
+    """How many chunks the pieces of one file make."""
+    return len(grouped(pieces, chunk_lines))

@@ -11,7 +11,7 @@ from fim_lsp.context.choice import Interest, Surroundings
 from fim_lsp.context.chunks import ContextChunk, Piece, Why
 from fim_lsp.context.ring import Limits, Ring, turned, visible
 
-LIMITS = Limits(n_chunks=4, chunk_lines=20, n_chars=1200)
+LIMITS = Limits(n_chunks=4, chunk_lines=25, n_chars=1200)  # two and a half pieces
 
 
 def piece(uri: str, start: int, words: list[str]) -> Piece:
