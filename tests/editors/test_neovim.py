@@ -188,16 +188,6 @@ def test_health_and_help(typed: Neovim) -> None:
     typed.send(":only\r")
 
 
-def test_what_the_model_is_shown(typed: Neovim) -> None:
-    """:Fim context opens a page with the prompt's parts."""
-    typed.send(ESCAPE + ":Fim context\r")
-    typed.wait_until(
-        lambda: str(typed.lua("vim.api.nvim_buf_get_name(0)")).endswith("context.txt"), "the page"
-    )
-    assert "total_price" in typed.buffer
-    typed.send(":bwipe!\r")
-
-
 def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     """A killed server is started again and knows the open buffer."""
     client = typed.lua("vim.lsp.get_clients({name='fim'})[1].id")
