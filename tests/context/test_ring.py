@@ -132,3 +132,14 @@ def test_the_front_is_evicted_in_bulk_when_interest_moves() -> None:
     assert {chunk.uri for chunk in ring.chunks} == {"a"}
     assert "b" in {chunk.uri for chunk in full.chunks}
     assert full.evicted > 0
+
+
+def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() -> None:
+    """Two pieces of ten lines go into a chunk of 25, so six of them make three chunks."""
+    place = surroundings({"word1"}, FILES)
+    one_file = [p for p in POOL if p.uri == "a"]
+    limits = Limits(n_chunks=2, chunk_lines=25, n_chars=100_000)
+    ring = turned(Ring(), one_file, Interest(place, one_file), limits, lambda _: False)
+
+    assert len(ring.chunks) == 2
+    assert sum(len(chunk.pieces) for chunk in ring.chunks) == 4
