@@ -135,11 +135,9 @@ def test_the_front_is_evicted_in_bulk_when_interest_moves() -> None:
 
 
 def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() -> None:
-    """Two pieces of ten lines go into a chunk of 25, so six of them make three chunks."""
-    place = surroundings({"word1"}, FILES)
-    one_file = [p for p in POOL if p.uri == "a"]
-    limits = Limits(n_chunks=2, chunk_lines=25, n_chars=100_000)
-    ring = turned(Ring(), one_file, Interest(place, one_file), limits, lambda _: False)
+    """Two pieces of eight lines go into a chunk of 20, so four of them fill two chunks, not five."""
+    news = [piece("a", at * 8, [f"name{at}{n}" for n in range(8)]) for at in range(9)]
+    interest = Interest(surroundings({"name11"}, FILES, dict.fromkeys(news[3].words, 1)), news)
+    ring = turned(Ring(), news, interest, Limits(2, 20, 100_000), lambda _: False)
 
-    assert len(ring.chunks) == 2
-    assert sum(len(chunk.pieces) for chunk in ring.chunks) == 4
+    assert [len(chunk.pieces) for chunk in ring.chunks] == [2, 2]
