@@ -13,10 +13,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fim_lsp import __version__
 from fim_lsp.config import BackendConfig, Config
 from server_bridge.protocol import Backend, BackendUnusable
+
+if TYPE_CHECKING:
+    from server_bridge.bridge import BackendSettings
 
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
 
@@ -166,21 +170,29 @@ def open_backend(config: Config) -> Backend:
     """The backend that the settings ask for; nothing is started or sent yet. Never fails."""
     from server_bridge import bridge, unusable
 
-    ours = config.backend
     try:
-        return bridge.open_backend(
-            bridge.BackendSettings(
-                kind=ours.kind,  # type: ignore[arg-type]  # checked by the schema
-                url=ours.url,
-                model=ours.model,
-                api_key=_api_key(ours),
-                template=ours.template,
-                context_tokens=ours.context_tokens,
-                slots_dir=str(_cache() / "slots") if config.state.save else "",
-            )
-        )
+        return bridge.open_backend(_bridge_settings(config.backend, saves=config.state.save))
     except BackendUnusable as error:
-        return unusable.Unusable(ours.kind, str(error))
+        return unusable.Unusable(config.backend.kind, str(error))
+
+
+def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
+    """A section of our settings as the bridge wants it."""
+    from server_bridge.bridge import BackendSettings
+    from server_bridge.keys import Key
+
+    return BackendSettings(
+        kind=ours.kind,  # type: ignore[arg-type]  # checked by the schema
+        url=ours.url,
+        model=ours.model,
+        key=Key(ours.api_key_env, ours.api_key_file, ours.api_key_command),
+        ca_file=ours.ca_file,
+        template=ours.template,
+        context_tokens=ours.context_tokens,
+        slots_dir=str(_cache() / "slots") if saves else "",
+        languages=ours.languages,
+        endpoints=tuple(_bridge_settings(each, saves=saves) for each in ours.endpoints),
+    )
 
 
 def _cache() -> Path:
@@ -188,18 +200,6 @@ def _cache() -> Path:
     import platformdirs
 
     return platformdirs.user_cache_path("fim-lsp", appauthor=False)
-
-
-def _api_key(backend: BackendConfig) -> str | None:
-    """The key from where the user keeps it: an environment variable first, else a file."""
-    if key := os.environ.get(backend.api_key_env, ""):
-        return key
-    if not backend.api_key_file:
-        return None
-    try:
-        return Path(backend.api_key_file).expanduser().read_text("utf-8").strip()
-    except (OSError, ValueError) as error:
-        raise BackendUnusable(f"fim.backend.apiKeyFile cannot be read: {error}") from error
 
 
 if __name__ == "__main__":

@@ -103,6 +103,19 @@ class BackendConfig:
     api_key_file: str = field(
         default="", metadata=_option("A file that holds the server's API key.", Project.NEVER)
     )
+    api_key_command: str = field(
+        default="",
+        metadata=_option(
+            "A command that prints the server's API key, like `pass show llm`.", Project.NEVER
+        ),
+    )
+    ca_file: str = field(
+        default="",  # what this machine trusts is trusted anyway
+        metadata=_option(
+            "A file of certificates to trust besides the usual ones, for a server with `https`.",
+            Project.NEVER,
+        ),
+    )
     template: str = field(
         default="",  # the model's name says it, as a rule
         metadata=_option(
@@ -118,6 +131,22 @@ class BackendConfig:
             "say it; 4,096 by default.",
             Project.NEVER,
             within=(0, 10_000_000),
+        ),
+    )
+    languages: tuple[str, ...] = field(
+        default=(),
+        metadata=_option(
+            "Of one of the `endpoints`: the languages it is for, all if there are none.",
+            Project.NEVER,
+        ),
+    )
+    endpoints: tuple[BackendConfig, ...] = field(
+        default=(),
+        metadata=_option(
+            "Several servers instead of one, the best first, each with the settings of this "
+            "section (docs/backends.md).",
+            Project.NEVER,
+            of=list,
         ),
     )
 

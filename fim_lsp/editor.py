@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
-from fim_lsp import __version__, clients, paths
+from fim_lsp import __version__, clients, exposure, paths
 from fim_lsp.config import Config, LogConfig
 from fim_lsp.documents import Document, Position
 from fim_lsp.engine import Selected, Suggestion
@@ -141,8 +141,9 @@ class Editor(LanguageServer):
         if config.log != self._log:
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
+        problems += tuple(way.warning for way in exposure.ways(config.backend) if way.warning)
         if new := [problem for problem in problems if problem not in self._told]:
-            self.news.say(types.MessageType.Warning, "fim-lsp settings: " + "; ".join(new))
+            self.news.say(types.MessageType.Warning, "fim-lsp: " + "; ".join(new))
         self._told |= set(problems)
         return config
 

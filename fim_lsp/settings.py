@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
-from fim_lsp.config import SCHEMA, Config, Option, Project, made
+from fim_lsp.config import SCHEMA, BackendConfig, Config, Option, Project, made
 
 _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
 _DEPTH = 3  # fim, section, field: what lies deeper is a value, and a wrong one
@@ -96,6 +96,8 @@ def _flat(raw: Mapping[object, object], prefix: str, depth: int) -> Iterator[tup
 
 def _valid(option: Option, value: object) -> object:
     """The value as the option's type, or None."""
+    if option.type is list:
+        return _endpoints(value)
     if option.type is tuple:
         texts = isinstance(value, list) and all(isinstance(v, str) and v for v in value)
         return tuple(cast("list[str]", value)) if texts else None
@@ -103,6 +105,24 @@ def _valid(option: Option, value: object) -> object:
         return _number(option, value)
     right = type(value) is option.type and (not option.choices or value in option.choices)
     return value if right else None
+
+
+def _endpoints(value: object) -> tuple[BackendConfig, ...] | None:
+    endpoints = [_endpoint(server) for server in value] if isinstance(value, list) else [None]
+    return None if None in endpoints else cast("tuple[BackendConfig, ...]", tuple(endpoints))
+
+
+def _endpoint(value: object) -> BackendConfig | None:
+    """One server: a table with settings of the section; None if one of them is not right."""
+    if not isinstance(value, Mapping):
+        return None
+    given: dict[str, object] = {}
+    for key, said in value.items():
+        option = SCHEMA.get(f"backend.{key}")
+        if option is None or option.type is list or (valid := _valid(option, said)) is None:
+            return None
+        given[option.key] = valid
+    return made(given).backend
 
 
 def _number(option: Option, value: object) -> object:
@@ -120,7 +140,13 @@ def expected(option: Option) -> str:
     if option.type in (int, float):
         number = "a whole number" if option.type is int else "a number"
         return f"{number} from {option.low} to {option.high}"
-    return {bool: "true or false", str: "a text", tuple: "a list of texts"}[option.type]
+    words = {
+        bool: "true or false",
+        str: "a text",
+        tuple: "a list of texts",
+        list: 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llama-server"}',
+    }
+    return words[option.type]
 
 
 def _meant(key: str) -> str:

@@ -13,6 +13,7 @@ from typing import Literal
 from server_bridge.embedded import Embedded, EmbeddedSettings
 from server_bridge.endpoints import Endpoint, Endpoints
 from server_bridge.http import PATIENCE_S, Http
+from server_bridge.keys import Key
 from server_bridge.llama import LlamaServer
 from server_bridge.openai import OpenAiServer
 from server_bridge.protocol import Backend, BackendUnusable
@@ -28,14 +29,16 @@ class BackendSettings:
     """
     Which backend, and how to reach or run it; *endpoints*, if there are any, go before all that.
 
-    *model* is a GGUF file for the embedded engine ("" for the bundled one). *api_key* belongs to
-    *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or nobody there.
+    *model* is one of a server's, or a GGUF file for the embedded engine ("" for the bundled one).
+    *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
+    nobody there.
     """
 
     kind: Literal["auto", "llama-server", "openai", "embedded"] = "auto"
     url: str = ""
     model: str = ""
-    api_key: str | None = field(default=None, repr=False)
+    key: Key = field(default_factory=Key)
+    ca_file: str = ""
     n_threads: int = 1  # see EmbeddedSettings
     template: str = ""
     context_tokens: int = 0
@@ -68,12 +71,17 @@ def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
             f"fim.backend.kind is {settings.kind}, but fim.backend.url is empty: "
             f"set it, for example to {USUAL_URLS[0]}"
         )
-    http = Http(
-        settings.url.removesuffix("/").removesuffix("/v1"), settings.api_key or "", patience_s
-    )
+    url = settings.url.removesuffix("/").removesuffix("/v1")
     if settings.kind == "openai":
+        http = Http(url, settings.key, patience_s, ca_file=settings.ca_file)
         return OpenAiServer(http, settings.model, settings.template, settings.context_tokens)
+    http = Http(url, settings.key, patience_s, ca_file=settings.ca_file, model=_named(settings))
     return LlamaServer(http, shelf=settings.slots_dir)
+
+
+def _named(settings: BackendSettings) -> str:
+    """Which of a server's models is meant; a file is for the embedded engine."""
+    return "" if settings.model.endswith(".gguf") else settings.model
 
 
 def _listed(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]:
@@ -97,11 +105,13 @@ def _found(settings: BackendSettings) -> list[Endpoint]:
 
 
 def _unasked(url: str, settings: BackendSettings) -> Endpoint:
-    return Endpoint(LlamaServer(url, shelf=settings.slots_dir), named=False)
+    http = Http(url, model=_named(settings))
+    return Endpoint(LlamaServer(http, shelf=settings.slots_dir), named=False)
 
 
 def _embedded(settings: BackendSettings) -> Embedded:
     plain = EmbeddedSettings(
         n_threads=settings.n_threads, slots_dir=settings.slots_dir, log=settings.log
     )
-    return Embedded(replace(plain, model=settings.model) if settings.model else plain)
+    ours = settings.model if settings.kind == "embedded" or not _named(settings) else ""
+    return Embedded(replace(plain, model=ours) if ours else plain)

@@ -19,6 +19,7 @@ from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from server_bridge.http import Http
 from server_bridge.llama import LlamaServer
 from server_bridge.protocol import (
     BackendError,
@@ -153,7 +154,10 @@ class Embedded:
         # attention are llama.cpp's defaults.
         engine = f"xllamacpp {answer['engine']}"
         self._server = LlamaServer(
-            answer["url"], key, "embedded", engine=engine, shelf=self._settings.slots_dir
+            Http(answer["url"], lambda: key),
+            "embedded",
+            engine=engine,
+            shelf=self._settings.slots_dir,
         )
 
     async def _new_child(self, key: str) -> dict[str, str]:

@@ -6,6 +6,9 @@ on a connection whose other end has proved, by a `get` just before, who it is. A
 stopped and replaced on its port by something else is therefore noticed before it is told anything.
 `stream` may open one, too: it is for servers that the user named and that cannot prove themselves.
 The key is put into a header here and appears in no log, error or repr.
+
+A server with several models (llama.cpp's router) reads from every request which one is meant: in the
+body of a POST, behind `?model=` of a GET (its README, "Using multiple models").
 """
 
 from __future__ import annotations
@@ -14,9 +17,12 @@ import asyncio
 import importlib
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator
+import ssl
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from server_bridge.protocol import (
     BackendRejected,
@@ -49,24 +55,40 @@ class NotJson(BackendUnavailable):
     """Something answered that does not speak our language."""
 
 
+class Refused(BackendUnusable):
+    """The key is not the right one."""
+
+
 class Http:
     """
     One server, one connection, one request at a time (others wait their turn).
 
-    *patience_s* is for one exchange, however slowly it trickles.
+    *key* gives the API key, "" for none; it may block and is asked for every connection.
+    *patience_s* is for one exchange, however slowly it trickles. *ca_file* has certificates to trust
+    besides the usual ones. *model* is named in every request, if it is set.
     """
 
-    def __init__(self, url: str, key: str = "", patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: Callable[[], str] = str,
+        patience_s: float = PATIENCE_S,
+        *,
+        ca_file: str = "",
+        model: str = "",
+    ) -> None:
         self.url = url.rstrip("/")
+        self.model = model
         self.patience_s = patience_s
-        self._headers = {"Content-Type": "application/json"}
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
+        self._key = key
+        self._ca_file = ca_file
         self._httpx: Any = None
         self._client: Any = None
 
     async def get(self, path: str) -> Object:
         """Fetch a JSON object, opening a connection where none is open."""
+        if self.model:
+            path += f"?model={quote(self.model, safe='')}"
         try:
             return await self._send("GET", path, None, {})
         except Unproven:  # the open one was just being closed
@@ -75,7 +97,7 @@ class Http:
     async def post(self, path: str, body: bytes) -> Object:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
         try:
-            return await self._send("POST", path, body, {"trace": _refuse_to_connect})
+            return await self._send("POST", path, self._named(body), {"trace": _refuse_to_connect})
         except _Closed:
             raise Unproven(f"{self.url} closed the connection") from None
 
@@ -91,7 +113,7 @@ class Http:
         for again in (True, False):
             try:
                 with self._mapped(httpx):
-                    async with client.stream("POST", url, content=body) as response:
+                    async with client.stream("POST", url, content=self._named(body)) as response:
                         begun = True
                         async for event in _events(url, response):
                             yield event
@@ -114,7 +136,17 @@ class Http:
             request = client.request(method, self.url + path, content=body, extensions=extensions)
             seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
             response = await asyncio.wait_for(request, seconds)
-        return _object(self.url + path, response.status_code, response.content)
+        try:
+            return _object(self.url + path, response.status_code, response.content)
+        except Refused:
+            await self.aclose()  # the next connection asks for the key anew
+            raise
+
+    def _named(self, body: bytes) -> bytes:
+        """The JSON object *body* with the model's name in it."""
+        if not self.model:
+            return body
+        return b'{"model":' + json.dumps(self.model).encode() + b"," + body[1:]
 
     @contextmanager
     def _mapped(self, httpx: Any) -> Iterator[None]:
@@ -130,6 +162,11 @@ class Http:
                 "the API key has characters that none may have: check fim.backend.apiKeyEnv"
             ) from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise BackendUnusable(
+                    f"the certificate of {self.url} is signed by nobody known: name the file of "
+                    "your organisation's certificates in fim.backend.caFile"
+                ) from error
             raise BackendUnavailable(f"cannot connect to {self.url}: {error}") from error
         except httpx.RemoteProtocolError as error:
             # The server closed an idle connection just as we wrote (or died): prove it anew.
@@ -143,15 +180,32 @@ class Http:
         """The client and its library, imported late and off the loop: it costs 0.1 s."""
         if self._client is None:
             self._httpx = await asyncio.to_thread(importlib.import_module, "httpx")
+            headers = {"Content-Type": "application/json"}
+            if key := await asyncio.to_thread(self._key):
+                headers["Authorization"] = f"Bearer {key}"
+            trust = await asyncio.to_thread(self._trust)
         if self._client is None:
             self._client = self._httpx.AsyncClient(
-                headers=self._headers,
+                headers=headers,
                 timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
                 limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
                 trust_env=not LOOPBACK.match(self.url),  # no proxy between us and this machine
-                verify=self.url.startswith("https"),  # reading the CA bundle takes 25 ms
+                verify=trust,
             )
         return self._client, self._httpx
+
+    def _trust(self) -> ssl.SSLContext | bool:
+        """Whose certificates count: httpx's, this machine's and the user's. Reading them takes 25 ms."""
+        if not self.url.startswith("https"):
+            return False
+        context: ssl.SSLContext = self._httpx.create_ssl_context()
+        context.load_default_certs()
+        if self._ca_file:
+            try:
+                context.load_verify_locations(Path(self._ca_file).expanduser())
+            except OSError as error:  # ssl.SSLError is one
+                raise BackendUnusable(f"fim.backend.caFile cannot be read: {error}") from error
+        return context
 
 
 async def _events(url: str, response: Any) -> AsyncGenerator[Object, None]:
@@ -190,8 +244,9 @@ def _object(url: str, status: int, content: bytes) -> Object:
     error = error if isinstance(error, dict) else {}
     message = f"{url} answered {status}: {error.get('message') or content[:200].decode('utf-8', 'replace')}"
     if status in (401, 403):
-        raise BackendUnusable(
-            f"{url} refused the API key: name the variable that holds it in fim.backend.apiKeyEnv"
+        raise Refused(
+            f"{url} refused the API key: say where it is in fim.backend.apiKeyEnv, "
+            "apiKeyFile or apiKeyCommand"
         )
     if error.get("type") == "exceed_context_size_error":
         raise PromptTooLong(error.get("n_prompt_tokens", 0), error.get("n_ctx", 0))

@@ -23,6 +23,7 @@ from server_bridge.http import LOOPBACK, Http, Loading, NotJson, Object, Unprove
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
+    BackendTimeout,
     BackendUnavailable,
     BackendUnusable,
     Health,
@@ -64,13 +65,12 @@ class LlamaServer:
     def __init__(
         self,
         http: Http | str,
-        key: str = "",
         kind: str = "llama-server",
         *,
         engine: str = "",
         shelf: str = "",
     ) -> None:
-        self._http = Http(http, key) if isinstance(http, str) else http
+        self._http = Http(http) if isinstance(http, str) else http
         self._state = State(Health.UNKNOWN, kind, self._http.url)
         self._connecting = asyncio.Lock()
         self._identity: tuple[object, ...] = ()
@@ -207,13 +207,39 @@ class LlamaServer:
         """The server's properties, once they prove that it is llama.cpp."""
         try:
             props = await self._http.get("/props")
+            if props.get("role") == "router":
+                raise BackendUnusable(await self._which())
             identity(props)
+        except BackendTimeout:
+            if self._http.model and await self._is_loading():
+                raise Loading(f"{self._http.url} loads {self._http.model}") from None
+            raise
         except (BackendRejected, NotJson, KeyError, TypeError):
             raise BackendUnusable(
                 f"{self._http.url} is not a llama.cpp server (it has no /props of one): "
                 "check fim.backend.url, or set fim.backend.kind to openai"
             ) from None
         return props
+
+    async def _which(self) -> str:
+        """What to say to who did not name one of a router's models."""
+        names = ", ".join(str(model["id"]) for model in await self._models())
+        return f"{self._http.url} has several models: set fim.backend.model to one of {names}"
+
+    async def _is_loading(self) -> bool:
+        """Whether a router is at work on our model: it answers nothing for it meanwhile."""
+        try:
+            models = await self._models()
+        except BackendError:
+            return False
+        return any(
+            model["id"] == self._http.model and model["status"]["value"] == "loading"
+            for model in models
+        )
+
+    async def _models(self) -> list[Object]:
+        models: list[Object] = (await self._http.get("/models"))["data"]
+        return models
 
     def _fail(self, error: BackendError) -> None:
         """Note what an error says about the server."""

@@ -7,7 +7,7 @@ A proxy that does what networks and servers do on bad days, in front of a real s
 Faults apply to connections that are open and to new ones: `kill` (nothing listens any more), `hang`
 (bytes go in, none comes out), `drip` (a byte of the answer every so often), `half` (half an answer,
 then the end), `garbage` (200 and no JSON), `refuse` (401), `error` (500), `loading` (503), or a
-complete HTTP answer as bytes. "" is a good day.
+complete HTTP answer as bytes. "" is a good day. With a *certificate* it speaks TLS.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from ssl import SSLContext
 from urllib.parse import urlsplit
 
 DRIP_S = 0.05
@@ -31,8 +32,9 @@ ANSWERS = {
 class FaultProxy:
     """State: today's fault, the listening socket and the open connections."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, certificate: SSLContext | None = None) -> None:
         self._target = urlsplit(url)
+        self._certificate = certificate
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._port = 0
@@ -40,11 +42,13 @@ class FaultProxy:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http{'s' if self._certificate else ''}://127.0.0.1:{self._port}"
 
     async def start(self) -> None:
         """Listen, on the same port as before."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
+        self._server = await asyncio.start_server(
+            self._accept, "127.0.0.1", self._port, ssl=self._certificate
+        )
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -114,9 +118,9 @@ async def _message(reader: asyncio.StreamReader) -> bytes:
 
 
 @asynccontextmanager
-async def fault_proxy(url: str) -> AsyncIterator[FaultProxy]:
+async def fault_proxy(url: str, certificate: SSLContext | None = None) -> AsyncIterator[FaultProxy]:
     """A running proxy in front of *url*."""
-    proxy = FaultProxy(url)
+    proxy = FaultProxy(url, certificate)
     await proxy.start()
     try:
         yield proxy

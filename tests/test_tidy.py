@@ -17,12 +17,12 @@ ROOT = Path(__file__).parent.parent
 
 READING_ORDER = {
     "server_bridge": """
-        protocol unusable http specials encoding templates warmth stream mirror slots saved tokenizer
+        protocol unusable keys http specials encoding templates warmth stream mirror slots saved tokenizer
         completion beyond cache llama openai memory embedded_child embedded
         breaker endpoints bridge
     """,
     "fim_lsp": """
-        documents config settings settings_files logs events notebooks paths stats acceptance
+        documents config exposure settings settings_files logs events notebooks paths stats acceptance
         context
         pretokens window tape
         suggest
@@ -42,7 +42,7 @@ ONLY = {
     "pygls": {
         "fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.commands", "fim_lsp.server", "fim_lsp.cli",
     },
-    "subprocess": {"server_bridge.embedded", "fim_lsp.cli"},
+    "subprocess": {"server_bridge.embedded", "server_bridge.keys", "fim_lsp.cli"},
     "xllamacpp": {"server_bridge.embedded_child"},
     "server_bridge": {"fim_lsp.__main__"},
     "fim_lsp": set[str](),

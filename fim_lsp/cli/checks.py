@@ -8,7 +8,6 @@ one has said: those that need a backend find nothing without one.
 from __future__ import annotations
 
 import importlib.metadata
-import ipaddress
 import os
 import platform
 import time
@@ -16,8 +15,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from fim_lsp import exposure
 from fim_lsp.cli.client import ServerError, editor
 from fim_lsp.config import Config
 from server_bridge.protocol import (
@@ -104,18 +103,18 @@ async def settings(patient: Patient) -> list[Finding]:
 async def privacy(patient: Patient) -> list[Finding]:
     """Where code goes, and whether somebody on the way could read it."""
     backend = patient.config.backend
-    url = urlsplit(backend.url)
     findings = []
-    if backend.api_key_env and not os.environ.get(backend.api_key_env):
-        says = f"the environment variable {backend.api_key_env} (fim.backend.apiKeyEnv) is not set"
-        findings.append(Finding("privacy", "warn", says, f"export {backend.api_key_env}=…"))
-    if not url.hostname or _is_loopback(url.hostname):
-        return [*findings, Finding("privacy", "ok", "your code stays on this machine")]
-    if url.scheme == "http":
-        says = f"your code goes to {url.hostname} unencrypted"
-        fix = f"use https, or: ssh -L 8012:127.0.0.1:{url.port or 80} {url.hostname}"
-        return [*findings, Finding("privacy", "warn", says, fix)]
-    return [*findings, Finding("privacy", "ok", f"your code goes to {url.hostname}, encrypted")]
+    for env in {each.api_key_env for each in exposure.servers(backend)} - {"", *os.environ}:
+        says = f"the environment variable {env} (fim.backend.apiKeyEnv) is not set"
+        findings.append(Finding("privacy", "warn", says, f"export {env}=…"))
+    ways = [*exposure.ways(backend)]
+    if not ways:
+        findings.append(Finding("privacy", "ok", "your code stays on this machine"))
+    for way in ways:
+        says, _, fix = way.warning.partition(": ")
+        said = f"your code goes to {way.host}, encrypted"
+        findings.append(Finding("privacy", *(("warn", says, fix) if fix else ("ok", said))))
+    return findings
 
 
 async def server(_: Patient) -> list[Finding]:
@@ -213,10 +212,3 @@ def _version(name: str) -> str:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp import settings_files
+from fim_lsp import exposure, settings_files
 from fim_lsp.config import SCHEMA, SECRETS, Config, Project
 from fim_lsp.settings import Layer, configured
 
@@ -64,6 +64,9 @@ def test_nothing_is_no_problem(raw: object) -> None:
     assert configured([Layer("editor", raw)]) == (Config(), ())
 
 
+SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llama-server"}'
+
+
 @pytest.mark.parametrize(
     ("raw", "sentence"),
     [
@@ -82,11 +85,54 @@ def test_nothing_is_no_problem(raw: object) -> None:
         ({"fim": {"url": "http://x"}}, "there is no setting fim.url; did you mean fim.backend.url?"),
         ({"backend": {"apiKey": "sk-secret"}}, "there is no setting fim.backend.apiKey; did you mean fim.backend.apiKeyEnv?"),
         ({"zzz": 1}, "there is no setting fim.zzz"),
+        *(({"backend": {"endpoints": value}}, f"fim.backend.endpoints must be {SERVERS}, not {shown}") for value, shown in [
+            ("http://a", '"http://a"'), (["http://a"], "a list"), ([{"uri": "http://a"}], "a list"),
+            ([{"url": 3}], "a list"), ([{"endpoints": []}], "a list"),
+        ]),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_named_and_left_out(raw: object, sentence: str) -> None:
     """The sentence says where, what and how it should be; the default stays, keys are not repeated."""
     assert configured([Layer("editor", raw)]) == (Config(), (f"editor: {sentence}",))
+
+
+def test_endpoints_are_servers_with_settings_of_their_own() -> None:
+    """Each is a table like the section itself."""
+    config, problems = configured(
+        [
+            Layer("file", {"backend": {"endpoints": [
+                {"url": "https://big:8012", "apiKeyEnv": "KEY", "languages": ["rust"]},
+                {"kind": "embedded"},
+            ]}}),
+        ]
+    )  # fmt: skip
+
+    first, second = config.backend.endpoints
+    assert (first.url, first.api_key_env, first.languages) == ("https://big:8012", "KEY", ("rust",))
+    assert (second.kind, second.url) == ("embedded", "")
+    assert problems == ()
+
+
+@pytest.mark.parametrize(
+    ("backend", "hosts"),
+    [
+        ({}, []),
+        ({"url": "http://127.0.0.1:8012"}, []),
+        ({"url": "http://localhost:1"}, []),
+        ({"url": "http://[::1]:1"}, []),
+        ({"url": "https://llm.corp"}, []),
+        ({"url": "http://[::1"}, []),
+        ({"url": "http://10.0.0.7:8012"}, ["10.0.0.7"]),
+        ({"endpoints": [{"url": "http://a:1"}, {"url": "https://b"}, {"url": "http://c"}]}, ["a", "c"]),
+    ],
+)  # fmt: skip
+def test_code_that_would_travel_unencrypted_is_warned_of(backend, hosts) -> None:
+    """Every server off this machine that is not reached by https is named, with the way out."""
+    config, _ = configured([Layer("file", {"backend": backend})])
+    warnings = [way.warning for way in exposure.ways(config.backend) if way.warning]
+
+    assert [warning.split()[4] for warning in warnings] == hosts
+    assert all("ssh -L" in warning for warning in warnings)
 
 
 def test_the_last_layer_wins() -> None:
@@ -119,7 +165,9 @@ def test_lists_add_to_their_default() -> None:
 @pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
 def test_a_project_never_sets_what_it_must_not(option) -> None:
     """Endpoints, keys, logs: whatever a project says of them is a sentence and has no effect."""
-    value = {bool: True, str: "x", int: 7, float: 0.5, tuple: ["x"]}[option.type]
+    value = {bool: True, str: "x", int: 7, float: 0.5, tuple: ["x"], list: [{"url": "x"}]}[
+        option.type
+    ]
     config, problems = configured([Layer(".fim-lsp.toml", {option.key: value}, trusted=False)])
 
     if option.project is Project.NEVER:

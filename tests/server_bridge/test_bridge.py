@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.keys import Key
 from server_bridge.protocol import BackendUnavailable, BackendUnusable, Health, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
@@ -61,17 +62,16 @@ async def test_auto_does_not_hide_that_the_named_server_is_wrong(no_fim_model: P
         await backend.aclose()
 
 
-async def test_auto_sends_the_key_to_the_named_server_only() -> None:
+async def test_auto_sends_the_key_to_the_named_server_only(tmp_path: Path) -> None:
     """A key belongs to its url; strangers on the usual ports never see it."""
+    (tmp_path / "key").write_text("s3cret\n")
+    key = Key(file=str(tmp_path / "key"))
     with recorder(503) as named, recorder() as stranger:
-        backend = open_backend(
-            BackendSettings(url=named.url, api_key="s3cret", usual_urls=(stranger.url,))
-        )
+        backend = open_backend(BackendSettings(url=named.url, key=key, usual_urls=(stranger.url,)))
         await backend.connect()
         await backend.aclose()
     assert {key for *_, key in named.heard} == {"Bearer s3cret"}
     assert {key for *_, key in stranger.heard} == {None}
-    assert "s3cret" not in repr(BackendSettings(api_key="s3cret"))
 
 
 async def test_auto_changes_over_within_a_completion() -> None:

@@ -58,7 +58,7 @@ async def test_the_key_is_nowhere_to_be_read() -> None:
     backend = Embedded(EmbeddedSettings())
     await backend.connect()
     child = psutil.Process(backend.pid)
-    key = backend._server._http._headers["Authorization"].removeprefix("Bearer ")
+    key = backend._server._http._key()
     assert key not in repr(child.cmdline()) + repr(child.environ())
     stranger = LlamaServer(backend.state.url)
     with pytest.raises(BackendUnusable, match="key"):

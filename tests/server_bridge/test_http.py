@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from server_bridge.http import Http, Loading, NotJson, Unproven
+from server_bridge.http import Http, Loading, NotJson, Refused, Unproven
 from server_bridge.protocol import (
     BackendRejected,
     BackendUnavailable,
@@ -26,8 +26,8 @@ def error(kind: str, message: str = "why", **more: int) -> bytes:
 ANSWERS = [
     (400, error("invalid_request_error"), BackendRejected, "why"),
     (400, error("exceed_context_size_error", n_prompt_tokens=9, n_ctx=8), PromptTooLong, "9"),
-    (401, error("authentication_error"), BackendUnusable, "apiKeyEnv"),
-    (403, b"<html>", BackendUnusable, "apiKeyEnv"),
+    (401, error("authentication_error"), Refused, "apiKeyEnv"),
+    (403, b"<html>", Refused, "apiKeyEnv"),
     (404, b"not here", BackendRejected, "not here"),
     (429, b"", BackendUnavailable, "429"),
     (500, error("server_error"), BackendUnavailable, "why"),
@@ -82,7 +82,7 @@ async def test_no_url_at_all(url: str) -> None:
 async def test_a_key_that_no_header_can_hold() -> None:
     """A key with a line break in it is a clear message that does not show it."""
     with recorder() as server:
-        http = Http(server.url, "s3c\nret")
+        http = Http(server.url, lambda: "s3c\nret")
         with pytest.raises(BackendUnusable, match="apiKeyEnv") as caught:
             await http.get("/props")
         await http.aclose()
@@ -104,7 +104,7 @@ async def test_the_key_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture)
     """The key goes into the header and into nothing a person could read."""
     caplog.set_level(logging.DEBUG)
     with recorder(401) as server:
-        http = Http(server.url, "s3cret")
+        http = Http(server.url, lambda: "s3cret")
         with pytest.raises(BackendUnusable) as caught:
             await http.get("/props")
         await http.aclose()

@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.http import Http
 from server_bridge.llama import LlamaServer
 from server_bridge.protocol import BackendError, BackendUnusable, Health, Request
 from tests.llama_server import llama_server
@@ -54,13 +56,37 @@ async def test_a_wrong_key_says_where_the_right_one_goes() -> None:
     """401 is for the user to fix, and the message names the setting."""
     with llama_server(BUNDLED, api_keys=["right"]) as url:
         for key in ("", "wrong"):
-            server = LlamaServer(url, key)
+            server = LlamaServer(Http(url, lambda key=key: key))
             with pytest.raises(BackendUnusable, match="apiKeyEnv"):
                 await server.complete(REQUEST)
             await server.aclose()
-        server = LlamaServer(url, "right")
+        server = LlamaServer(Http(url, lambda: "right"))
         assert (await server.complete(REQUEST)).text
         await server.aclose()
+
+
+async def test_a_server_may_stand_below_a_path_and_want_its_models_name() -> None:
+    """Behind a reverse proxy or llama-swap the address has a path; a name is no harm where one model is."""
+    with llama_server(BUNDLED, api_prefix="/upstream/coder") as url:
+        settings = BackendSettings("llama-server", url + "/upstream/coder/", model="coder")
+        backend = open_backend(settings)
+        reply = await backend.complete(REQUEST)
+        again = await backend.complete(replace(REQUEST, prompt=prompt("    def x")))
+        assert reply.text
+        assert again.timings.prompt_n <= 4
+        await backend.aclose()
+
+
+async def test_a_router_is_asked_which_models_it_has() -> None:
+    """A server with several models and no name set: the message has the names to choose from."""
+    models = b'{"data": [{"id": "qwen-7b"}, {"id": "granite"}]}'
+    with recorder(answer={"/props": b'{"role": "router"}', "/models": models}) as router:
+        backend = open_backend(BackendSettings("llama-server", router.url))
+        with pytest.raises(
+            BackendUnusable, match=r"fim\.backend\.model to one of qwen-7b, granite"
+        ):
+            await backend.connect()
+        await backend.aclose()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,52 @@
+"""Settings into where code goes, and what is wrong with the way there. Pure; nothing is looked up."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from fim_lsp.config import BackendConfig
+
+
+class Way(NamedTuple):
+    """A server that code is sent to: its host, its port, and whether the way there is encrypted."""
+
+    host: str
+    port: int
+    encrypted: bool
+
+    @property
+    def warning(self) -> str:
+        """What to say of it, "" if there is nothing to fear."""
+        if self.encrypted:
+            return ""
+        return (
+            f"your code goes to {self.host} unencrypted: use https, "
+            f"or ssh -L {self.port}:127.0.0.1:{self.port} {self.host} and its port on this machine"
+        )
+
+
+def servers(backend: BackendConfig) -> tuple[BackendConfig, ...]:
+    """The servers that the settings name."""
+    return backend.endpoints or (backend,)
+
+
+def ways(backend: BackendConfig) -> Iterator[Way]:
+    """The ways that leave this machine."""
+    for server in servers(backend):
+        try:
+            url = urlsplit(server.url)
+            host, port = url.hostname or "", url.port or 80
+        except ValueError:
+            continue  # no address at all: nothing is ever sent there
+        if host and not _is_loopback(host):
+            yield Way(host, port, url.scheme == "https")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
