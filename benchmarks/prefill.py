@@ -63,10 +63,10 @@ def main() -> None:
     where = places([LIBRARY], 1, options.chunks)[0]
     if options.url:
         kinds = {"llama-server": LlamaServer, "openai": OpenAiServer}
-        rows = _run(kinds[options.kind](Http(options.url, "", PATIENCE_S)), where, options.keys)
+        rows = _run(kinds[options.kind](Http(options.url, patience_s=PATIENCE_S)), where, options.keys)
     else:
         with serving(options.model) as url:
-            rows = _run(LlamaServer(Http(url, "", PATIENCE_S)), where, options.keys)
+            rows = _run(LlamaServer(Http(url, patience_s=PATIENCE_S)), where, options.keys)
     options.out.mkdir(parents=True, exist_ok=True)
     found = {row.name: [row.whole_ms, row.n_tokens, row.waits_ms, row.left] for row in rows}
     (options.out / "prefill.json").write_text(json.dumps(found), "utf-8")

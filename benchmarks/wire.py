@@ -44,8 +44,8 @@ class Call(NamedTuple):
 class Wire(Http):
     """The bridge's HTTP client; keeps a `Call` of every completion and counts round trips."""
 
-    def __init__(self, url: str, key: str = "") -> None:
-        super().__init__(url, key, PATIENCE_S)
+    def __init__(self, url: str) -> None:
+        super().__init__(url, patience_s=PATIENCE_S)
         self.calls: list[Call] = []
         self.n_posts = 0
 

@@ -207,19 +207,25 @@ class LlamaServer:
         """The server's properties, once they prove that it is llama.cpp."""
         try:
             props = await self._http.get("/props")
-            if props.get("role") == "router":
-                raise BackendUnusable(await self._which())
-            identity(props)
+        except (BackendRejected, NotJson):
+            raise self._stranger() from None
         except BackendTimeout:
             if self._http.model and await self._is_loading():
                 raise Loading(f"{self._http.url} loads {self._http.model}") from None
             raise
-        except (BackendRejected, NotJson, KeyError, TypeError):
-            raise BackendUnusable(
-                f"{self._http.url} is not a llama.cpp server (it has no /props of one): "
-                "check fim.backend.url, or set fim.backend.kind to openai"
-            ) from None
+        if props.get("role") == "router":
+            raise BackendUnusable(await self._which())
+        try:
+            identity(props)
+        except (LookupError, TypeError, ValueError):
+            raise self._stranger() from None
         return props
+
+    def _stranger(self) -> BackendUnusable:
+        return BackendUnusable(
+            f"{self._http.url} is not a llama.cpp server (it has no /props of one): "
+            "check fim.backend.url, or set fim.backend.kind to openai"
+        )
 
     async def _which(self) -> str:
         """What to say to who did not name one of a router's models."""
@@ -291,6 +297,6 @@ class LlamaServer:
 
 
 def identity(props: Object) -> tuple[str, str, int, int]:
-    """Build, model, slots, context: tells servers apart. KeyError or TypeError if not llama.cpp's."""
+    """Build, model, slots, context: tells servers apart. Fails if not llama.cpp's."""
     n_ctx = int(props["default_generation_settings"]["n_ctx"])
     return str(props["build_info"]), str(props["model_path"]), int(props["total_slots"]), n_ctx

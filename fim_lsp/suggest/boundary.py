@@ -1,8 +1,8 @@
 """
 Where a suggestion may stand and how much it should be. Pure; asked before decoding and after each burst.
 
-`extent` reads the cursor's line: text to the right or a comment allows one line, the start of a
-block its whole body, anything else the statement that is being written. `end` finds where the text
+`extent` reads the cursor's line: text to the right, a comment or a body that is there already allow one
+line, the start of a block its whole body, anything else the statement that is being written. `end` finds where the text
 so far is whole. It never takes back what it said of a shorter text, so stopping early and cutting
 afterwards give the same suggestion. `quiet` says when nobody should be disturbed.
 """
@@ -48,6 +48,8 @@ def extent(place: Place) -> Extent:
         return Extent.LINE
     if place.after.strip():
         return Extent.BODY if before.endswith("{") else Extent.LINE
+    if before and _has_body(place):
+        return Extent.LINE  # what it begins is there already
     if before:
         return Extent.BODY if lines.opens_block(before, place.language) else Extent.STATEMENT
     return Extent.BODY if _in_empty_block(place) else Extent.LINES

@@ -12,7 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from fim_lsp.suggest.lines import CLOSER, brackets, first_visible, open_quote, width
+from fim_lsp.suggest.lines import (
+    CLOSER,
+    CLOSERS,
+    brackets,
+    first_visible,
+    open_quote,
+    unclosed,
+    width,
+)
 from fim_lsp.suggest.place import Draft, Place
 from fim_lsp.window import closes_only
 
@@ -50,6 +58,17 @@ def closed_below(draft: Draft, place: Place) -> Draft:
     return draft
 
 
+def opened_here(draft: Draft, place: Place) -> Draft:
+    """Cut behind the bracket that holds the lines below, where the draft closes it."""
+    closer, language = _closed_at_end(place), place.language
+    if not closer or unclosed(place.before + draft.text, language):
+        return draft
+    for at, sign in reversed([*brackets(draft.text.partition("\n")[0], language)]):
+        if CLOSER.get(sign) == closer:
+            return draft.cut(at + 1, "holds the lines below")
+    return draft
+
+
 def n_without_partner(text: str, language: str) -> int:
     """How many brackets and quotes of *text* are opened and not closed, or the other way round."""
     n_stray, opened = -text.rstrip().endswith("{"), list[str]()  # a block may begin at the end
@@ -63,6 +82,16 @@ def n_without_partner(text: str, language: str) -> int:
     return (
         n_stray + len(opened) + sum(bool(open_quote(line, language)) for line in text.split("\n"))
     )
+
+
+def _closed_at_end(place: Place) -> str:
+    """The bracket that closes the deeper lines below at the depth of the cursor's line, or ""."""
+    here = width(place.before)
+    if width(first_visible(place.below)) <= here:
+        return ""
+    last = next((line for line in place.below if line.strip() and width(line) <= here), "")
+    sign = last.lstrip()[:1]
+    return sign if sign in CLOSERS and width(last) == here and sign != "}" else ""
 
 
 def _joints(draft: Draft, place: Place) -> Iterator[Draft]:

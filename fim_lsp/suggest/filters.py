@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.edges import closed_below, right_text
+from fim_lsp.suggest.edges import closed_below, opened_here, right_text
 from fim_lsp.suggest.lines import indent, mark
 from fim_lsp.suggest.parses import parses
 from fim_lsp.suggest.place import Cut, Draft, Place
@@ -133,6 +133,7 @@ FILTERS: tuple[Filter, ...] = (
     extent,
     lines_below,
     closed_below,
+    opened_here,
     unfinished,
     broken_character,
     right_text,
