@@ -22,6 +22,9 @@ LETTER = re.compile(r"[^\W\d_]")
 # A shorter beginning said twice may be meant: `a = a`.
 TYPED_AGAIN_CHARS = 4
 
+# No style closes two brackets on two lines at the same depth.
+ONLY_CLOSES = re.compile(r"[)\]},;\s]+")
+
 # Models skip a line or two and go on with what follows; further down equal lines are honest.
 FOLLOWING_LINES = 4
 TELLING_CHARS = 12
@@ -65,7 +68,8 @@ def lines_below(draft: Draft, place: Place) -> Draft:
     depth = 0
     for idx, part in enumerate(draft.text.split("\n")):
         line = place.before + part if idx == 0 else part
-        if depth <= 0 and _is_next(line, following):
+        closes = bool(line.strip()) and not ONLY_CLOSES.sub("", line)
+        if (depth <= 0 and _is_next(line, following)) or (closes and _is_next(line, following[:1])):
             return draft.cut(max(0, _offset(draft.text, idx) - 1), "repeats the lines below")
         for _, sign in brackets(line, place.language):
             depth += 1 if sign in CLOSER else -1

@@ -1,13 +1,14 @@
 """
 Canaries: private texts planted everywhere, an hour of work played, every byte to the model searched.
 
-The session, the embedded backend and llama.cpp are real; only the wire is tapped.
+The session, both kinds of backend and llama.cpp are real; only the wire is tapped.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import ExitStack, aclosing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +17,12 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.session import Session
+from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http import Http
 from tests.context.test_secrets import KEYS, LINES
-from tests.typist import Typist, embedded
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+from tests.typist import QUICK, Typist
 
 PUBLIC = "def freight(weight):\n    fee = 3  # PUBLIC\n    return weight * fee\n"
 MAIN = "import ship\nfrom ship import freight\n\n\nclass Cart:\n    def __init__(self):\n        self.weight = 0\n"
@@ -40,6 +44,8 @@ FILES = {
     "drafts/plan.py": canary("draft"),
     "id_rsa": canary("key"),
     "later.py": canary("later"),  # becomes private on the way
+    "moved.py": canary("moved"),  # is given a private name on the way
+    "ignored.ipynb": canary("book"),
     "keys.py": "".join(f"freight_{n.replace(' ', '_')} = '{key}'\n" for n, key in KEYS.items()),
     "settings.py": "".join(f"# {name}\n{line}\n" for name, line in LINES.items()),
     "../outside/far.py": canary("outside"),
@@ -48,7 +54,7 @@ FILES = {
 }
 OPENED = (
     ".env", "ignored.py", "drafts/plan.py", "id_rsa", "keys.py", "settings.py", "linked.py",
-    "folder/far.py", "../outside/far.py", "later.py",
+    "folder/far.py", "../outside/far.py", "ignored.ipynb#python", "later.py", "moved.py",
 )  # fmt: skip
 SECRETS = [
     *KEYS.values(),
@@ -67,7 +73,7 @@ class Desk(NamedTuple):
         return f"{self.root.as_uri()}/{name}"
 
     def open(self, name: str) -> str:
-        text = (self.root / name).read_text()
+        text = (self.root / name.partition("#")[0]).read_text()
         self.session.handle(events.Opened(self.uri(name), "python", 1, text))
         return text
 
@@ -82,8 +88,10 @@ class Desk(NamedTuple):
         await self.rest()
 
 
-@pytest.fixture
-async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+@pytest.fixture(params=["embedded", "openai"])
+async def desk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[Desk]:
     root = tmp_path / "shop"
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -91,18 +99,28 @@ async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     (root / "linked.py").symlink_to(tmp_path / "outside/far.py")
     (root / "folder").symlink_to(tmp_path / "outside")
     bodies: list[str] = []
-    send = Http._send
+    send, stream = Http._send, Http.stream
 
     async def tapped(self, method, path, body, extensions):
         bodies.append(json.dumps(json.loads(body), ensure_ascii=False) if body else path)
         return await send(self, method, path, body, extensions)
 
+    async def streamed(self, path, body):
+        bodies.append(json.dumps(json.loads(body), ensure_ascii=False))
+        async with aclosing(stream(self, path, body)) as answers:
+            async for answer in answers:
+                yield answer
+
     monkeypatch.setattr(Http, "_send", tapped)
-    session = embedded()
-    await session.link.wait_ready()
-    session.handle(events.FoldersChanged((root.as_uri(), (tmp_path / "other").as_uri())))
-    yield Desk(session, root, bodies)
-    await session.aclose()
+    monkeypatch.setattr(Http, "stream", streamed)
+    with ExitStack() as servers:
+        url = servers.enter_context(llama_server(BUNDLED)) if request.param == "openai" else ""
+        settings = BackendSettings(request.param, url)
+        session = Session(QUICK, lambda _: open_backend(settings))
+        await session.link.wait_ready()
+        session.handle(events.FoldersChanged((root.as_uri(), (tmp_path / "other").as_uri())))
+        yield Desk(session, root, bodies)
+        await session.aclose()
 
 
 async def test_no_canary_ever_reaches_the_model(desk: Desk) -> None:
@@ -116,12 +134,17 @@ async def test_no_canary_ever_reaches_the_model(desk: Desk) -> None:
         desk.session.handle(events.Focused(desk.uri(name)))
         desk.session.handle(events.Yanked(desk.uri(name), text))
         private = await desk.session.complete(desk.uri(name), Position(1, 4), invoked=True)
-        assert name in ("keys.py", "settings.py", "later.py") or private == []
+        assert name in ("keys.py", "settings.py", "later.py", "moved.py") or private == []
     other = f"{(desk.root / '../other').resolve().as_uri()}/main.py"
     desk.session.handle(events.Opened(other, "python", 1, FILES["../other/main.py"]))
     await desk.rest()
     (desk.root / ".gitignore").write_text("ignored*\nlater.py\n")
     desk.session.handle(events.FilesChanged((desk.uri(".gitignore"),), ()))
+    (desk.root / "moved.py").rename(desk.root / "secrets.toml")
+    desk.session.handle(events.Closed(desk.uri("moved.py")))
+    desk.session.handle(
+        events.FilesChanged((desk.uri("secrets.toml"),), (desk.uri("moved.py"),))
+    )
     before = len(desk.bodies)
 
     await desk.type(main, "    def price(self):\n        return fre")
@@ -131,7 +154,7 @@ async def test_no_canary_ever_reaches_the_model(desk: Desk) -> None:
 
     sent, sent_after = "\n".join(desk.bodies), "\n".join(desk.bodies[before:])
     assert "PUBLIC" in sent_after, "the ring must have been at work"
-    assert "CANARY" not in sent.replace("CANARY_later", "")
-    assert "CANARY_later" not in sent_after
+    assert "CANARY" not in sent.replace("CANARY_later", "").replace("CANARY_moved", "")
+    assert "CANARY" not in sent_after
     assert str(desk.root.parent) not in sent
     assert [secret for secret in SECRETS if secret in sent] == []
