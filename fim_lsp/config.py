@@ -113,6 +113,25 @@ class BackendConfig:
             within=(0, 10_000_000),
         ),
     )
+    session_header: str = field(
+        default="",  # only a router needs it, and each reads another one
+        metadata=_option(
+            "A header, like `X-Session-ID`, that says the same random text with every request of "
+            "one run: a router that reads it sends them all where the cache is (docs/scaling.md).",
+            Project.NEVER,
+        ),
+    )
+    cache_salt: str = field(
+        default="",  # everybody who may ask the server shares its cache
+        metadata=_option(
+            "Sent as `cache_salt`: vLLM shares what it evaluated only with who sends the same.",
+            Project.NEVER,
+        ),
+    )
+    user: str = field(
+        default="",  # nobody needs to know
+        metadata=_option("Sent as `user`: whom a gateway counts requests for.", Project.NEVER),
+    )
     languages: tuple[str, ...] = field(
         default=(),
         metadata=_option(
