@@ -98,10 +98,8 @@ def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
 
 def _tags(settings: BackendSettings) -> Tags:
     """What routers, shared caches and accounts are told; nothing unless the user says so."""
-    header, fields = (
-        settings.session_header,
-        {"cache_salt": settings.cache_salt, "user": settings.user},
-    )
+    header = settings.session_header
+    fields = {"cache_salt": settings.cache_salt, "user": settings.user}
     if header and not HEADER.fullmatch(header):
         raise BackendUnusable(
             f"fim.backend.sessionHeader is {header!r}, which no header can be called: "
