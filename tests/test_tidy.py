@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 READING_ORDER = {
     "server_bridge": """
         protocol unusable keys http specials encoding templates warmth stream mirror slots saved tokenizer
-        completion beyond cache llama openai memory embedded_child embedded
+        completion beyond cache llama openai memory launch embedded_child embedded
         breaker endpoints bridge
     """,
     "fim_lsp": """
