@@ -104,14 +104,14 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         *([(plan.preset,)] if plan.preset else [("--model", plan.model), ("--offline",)]),
         ("--host", HOST),
         ("--port", str(plan.port)),
+        ("--cors-origins", "localhost"),  # else every page in a browser may ask what it holds
         ("--parallel", str(N_SLOTS)),
         ("--no-kv-unified",),  # with it idle slots are emptied
         ("--ctx-size", str(N_SLOTS * n_ctx)),
         ("--predict", str(N_PREDICT)),
         ("--batch-size", str(N_BATCH)),
         ("--ubatch-size", str(N_BATCH)),
-        # llama.cpp's threads spin: with one per core the editor has to wait for them.
-        ("--threads", str(max(1, machine.cores // 2))),
+        ("--threads", str(threads(machine))),
         ("--cache-ram", str(machine.memory // memory.SHARE >> 20)),
         # Presets set it, but our prompts grow at their end: there is nothing to shift in the middle,
         # and what is reused that way is not what would have been evaluated.
@@ -121,6 +121,11 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         *_drafting(build, plan),
     ]
     return [word for words in wanted if words[0] in build.options for word in words]
+
+
+def threads(machine: Machine) -> int:
+    """Half of the cores: llama.cpp's threads spin, and with one per core the editor waits for them."""
+    return max(1, machine.cores // 2)
 
 
 def _drafting(build: Build, plan: Plan) -> list[tuple[str, ...]]:

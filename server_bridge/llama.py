@@ -131,6 +131,7 @@ class LlamaServer:
         self._check_size(encoded.whole, request.n_predict)
         options = completion.options(request)
         answer, outlook = await cache.evaluate(encoded.document, encoded.whole, options)
+        await self._see_drafters(completion.drafters(answer))
         text = completion.text(answer)
         stop = completion.stop(answer, encoded.whole.n, self._state.n_ctx)
         numbers = answer["tokens"][:-1] if stop is Stop.END else answer["tokens"]
@@ -200,8 +201,30 @@ class LlamaServer:
         ours = self._engine or LOOPBACK.match(self._http.url)
         self._cache = Cache(server, self.state, self._shelf if ours else None)
         self._state = replace(
-            self._state, health=Health.READY, message="", model=model, slots=slots, n_ctx=n_ctx
+            self._state,
+            health=Health.READY,
+            message="",
+            model=model,
+            slots=slots,
+            n_ctx=n_ctx,
+            drafters="",
+            drafts=False,
         )
+
+    async def _see_drafters(self, drafters: str) -> None:
+        """
+        Ask once whether a server with *drafters* does speculate.
+
+        It starts, and says nothing, with a draft model of another vocabulary; only /slots tells.
+        """
+        if drafters == self._state.drafters:
+            return
+        try:
+            slots = (await self._http.get("/slots"))["list"]
+            drafts = any(slot.get("speculative", True) for slot in slots)
+        except (BackendError, LookupError):
+            drafts = True  # it does not show its slots
+        self._state = replace(self._state, drafters=drafters, drafts=drafts)
 
     async def _props(self) -> Object:
         """The server's properties, once they prove that it is llama.cpp."""

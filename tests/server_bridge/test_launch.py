@@ -55,6 +55,7 @@ HELP = """\
 -np,   --parallel N                     number of server slots (default: -1, -1 = auto)
 --host HOST                             IP addresses to listen on, comma-separated, or UNIX socket paths
 --port PORT                             port to listen (default: 9931)
+--cors-origins ORIGINS                  comma-separated list of allowed origins for CORS (default: *)
 --cache-reuse N                         min chunk size to attempt reusing from the cache via KV shifting
 --slot-save-path PATH                   path to save slot kv cache (default: disabled)
 --fim-qwen-1.5b-default                 use default Qwen 2.5 Coder 1.5B (note: can download weights from the
@@ -100,8 +101,8 @@ def test_the_kinds_of_speculation_are_read_from_the_help() -> None:
 def test_the_whole_line() -> None:
     """What a laptop with 16 GB and 8 cores gets for a model of 1.5B parameters."""
     assert line() == (
-        "--model model.gguf --offline --host 127.0.0.1 --port 8012 --parallel 2 --no-kv-unified "
-        "--ctx-size 32768 --predict 128 --batch-size 512 --ubatch-size 512 --threads 4 "
+        "--model model.gguf --offline --host 127.0.0.1 --port 8012 --cors-origins localhost "
+        "--parallel 2 --no-kv-unified --ctx-size 32768 --predict 128 --batch-size 512 --ubatch-size 512 --threads 4 "
         "--cache-ram 2048 --cache-reuse 0 --context-shift --slot-save-path /states/ "
         "--spec-type ngram-mod --spec-ngram-mod-n-match 12 --spec-ngram-mod-n-min 2 "
         "--spec-ngram-mod-n-max 24"
