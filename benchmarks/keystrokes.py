@@ -33,7 +33,8 @@ from benchmarks.policies import POLICIES
 from benchmarks.serve import BUNDLED, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
 from benchmarks.wire import MARKS, TOTALS, Wire, in_background, is_background
-from fim_lsp.config import Config, made
+from fim_lsp.config import Config
+from fim_lsp.schema import made
 from fim_lsp.session import Session
 from server_bridge.http import Object
 from server_bridge.llama import LlamaServer

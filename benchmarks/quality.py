@@ -34,8 +34,8 @@ from tree_sitter import Language, Parser
 from benchmarks.heldout import Files, Hole, fetched, holes
 from benchmarks.serve import BUNDLED, serving
 from fim_lsp import engine, events, session
-from fim_lsp.config import made
 from fim_lsp.documents import Edit, Position, after
+from fim_lsp.schema import made
 from fim_lsp.session import Session
 from fim_lsp.suggest.filters import FILTERS, polish
 from fim_lsp.suggest.known import Known

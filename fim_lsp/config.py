@@ -1,17 +1,14 @@
 """
-Everything that can be set, with its default and the reason for it: the one schema. Pure data.
+Everything that can be set, with its default and the reason for it. Pure data.
 
-`settings` turns what users wrote into a `Config`; docs/configuration.md is made from `SCHEMA` by
-scripts/make-config-docs. A setting's name is `fim.`, the section, `.` and the field in camelCase.
+`schema` has the same by name; `settings` turns what users wrote into a `Config`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 
 class Project(enum.Enum):
@@ -22,23 +19,6 @@ class Project(enum.Enum):
     LOWER = "only lower"
     OFF = "only switch off"
     ADD = "only add"
-
-
-class Option(NamedTuple):
-    """
-    One setting; *key* is without the leading `fim.`.
-
-    *low* and *high* bound numbers, both included; *choices*, where there are any, are all.
-    """
-
-    key: str
-    default: object
-    type: type
-    doc: str
-    project: Project
-    low: float
-    high: float
-    choices: tuple[str, ...]
 
 
 def _option(
@@ -132,6 +112,25 @@ class BackendConfig:
             Project.NEVER,
             within=(0, 10_000_000),
         ),
+    )
+    session_header: str = field(
+        default="",  # only a router needs it, and each reads another one
+        metadata=_option(
+            "A header, like `X-Session-ID`, that says the same random text with every request of "
+            "one run: a router that reads it sends them all where the cache is (docs/scaling.md).",
+            Project.NEVER,
+        ),
+    )
+    cache_salt: str = field(
+        default="",  # everybody who may ask the server shares its cache
+        metadata=_option(
+            "Sent as `cache_salt`: vLLM shares what it evaluated only with who sends the same.",
+            Project.NEVER,
+        ),
+    )
+    user: str = field(
+        default="",  # nobody needs to know
+        metadata=_option("Sent as `user`: whom a gateway counts requests for.", Project.NEVER),
     )
     languages: tuple[str, ...] = field(
         default=(),
@@ -359,40 +358,3 @@ class Config:
     state: StateConfig = field(default_factory=StateConfig)
     log: LogConfig = field(default_factory=LogConfig)
     status: StatusConfig = field(default_factory=StatusConfig)
-
-
-def made(values: Mapping[str, object]) -> Config:
-    """The configuration with *values* by key, all of them valid, and defaults for the rest."""
-    sections = {}
-    for section in dataclasses.fields(Config):
-        default = getattr(_DEFAULT, section.name)
-        names = {_key(section.name, row.name): row.name for row in dataclasses.fields(default)}
-        own = {names[key]: value for key, value in values.items() if key in names}
-        sections[section.name] = dataclasses.replace(default, **own)
-    return Config(**sections)
-
-
-def _schema() -> Iterator[Option]:
-    for section in dataclasses.fields(Config):
-        default = getattr(_DEFAULT, section.name)
-        for row in dataclasses.fields(default):
-            value, about = getattr(default, row.name), row.metadata
-            yield Option(
-                key=_key(section.name, row.name),
-                default=value,
-                type=about["of"] or type(value),
-                doc=about["doc"],
-                project=about["project"],
-                low=about["within"][0],
-                high=about["within"][1],
-                choices=about["choices"],
-            )
-
-
-def _key(section: str, name: str) -> str:
-    first, *rest = name.split("_")
-    return f"{section}." + first + "".join(word.capitalize() for word in rest)
-
-
-_DEFAULT = Config()
-SCHEMA = {option.key: option for option in _schema()}

@@ -16,7 +16,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
-from fim_lsp.config import SCHEMA, BackendConfig, Config, Option, Project, made
+from fim_lsp.config import BackendConfig, Config, Project
+from fim_lsp.schema import SCHEMA, Option, made
 
 _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
 _DEPTH = 3  # fim, section, field: what lies deeper is a value, and a wrong one

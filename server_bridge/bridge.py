@@ -7,12 +7,14 @@ the embedded one, and changes over when that is better or gone.
 
 from __future__ import annotations
 
+import re
+import secrets
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from server_bridge.embedded import Embedded, EmbeddedSettings
 from server_bridge.endpoints import Endpoint, Endpoints
-from server_bridge.http import PATIENCE_S, Http
+from server_bridge.http import PATIENCE_S, Http, Tags
 from server_bridge.keys import Key
 from server_bridge.llama import LlamaServer
 from server_bridge.openai import OpenAiServer
@@ -24,6 +26,12 @@ ATTEMPT_S = 1.2
 USUAL_URLS = ("http://127.0.0.1:8012", "http://127.0.0.1:8080", "http://127.0.0.1:9931")
 
 
+# A router that is told so sends all our requests to one replica, where the ring is evaluated once for
+# all documents. Drawn anew for each process, so that it tells nobody who we are or were.
+SESSION = secrets.token_hex(16)
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+
+
 @dataclass(frozen=True, slots=True)
 class BackendSettings:
     """
@@ -31,7 +39,7 @@ class BackendSettings:
 
     *model* is one of a server's, or a GGUF file for the embedded engine ("" for the bundled one).
     *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
-    nobody there.
+    nobody there. What *session_header*, *cache_salt* and *user* say goes to *url* only as well.
     """
 
     kind: Literal["auto", "llama-server", "openai", "embedded"] = "auto"
@@ -42,6 +50,9 @@ class BackendSettings:
     n_threads: int = 1  # see EmbeddedSettings
     template: str = ""
     context_tokens: int = 0
+    session_header: str = ""  # names the header that says `SESSION`
+    cache_salt: str = field(default="", repr=False)
+    user: str = ""
     slots_dir: str = ""
     log: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
@@ -71,12 +82,32 @@ def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
             f"fim.backend.kind is {settings.kind}, but fim.backend.url is empty: "
             f"set it, for example to {USUAL_URLS[0]}"
         )
-    url = settings.url.removesuffix("/").removesuffix("/v1")
-    if settings.kind == "openai":
-        http = Http(url, settings.key, patience_s, ca_file=settings.ca_file)
+    is_openai = settings.kind == "openai"
+    http = Http(
+        settings.url.removesuffix("/").removesuffix("/v1"),
+        settings.key,
+        patience_s,
+        ca_file=settings.ca_file,
+        model="" if is_openai else _named(settings),  # which one it is, that kind finds out itself
+        tags=_tags(settings),
+    )
+    if is_openai:
         return OpenAiServer(http, settings.model, settings.template, settings.context_tokens)
-    http = Http(url, settings.key, patience_s, ca_file=settings.ca_file, model=_named(settings))
     return LlamaServer(http, shelf=settings.slots_dir)
+
+
+def _tags(settings: BackendSettings) -> Tags:
+    """What routers, shared caches and accounts are told; nothing unless the user says so."""
+    header, fields = (
+        settings.session_header,
+        {"cache_salt": settings.cache_salt, "user": settings.user},
+    )
+    if header and not HEADER.fullmatch(header):
+        raise BackendUnusable(
+            f"fim.backend.sessionHeader is {header!r}, which no header can be called: "
+            "set it to what your router reads, for example X-Session-ID"
+        )
+    return Tags({header: SESSION} if header else {}, {k: v for k, v in fields.items() if v})
 
 
 def _named(settings: BackendSettings) -> str:

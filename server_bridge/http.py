@@ -18,10 +18,11 @@ import importlib
 import json
 import re
 import ssl
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from server_bridge.protocol import (
@@ -41,6 +42,7 @@ OK = 200
 LOOPBACK = re.compile(r"https?://(127\.|localhost\b|\[::1\])")
 
 Object = dict[str, Any]
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Loading(BackendUnavailable):
@@ -59,13 +61,23 @@ class Refused(BackendUnusable):
     """The key is not the right one."""
 
 
+class Tags(NamedTuple):
+    """What every request says besides what it asks: *headers*, and *fields* of a POST's JSON object."""
+
+    headers: Mapping[str, str] = NOTHING
+    fields: Mapping[str, str] = NOTHING
+
+
+UNTAGGED = Tags()
+
+
 class Http:
     """
     One server, one connection, one request at a time (others wait their turn).
 
     *key* gives the API key, "" for none; it may block and is asked for every connection.
     *patience_s* is for one exchange, however slowly it trickles. *ca_file* has certificates to trust
-    besides the usual ones. *model* is named in every request, if it is set.
+    besides the usual ones. *model* is named in every request, if it is set, and so are *tags*.
     """
 
     def __init__(
@@ -76,9 +88,12 @@ class Http:
         *,
         ca_file: str = "",
         model: str = "",
+        tags: Tags = UNTAGGED,
     ) -> None:
         self.url = url.rstrip("/")
         self.model = model
+        self._headers = {"Content-Type": "application/json", **tags.headers}
+        self._fields = {**({"model": model} if model else {}), **tags.fields}
         self.patience_s = patience_s
         self._key = key
         self._ca_file = ca_file
@@ -97,7 +112,7 @@ class Http:
     async def post(self, path: str, body: bytes) -> Object:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
         try:
-            return await self._send("POST", path, self._named(body), {"trace": _refuse_to_connect})
+            return await self._send("POST", path, self._tagged(body), {"trace": _refuse_to_connect})
         except _Closed:
             raise Unproven(f"{self.url} closed the connection") from None
 
@@ -113,7 +128,7 @@ class Http:
         for again in (True, False):
             try:
                 with self._mapped(httpx):
-                    async with client.stream("POST", url, content=self._named(body)) as response:
+                    async with client.stream("POST", url, content=self._tagged(body)) as response:
                         begun = True
                         async for event in _events(url, response):
                             yield event
@@ -142,11 +157,10 @@ class Http:
             await self.aclose()  # the next connection asks for the key anew
             raise
 
-    def _named(self, body: bytes) -> bytes:
-        """The JSON object *body* with the model's name in it."""
-        if not self.model:
-            return body
-        return b'{"model":' + json.dumps(self.model).encode() + b"," + body[1:]
+    def _tagged(self, body: bytes) -> bytes:
+        """The JSON object *body* with what every request says before it."""
+        fields = json.dumps(self._fields).encode()
+        return b"{%s}" % b",".join(filter(None, (fields[1:-1], body[1:-1])))
 
     @contextmanager
     def _mapped(self, httpx: Any) -> Iterator[None]:
@@ -180,7 +194,7 @@ class Http:
         """The client and its library, imported late and off the loop: it costs 0.1 s."""
         if self._client is None:
             self._httpx = await asyncio.to_thread(importlib.import_module, "httpx")
-            headers = {"Content-Type": "application/json"}
+            headers = {**self._headers}
             if key := await asyncio.to_thread(self._key):
                 headers["Authorization"] = f"Bearer {key}"
             trust = await asyncio.to_thread(self._trust)

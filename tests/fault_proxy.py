@@ -30,7 +30,7 @@ ANSWERS = {
 
 
 class FaultProxy:
-    """State: today's fault, the listening socket and the open connections."""
+    """State: today's fault, the listening socket, the open connections, and the requests *heard*."""
 
     def __init__(self, url: str, certificate: SSLContext | None = None) -> None:
         self._target = urlsplit(url)
@@ -39,6 +39,7 @@ class FaultProxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._port = 0
         self.fault = ""
+        self.heard: list[bytes] = []
 
     @property
     def url(self) -> str:
@@ -74,6 +75,7 @@ class FaultProxy:
         """One request after the other, each as today's fault has it."""
         while True:
             request = await _message(reader)
+            self.heard.append(request)
             fault = self.fault
             if fault == "hang":
                 await asyncio.Event().wait()

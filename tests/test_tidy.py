@@ -22,7 +22,7 @@ READING_ORDER = {
         breaker endpoints bridge
     """,
     "fim_lsp": """
-        documents config exposure settings settings_files logs events notebooks paths stats acceptance
+        documents config schema exposure settings settings_files logs events notebooks paths stats acceptance
         context
         pretokens window tape
         suggest

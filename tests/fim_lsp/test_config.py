@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp import exposure, settings_files
-from fim_lsp.config import SCHEMA, SECRETS, Config, Project
+from fim_lsp.config import SECRETS, Config, Project
+from fim_lsp.schema import SCHEMA
 from fim_lsp.settings import Layer, configured
 
 ROOT = Path(__file__).parents[2]

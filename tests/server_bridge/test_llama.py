@@ -52,6 +52,20 @@ async def test_other_families_are_recognised_by_their_tokens(family: str, tmp_pa
         await server.aclose()
 
 
+async def test_sentencepiece_adds_no_space_where_there_is_none(tmp_path: Path) -> None:
+    """Models that put a space before each text they are given see ours as they are."""
+    specials = ("[PREFIX]", "", "[SUFFIX]", "", "", "")
+    model = write_model(tmp_path / "codestral.gguf", specials=specials, sentencepiece=True)
+    with llama_server(model) as url:
+        server = LlamaServer(url)
+        asked = prompt("    return width")
+        reply = await server.complete(Request(asked, n_predict=4))
+        again = await server.complete(Request(replace(asked, middle="    return width * "), 4))
+        await server.aclose()
+    assert b"".join(token.text for token in reply.middle) == b"    return width"
+    assert again.timings.prompt_n <= 4
+
+
 async def test_a_wrong_key_says_where_the_right_one_goes() -> None:
     """401 is for the user to fix, and the message names the setting."""
     with llama_server(BUNDLED, api_keys=["right"]) as url:

@@ -76,6 +76,7 @@ function makeClient(command: string, output: vscode.LogOutputChannel): LanguageC
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => ({ fim: changedByUser() }),
     middleware: {
+      executeCommand: (name, given: unknown[], next) => next(name, given.length > 0 ? given : aboutThis(name)),
       // The server gets only what the user set, asked for or told: the defaults of this extension
       // would hide the user's config.toml.
       workspace: {
@@ -85,4 +86,14 @@ function makeClient(command: string, output: vscode.LogOutputChannel): LanguageC
       },
     },
   });
+}
+
+/** What a command of the server is about when the palette runs it: the text in front, at the cursor. */
+function aboutThis(command: string): unknown[] {
+  const editor = vscode.window.activeTextEditor;
+  if (client === undefined || editor === undefined) return [];
+  const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
+  if (command === "fim.showContext") return [uri];
+  if (command !== "fim.continueLong") return [];
+  return [{ uri, position: client.code2ProtocolConverter.asPosition(editor.selection.active) }];
 }

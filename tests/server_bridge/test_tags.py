@@ -1,0 +1,76 @@
+"""What routers, shared caches and accounts are told, on the wire: nothing, unless it is set."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from server_bridge import bridge
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.http import Http, Tags
+from server_bridge.protocol import BackendUnusable, Request
+from tests.fault_proxy import fault_proxy
+from tests.server_bridge.prompts import prompt
+from tests.server_bridge.recorder import recorder
+
+SALT, USER = "c2FsdA", "team-7"
+TAGS = {"session_header": "X-Session-ID", "cache_salt": SALT, "user": USER}
+SAID = f"X-Session-ID: {bridge.SESSION}\r\n".encode()
+KINDS = ["llama-server", "openai", "auto"]
+NOBODY = "http://127.0.0.1:1"
+
+
+async def heard(url: str, settings: BackendSettings, *, unasked: bool = False) -> list[bytes]:
+    """The requests of two backends in turn to a real server, which is named or (*unasked*) found."""
+    async with fault_proxy(url) as proxy:
+        named = NOBODY if unasked else proxy.url
+        for _ in range(2):
+            backend = open_backend(replace(settings, url=named, usual_urls=(proxy.url,)))
+            await backend.complete(Request(prompt("    def "), n_predict=2))
+            assert backend.state.url == proxy.url
+            await backend.aclose()
+    return proxy.heard
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_request_is_tagged(url: str, kind: str) -> None:
+    """Header and fields stand in every request, the header also in those that only ask who is there."""
+    requests = await heard(url, BackendSettings(kind, **TAGS))
+    assert all(SAID in request for request in requests)
+    posted = [json.loads(r.partition(b"\r\n\r\n")[2]) for r in requests if r.startswith(b"POST")]
+    assert posted
+    assert all((body["cache_salt"], body["user"]) == (SALT, USER) for body in posted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_nothing_is_said_unasked(url: str, kind: str) -> None:
+    """Without a setting there is no header and no field."""
+    for request in await heard(url, BackendSettings(kind)):
+        assert not any(word in request for word in (SAID, b'"cache_salt"', b'"user"'))
+
+
+async def test_strangers_are_told_nothing(url: str) -> None:
+    """What is said to the server that was named is not said to whoever answers on a usual port."""
+    for request in await heard(url, BackendSettings(**TAGS), unasked=True):
+        assert not any(word in request for word in (SAID, SALT.encode(), USER.encode()))
+
+
+@pytest.mark.parametrize("name", ["X Session", "X-Session:", "X-Sitzung-für", "a\nb", " "])
+def test_a_name_that_no_header_can_have_is_refused(name: str) -> None:
+    """The message names the setting and shows how a header looks."""
+    with pytest.raises(BackendUnusable, match=r"sessionHeader.*X-Session-ID"):
+        open_backend(BackendSettings("openai", NOBODY, session_header=name))
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"filename": "a"}'])
+async def test_fields_join_any_object(body: bytes) -> None:
+    """A tagged object is an object again, an empty one, too."""
+    with recorder() as server:
+        http = Http(server.url, model="coder", tags=Tags(fields={"user": USER}))
+        async for _ in http.stream("/slots/0?action=erase", body):
+            pass
+        await http.aclose()
+    tagged = {"model": "coder", "user": USER, **json.loads(body)}
+    assert json.loads(server.heard[-1][2]) == tagged
