@@ -12,6 +12,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,9 @@ from server_bridge.protocol import Backend, BackendUnusable
 
 if TYPE_CHECKING:
     from server_bridge.bridge import BackendSettings
+    from server_bridge.programs import Program
 
+QWEN_SIZES = ("1.5b", "3b", "7b", "30b")  # see `launch.PRESETS`
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
 
 DESCRIPTION = """\
@@ -29,6 +32,8 @@ A language server for local, private, multi-line code completion.
 
 Editors start it with --stdio. Everything else is for people and scripts:
   fim-lsp demo                      watch it work, with the bundled model, no set-up
+  fim-lsp serve                     a model server for this machine, started as it is best
+  fim-lsp setup                     choose where completions come from
   fim-lsp doctor                    check backend, model and settings; says what to change
   fim-lsp complete app.py:12        one completion, as an editor would get it
 """
@@ -37,7 +42,17 @@ EPILOG = """\
 Settings come from the editor, from config.toml in the user's config folder and from .fim-lsp.toml
 in the project. Completions come from the llama.cpp server at fim.backend.url, else from one on this
 machine's usual ports, else from the bundled model, which is tiny: for real work run
-  llama-server --fim-qwen-7b-default        (or --fim-qwen-1.5b-default on a small machine)
+  fim-lsp serve --qwen              (asks before llama.cpp downloads the model)
+"""
+
+SERVE_EPILOG = """\
+Starts llama-server with what this machine has and completions need (docs/backends.md says what and
+why), starts it again when it dies, and ends it with Ctrl-C. Without llama-server it is the engine
+inside this package. It listens on this machine only; a key, if it is to ask for one, is read from
+the environment variable LLAMA_API_KEY.
+  fim-lsp serve                                    the bundled model: tiny, nothing to download
+  fim-lsp serve --qwen                             Qwen Coder, as large as fits this machine
+  fim-lsp serve --model big.gguf --draft small.gguf
 """
 
 COMPLETE_EPILOG = """\
@@ -96,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="watch a session typed with the bundled model")
     demo.add_argument("--fast", action="store_true", help="do not type at a person's pace")
 
+    _add_serve(commands)
     commands.add_parser("forget", help="delete what is kept from one session to the next")
 
     doctor = commands.add_parser("doctor", help="check backend, model and settings")
@@ -105,6 +121,47 @@ def _parser() -> argparse.ArgumentParser:
         help="compare prompt layouts on your own files with your own model",
     )  # fmt: skip
     return parser
+
+
+def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="start a model server for this machine and keep it running",
+        description="Start a model server for this machine and keep it running.",
+        epilog=SERVE_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    which = serve.add_mutually_exclusive_group()
+    which.add_argument(
+        "--model",
+        metavar="FILE",
+        help="a GGUF file instead of fim.backend.model or the bundled one",
+    )
+    which.add_argument(
+        "--qwen", metavar="SIZE", nargs="?", const="auto", choices=("auto", *QWEN_SIZES),
+        help=f"Qwen Coder, {', '.join(QWEN_SIZES)}, or as large as fits; llama.cpp downloads it",
+    )  # fmt: skip
+    serve.add_argument("--yes", action="store_true", help="download without asking")
+    serve.add_argument(
+        "--draft", metavar="FILE", help="a small model of the same family that drafts"
+    )
+    serve.add_argument(
+        "--no-speculation", action="store_true", help="no drafts by n-grams (the text is the same)"
+    )
+    serve.add_argument("--port", type=_port, default=8012, help="where to listen (default: 8012)")
+    serve.add_argument(
+        "--program", metavar="PATH", default="llama-server", help="llama-server's name or path"
+    )
+    serve.add_argument(
+        "--dry-run", action="store_true", help="print the command line instead of running it"
+    )
+
+
+def _port(text: str) -> int:
+    """A port to listen at."""
+    if not text.isdecimal() or not 0 < int(text) <= 65535:  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: take one from 1 to 65535")
+    return int(text)
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -142,6 +199,8 @@ def _command(given: argparse.Namespace) -> int:
         from fim_lsp.cli import forget
 
         return forget.run(_cache())
+    if given.command == "serve":
+        return _serve_model(given)
     return _doctor(given)
 
 
@@ -155,6 +214,50 @@ def _doctor(given: argparse.Namespace) -> int:
         given.layouts = given.layouts or [Path.cwd()]
         return doctor.run_layouts(given, open_backend(config))
     return doctor.run(given, config, (*files.problems, *problems), open_backend(config))
+
+
+def _serve_model(given: argparse.Namespace) -> int:
+    from fim_lsp.cli import serve
+    from server_bridge import parent
+
+    try:
+        program = _program(given)
+    except BackendUnusable as error:
+        return serve.refuse(str(error))
+    if program is None:
+        return 1
+    if given.dry_run:
+        return serve.show(program.argv)
+    return serve.run(parent.keep(program), has_key=program.has_key, downloads=bool(given.qwen))
+
+
+def _program(given: argparse.Namespace) -> Program | None:
+    """What `serve` is to run; None if there is nothing, and the user knows why."""
+    from fim_lsp import settings, settings_files
+    from fim_lsp.cli import serve
+    from server_bridge import launch, programs
+
+    config, _ = settings.configured(settings_files.found((Path.cwd(),)).layers)
+    own = config.backend.model if config.backend.model.endswith(".gguf") else ""
+    plan = launch.Plan(
+        model=given.model or own,
+        port=given.port,
+        draft=given.draft or "",
+        speculate=not given.no_speculation,
+        slots_dir=str(_cache() / "slots") if config.state.save else "",
+    )
+    server = programs.found(given.program)
+    machine = programs.machine(server)
+    if server is None:
+        return programs.inside(machine, plan, _cache()) if serve.may_lack(given) else None
+    build = programs.build(server)
+    if given.qwen:
+        preset = launch.preset(machine, build, given.qwen)
+        agreed = given.yes or given.dry_run
+        if not serve.may_download(preset.name, preset.weights, agreed=agreed):
+            return None
+        plan = replace(plan, preset=preset.option, facts=preset.facts)
+    return programs.outside(server, machine, build, plan, _cache())
 
 
 def _serve(given: argparse.Namespace) -> int:

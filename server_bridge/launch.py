@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from server_bridge import memory
+from server_bridge.protocol import BackendUnusable
 
 HOST = "127.0.0.1"  # there is no switch for another: a server for others needs more thought
 N_SLOTS = 2  # serve any number of documents, see `slots`
@@ -117,7 +118,7 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         # and what is reused that way is not what would have been evaluated.
         ("--cache-reuse", "0"),
         ("--context-shift",),  # for `fim.continueLong`
-        *([("--slot-save-path", plan.slots_dir)] if plan.slots_dir else []),
+        *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
         *_drafting(build, plan),
     ]
     return [word for words in wanted if words[0] in build.options for word in words]
@@ -166,13 +167,23 @@ def gpu(devices: str) -> int:
     return max((int(n) << 20 for n in re.findall(r"(\d+) MiB free\)", devices)), default=0)
 
 
-def fitting(machine: Machine, build: Build) -> Preset | None:
+def preset(machine: Machine, build: Build, size: str) -> Preset:
     """
-    The largest preset for this machine, None if there is none.
+    The preset called *size*; for `auto` the largest that fits this machine.
 
-    Without a GPU only the smallest is fast enough to type along with.
+    Without a GPU only the smallest is fast enough to type along with. Raises BackendUnusable.
     """
     known = [preset for preset in PRESETS if preset.option in build.options]
-    if machine.gpu:
-        return next((p for p in known if p.weights <= machine.gpu * GPU_SHARE), None)
-    return next((p for p in known[-1:] if p.weights <= machine.memory * CPU_SHARE), None)
+    if size != "auto":
+        fitting = [preset for preset in known if preset.name == size]
+    elif machine.gpu:
+        fitting = [preset for preset in known if preset.weights <= machine.gpu * GPU_SHARE]
+    else:
+        fitting = [preset for preset in known[-1:] if preset.weights <= machine.memory * CPU_SHARE]
+    if not fitting and known and size == "auto":
+        raise BackendUnusable("this machine has too little memory: name a smaller --model FILE")
+    if not fitting:
+        raise BackendUnusable(
+            "this llama-server has no preset of that size: update it, or name a --model FILE"
+        )
+    return fitting[0]

@@ -51,7 +51,7 @@ async def keep(program: Program) -> AsyncGenerator[State, None]:
     """
     n_deaths, has_worked = 0, False
     while not await _is_taken(program):
-        n_logged = program.log.stat().st_size if program.log.exists() else 0
+        n_logged = program.log.stat().st_size
         async with _running(program) as process:
             async with aclosing(_first_words(process, program)) as states:
                 async for state in states:

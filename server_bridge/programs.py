@@ -36,6 +36,11 @@ class Program:
         """Where it will be."""
         return f"http://{launch.HOST}:{self.port}"
 
+    @property
+    def has_key(self) -> bool:
+        """Whether it will ask for a key."""
+        return bool(os.environ.get(KEY_ENV))
+
 
 def found(name: str) -> str | None:
     """The path of a llama-server called *name*, None where there is none."""
@@ -57,24 +62,43 @@ def build(server: str) -> launch.Build:
 
 
 def outside(
-    server: str, machine: launch.Machine, build: launch.Build, plan: launch.Plan, log: Path
+    server: str, machine: launch.Machine, build: launch.Build, plan: launch.Plan, cache: Path
 ) -> Program:
-    """A llama-server as it is best started here."""
-    facts = plan.facts or memory.facts(Path(plan.model or BUNDLED))
-    plan = replace(plan, model=plan.model or str(BUNDLED), facts=facts)
-    return Program((server, *launch.arguments(machine, build, plan)), plan.port, log)
+    """A llama-server as it is best started here; its log goes to the folder *cache*."""
+    plan = _settled(plan)
+    return Program((server, *launch.arguments(machine, build, plan)), plan.port, _log(plan, cache))
 
 
-def inside(machine: launch.Machine, plan: launch.Plan, log: Path) -> Program:
+def inside(machine: launch.Machine, plan: launch.Plan, cache: Path) -> Program:
     """The engine of this package, on a port where any editor finds it."""
     settings = EmbeddedSettings(
-        model=plan.model or str(BUNDLED),
+        model=_settled(plan).model,
         n_threads=launch.threads(machine),
         slots_dir=plan.slots_dir,
     )
     given = {**asdict(settings), "key": os.environ.get(KEY_ENV, ""), "port": plan.port}
     argv = (sys.executable, "-m", "server_bridge.embedded_child")
-    return Program(argv, plan.port, log, json.dumps(given).encode() + b"\n")
+    return Program(argv, plan.port, _log(plan, cache), json.dumps(given).encode() + b"\n")
+
+
+def _settled(plan: launch.Plan) -> launch.Plan:
+    """With paths that hold in any folder, and what the model's header says."""
+    model = _absolute(plan.model) or str(BUNDLED)
+    facts = plan.facts or memory.facts(Path(model))
+    return replace(plan, model=model, draft=_absolute(plan.draft), facts=facts)
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().resolve()) if path else ""
+
+
+def _log(plan: launch.Plan, cache: Path) -> Path:
+    """Where the log goes, empty, in folders that are there."""
+    for folder in (cache, Path(plan.slots_dir or cache)):
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+    log = cache / "serve.log"
+    log.write_bytes(b"")
+    return log
 
 
 def _printed(server: str, option: str) -> str:

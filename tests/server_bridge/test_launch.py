@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from server_bridge import launch
-from server_bridge.launch import Machine, Plan, arguments, build, fitting, gpu
+from server_bridge.launch import Machine, Plan, arguments, build, gpu, preset
+from server_bridge.protocol import BackendUnusable
 
 GIB = 1 << 30
 LAPTOP = Machine(16 * GIB, 8)
@@ -19,7 +20,7 @@ MODEL = {
     "embedding_length": 1536,
     "context_length": 32768,
 }  # 28 KB a token
-PLAN = Plan(model="model.gguf", facts=MODEL, slots_dir="/states/")
+PLAN = Plan(model="model.gguf", facts=MODEL, slots_dir="/states")
 
 # As b11669 prints it; the last three are what other builds have instead.
 HELP = """\
@@ -164,18 +165,33 @@ def test_the_largest_gpu_counts(printed: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "name"),
+    ("machine", "size", "name"),
     [
-        (Machine(2 * GIB, 2), None),
-        (Machine(16 * GIB, 8), "1.5b"),
-        (Machine(512 * GIB, 128), "1.5b"),  # a larger one is too slow without a GPU
-        (Machine(16 * GIB, 8, 1 * GIB), None),
-        (Machine(16 * GIB, 8, 8 * GIB), "1.5b"),
-        (Machine(16 * GIB, 8, 16 * GIB), "7b"),
-        (Machine(16 * GIB, 8, 80 * GIB), "7b"),  # this build has no larger one
+        (Machine(16 * GIB, 8), "auto", "1.5b"),
+        (Machine(512 * GIB, 128), "auto", "1.5b"),  # a larger one is too slow without a GPU
+        (Machine(16 * GIB, 8, 8 * GIB), "auto", "1.5b"),
+        (Machine(16 * GIB, 8, 16 * GIB), "auto", "7b"),
+        (Machine(16 * GIB, 8, 80 * GIB), "auto", "7b"),  # this build has no larger one
+        (Machine(2 * GIB, 2), "7b", "7b"),  # who names one knows what he does
     ],
 )
-def test_a_preset_is_chosen_by_memory(machine: Machine, name: str | None) -> None:
-    """The largest that leaves room for contexts, of those the build has."""
-    found = fitting(machine, BUILD)
-    assert (found and found.name) == name
+def test_a_preset_is_chosen_by_memory(machine: Machine, size: str, name: str) -> None:
+    """The largest that leaves room for contexts, of those the build has; or the one that is named."""
+    assert preset(machine, BUILD, size).name == name
+
+
+@pytest.mark.parametrize(
+    ("machine", "known", "size", "reason"),
+    [
+        (Machine(2 * GIB, 2), BUILD, "auto", "too little memory"),
+        (Machine(16 * GIB, 8, 1 * GIB), BUILD, "auto", "too little memory"),
+        (LAPTOP, BUILD, "30b", "no preset"),
+        (LAPTOP, BARE, "auto", "no preset"),
+    ],
+)
+def test_no_preset_is_a_sentence(
+    machine: Machine, known: launch.Build, size: str, reason: str
+) -> None:
+    """It says whether the machine or the build is too small."""
+    with pytest.raises(BackendUnusable, match=reason):
+        preset(machine, known, size)

@@ -41,12 +41,11 @@ Make = Callable[[Plan], Program]
 @pytest.fixture(params=ENGINES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     """A plan into a program of either kind."""
-    log = tmp_path / "serve.log"
     machine = programs.machine(None)._replace(cores=1)
     if request.param == INSIDE:
-        return lambda plan: programs.inside(machine, plan, log)
+        return lambda plan: programs.inside(machine, plan, tmp_path)
     build = programs.build(request.param)
-    return lambda plan: programs.outside(request.param, machine, build, plan, log)
+    return lambda plan: programs.outside(request.param, machine, build, plan, tmp_path)
 
 
 @asynccontextmanager

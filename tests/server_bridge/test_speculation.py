@@ -33,7 +33,7 @@ async def served(tmp_path: Path, **wishes: object) -> AsyncIterator[LlamaServer]
     """A running llama-server that is started as `fim-lsp serve` does."""
     plan = replace(Plan(port=free_port()), **wishes)
     machine = programs.machine(None)._replace(cores=1)
-    program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, tmp_path / "log")
+    program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, tmp_path)
     states = parent.keep(program)
     server = LlamaServer(Http(program.url, patience_s=PATIENCE_S))
     try:
