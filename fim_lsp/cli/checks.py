@@ -138,7 +138,7 @@ async def model(patient: Patient) -> list[Finding]:
     if state.health is Health.READY:
         says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
         return [Finding("model", "ok", says)]
-    fix = "start one: llama-server --fim-qwen-1.5b-default; or set fim.backend.kind to embedded"
+    fix = "start one: fim-lsp serve; or set fim.backend.kind to embedded"
     says = state.message or f"{where or 'the model server'} is {state.health.value}"
     return [Finding("model", "bad", says, "" if state.message else fix)]
 
@@ -195,9 +195,21 @@ async def cache(patient: Patient) -> list[Finding]:
     return [Finding("cache", "warn" if doubt else "ok", says, doubt)] if n_foretold else []
 
 
+async def speculation(patient: Patient) -> list[Finding]:
+    """Whether a server that was told to draft tokens ahead does so."""
+    state = patient.backend.state
+    if state.health is not Health.READY or not state.drafters:
+        return []
+    if state.drafts:
+        return [Finding("drafts", "ok", f"the server speculates ({state.drafters})")]
+    says = f"the server was started with --spec-type {state.drafters}, but does not speculate"
+    fix = "its log says why: most often the draft model (-md) is of another family than the model"
+    return [Finding("drafts", "warn", says, fix)]
+
+
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    python, packages, settings, privacy, server, model, context, speed, cache,
+    python, packages, settings, privacy, server, model, context, speed, cache, speculation,
 )  # fmt: skip
 
 

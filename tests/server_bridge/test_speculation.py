@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fim_lsp.cli.checks import Patient, speculation
+from fim_lsp.config import Config
 from server_bridge import parent, programs
 from server_bridge.http import Http
 from server_bridge.launch import Plan
@@ -80,4 +82,6 @@ async def test_a_draft_model_that_is_silently_dropped_is_noticed(
     """llama-server starts with a draft model of another vocabulary, and does not speculate."""
     async with served(tmp_path, draft=str(no_fim_model), speculate=False) as server:
         await server.complete(Request(prompt("    def "), 4))
+        [finding] = await speculation(Patient(Config(), (), server))
     assert (server.state.drafters, server.state.drafts) == ("draft-simple", False)
+    assert (finding.level, "another family" in finding.fix) == ("warn", True)
