@@ -112,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--fast", action="store_true", help="do not type at a person's pace")
 
     _add_serve(commands)
+    _add_setup(commands)
     commands.add_parser("forget", help="delete what is kept from one session to the next")
 
     doctor = commands.add_parser("doctor", help="check backend, model and settings")
@@ -157,6 +158,20 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
 
 
+def _add_setup(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    setup = commands.add_parser(
+        "setup",
+        help="choose where completions come from",
+        description="Choose where completions come from: asks, unless a flag says it, and writes "
+        "config.toml. The doctor has the last word.",
+    )
+    setup.add_argument("--auto", action="store_true", help="a server on this machine, or our own")
+    setup.add_argument("--url", help="a server's address")
+    setup.add_argument("--openai", action="store_true", help="it is not llama.cpp's own")
+    setup.add_argument("--model", metavar="FILE|NAME", help="a GGUF file; with --url a name")
+    setup.add_argument("--key-env", metavar="VARIABLE", help="the variable with the server's key")
+
+
 def _port(text: str) -> int:
     """A port to listen at."""
     if not text.isdecimal() or not 0 < int(text) <= 65535:  # noqa: PLR2004
@@ -176,7 +191,7 @@ def _quietly(given: argparse.Namespace) -> int:
     """Run a command; ended by Ctrl-C or by its reader (`| head`), it goes without a traceback."""
     try:
         return _command(given)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):  # Ctrl-C, or Ctrl-D at a question
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
@@ -201,7 +216,18 @@ def _command(given: argparse.Namespace) -> int:
         return forget.run(_cache())
     if given.command == "serve":
         return _serve_model(given)
+    if given.command == "setup":
+        return _setup(given)
     return _doctor(given)
+
+
+def _setup(given: argparse.Namespace) -> int:
+    from fim_lsp import settings_files
+    from fim_lsp.cli import setup
+
+    if code := setup.run(given, settings_files.user_file()):
+        return code
+    return _doctor(argparse.Namespace(json=False, layouts=None))
 
 
 def _doctor(given: argparse.Namespace) -> int:
