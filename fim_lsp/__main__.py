@@ -79,7 +79,7 @@ def _setup(given: argparse.Namespace) -> int:
 
     if code := setup.run(given, settings_files.user_file()):
         return code
-    return _doctor(argparse.Namespace(json=False, layouts=None))
+    return _doctor(argparse.Namespace(json=False, layouts=None, speculation=None))
 
 
 def _doctor(given: argparse.Namespace) -> int:
@@ -89,8 +89,9 @@ def _doctor(given: argparse.Namespace) -> int:
     files = settings_files.found((Path.cwd(),))
     config, problems = settings.configured(files.layers)
     if given.layouts is not None:
-        given.layouts = given.layouts or [Path.cwd()]
         return doctor.run_layouts(given, open_backend(config))
+    if given.speculation is not None:
+        return doctor.run_speculation(given, open_backend(config))
     return doctor.run(given, config, (*files.problems, *problems), open_backend(config))
 
 

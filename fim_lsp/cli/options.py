@@ -104,6 +104,10 @@ def _add_doctor(commands: Commands) -> None:
         "--layouts", metavar="PATH", nargs="*", type=Path,
         help="compare prompt layouts on your own files with your own model",
     )  # fmt: skip
+    doctor.add_argument(
+        "--speculation", metavar="PATH", nargs="*", type=Path,
+        help="whether it pays, on your own files, that your server drafts tokens ahead",
+    )  # fmt: skip
 
 
 def _add_serve(commands: Commands) -> None:

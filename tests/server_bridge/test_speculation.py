@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from fim_lsp.cli import drafts, layouts
 from fim_lsp.cli.checks import Patient, speculation
+from fim_lsp.cli.terminal import screen_on
 from fim_lsp.config import Config
 from server_bridge import parent, programs
 from server_bridge.http import Http
@@ -74,6 +77,16 @@ async def test_the_text_is_the_same_with_and_without(tmp_path: Path) -> None:
         assert sum(cost.draft_accepted_n for cost in costs) <= n_drafted
         assert all(cost.expected_n in {None, cost.cache_n} for cost in costs)
     assert len(texts) == 1
+
+
+async def test_the_doctor_compares_on_the_users_own_text(tmp_path: Path) -> None:
+    """The same places are written with and without drafts, and a verdict is given."""
+    screen = screen_on(io.StringIO())
+    async with served(tmp_path) as server:
+        await drafts.report(server, layouts.places([Path(layouts.__file__)], 2), screen)
+    said = screen.stream.getvalue()
+    assert "drafted tokens were right (ngram-mod); the text is the same at 2 of 2 places" in said
+    assert "here" in said
 
 
 async def test_a_draft_model_that_is_silently_dropped_is_noticed(
