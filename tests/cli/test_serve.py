@@ -13,6 +13,8 @@ import pytest
 
 from fim_lsp.__main__ import main
 from fim_lsp.cli import serve
+from fim_lsp.cli.options import QWEN_SIZES
+from server_bridge.launch import PRESETS
 from tests.llama_server import PROGRAM, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +104,11 @@ def test_nothing_is_downloaded_unasked(
     monkeypatch.setattr(sys.stdin, "isatty", lambda: terminal, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: answer)
     assert serve.may_download("7b", 8_100_000_000, agreed=agreed) == may
+
+
+def test_the_sizes_on_offer_are_those_there_are() -> None:
+    """The command line cannot import them: it has to be quick."""
+    assert {preset.name for preset in PRESETS} == set(QWEN_SIZES)
 
 
 @pytest.mark.server
