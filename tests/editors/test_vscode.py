@@ -30,7 +30,6 @@ pytestmark = pytest.mark.editors
 SETTINGS: dict[str, object] = {"fim.ring.files": False}
 
 ACCEPTED = re.compile(r"(\d+) of \d+ suggestions accepted")
-REQUESTS = re.compile(r"(\d+) requests")
 CHUNKS = re.compile(r"(\d+) of \d+ chunks of context")
 
 
@@ -132,7 +131,6 @@ def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
 
     typed.wait_until(another, "another server")
     typed.wait_until_ready()
-    assert typed.number(REQUESTS) == 0
     typed("press", "Backspace")
     typed("type", "w")
     typed.wait_for_ghost(REST_OF_WORD)

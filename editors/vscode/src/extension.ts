@@ -8,10 +8,11 @@ import { findServer, installServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
 import { StatusBar, type Status } from "./status";
 
-// What the status bar says of the server's process; how its backend does, the server tells itself.
+// What the status bar says of the server's process. How its backend does the server tells itself, as
+// soon as there is a text to complete.
 const LIFE: Record<State, Status> = {
   [State.Starting]: { kind: "Normal", busy: true, message: "Starting" },
-  [State.Running]: { kind: "Normal", busy: false, message: "" },
+  [State.Running]: { kind: "Inactive", busy: false, message: "" },
   [State.StartFailed]: { kind: "Error", busy: false, message: "The server did not start." },
   [State.Stopped]: { kind: "Error", busy: false, message: "The server has ended." },
 };
