@@ -15,14 +15,13 @@ from collections.abc import Callable
 
 # MIT, BSD (without the advertising clause), Apache-2.0, PSF, ISC, Zlib and Unlicense, as SPDX, trove
 # classifiers, Debian and people spell them, without the words that say nothing
-_ALLOWED = frozenset(
+_SPELLINGS = (
     "mit|mit 0|expat|x11|mit x11|mit expat|0bsd|bsd|bsd 2|bsd 3|apache|apache 2|apache 2 0|asl 2 0"
     "|apache 2 0 with llvm exception|apache 2 0 with llvm exceptions|psf|psf 2|psf 2 0|python"
-    "|python 2 0|isc|isc iscl|zlib|zlib libpng|unlicense".split("|")
+    "|python 2 0|isc|isc iscl|zlib|zlib libpng|unlicense"
 )
-_NOISE = frozenset(
-    "the license licence software version foundation clause new modified simplified".split()
-)
+_SILENT = "the license licence software version foundation clause new modified simplified"
+_ALLOWED, _NOISE = frozenset(_SPELLINGS.split("|")), frozenset(_SILENT.split())
 
 Licence = Callable[[str], str]  # a file's path within its package into its licence
 
@@ -35,7 +34,7 @@ def allowed(expression: str) -> bool:
 
 def of_wheel(metadata: str) -> str:
     """The licence a wheel's METADATA states, "" for none."""
-    head = metadata.split("\n\n")[0]
+    head = metadata.split("\n\n", maxsplit=1)[0]
     if line := re.search(r"(?m)^License-Expression: *(.+)$", head):
         return line[1].strip()
     classes = re.findall(r"(?m)^Classifier: License :: OSI Approved :: (.+)$", head)
@@ -51,24 +50,39 @@ def of_npm(package_json: str) -> str:
 
 def of_debian(copyright_file: str) -> Licence | None:
     """
-    The licence of each file by a debian/copyright; None where it is not machine-readable.
+    The licence of each source file by a debian/copyright; None where it is not machine-readable.
 
     The last paragraph whose patterns match a path counts (DEP-5, "Files field").
     """
-    if "Format:" not in copyright_file.split("\n\n")[0]:
-        return None
-    rules = []
-    for paragraph in re.split(r"\n\s*\n", copyright_file):
-        fields = dict(re.findall(r"(?m)^(Files|License):((?:.*)(?:\n[ \t].*)*)", paragraph))
-        if fields.keys() == {"Files", "License"}:
-            patterns = "|".join(map(_as_regex, fields["Files"].split()))
-            rules.append((re.compile(patterns), fields["License"].split("\n")[0].strip()))
+    rules = [
+        (re.compile("|".join(map(_as_regex, patterns.split()))), said)
+        for patterns, said in _paragraphs(copyright_file)
+    ]
 
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def licence(path: str) -> str:
         return next((said for files, said in reversed(rules) if files.fullmatch(path)), "")
 
-    return licence
+    return licence if rules else None
+
+
+def of_all(copyright_file: str) -> str:
+    """All licences a debian/copyright names but for the packaging itself: installed files lie elsewhere."""
+    said = (s for files, s in _paragraphs(copyright_file) if not files.startswith("debian/"))
+    return " AND ".join(dict.fromkeys(said))
+
+
+def _paragraphs(copyright_file: str) -> list[tuple[str, str]]:
+    """Patterns and the short name of their licence, by paragraph; none unless it is machine-readable."""
+    first, *others = re.split(r"\n\s*\n", copyright_file)
+    if not first.startswith("Format:"):
+        return []
+    fields = (dict(re.findall(r"(?m)^(Files|License):((?:.*)(?:\n[ \t].*)*)", p)) for p in others)
+    return [
+        (each["Files"].strip(), each["License"].split("\n")[0].strip())
+        for each in fields
+        if each.keys() == {"Files", "License"}
+    ]
 
 
 def _known(name: str) -> bool:

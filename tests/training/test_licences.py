@@ -91,6 +91,12 @@ def test_debian_says_it_per_file(path: str, said: str) -> None:
     assert licence(path) == said
 
 
+def test_installed_files_are_under_all_of_them() -> None:
+    """A .deb does not say which file came from where; its packaging is not in it."""
+    packaging = "\nFiles: debian/*\nCopyright: 2020\nLicense: GPL-3\n"
+    assert licences.of_all(COPYRIGHT + packaging) == "Expat AND GPL-2+"
+
+
 def test_prose_is_no_statement() -> None:
     """A copyright file that no program can read leaves its package out."""
     assert licences.of_debian("This package was debianized by somebody.\n\nIt is free.") is None
