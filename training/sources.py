@@ -57,6 +57,11 @@ class Package:
     archives: tuple[Path, ...]
     licence: licences.Licence
 
+    @property
+    def name(self) -> str:
+        """As its own repository would be called."""
+        return re.sub(r"^.*[:/]|==.*$", "", self.spec)
+
     def files(self) -> Iterator[File]:
         """Its source files under a licence we may use, as they stand in the archive."""
         for path, data in (each for archive in self.archives for each in _members(archive)):
