@@ -16,20 +16,23 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fim_lsp.context.chunks import Source, pieces
 from fim_lsp.context.secrets import looks_secret
+from fim_lsp.documents import split
 from training import sources
 from training.duplicates import Seen, hash_of
+from training.shards import Entry
 
 PACKAGE_BYTES = 20_000_000  # so that no package outweighs the others
 TEST_SHARE = 12  # percent of the test files kept: they repeat themselves
 LEAK = 0.25  # of a file's long lines also in a held-out package: leave it out
-LONG_LINE = 30  # characters from which a line says where it comes from
+LONG_LINE = 30  # characters from which a line of code says where it comes from …
+COMMENT = ("#", "//", "*", "/*", "--", "<!--")  # … comments do not: licence headers are everywhere
 
 BAD_FOLDER = re.compile(
     r"(^|/)(_?vendor(ed)?|third[_-]?party|external(s)?|deps|site-packages|node_modules|locales?|i18n|migrations"
@@ -52,20 +55,6 @@ GENERATED = (
 )
 HEAD = 1500  # characters in which generated files say so
 CONTROL = ("<|fim", "<|end", "<|repo", "<|file")
-
-
-class Entry(NamedTuple):
-    """
-    One file of the corpus; *language* as LSP names it.
-
-    *cuts* are the first and one past the last line of each piece that the ring would show, flat.
-    """
-
-    package: str
-    language: str
-    path: str
-    text: str
-    cuts: list[int]
 
 
 @dataclass
@@ -109,7 +98,7 @@ def looks_like_data(text: str) -> bool:
 def long_lines(text: str) -> set[int]:
     """The lines that say where a text comes from, as hashes."""
     stripped = (line.strip() for line in text.split("\n"))
-    return {hash_of(line) for line in stripped if len(line) >= LONG_LINE}
+    return {hash_of(s) for s in stripped if len(s) >= LONG_LINE and not s.startswith(COMMENT)}
 
 
 class Corpus:
@@ -146,16 +135,9 @@ class Corpus:
         return self._seen.add(file.text)
 
 
-def read(path: Path) -> Iterator[Entry]:
-    """The entries of a corpus."""
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            yield Entry(*json.loads(line))
-
-
 def _entry(package: sources.Package, file: sources.File) -> Entry:
     text = file.text if file.text.endswith("\n") else file.text + "\n"
-    source = Source(file.path, file.path, file.language, 1, tuple(text.splitlines(keepends=True)))
+    source = Source(file.path, file.path, file.language, 1, tuple(split(text)))
     cuts = [line for piece in pieces(source) for line in (piece.start, piece.end)]
     return Entry(package.name, file.language, file.path, text, cuts)
 
@@ -173,8 +155,8 @@ def main() -> None:
     held_specs = [spec for specs in held_out.values() for spec in specs]
     rows: dict[str, list[dict[str, Any]]] = {}
     asked: list[Entry] = []
-    for name, specs, corpus in (("held_out", held_specs, Corpus()), ("train", train, None)):
-        corpus = corpus or Corpus(entry.text for entry in asked)
+    for name, specs in (("held_out", held_specs), ("train", train)):
+        corpus = Corpus(entry.text for entry in asked)
         rows[name] = []
         with (folder / f"{name}.jsonl").open("w", encoding="utf-8") as out:
             for spec in specs:
