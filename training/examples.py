@@ -32,6 +32,8 @@ KINDS = {"within": 45, "line": 30, "between": 15, "below": 10}
 N_LINES = {1: 50, 2: 17, 3: 10, 4: 7, 5: 4, 6: 4, 8: 4, 12: 4}  # of the answer, by how often
 TO_BLOCK_END = 0.4  # of the longer answers end where their block does
 AT_WORD = 0.4  # of the cuts fall between words
+NEAR = 0.6  # are short, so that answers are 4 % of all tokens: long ones alone would leave them 1 %
+NEAR_TOKENS = (200, 700)
 NO_RING = 0.3
 QUICK = 0.15  # small windows, as somebody gets who waits
 TYPED_SINCE = 0.4  # have typed some lines since the window was anchored …
@@ -61,6 +63,8 @@ def example(rng: random.Random, place: Neighbourhood, n_tokens: int) -> Example 
     """An example of at most about *n_tokens*; None where the file is too small for what was drawn."""
     file = place.any_file(rng)
     gap = gap_in(rng, file.lines)
+    if rng.random() < NEAR:
+        n_tokens = rng.randint(*NEAR_TOKENS)
     n_chars = 10 ** rng.uniform(-0.95, 0) * n_tokens * CHARS_PER_TOKEN * SCAFFOLD
     for_ring = 0.0 if rng.random() < NO_RING else n_chars * rng.uniform(0.3, 0.75)
     if gap is None or n_chars - for_ring < LEAST_OWN:
