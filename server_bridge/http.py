@@ -100,9 +100,9 @@ class Http:
         self._httpx: Any = None
         self._client: Any = None
 
-    async def get(self, path: str) -> Object:
-        """Fetch a JSON object, opening a connection where none is open."""
-        if self.model:
+    async def get(self, path: str, *, named: bool = True) -> Object:
+        """Fetch a JSON object, opening a connection where none is open; *named*: from the model."""
+        if self.model and named:
             path += f"?model={quote(self.model, safe='')}"
         try:
             return await self._send("GET", path, None, {})

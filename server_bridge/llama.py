@@ -43,6 +43,8 @@ from server_bridge.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 
+ROUTER = "router"  # the role of a llama.cpp server that hands on to others, one per model
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
@@ -161,7 +163,7 @@ class LlamaServer:
         whole = replace(prompt, middle=prompt.middle + prompt.forced, forced="")
         cache, encoded = await self._encode(whole)
         self._check_size(encoded.whole, 1)
-        await self._props()  # on a connection whose other end has proved to be the server
+        await self._proof()  # on a connection whose other end has proved to be the server
         async with aclosing(cache.run_on(encoded.document, encoded.whole, n_predict, sink)) as text:
             async for piece in text:
                 yield piece
@@ -227,48 +229,40 @@ class LlamaServer:
         self._state = replace(self._state, drafters=drafters, drafts=drafts)
 
     async def _props(self) -> Object:
-        """The server's properties, once they prove that it is llama.cpp."""
+        """The properties of our model, once its server proves that it is llama.cpp."""
+        props = await self._proof()
+        if props.get("role") != ROUTER:
+            return props
+        state_of = await self._models()
+        if self._http.model not in state_of:
+            raise BackendUnusable(
+                f"{self._http.url} has several models: set fim.backend.model to one of "
+                + ", ".join(state_of)
+            )
         try:
-            props = await self._http.get("/props")
-        except (BackendRejected, NotJson):
-            raise self._stranger() from None
+            return await self._http.get("/props")  # which loads it, if it must
         except BackendTimeout:
-            if self._http.model and await self._is_loading():
+            if (await self._models()).get(self._http.model) == "loading":
                 raise Loading(f"{self._http.url} loads {self._http.model}") from None
             raise
-        if props.get("role") == "router":
-            raise BackendUnusable(await self._which())
+
+    async def _models(self) -> dict[str, str]:
+        """What a router has, and in which state each is."""
+        models = (await self._http.get("/models", named=False))["data"]
+        return {model["id"]: model["status"]["value"] for model in models}
+
+    async def _proof(self) -> Object:
+        """What shows that the connection that is open now leads to llama.cpp: its own properties."""
         try:
-            identity(props)
-        except (LookupError, TypeError, ValueError):
-            raise self._stranger() from None
+            props = await self._http.get("/props", named=False)
+            if props.get("role") != ROUTER:
+                identity(props)
+        except (BackendRejected, NotJson, LookupError, TypeError, ValueError):
+            raise BackendUnusable(
+                f"{self._http.url} is not a llama.cpp server (it has no /props of one): "
+                "check fim.backend.url, or set fim.backend.kind to openai"
+            ) from None
         return props
-
-    def _stranger(self) -> BackendUnusable:
-        return BackendUnusable(
-            f"{self._http.url} is not a llama.cpp server (it has no /props of one): "
-            "check fim.backend.url, or set fim.backend.kind to openai"
-        )
-
-    async def _which(self) -> str:
-        """What to say to who did not name one of a router's models."""
-        names = ", ".join(str(model["id"]) for model in await self._models())
-        return f"{self._http.url} has several models: set fim.backend.model to one of {names}"
-
-    async def _is_loading(self) -> bool:
-        """Whether a router is at work on our model: it answers nothing for it meanwhile."""
-        try:
-            models = await self._models()
-        except BackendError:
-            return False
-        return any(
-            model["id"] == self._http.model and model["status"]["value"] == "loading"
-            for model in models
-        )
-
-    async def _models(self) -> list[Object]:
-        models: list[Object] = (await self._http.get("/models"))["data"]
-        return models
 
     def _fail(self, error: BackendError) -> None:
         """Note what an error says about the server."""
@@ -309,8 +303,9 @@ class LlamaServer:
             try:
                 return await self._http.post(path, body.encode())
             except Unproven:
-                # llama.cpp closes after 5 s of silence and after 100 requests.
-                if identity(await self._props()) != self._identity:
+                # llama.cpp closes after 5 s of silence and after 100 requests, its router after each.
+                proof = await self._proof()
+                if proof.get("role") != ROUTER and identity(proof) != self._identity:
                     raise BackendUnavailable(f"{self._http.url} has another model now") from None
                 return await self._http.post(path, body.encode())
         except BackendError as error:

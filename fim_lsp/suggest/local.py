@@ -36,7 +36,7 @@ def continued(place: Place, elsewhere: Iterable[str]) -> Draft:
     rests = Counter(
         visible[len(typed) :]
         for line in chain(place.above[-2::-1], place.below, elsewhere)
-        if (visible := line.strip()).startswith(typed) and visible != typed
+        if typed in line and (visible := line.strip()).startswith(typed) and visible != typed
     )
     if not rests:
         return Draft("")
