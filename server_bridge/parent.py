@@ -49,6 +49,9 @@ async def keep(program: Program) -> AsyncGenerator[State, None]:
     Yields `LOADING` again and again, `READY` once it has completed something, `DOWN` when it died
     and is to be started again, and, last, `UNUSABLE` when it cannot be started at all.
     """
+    for folder in program.folders:
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+    program.log.write_bytes(b"")
     n_deaths, has_worked = 0, False
     while not await _is_taken(program):
         n_logged = program.log.stat().st_size

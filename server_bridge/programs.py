@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from server_bridge import launch, memory
@@ -24,12 +24,13 @@ ASK_S = 30.0  # a --help takes 20 ms, a look at the GPUs through a cold driver s
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run: *settings* go to its stdin, its log to the file *log*."""
+    """What to run: *settings* go to its stdin, its log to the file *log*; it needs *folders*."""
 
     argv: tuple[str, ...]
     port: int
     log: Path
-    settings: bytes = b""
+    folders: tuple[Path, ...]
+    settings: bytes = field(default=b"", repr=False)  # they have the key
 
     @property
     def url(self) -> str:
@@ -65,8 +66,7 @@ def outside(
     server: str, machine: launch.Machine, build: launch.Build, plan: launch.Plan, cache: Path
 ) -> Program:
     """A llama-server as it is best started here; its log goes to the folder *cache*."""
-    plan = _settled(plan)
-    return Program((server, *launch.arguments(machine, build, plan)), plan.port, _log(plan, cache))
+    return _program((server, *launch.arguments(machine, build, _settled(plan))), plan, cache)
 
 
 def inside(machine: launch.Machine, plan: launch.Plan, cache: Path) -> Program:
@@ -78,7 +78,11 @@ def inside(machine: launch.Machine, plan: launch.Plan, cache: Path) -> Program:
     )
     given = {**asdict(settings), "key": os.environ.get(KEY_ENV, ""), "port": plan.port}
     argv = (sys.executable, "-m", "server_bridge.embedded_child")
-    return Program(argv, plan.port, _log(plan, cache), json.dumps(given).encode() + b"\n")
+    return replace(_program(argv, plan, cache), settings=json.dumps(given).encode() + b"\n")
+
+
+def _program(argv: tuple[str, ...], plan: launch.Plan, cache: Path) -> Program:
+    return Program(argv, plan.port, cache / "serve.log", (cache, Path(plan.slots_dir or cache)))
 
 
 def _settled(plan: launch.Plan) -> launch.Plan:
@@ -90,15 +94,6 @@ def _settled(plan: launch.Plan) -> launch.Plan:
 
 def _absolute(path: str) -> str:
     return str(Path(path).expanduser().resolve()) if path else ""
-
-
-def _log(plan: launch.Plan, cache: Path) -> Path:
-    """Where the log goes, empty, in folders that are there."""
-    for folder in (cache, Path(plan.slots_dir or cache)):
-        folder.mkdir(0o700, parents=True, exist_ok=True)
-    log = cache / "serve.log"
-    log.write_bytes(b"")
-    return log
 
 
 def _printed(server: str, option: str) -> str:

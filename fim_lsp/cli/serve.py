@@ -71,6 +71,8 @@ def run(states: AsyncGenerator[State, None], *, has_key: bool, downloads: bool) 
         screen.status("")
         screen.line("The server is ended.")
         return 0
+    except OSError as error:  # no place for its log, or the program is gone
+        return refuse(str(error))
 
 
 async def _watch(

@@ -28,7 +28,8 @@ ORPHAN = """
 import asyncio, pathlib
 from server_bridge import parent, programs
 async def main():
-    program = programs.Program({argv!r}, {port}, pathlib.Path({log!r}), {settings!r})
+    log = pathlib.Path({log!r})
+    program = programs.Program({argv!r}, {port}, log, (), {settings!r})
     async for state in parent.keep(program):
         if state.model:
             print(state.model, flush=True)
@@ -86,7 +87,7 @@ async def test_the_key_stays_out_of_sight(make: Make, monkeypatch: pytest.Monkey
     program = make(Plan(port=free_port()))
     async with kept(program) as states:
         assert (await anext(states)).health is Health.READY
-        assert "sesame" not in repr(program.argv) + program.log.read_text()
+        assert "sesame" not in repr(program) + program.log.read_text()
         monkeypatch.setenv(KEY_ENV, "another")
         server = parent.LlamaServer(parent.Http(program.url, parent.Key(KEY_ENV)))
         with pytest.raises(BackendUnusable, match="key"):
