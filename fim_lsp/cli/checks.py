@@ -143,6 +143,18 @@ async def model(patient: Patient) -> list[Finding]:
     return [Finding("model", "bad", says, "" if state.message else fix)]
 
 
+async def access(patient: Patient) -> list[Finding]:
+    """Whether a server on another machine serves everybody."""
+    state, backend = patient.backend.state, patient.config.backend
+    used = [each for each in exposure.servers(backend) if each.url.startswith(state.url)]
+    has_key = any(e.api_key_env or e.api_key_file or e.api_key_command for e in used)
+    hosts = [way.host for each in used for way in exposure.ways(each)]
+    if state.health is not Health.READY or not hosts or has_key:
+        return []
+    fix = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
+    return [Finding("access", "warn", f"{hosts[0]} answers everybody who reaches it", fix)]
+
+
 async def context(patient: Patient) -> list[Finding]:
     """Whether a prompt with other files fits into one slot."""
     state = patient.backend.state
@@ -209,7 +221,7 @@ async def speculation(patient: Patient) -> list[Finding]:
 
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    python, packages, settings, privacy, server, model, context, speed, cache, speculation,
+    python, packages, settings, privacy, server, model, access, context, speed, cache, speculation,
 )  # fmt: skip
 
 
