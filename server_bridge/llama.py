@@ -19,11 +19,10 @@ from pathlib import Path
 from server_bridge import completion
 from server_bridge.cache import Cache, Server
 from server_bridge.encoding import Ids, Kind, ids, joined, layout, tokens_left
-from server_bridge.http import LOOPBACK, Http, Loading, NotJson, Object, Unproven
+from server_bridge.http import LOOPBACK, Http, Object, Unproven, state_after
+from server_bridge.identity import ROUTER, identity, proof, properties
 from server_bridge.protocol import (
     BackendError,
-    BackendRejected,
-    BackendTimeout,
     BackendUnavailable,
     BackendUnusable,
     Health,
@@ -42,8 +41,6 @@ from server_bridge.specials import Specials
 from server_bridge.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
-
-ROUTER = "router"  # the role of a llama.cpp server that hands on to others, one per model
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ class LlamaServer:
                 try:
                     await self._learn()
                 except BackendError as error:
-                    self._fail(error)
+                    self._state = state_after(self._state, error)
                     raise
         return self.state
 
@@ -163,7 +160,7 @@ class LlamaServer:
         whole = replace(prompt, middle=prompt.middle + prompt.forced, forced="")
         cache, encoded = await self._encode(whole)
         self._check_size(encoded.whole, 1)
-        await self._proof()  # on a connection whose other end has proved to be the server
+        await proof(self._http)  # on a connection whose other end has proved to be the server
         async with aclosing(cache.run_on(encoded.document, encoded.whole, n_predict, sink)) as text:
             async for piece in text:
                 yield piece
@@ -175,7 +172,7 @@ class LlamaServer:
 
     async def _learn(self) -> None:
         """Ask who is there; another model or another server voids all ids."""
-        props = await self._props()
+        props = await properties(self._http)
         if self._identity != identity(props):
             self._identity = identity(props)
             self._tokenizer = Tokenizer(self._post, self.state.chars_per_token)
@@ -228,54 +225,6 @@ class LlamaServer:
             drafts = True  # it does not show its slots
         self._state = replace(self._state, drafters=drafters, drafts=drafts)
 
-    async def _props(self) -> Object:
-        """The properties of our model, once its server proves that it is llama.cpp."""
-        props = await self._proof()
-        if props.get("role") != ROUTER:
-            return props
-        state_of = await self._models()
-        if self._http.model not in state_of:
-            raise BackendUnusable(
-                f"{self._http.url} has several models: set fim.backend.model to one of "
-                + ", ".join(state_of)
-            )
-        try:
-            return await self._http.get("/props")  # which loads it, if it must
-        except BackendTimeout:
-            if (await self._models()).get(self._http.model) == "loading":
-                raise Loading(f"{self._http.url} loads {self._http.model}") from None
-            raise
-
-    async def _models(self) -> dict[str, str]:
-        """What a router has, and in which state each is."""
-        models = (await self._http.get("/models", named=False))["data"]
-        return {model["id"]: model["status"]["value"] for model in models}
-
-    async def _proof(self) -> Object:
-        """What shows that the connection that is open now leads to llama.cpp: its own properties."""
-        try:
-            props = await self._http.get("/props", named=False)
-            if props.get("role") != ROUTER:
-                identity(props)
-        except (BackendRejected, NotJson, LookupError, TypeError, ValueError):
-            raise BackendUnusable(
-                f"{self._http.url} is not a llama.cpp server (it has no /props of one): "
-                "check fim.backend.url, or set fim.backend.kind to openai"
-            ) from None
-        return props
-
-    def _fail(self, error: BackendError) -> None:
-        """Note what an error says about the server."""
-        if isinstance(error, Loading):
-            health = Health.LOADING
-        elif isinstance(error, BackendUnavailable):
-            health = Health.DOWN
-        elif isinstance(error, BackendUnusable):
-            health = Health.UNUSABLE
-        else:
-            return
-        self._state = replace(self._state, health=health, message=str(error))
-
     async def _encode(self, prompt: Prompt) -> tuple[Cache, Encoded]:
         """The prompt as the connected server spells it, and what that server holds."""
         if self._state.health is not Health.READY:
@@ -304,17 +253,11 @@ class LlamaServer:
                 return await self._http.post(path, body.encode())
             except Unproven:
                 # llama.cpp closes after 5 s of silence and after 100 requests, its router after each.
-                proof = await self._proof()
-                if proof.get("role") != ROUTER and identity(proof) != self._identity:
+                found = await proof(self._http)
+                if found.get("role") != ROUTER and identity(found) != self._identity:
                     raise BackendUnavailable(f"{self._http.url} has another model now") from None
                 return await self._http.post(path, body.encode())
         except BackendError as error:
             if not path.startswith("/slots/"):  # what it cannot do says nothing of its health
-                self._fail(error)
+                self._state = state_after(self._state, error)
             raise
-
-
-def identity(props: Object) -> tuple[str, str, int, int]:
-    """Build, model, slots, context: tells servers apart. Fails if not llama.cpp's."""
-    n_ctx = int(props["default_generation_settings"]["n_ctx"])
-    return str(props["build_info"]), str(props["model_path"]), int(props["total_slots"]), n_ctx
