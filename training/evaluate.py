@@ -18,7 +18,7 @@ import json
 import random
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -92,7 +92,7 @@ Files = dict[str, str]
 
 
 def holes(entries: list[shards.Entry], n: int) -> list[Hole]:
-    """*n* lines of code of each language, half of them of each package."""
+    """*n* lines of code of each language, as many of each package."""
     found: dict[tuple[str, str], list[Hole]] = defaultdict(list)
     for entry in entries:
         for line, text in enumerate(entry.text.split("\n")):
@@ -176,22 +176,18 @@ async def answers(url: str, entries: list[shards.Entry], n: int) -> list[Answer]
     return found
 
 
-def table(found: list[Answer]) -> str:
+def table(found: list[Answer], settings: Iterable[str] = SETTINGS) -> str:
     """Shares of all holes by language and setting."""
     rows = [
         "| language | prompt | n | next line | rest of line | similar | stops | breaks |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for language in [*dict.fromkeys(each.language for each in found), "all"]:
-        for name in SETTINGS:
+        for name in settings:
             some = [a for a in found if a.setting == name and language in (a.language, "all")]
             line, rest = ([a.exact for a in some if a.typed == share] for share in TYPED)
-            columns = [
-                line,
-                rest,
-                *([getattr(a, field) for a in some] for field in ("similar", "stopped", "broke")),
-            ]
-            shares = " | ".join(f"{statistics.fmean(column):.1%}" for column in columns)
+            others = ([getattr(a, f) for a in some] for f in ("similar", "stopped", "broke"))
+            shares = " | ".join(f"{statistics.fmean(each):.1%}" for each in (line, rest, *others))
             rows.append(f"| {language} | {name} | {len(line)} | {shares} |")
     return "\n".join(rows)
 
