@@ -57,5 +57,5 @@ def test_the_table_has_a_row_for_each_language_and_prompt() -> None:
     """Shares of the holes asked with nothing and with a part typed."""
     answers = [judged("return a + 1"), judged("%", typed=0.4)]
     rows = evaluate.table(answers, {"as it is": evaluate.Setting()}).split("\n")
-    assert rows[2] == "| python | as it is | 1 | 100.0% | 0.0% | 50.0% | 100.0% | 0.0% |"
+    assert rows[2] == "| python | as it is | 1 | 100.0% | 0.0% | 50.0% | 100.0% | 50.0% |"
     assert rows[3].startswith("| all ")
