@@ -27,9 +27,10 @@ from torch.optim import AdamW, Muon, Optimizer
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from training import parts
-from training.model import SHAPES, Model
+from training.model import Model
 from training.neighbourhood import Neighbourhood, neighbourhoods
 from training.rows import ANSWER, Row, rows
+from training.shapes import SHAPES
 from training.shards import read
 
 SEED = 7

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from training import parts
+from training.shapes import SHAPES
 
 gguf = pytest.importorskip("gguf")
 RNG = np.random.default_rng(0)
@@ -45,7 +46,7 @@ def test_more_than_may_come_back_is_an_error_before_it_is_lost(tmp_path, monkeyp
 def test_the_model_fits_what_may_come_back_and_the_package() -> None:
     """57M parameters: four parts of 16 MiB, below 70 MB."""
     torch = pytest.importorskip("torch", reason="needs PyTorch: the training environment")
-    from training.model import SHAPES, Model  # noqa: PLC0415
+    from training.model import Model  # noqa: PLC0415
 
     for shape in SHAPES.values():
         with torch.device("meta"):
