@@ -1,11 +1,13 @@
 """
 A session's prompts into a small file: what a router and its replicas are sent, and when.
 
-    nice python -m benchmarks.recording                 # about five minutes, at the pace of the keys
+    python -m benchmarks.recording                 # some ten minutes
 
 Our session types the mix with a full ring, through llama.cpp's `/v1/completions` as to vLLM: text, no
 slots. The model is the bundled one, told that its context is long; what it says does not matter here,
-only where it ends. Texts are tokenised afterwards. A prompt is stored as what it adds to an earlier one.
+only where it ends. The times are those of the keys, as on a machine that answers before the next one
+and has all of its work ahead done in every pause. Texts are tokenised afterwards. A prompt is stored
+as what it adds to an earlier one.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gzip
+import itertools
 import json
 import shutil
 import tempfile
@@ -23,10 +26,10 @@ from typing import NamedTuple
 import gguf
 import numpy as np
 
-from benchmarks.clients import Ours, replay
+from benchmarks.clients import IDLE_MS, Ours, replay
 from benchmarks.keystrokes import Streaming
 from benchmarks.serve import BUNDLED, N_CTX, serving
-from benchmarks.traces import mix, neighbours
+from benchmarks.traces import Trace, mix, neighbours
 from benchmarks.wire import Wire
 from fim_lsp.schema import made
 from fim_lsp.session import Session
@@ -34,6 +37,9 @@ from server_bridge.http import Object
 
 FILE = Path(__file__).parent / "prompts.json.gz"
 N_REQUESTS = 1500  # of the editor: five minutes of typing
+PATIENCE = (
+    1000  # times the length of a pause may pass until all is done that a fast machine does in it
+)
 LOOK_BACK = 64  # earlier prompts among which the most similar is looked for
 
 
@@ -97,23 +103,33 @@ async def _record(url: str, n_requests: int) -> list[Sent]:
     wire = Texts(url)
     server = Streaming(wire, n_ctx=N_CTX)
     await server.connect()
-    session = Session(made({"completion.maxTokens": 16}), lambda _: server)
+    settings = {"completion.maxTokens": 16, "completion.debounceMs": 0}
+    session = Session(made(settings), lambda _: server)
     for event in neighbours():
         session.handle(event)
-    await replay(mix(n_requests), Ours(session))
+    trace = mix(n_requests)
+    await replay(_patient(trace), Ours(session))
     await session.aclose()
-    begun, found = wire.calls[0].started, []
+    times, found, step = _times(trace), [], 0
     for call, (prompt, answer) in zip(wire.calls, wire.texts, strict=True):
         ids, made_ids = await _ids(wire, prompt), await _ids(wire, answer)
-        document = prompt.rpartition("<|file_sep|>")[2].partition("\n")[0]
-        found.append(
-            Sent(
-                round((call.started - begun) * 1e3), call.request, call.background, document,
-                len(ids), (*ids, *made_ids),
-            )
-        )  # fmt: skip
+        step = max(step, 0 if call.background else call.request)
+        file = trace.steps[step].uri
+        found.append(Sent(times[step], step, call.background, file, len(ids), (*ids, *made_ids)))
     await wire.aclose()
     return found
+
+
+def _patient(trace: Trace) -> Trace:
+    """The same keys, each waiting for its answer, every pause as long as there is something to do."""
+    waits = [step.wait_ms * (PATIENCE if step.wait_ms >= IDLE_MS else 1) for step in trace.steps]
+    steps = [step._replace(wait_ms=ms) for step, ms in zip(trace.steps, waits, strict=True)]
+    return Trace(trace.name, steps)
+
+
+def _times(trace: Trace) -> list[int]:
+    """When each step happens, in milliseconds."""
+    return [round(ms) for ms in itertools.accumulate(step.wait_ms for step in trace.steps)]
 
 
 async def _ids(wire: Texts, text: str) -> list[int]:

@@ -204,8 +204,6 @@ class Cache:
     async def _place(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
         """The slot to name for *whole*, filled or cleared where that is worth it; None to name none."""
         slots = self._slots
-        if slots.is_doubtful():
-            slots.check(await self._tokens_by_slot() or {})
         await self.restore(document, whole)
         slot, clear = slots.choose(document, whole.packed, ahead=ahead)
         if not clear:
@@ -227,10 +225,13 @@ class Cache:
                 return part
 
     async def _tokens_by_slot(self) -> dict[int, int] | None:
-        """How much each slot holds; None where the server does not say."""
+        """How much each slot holds, something if it is busy; None where the server does not say."""
         try:
             slots = (await self._server.get("/slots"))["list"]
-            return {int(slot["id"]): int(slot.get("n_prompt_tokens") or 0) for slot in slots}
+            return {
+                int(slot["id"]): int(slot.get("n_prompt_tokens") or slot.get("is_processing") or 0)
+                for slot in slots
+            }
         except (BackendRejected, BackendUnusable, NotJson, KeyError, TypeError, ValueError):
             return None
 
@@ -248,7 +249,7 @@ class Cache:
         made, n_held = ids(answer["tokens"]), answer["tokens_cached"]
         held = (whole.packed + made.packed)[: n_held * WIDTH]
         self._mirror.settle(answer["id_slot"], whole.packed, held, named=slot is not None)
-        if document and slot is not None:
+        if document and (slot is not None or outlook is None or outlook.reused <= COPY):
             self._slots.used(document, answer["id_slot"])
         self._note(answer, outlook)
         return Evaluated(answer, outlook)

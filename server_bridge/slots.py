@@ -16,14 +16,16 @@ but what lies idle in another slot is saved anew each time: two slots serve any 
 Where clearing gains nothing (no `--cache-ram`) a document is a *guest* in the slot that has most of
 its prompt, and moves into its own when it is warmed the next time.
 
-On a server that others may use, too, only slots that `/slots` shows empty are taken. Whether such
-a server keeps what is in them shows when the first one is cleared (`learn`): with one unified cache
-(`-np auto`) it empties idle slots, and a named empty slot loads nothing, so none is ever named.
+On a server that others may use, too, a slot is named once: for the first prompt of a document that may
+go where another one is, and only one that `/slots` just showed empty. From then on the server finds it
+by its content; the current path tells it from others with the same ring. For naming a
+slot that is busy is dangerous (builds since June 2026, seen in b11549): before the server defers such a
+request it loads another prompt into the slot, in the middle of somebody's evaluation, which then never
+ends. Where no slot is empty everything is left to the server: in a crowd, who comes back finds nothing
+like his prompt in any slot, and the server loads what it saved by itself.
 
-Nor is one where more people are than slots: a request that names a busy slot waits for it while others
-lie idle, and sixteen editors that begin together all find the same one empty. What others leave in a
-slot of ours is seen when we look again, now and then. A crowd needs no clearing either: whoever comes
-back finds others' prompts in all slots, and the server loads what it saved by itself.
+Whether a server keeps what is in its slots shows when the first one is cleared (`learn`): with one
+unified cache (`-np auto`) it empties idle ones, and a named empty slot loads nothing, so none is named.
 """
 
 from __future__ import annotations
@@ -31,11 +33,9 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
-from server_bridge.mirror import Mirror, n_tokens
+from server_bridge.mirror import Mirror
 
 COPY = 64  # tokens; fewer are evaluated sooner than two states of some 8,000 tokens are copied
-LOOK_EVERY = 16  # requests between two looks: some seconds of typing
-ENOUGH = 2  # slots we take of a server that others may use: more would gain nothing
 
 
 class Kind(enum.Enum):
@@ -45,10 +45,6 @@ class Kind(enum.Enum):
     SEPARATE = "separate"  # each keeps its content
     UNIFIED = "unified"  # idle ones are saved and emptied
     HIDDEN = "hidden"  # it does not show its slots
-    CROWDED = "crowded"  # others use ours
-
-
-LEFT_TO_THE_SERVER = (Kind.HIDDEN, Kind.CROWDED)
 
 
 class Choice(NamedTuple):
@@ -69,24 +65,26 @@ class Slots:
         self.kind = Kind.SEPARATE if alone or n_slots == 1 else Kind.UNKNOWN
         self.vacant = set(range(n_slots)) if alone or n_slots == 1 else set()
         self._alone = alone
-        self._most = n_slots if alone else ENOUGH
+        self._n_slots = n_slots
         self._mirror = mirror
         self._owned: dict[str, int] = {}  # by document, the one used last at the end
         self._guests: set[str] = set()
         self._without: set[str] = set()  # looked for a slot in vain, and do not look again
-        self._n_unseen = 0  # requests that named a slot since the last look
 
     def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> Choice:
         """Where *prompt* of *document* goes; *ahead*: to be evaluated before anybody asks."""
         mirror, home = self._mirror, self.home(document)
         here = mirror.expected(prompt, home)
-        if mirror.saves and self.kind not in LEFT_TO_THE_SERVER:
-            # A slot of another's server may find there what we left the last time.
+        if mirror.saves and self.kind is not Kind.HIDDEN:
             is_new = home is not None and home not in mirror.held and not self._alone
-            if is_new or mirror.cleared(prompt) - here > COPY:
+            if is_new and len(self.vacant) == self._n_slots:
+                return Choice(None)  # it is in nobody's way; sixteen may begin at this moment
+            if is_new or (self._finds_cleared(home) and mirror.cleared(prompt) - here > COPY):
                 return Choice(home, clear=True)
-        if home is None or (ahead and document in self._guests):
+        if home is None or (ahead and (document in self._guests or not self._alone)):
             return Choice(home)
+        if not self._alone:
+            return Choice(None if mirror.expected(prompt) - here > COPY else home)
         host = max(mirror.held, key=lambda slot: mirror.expected(prompt, slot), default=home)
         return Choice(host if mirror.expected(prompt, host) - here > COPY else home)
 
@@ -96,20 +94,20 @@ class Slots:
         return self._mirror.cleared(prompt) if clear else self._mirror.expected(prompt, slot)
 
     def home(self, document: str) -> int | None:
-        """The slot *document* owns or may take; None where none may be named."""
-        if self.kind in (Kind.UNIFIED, *LEFT_TO_THE_SERVER):
+        """The slot *document* owns or may take; None where none may be named, or need be any more."""
+        if self.kind in (Kind.UNIFIED, Kind.HIDDEN):
             return None
         if document in self._owned:
-            return self._owned[document]
-        if self.vacant and len(self._owned) < self._most:
+            return self._owned[document] if self._alone else None
+        if self.vacant:
             return min(self.vacant)
-        return next(iter(self._owned.values()), None)
+        return next(iter(self._owned.values()), None) if self._alone else None
 
     def is_looking(self, document: str) -> bool:
         """Whether *document* needs a slot, and it is to be seen first which are vacant."""
         named = self.kind in (Kind.UNKNOWN, Kind.SEPARATE) and not self._alone
         served = document in self._owned or document in self._without
-        return named and not served and len(self._owned) < self._most
+        return named and not served
 
     def see(self, document: str, tokens: dict[int, int] | None) -> None:
         """Take in what `/slots` says: tokens by slot, None where the server does not show them."""
@@ -118,23 +116,8 @@ class Slots:
             self.vacant = {slot for slot, n in tokens.items() if not n and slot not in owned}
             if not self.vacant:
                 self._without.add(document)
-            if not (self.vacant or owned) and len(tokens) > 1:
-                self.kind = Kind.CROWDED
         elif self.kind is Kind.UNKNOWN:
             self.kind = Kind.HIDDEN
-
-    def is_doubtful(self) -> bool:
-        """Whether it is time to `check` that our slots are ours."""
-        named = self.kind in (Kind.UNKNOWN, Kind.SEPARATE) and not self._alone
-        return named and self._n_unseen >= LOOK_EVERY
-
-    def check(self, tokens: dict[int, int]) -> None:
-        """See in tokens by slot whether somebody left something else in a slot of ours."""
-        self._n_unseen = 0
-        held = self._mirror.held
-        ours = {slot: n_tokens(held[slot]) for slot in self._owned.values() if slot in held}
-        if any(tokens.get(slot) not in (None, 0, n) for slot, n in ours.items()):
-            self.kind = Kind.CROWDED
 
     def learn(self, before: dict[int, int], after: dict[int, int], cleared: int) -> None:
         """See in tokens by slot what clearing one did to the others."""
@@ -145,10 +128,16 @@ class Slots:
             self.kind = Kind.UNIFIED
             self._mirror.unify(cleared)
 
+    def _finds_cleared(self, home: int | None) -> bool:
+        """Whether the prompt would go where was cleared, as far as we know."""
+        return home is not None or self.kind is not Kind.SEPARATE or self._n_slots == 1
+
     def used(self, document: str, slot: int) -> None:
-        """*document* was served by *slot*, as named: its own, or as a guest."""
-        self._n_unseen += 1
+        """*document* was served by *slot*, its own from now on, or, on a server of ours, as a guest."""
         self.vacant.discard(slot)
+        if not self._alone:
+            self._owned[document] = slot
+            return
         owner = next((name for name, owned in self._owned.items() if owned == slot), None)
         if owner not in (None, document) and slot != self.home(document):
             self._guests.add(document)
