@@ -42,7 +42,7 @@ FLOOR = 0.03  # … this part
 LONG_SHARE = 0.25  # of the time, at the end, with rows twice as long: the whole context is learnt
 ANSWER_WEIGHT = 4.0  # answers are 4 % of the tokens, and what the model is for
 UNKNOWABLE = 2  # code of a token without loss
-SYNTHETIC = 0.15  # rows that teach copying for each real one, at first; falls to a tenth
+SYNTHETIC = 0.08  # rows that teach copying for each real one
 RESERVE_S = 20.0  # of the clock: to save
 LOG_S = 15.0
 
