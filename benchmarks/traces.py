@@ -117,11 +117,11 @@ def full_ring() -> tuple[Chunk, ...]:
     )
 
 
-def typist(seed: int, *, auto_close: bool = False) -> Typist:
-    """Somebody with argparse open."""
+def typist(seed: int, *, auto_close: bool = False, module: object = argparse) -> Typist:
+    """Somebody with one file open, which is argparse if you know no better."""
     rng = random.Random(seed)
     editor = Editor(rhythm(rng), auto_close=auto_close)
-    editor.open(A, "python", source(argparse))
+    editor.open(A, "python", source(module))
     return Typist(editor, rng, new_code(rng), [AT_LINE])
 
 
@@ -342,10 +342,14 @@ def undo() -> Trace:
     return Trace("undo", _until_enough(who, once))
 
 
-def mix() -> Trace:
+def mix(
+    n_requests: int = MIX_REQUESTS,
+    seed: int = 6,
+    files: tuple[object, object] = (argparse, inspect),
+) -> Trace:
     """All of it as it comes in a day, dealt like cards, with pauses to think; at its own pace."""
-    who = typist(6, auto_close=True)
-    who.editor.open(B, "python", source(inspect))
+    who = typist(seed, auto_close=True, module=files[0])
+    who.editor.open(B, "python", source(files[1]))
     open_line(who, AT_LINE)
     who.editor.switch(A)
     open_line(who, AT_LINE)
@@ -357,7 +361,7 @@ def mix() -> Trace:
             deck.extend(who.rng.sample(cards, len(cards)))
         deck.pop()(who)
 
-    return Trace("mix", _until_enough(who, once, MIX_REQUESTS), paced=True)
+    return Trace("mix", _until_enough(who, once, n_requests), paced=True)
 
 
 TRACES = {t.__name__: t for t in (straight, corrections, inside, pairs, jumps, files, undo, mix)}

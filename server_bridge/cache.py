@@ -204,6 +204,8 @@ class Cache:
     async def _place(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
         """The slot to name for *whole*, filled or cleared where that is worth it; None to name none."""
         slots = self._slots
+        if slots.is_doubtful():
+            slots.check(await self._tokens_by_slot() or {})
         await self.restore(document, whole)
         slot, clear = slots.choose(document, whole.packed, ahead=ahead)
         if not clear:

@@ -19,6 +19,11 @@ its prompt, and moves into its own when it is warmed the next time.
 On a server that others may use, too, only slots that `/slots` shows empty are taken. Whether such
 a server keeps what is in them shows when the first one is cleared (`learn`): with one unified cache
 (`-np auto`) it empties idle slots, and a named empty slot loads nothing, so none is ever named.
+
+Nor is one where more people are than slots: a request that names a busy slot waits for it while others
+lie idle, and sixteen editors that begin together all find the same one empty. What others leave in a
+slot of ours is seen when we look again, now and then. A crowd needs no clearing either: whoever comes
+back finds others' prompts in all slots, and the server loads what it saved by itself.
 """
 
 from __future__ import annotations
@@ -26,9 +31,10 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
-from server_bridge.mirror import Mirror
+from server_bridge.mirror import Mirror, n_tokens
 
 COPY = 64  # tokens; fewer are evaluated sooner than two states of some 8,000 tokens are copied
+LOOK_EVERY = 16  # requests between two looks: some seconds of typing
 ENOUGH = 2  # slots we take of a server that others may use: more would gain nothing
 
 
@@ -39,6 +45,10 @@ class Kind(enum.Enum):
     SEPARATE = "separate"  # each keeps its content
     UNIFIED = "unified"  # idle ones are saved and emptied
     HIDDEN = "hidden"  # it does not show its slots
+    CROWDED = "crowded"  # others use ours
+
+
+LEFT_TO_THE_SERVER = (Kind.HIDDEN, Kind.CROWDED)
 
 
 class Choice(NamedTuple):
@@ -64,12 +74,13 @@ class Slots:
         self._owned: dict[str, int] = {}  # by document, the one used last at the end
         self._guests: set[str] = set()
         self._without: set[str] = set()  # looked for a slot in vain, and do not look again
+        self._n_unseen = 0  # requests that named a slot since the last look
 
     def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> Choice:
         """Where *prompt* of *document* goes; *ahead*: to be evaluated before anybody asks."""
         mirror, home = self._mirror, self.home(document)
         here = mirror.expected(prompt, home)
-        if mirror.saves and self.kind is not Kind.HIDDEN:
+        if mirror.saves and self.kind not in LEFT_TO_THE_SERVER:
             # A slot of another's server may find there what we left the last time.
             is_new = home is not None and home not in mirror.held and not self._alone
             if is_new or mirror.cleared(prompt) - here > COPY:
@@ -86,7 +97,7 @@ class Slots:
 
     def home(self, document: str) -> int | None:
         """The slot *document* owns or may take; None where none may be named."""
-        if self.kind in (Kind.UNIFIED, Kind.HIDDEN):
+        if self.kind in (Kind.UNIFIED, *LEFT_TO_THE_SERVER):
             return None
         if document in self._owned:
             return self._owned[document]
@@ -107,8 +118,23 @@ class Slots:
             self.vacant = {slot for slot, n in tokens.items() if not n and slot not in owned}
             if not self.vacant:
                 self._without.add(document)
+            if not (self.vacant or owned) and len(tokens) > 1:
+                self.kind = Kind.CROWDED
         elif self.kind is Kind.UNKNOWN:
             self.kind = Kind.HIDDEN
+
+    def is_doubtful(self) -> bool:
+        """Whether it is time to `check` that our slots are ours."""
+        named = self.kind in (Kind.UNKNOWN, Kind.SEPARATE) and not self._alone
+        return named and self._n_unseen >= LOOK_EVERY
+
+    def check(self, tokens: dict[int, int]) -> None:
+        """See in tokens by slot whether somebody left something else in a slot of ours."""
+        self._n_unseen = 0
+        held = self._mirror.held
+        ours = {slot: n_tokens(held[slot]) for slot in self._owned.values() if slot in held}
+        if any(tokens.get(slot) not in (None, 0, n) for slot, n in ours.items()):
+            self.kind = Kind.CROWDED
 
     def learn(self, before: dict[int, int], after: dict[int, int], cleared: int) -> None:
         """See in tokens by slot what clearing one did to the others."""
@@ -121,6 +147,7 @@ class Slots:
 
     def used(self, document: str, slot: int) -> None:
         """*document* was served by *slot*, as named: its own, or as a guest."""
+        self._n_unseen += 1
         self.vacant.discard(slot)
         owner = next((name for name, owned in self._owned.items() if owned == slot), None)
         if owner not in (None, document) and slot != self.home(document):

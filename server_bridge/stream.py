@@ -26,7 +26,8 @@ from server_bridge.protocol import (
 Object = dict[str, Any]
 NO_ID = -1  # a token of which only the text is known
 # vLLM, SGLang and OpenAI say it in words: "maximum context length is 4096 tokens … 5000 tokens"
-TOO_LONG = re.compile(r"context length[^0-9]*(\d+) tokens.*?(\d+)[^0-9]*tokens", re.DOTALL)
+LIMIT = re.compile(r"context length[^0-9]*(\d+)")
+COUNTS = re.compile(r"(\d+) (?:\w+ )?tokens")  # "8193 input tokens"
 
 
 @dataclass(slots=True)
@@ -118,8 +119,9 @@ def _meant(message: str) -> BackendError:
 
 def too_long(message: str) -> PromptTooLong | None:
     """A refusal in words as numbers, if it is about the length."""
-    if found := TOO_LONG.search(message):
-        return PromptTooLong(n_prompt=int(found[2]), n_ctx=int(found[1]))
+    if found := LIMIT.search(message):
+        n_ctx, largest = int(found[1]), max(map(int, COUNTS.findall(message)), default=0)
+        return PromptTooLong(largest, n_ctx) if largest > n_ctx else None
     return None
 
 

@@ -15,11 +15,11 @@ from server_bridge.keys import Key
 from server_bridge.protocol import BackendUnavailable, BackendUnusable, Health, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
-from tests.server_bridge.prompts import prompt
+from tests.server_bridge.prompts import short
 from tests.server_bridge.recorder import recorder
 
 NOBODY = "http://127.0.0.1:1"
-REQUEST = Request(prompt("    def "), n_predict=4)
+REQUEST = Request(short("    def "), n_predict=4)
 
 
 @pytest.mark.parametrize("kind", ["llama-server", "openai"])

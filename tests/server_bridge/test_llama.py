@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -93,8 +94,9 @@ async def test_a_server_may_stand_below_a_path_and_want_its_models_name() -> Non
 
 async def test_a_router_is_asked_which_models_it_has() -> None:
     """A server with several models and no name set: the message has the names to choose from."""
-    models = b'{"data": [{"id": "qwen-7b"}, {"id": "granite"}]}'
-    with recorder(answer={"/props": b'{"role": "router"}', "/models": models}) as router:
+    loaded = {"value": "loaded"}
+    models = json.dumps({"data": [{"id": n, "status": loaded} for n in ("qwen-7b", "granite")]})
+    with recorder(answer={"/props": b'{"role": "router"}', "/models": models.encode()}) as router:
         backend = open_backend(BackendSettings("llama-server", router.url))
         with pytest.raises(
             BackendUnusable, match=r"fim\.backend\.model to one of qwen-7b, granite"

@@ -113,14 +113,23 @@ async def test_a_broken_answer_is_no_answer(answer: bytes, error: type, says: st
         await reply_to(answer)
 
 
-async def test_a_refusal_in_words_is_one_in_numbers() -> None:
-    """vLLM says how long a prompt may be in a sentence; we understand it and learn from it."""
-    message = (
-        "This model's maximum context length is 512 tokens. However, you requested 900 tokens "
-        "(896 in the messages, 4 in the completion)."
-    )
+REFUSALS = {
+    "vLLM until 2025": "This model's maximum context length is 512 tokens. However, you requested 900 "
+    "tokens (896 in the messages, 4 in the completion).",
+    "vLLM": "This model's maximum context length is 512 tokens. However, you requested 4 output tokens "
+    "and your prompt contains at least 896 input tokens, for a total of at least 900 tokens.",
+    "SGLang": "Requested token count exceeds the model's maximum context length of 512 tokens. You "
+    "requested a total of 900 tokens: 896 tokens from the input messages and 4 for the completion.",
+    "SGLang, the prompt alone": "The input (900 tokens) is longer than the model's context length (512 "
+    "tokens).",
+}
+
+
+@pytest.mark.parametrize("server", REFUSALS)
+async def test_a_refusal_in_words_is_one_in_numbers(server: str) -> None:
+    """Servers say how long a prompt may be in a sentence; we understand it and learn from it."""
     with pytest.raises(PromptTooLong) as caught:
-        await reply_to(events({"error": {"message": message}}))
+        await reply_to(events({"error": {"message": REFUSALS[server]}}))
     assert (caught.value.n_prompt, caught.value.n_ctx) == (900, 512)
 
 

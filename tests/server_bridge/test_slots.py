@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import statistics
+from array import array
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -10,7 +14,9 @@ import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.llama import LlamaServer
+from server_bridge.mirror import Mirror
 from server_bridge.protocol import Backend, Chunk, Prompt, Request
+from server_bridge.slots import LOOK_EVERY, Choice, Kind, Slots
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import LINES, TYPED, prompt
@@ -126,3 +132,54 @@ async def test_an_editor_that_finds_no_slot_leaves_it_to_the_server() -> None:
         await visit(editors[2], 2, typed(1))
         assert looks == 0
         assert await visit(editors[2], 2, typed(2)) <= FEW
+
+
+async def test_editors_that_took_the_same_slot_let_go_of_it() -> None:
+    """Six begin together on four slots, all find them empty; soon no two name the same, and a key costs little."""
+    async with running("four", 6) as editors:
+
+        async def type_on(n_round: int) -> list[int]:
+            requests = [
+                Request(
+                    replace(in_document(n, typed(n_round)), repo=f"project{n}", chunks=()),
+                    n_predict=2,
+                )
+                for n in range(len(editors))
+            ]
+            asked = [e.complete(r) for e, r in zip(editors, requests, strict=True)]
+            return [reply.timings.prompt_n for reply in await asyncio.gather(*asked)]
+
+        for n_round in range(LOOK_EVERY + 2):
+            await type_on(n_round)
+        owned = [
+            editor._cache._slots.home(f"project{n}\napp/d{n}.py")
+            for n, editor in enumerate(editors)
+        ]
+        named = [slot for slot in owned if slot is not None]
+        assert len(set(named)) == len(named) <= 4
+        costs = [await type_on(n_round) for n_round in range(LOOK_EVERY + 2, LOOK_EVERY + 6)]
+        assert statistics.median(itertools.chain(*costs)) <= FEW
+
+
+@pytest.mark.parametrize(
+    ("seen", "kind"),
+    [({0: 20, 1: 9}, Kind.SEPARATE), ({0: 0}, Kind.SEPARATE), ({}, Kind.SEPARATE), ({0: 21}, Kind.CROWDED)],
+    ids=["as we left it", "empty", "not shown", "somebody else's"],
+)  # fmt: skip
+def test_a_slot_with_something_else_in_it_is_shared(seen: dict[int, int], kind: Kind) -> None:
+    """Only what others put into a slot of ours says that they use it; then none is named or cleared."""
+    mirror = Mirror(2, alone=False)
+    slots = Slots(mirror, 2, alone=False)
+    slots.kind, slots.vacant = Kind.SEPARATE, {0, 1}
+    for _ in range(LOOK_EVERY):
+        assert not slots.is_doubtful()
+        mirror.settle(
+            0, array("i", range(18)).tobytes(), array("i", range(20)).tobytes(), named=True
+        )
+        slots.used("a.py", 0)
+    assert slots.is_doubtful()
+    slots.check(seen)
+    assert slots.kind is kind
+    assert not slots.is_doubtful()
+    if kind is Kind.CROWDED:
+        assert slots.choose("b.py", array("i", range(500, 900)).tobytes()) == Choice(None)

@@ -1,0 +1,153 @@
+"""
+A session's prompts into a small file: what a router and its replicas are sent, and when.
+
+    nice python -m benchmarks.recording                 # about five minutes, at the pace of the keys
+
+Our session types the mix with a full ring, through llama.cpp's `/v1/completions` as to vLLM: text, no
+slots. The model is the bundled one, told that its context is long; what it says does not matter here,
+only where it ends. Texts are tokenised afterwards. A prompt is stored as what it adds to an earlier one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import json
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import gguf
+import numpy as np
+
+from benchmarks.clients import Ours, replay
+from benchmarks.keystrokes import Streaming
+from benchmarks.serve import BUNDLED, N_CTX, serving
+from benchmarks.traces import mix, neighbours
+from benchmarks.wire import Wire
+from fim_lsp.schema import made
+from fim_lsp.session import Session
+from server_bridge.http import Object
+
+FILE = Path(__file__).parent / "prompts.json.gz"
+N_REQUESTS = 1500  # of the editor: five minutes of typing
+LOOK_BACK = 64  # earlier prompts among which the most similar is looked for
+
+
+class Sent(NamedTuple):
+    """
+    One request: when (ms from the first), for which step of the trace, which file, and token ids.
+
+    The first *n_prompt* tokens are the prompt, the others the answer.
+    """
+
+    ms: int
+    step: int
+    background: bool
+    document: str
+    n_prompt: int
+    tokens: tuple[int, ...]
+
+
+class Texts(Wire):
+    """Keeps what is sent and what comes back as text."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.texts: list[tuple[str, str]] = []
+
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """See `Wire`."""
+        answer = ""
+        async for event in super().stream(path, body):
+            answer += "".join(choice["text"] for choice in event.get("choices", ()))
+            yield event
+        self.texts.append((json.loads(body)["prompt"], answer))
+
+
+def main() -> None:
+    """Record, and write the file."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--requests", type=int, default=N_REQUESTS, help="of the editor")
+    parser.add_argument("--out", type=Path, default=FILE)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        model = shutil.copy(BUNDLED, Path(folder) / BUNDLED.name)
+        stretch(model)
+        with serving(model) as url:
+            sent = asyncio.run(_record(url, options.requests))
+    write(options.out, sent)
+    print(f"{len(sent)} prompts, {options.out.stat().st_size} bytes")
+
+
+def stretch(model: Path) -> None:
+    """Let a model claim a context for two slots of the usual size."""
+    reader = gguf.GGUFReader(model, "r+")
+    for name, field in reader.fields.items():
+        if name.endswith(".context_length"):
+            field.parts[field.data[0]][:] = np.uint32(2 * N_CTX)
+
+
+async def _record(url: str, n_requests: int) -> list[Sent]:
+    wire = Texts(url)
+    server = Streaming(wire, n_ctx=N_CTX)
+    await server.connect()
+    session = Session(made({"completion.maxTokens": 16}), lambda _: server)
+    for event in neighbours():
+        session.handle(event)
+    await replay(mix(n_requests), Ours(session))
+    await session.aclose()
+    begun, found = wire.calls[0].started, []
+    for call, (prompt, answer) in zip(wire.calls, wire.texts, strict=True):
+        ids, made_ids = await _ids(wire, prompt), await _ids(wire, answer)
+        document = prompt.rpartition("<|file_sep|>")[2].partition("\n")[0]
+        found.append(
+            Sent(
+                round((call.started - begun) * 1e3), call.request, call.background, document,
+                len(ids), (*ids, *made_ids),
+            )
+        )  # fmt: skip
+    await wire.aclose()
+    return found
+
+
+async def _ids(wire: Texts, text: str) -> list[int]:
+    answer = await wire.ask("/tokenize", {"content": text, "parse_special": True})
+    return list(answer["tokens"])
+
+
+def write(path: Path, sent: Sequence[Sent]) -> None:
+    """Each prompt as (how far back the one it resembles stands, how much of that, what comes then)."""
+    rows: list[object] = []
+    for n, one in enumerate(sent):
+        earlier = range(1, min(n, LOOK_BACK) + 1)
+        back = max(earlier, key=lambda b: alike(sent[n - b].tokens, one.tokens), default=0)
+        keep = alike(sent[n - back].tokens, one.tokens) if back else 0
+        rows.append([*one[:-1], back, keep, one.tokens[keep:]])
+    with gzip.GzipFile(path, "wb", mtime=0) as file:
+        file.write(json.dumps(rows, separators=(",", ":")).encode())
+
+
+def read(path: Path = FILE) -> list[Sent]:
+    """What `write` wrote."""
+    found: list[Sent] = []
+    for *fields, back, keep, tokens in json.loads(gzip.decompress(path.read_bytes())):
+        kept = found[-back].tokens[:keep] if back else ()
+        found.append(Sent(*fields, (*kept, *tokens)))
+    return found
+
+
+def alike(a: Sequence[int], b: Sequence[int]) -> int:
+    """How many tokens two sequences have in common at their beginning."""
+    n = min(len(a), len(b))
+    differ = np.flatnonzero(np.asarray(a[:n]) != np.asarray(b[:n]))
+    return int(differ[0]) if len(differ) else n
+
+
+if __name__ == "__main__":
+    main()
