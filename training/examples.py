@@ -53,7 +53,7 @@ class Gap(NamedTuple):
 
 
 class Example(NamedTuple):
-    """What the model is shown, what it is to say, and whether the typed text stands before the suffix."""
+    """What the model is shown, and what it is to say after the half word it must begin with."""
 
     prompt: Prompt
     answer: str
