@@ -29,18 +29,18 @@ LEAST_OWN = 150  # characters of the file itself, or it says nothing
 # Where the cursor stands, by how often: after part of a line, at the beginning of one, between two parts
 # of one, behind a whole one
 KINDS = {"within": 45, "line": 30, "between": 15, "below": 10}
-N_LINES = {1: 50, 2: 17, 3: 10, 4: 7, 5: 4, 6: 4, 8: 4, 12: 4}  # of the answer, by how often
+N_LINES = {1: 46, 2: 17, 3: 11, 4: 8, 5: 5, 6: 4, 8: 5, 12: 4}  # of the answer, by how often
 TO_BLOCK_END = 0.4  # of the longer answers end where their block does
 AT_WORD = 0.4  # of the cuts fall between words
-NEAR = 0.6  # are short, so that answers are 4 % of all tokens: long ones alone would leave them 1 %
-NEAR_TOKENS = (200, 700)
+NEAR = 0.8  # are short, so that answers are 3 % of all tokens: long ones alone would leave them 1 %
+NEAR_TOKENS = (100, 600)
 NO_RING = 0.3
 QUICK = 0.15  # small windows, as somebody gets who waits
 TYPED_SINCE = 0.4  # have typed some lines since the window was anchored …
 MOST_TYPED = 20  # … at most so many
 UNHEALED = 0.12  # half words in the prompt: other clients leave them there
 CLASSIC = 0.12  # typed text before the suffix: other clients put it there
-PLAIN = 0.1  # no gap: a file as it stands
+PLAIN = 0.02  # no gap: a file as it stands, a tenth of the tokens
 
 Encode = Callable[[str], Sequence[int]]
 
@@ -53,7 +53,7 @@ class Gap(NamedTuple):
 
 
 class Example(NamedTuple):
-    """What the model is shown, what it is to say, and whether the typed text stands before the suffix."""
+    """What the model is shown, and what it is to say after the half word it must begin with."""
 
     prompt: Prompt
     answer: str
@@ -63,9 +63,9 @@ def example(rng: random.Random, place: Neighbourhood, n_tokens: int) -> Example 
     """An example of at most about *n_tokens*; None where the file is too small for what was drawn."""
     file = place.any_file(rng)
     gap = gap_in(rng, file.lines)
-    if rng.random() < NEAR:
-        n_tokens = rng.randint(*NEAR_TOKENS)
-    n_chars = 10 ** rng.uniform(-0.95, 0) * n_tokens * CHARS_PER_TOKEN * SCAFFOLD
+    near = rng.random() < NEAR
+    n_wanted = rng.randint(*NEAR_TOKENS) if near else 10 ** rng.uniform(-0.95, 0) * n_tokens
+    n_chars = min(n_wanted, n_tokens) * CHARS_PER_TOKEN * SCAFFOLD
     for_ring = 0.0 if rng.random() < NO_RING else n_chars * rng.uniform(0.3, 0.75)
     if gap is None or n_chars - for_ring < LEAST_OWN:
         return None

@@ -60,7 +60,9 @@ class Block(nn.Module):
         k = self.k(h).view(batch, time, self.kv_heads, HEAD_WIDTH).transpose(1, 2)
         v = self.v(h).view(batch, time, self.kv_heads, HEAD_WIDTH).transpose(1, 2)
         q, k = rotated(q, cos, sin), rotated(k, cos, sin)
-        a = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        group = self.heads // self.kv_heads  # written out: not every flash kernel groups queries
+        k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+        a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.o(a.transpose(1, 2).reshape(batch, time, -1))
         h = normed(x, self.n2)
         return x + self.down(F.silu(self.gate(h)) * self.up(h))
@@ -71,6 +73,7 @@ class Model(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
+        self.stream = torch.float32  # what is passed from block to block
         self.emb = nn.Parameter(torch.randn(VOCAB, shape.width) * 0.02)
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.nf = nn.Parameter(torch.ones(shape.width))
@@ -92,7 +95,7 @@ class Model(nn.Module):
 
     def logits(self, ids: Tensor) -> Tensor:
         """(batch, time, vocabulary)."""
-        x = F.embedding(ids, self.emb)
+        x = F.embedding(ids, self.emb).to(self.stream)
         cos, sin = rotations(ids.shape[1], ids.device)
         for block in self.blocks:
             x = block(x, cos, sin)

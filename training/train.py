@@ -3,7 +3,7 @@ Shards into weights, by the clock: warm-up, constant rate, linear decay; the las
 
     python3 -m training.train .shards/0.jsonl.xz --minutes 9 --of 18 --out $OUT
 
-stops in time, saves its state beside the shards (--state) and the weights in parts (--out). Called
+stops in time, saves its state on that machine (--state) and the weights in parts (--out). Called
 again with other shards it goes on where it was; on another machine, --init PARTS goes on from the
 weights alone. README.md has the plan and its arithmetic; --smoke is the same on a CPU in minutes.
 """
@@ -37,13 +37,12 @@ SEED = 7
 # Matrices by Muon at AdamW's scale (Liu et al. 2025, arXiv 2502.16982), the rest by AdamW
 RATE, DECAY = 3e-3, 0.05
 BETAS = (0.9, 0.95)
-WARM_UP = 100  # steps
 DECAY_SHARE = 0.4  # of the time, at the end: the rate falls to …
 FLOOR = 0.03  # … this part
 LONG_SHARE = 0.25  # of the time, at the end, with rows twice as long: the whole context is learnt
-ANSWER_WEIGHT = 4.0  # answers are 4 % of the tokens, and what the model is for
+ANSWER_WEIGHT = 5.0  # answers are 3 % of the tokens, and what the model is for
 UNKNOWABLE = 2  # code of a token without loss
-SYNTHETIC = 0.15  # rows that teach copying for each real one, at first; falls to a tenth
+SYNTHETIC = 0.08  # rows that teach copying for each real one
 RESERVE_S = 20.0  # of the clock: to save
 LOG_S = 15.0
 
@@ -60,16 +59,23 @@ def options() -> argparse.Namespace:
     add("--minutes", type=float, default=9, help="of this call, loading and saving included")
     add("--of", type=float, default=18, help="minutes of all calls")
     add("--out", type=Path, default=Path("weights"))
-    add("--state", type=Path, default=Path(".shards/state.pt"))
+    add(
+        "--state",
+        type=Path,
+        default=Path("build/state.pt"),
+        help="not among what is sent each time",
+    )
     add("--init", type=Path, help="parts to start from where there is no state")
     add("--workers", type=int, default=12, help="processes that make examples")
     add("--row-tokens", type=int, default=4096)
     add("--pass-tokens", type=int, default=1 << 16)
     add("--step-tokens", type=int, default=1 << 18)
     add("--smoke", action="store_true", help="a small model, one worker, short rows")
+    add("--warm-up", type=int, default=100, help="steps")
     given = parser.parse_args()
     if given.smoke:
-        given.workers, given.row_tokens, given.pass_tokens, given.step_tokens = 0, 512, 4096, 8192
+        given.workers, given.row_tokens, given.pass_tokens, given.step_tokens = 0, 512, 4096, 4096
+        given.warm_up = 10
     return given
 
 
@@ -99,6 +105,7 @@ class Trainer:
         torch.manual_seed(SEED)
         self.shape = "smoke" if given.smoke else "small"
         self.model = Model(SHAPES[self.shape]).to(self.device)
+        self.model.stream = torch.bfloat16
         inner = [p for name, p in self.model.named_parameters() if p.ndim == 2 and name != "emb"]
         others = [p for name, p in self.model.named_parameters() if p.ndim == 1 or name == "emb"]
         self.optimisers: list[Optimizer] = [
@@ -108,7 +115,6 @@ class Trainer:
         self.done: dict[str, float] = {"seconds": 0.0, "steps": 0, "tokens": 0, "calls": 0}
         self._resume()
         if self.device.type == "cuda":  # one block is compiled once and used for all
-            torch.set_float32_matmul_precision("high")
             for block in self.model.blocks:
                 block.compile(dynamic=False)
 
@@ -135,7 +141,7 @@ class Trainer:
 
     def step(self, data: Iterator[list[Tensor]], share: float) -> float:
         """One step when *share* of the time is over; returns the loss of real code."""
-        warm = min(1.0, (self.done["steps"] + 1) / WARM_UP)
+        warm = min(1.0, (self.done["steps"] + 1) / self.given.warm_up)
         rate = RATE * warm * min(1.0, FLOOR + (1 - FLOOR) * (1 - share) / DECAY_SHARE)
         n_passes = self.given.step_tokens // self.given.pass_tokens
         real = []
@@ -167,6 +173,7 @@ class Trainer:
         """The state for this machine, and the weights in parts for all others."""
         optimisers = [optimiser.state_dict() for optimiser in self.optimisers]
         state = {"model": self.model.state_dict(), "optimisers": optimisers, "done": self.done}
+        self.given.state.parent.mkdir(parents=True, exist_ok=True)
         torch.save(state, self.given.state)
         weights = {
             name: each.float().cpu().numpy() for name, each in self.model.state_dict().items()
@@ -185,7 +192,7 @@ def batches(
         num_workers=workers,
         multiprocessing_context="fork" if workers else None,  # which shares the shards
         collate_fn=lambda some: [
-            torch.from_numpy(np.stack(part)) for part in zip(*some, strict=True)
+            torch.from_numpy(np.stack(part).astype(np.int32)) for part in zip(*some, strict=True)
         ],
     )
     return iter(data)
