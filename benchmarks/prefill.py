@@ -63,7 +63,9 @@ def main() -> None:
     where = places([LIBRARY], 1, options.chunks)[0]
     if options.url:
         kinds = {"llama-server": LlamaServer, "openai": OpenAiServer}
-        rows = _run(kinds[options.kind](Http(options.url, patience_s=PATIENCE_S)), where, options.keys)
+        rows = _run(
+            kinds[options.kind](Http(options.url, patience_s=PATIENCE_S)), where, options.keys
+        )
     else:
         with serving(options.model) as url:
             rows = _run(LlamaServer(Http(url, patience_s=PATIENCE_S)), where, options.keys)

@@ -6,8 +6,9 @@ How good suggestions are, on code the bundled model never saw, through the whole
     python -m benchmarks.quality --url http://127.0.0.1:8012      # your own server
     python -m benchmarks.quality --off heal             # without token healing; or: ring, greedy
 
-At each place the file is open with the line missing and its neighbours open beside it; the editor pauses,
-the first 40 % of the line are typed, and an automatic suggestion is asked for. Prints what was shown and
+At each place the file is open with the line missing and its neighbours open beside it, the rest of the
+package lies on disk; the editor pauses, the first 40 % of the line are typed, and an automatic
+suggestion is asked for. Prints what was shown and
 how good it was, the same with each filter switched off, how quiet it is where nothing should come, and
 what it costs to type whole lines.
 """
@@ -21,7 +22,9 @@ import difflib
 import itertools
 import json
 import re
+import shutil
 import statistics
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -44,7 +47,7 @@ from fim_lsp.tower import Tower
 from server_bridge import completion
 from server_bridge.llama import LlamaServer
 
-ROOT = "file:///home/me/"
+ROOT = Path(tempfile.gettempdir()) / "fim-lsp-quality"  # where the packages lie meanwhile
 # What editors accept at a time, and what of a suggestion that is.
 ACCEPTED: dict[str, Callable[[str], str]] = {
     "all": str,
@@ -85,10 +88,23 @@ def main() -> None:
     options = _options()
     packages = fetched(options.packages)
     wanted = holes(packages)[:: max(1, 340 // options.limit)]
-    with _server(options) as url:
+    with _laid_out(packages), _server(options) as url:
         figures = asyncio.run(_measure(wanted, packages, url, options))
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "quality.json").write_text(json.dumps(figures, indent=1), "utf-8")
+
+
+@contextlib.contextmanager
+def _laid_out(packages: dict[str, Files]) -> Iterator[None]:
+    """The packages as folders, for the session to find what nobody opened."""
+    try:
+        for package, files in packages.items():
+            for path, text in files.items():
+                (ROOT / package / path).parent.mkdir(parents=True, exist_ok=True)
+                (ROOT / package / path).write_text(text, "utf-8")
+        yield
+    finally:
+        shutil.rmtree(ROOT, ignore_errors=True)
 
 
 async def _measure(
@@ -149,6 +165,7 @@ async def _suggested(bench: Session, hole: Hole, files: Files) -> tuple[Shown, f
     uri, position = open_at(bench, hole, files)
     await bench.complete(uri, Position(hole.line, 0), invoked=True)
     await bench.wait_idle()
+    await bench._spaces.wait_explored()  # noqa: SLF001 (once per package)
     typed = Edit(Position(hole.line, 0), Position(hole.line, 0), hole.typed)
     bench.handle(events.Changed(uri, 2, (typed,)))
     began = time.perf_counter()
@@ -165,7 +182,7 @@ async def _suggested(bench: Session, hole: Hole, files: Files) -> tuple[Shown, f
 
 def open_at(bench: Session, hole: Hole, files: Files) -> tuple[str, Position]:
     """Open the file without the line, after its neighbours."""
-    bench.handle(events.FoldersChanged((ROOT + hole.package,)))
+    bench.handle(events.FoldersChanged(((ROOT / hole.package).as_uri(),)))
     for path in _neighbours(hole, files):
         bench.handle(events.Opened(_uri(hole, path), "python", 1, files[path]))
     lines = files[hole.path].split("\n")
@@ -188,7 +205,7 @@ def _neighbours(hole: Hole, files: Files) -> list[str]:
 
 
 def _uri(hole: Hole, path: str) -> str:
-    return f"{ROOT}{hole.package}/{path}"
+    return (ROOT / hole.package / path).as_uri()
 
 
 # -- figures -----------------------------------------------------------------------------------------

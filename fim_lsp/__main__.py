@@ -12,47 +12,24 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fim_lsp import __version__
+from fim_lsp.cli import options
 from fim_lsp.config import BackendConfig, Config
 from server_bridge.protocol import Backend, BackendUnusable
 
 if TYPE_CHECKING:
     from server_bridge.bridge import BackendSettings
+    from server_bridge.programs import Program
 
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
-
-DESCRIPTION = """\
-A language server for local, private, multi-line code completion.
-
-Editors start it with --stdio. Everything else is for people and scripts:
-  fim-lsp demo                      watch it work, with the bundled model, no set-up
-  fim-lsp doctor                    check backend, model and settings; says what to change
-  fim-lsp complete app.py:12        one completion, as an editor would get it
-"""
-
-EPILOG = """\
-Settings come from the editor, from config.toml in the user's config folder and from .fim-lsp.toml
-in the project. Completions come from the llama.cpp server at fim.backend.url, else from one on this
-machine's usual ports, else from the bundled model, which is tiny: for real work run
-  llama-server --fim-qwen-7b-default        (or --fim-qwen-1.5b-default on a small machine)
-"""
-
-COMPLETE_EPILOG = """\
-Lines and columns count from 1; without a column the end of the line is meant.
-  fim-lsp complete app.py:12
-  fim-lsp complete app.py:12:9 --open models.py --json
-  fim-lsp complete app.py:12 --url http://127.0.0.1:8012
-
-Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = _parser()
+    parser = options.parser()
     given = parser.parse_args(arguments)
     if given.command is not None:
         return _quietly(given)
@@ -62,64 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 2
 
 
-def _parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        "fim-lsp", description=DESCRIPTION, epilog=EPILOG, formatter_class=raw
-    )
-    parser.add_argument("--version", action="version", version=f"fim-lsp {__version__}")
-    server = parser.add_argument_group("the server")
-    server.add_argument("--stdio", action="store_true", help="serve one editor on stdin and stdout")
-    server.add_argument(
-        "--tcp", metavar="HOST:PORT", type=_address, help="serve one editor on a port"
-    )
-    server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
-    server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
-
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    complete = commands.add_parser(
-        "complete",
-        help="print one completion",
-        description="Print the completion at one place of a file, as an editor would get it.",
-        epilog=COMPLETE_EPILOG,
-        formatter_class=raw,
-    )
-    complete.add_argument("place", metavar="FILE:LINE[:COL]")
-    complete.add_argument(
-        "--open", metavar="FILE", nargs="+", default=[], help="files to know, too"
-    )
-    complete.add_argument("--url", help="the model server to ask instead of the configured one")
-    complete.add_argument(
-        "--json", action="store_true", help="suggestions, tokens and times as JSON"
-    )
-
-    demo = commands.add_parser("demo", help="watch a session typed with the bundled model")
-    demo.add_argument("--fast", action="store_true", help="do not type at a person's pace")
-
-    commands.add_parser("forget", help="delete what is kept from one session to the next")
-
-    doctor = commands.add_parser("doctor", help="check backend, model and settings")
-    doctor.add_argument("--json", action="store_true", help="the findings as JSON")
-    doctor.add_argument(
-        "--layouts", metavar="PATH", nargs="*", type=Path,
-        help="compare prompt layouts on your own files with your own model",
-    )  # fmt: skip
-    return parser
-
-
-def _address(text: str) -> tuple[str, int]:
-    """`HOST:PORT`, also `[::1]:PORT`."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:2087")
-    return host.strip("[]") or "127.0.0.1", int(port)
-
-
 def _quietly(given: argparse.Namespace) -> int:
     """Run a command; ended by Ctrl-C or by its reader (`| head`), it goes without a traceback."""
     try:
         return _command(given)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):  # Ctrl-C, or Ctrl-D at a question
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
@@ -142,7 +66,20 @@ def _command(given: argparse.Namespace) -> int:
         from fim_lsp.cli import forget
 
         return forget.run(_cache())
+    if given.command == "serve":
+        return _serve_model(given)
+    if given.command == "setup":
+        return _setup(given)
     return _doctor(given)
+
+
+def _setup(given: argparse.Namespace) -> int:
+    from fim_lsp import settings_files
+    from fim_lsp.cli import setup
+
+    if code := setup.run(given, settings_files.user_file()):
+        return code
+    return _doctor(argparse.Namespace(json=False, layouts=None, speculation=None))
 
 
 def _doctor(given: argparse.Namespace) -> int:
@@ -152,9 +89,54 @@ def _doctor(given: argparse.Namespace) -> int:
     files = settings_files.found((Path.cwd(),))
     config, problems = settings.configured(files.layers)
     if given.layouts is not None:
-        given.layouts = given.layouts or [Path.cwd()]
         return doctor.run_layouts(given, open_backend(config))
+    if given.speculation is not None:
+        return doctor.run_speculation(given, open_backend(config))
     return doctor.run(given, config, (*files.problems, *problems), open_backend(config))
+
+
+def _serve_model(given: argparse.Namespace) -> int:
+    from fim_lsp.cli import serve
+    from server_bridge import parent
+
+    try:
+        program = _program(given)
+    except BackendUnusable as error:
+        return serve.refuse(str(error))
+    if program is None:
+        return 1
+    if given.dry_run:
+        return serve.show(program.argv)
+    return serve.run(parent.keep(program), has_key=program.has_key, downloads=bool(given.qwen))
+
+
+def _program(given: argparse.Namespace) -> Program | None:
+    """What `serve` is to run; None if there is nothing, and the user knows why."""
+    from fim_lsp import settings, settings_files
+    from fim_lsp.cli import serve
+    from server_bridge import launch, programs
+
+    config, _ = settings.configured(settings_files.found((Path.cwd(),)).layers)
+    own = config.backend.model if config.backend.model.endswith(".gguf") else ""
+    plan = launch.Plan(
+        model=given.model or own,
+        port=given.port,
+        draft=given.draft or "",
+        speculate=not given.no_speculation,
+        slots_dir=str(_cache() / "slots") if config.state.save else "",
+    )
+    server = programs.found(given.program)
+    machine = programs.machine(server)
+    if server is None:
+        return programs.inside(machine, plan, _cache()) if serve.may_lack(given) else None
+    build = programs.build(server)
+    if given.qwen:
+        preset = launch.preset(machine, build, given.qwen)
+        agreed = given.yes or given.dry_run
+        if not serve.may_download(preset.name, preset.weights, agreed=agreed):
+            return None
+        plan = replace(plan, preset=preset.option, facts=preset.facts)
+    return programs.outside(server, machine, build, plan, _cache())
 
 
 def _serve(given: argparse.Namespace) -> int:

@@ -56,6 +56,7 @@ class Editor(LanguageServer):
         self.current = ""  # the URI asked about last
         self._open_session = open_session
         self._is_open = False
+        self._closing: asyncio.Task[None] | None = None
         self._told: set[str] = set()
         self._log: LogConfig | None = None
         self._newest: dict[tuple[str, str], asyncio.Task[Any]] = {}
@@ -83,9 +84,13 @@ class Editor(LanguageServer):
         return setting == "always" or (setting == "auto" and without)
 
     async def aclose(self) -> None:
-        """Let the session save and go; more than once is once."""
+        """Let the session save and go. An editor that leaves meanwhile does not cut it short."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name="close session")
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         if self._is_open:
-            self._is_open = False
             self.news.close()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self.session.aclose(), CLOSE_S)

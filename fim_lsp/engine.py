@@ -8,7 +8,7 @@ and `terms` size the work by what the backend can do, `suggestion` says what the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -24,15 +24,16 @@ from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import confidence, preferred
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.local import continued
-from fim_lsp.suggest.place import Draft, Place, place_at
+from fim_lsp.suggest.place import ABOVE_LINES, BELOW_LINES, Draft, Place, place_at
 from fim_lsp.suggest.repeats import looping_lines, stuttering
-from fim_lsp.view import Frame
+from fim_lsp.view import Frame, View
 from fim_lsp.window import Budget, Window
 from server_bridge.protocol import Chunk, Measure, Prompt, State
 
 STEP_S = 0.25  # a step of prefill: what somebody who types on may have to wait for
 STEP_TOKENS = (64, 4096)
 SMALL_CONTEXT = 4096  # tokens, until the backend says
+SIGHT_LINES = 8000  # looked through for one that begins as the typed one does: half a millisecond
 TELLING = 12  # characters of a line that says more than `else:` or `return None`
 SCAFFOLD = 64  # tokens of control marks, names and paths
 BURST_S = 0.05  # of decoding on the wire: a newer key waits for it, and does not feel it
@@ -216,17 +217,30 @@ def affordable(frame: Frame, measure: Measure) -> tuple[int, Frame]:
     return left, replace(frame, header=header)
 
 
-def lines_of(chunks: tuple[Chunk, ...]) -> Iterator[str]:
-    """The lines of *chunks*, the nearest first: the last chunk stands next to the file."""
-    for chunk in reversed(chunks):
-        yield from reversed(chunk.text.splitlines())
+def lines_in_sight(
+    here: Document | None, view: View, others: Mapping[str, Document]
+) -> Iterator[str]:
+    """
+    Lines that may be said again, the likeliest first: of the file itself beyond those around the
+    cursor, of *others* (by path), of chunks of files that are not open.
+    """
+    line = view.position.line if view.position else 0
+    own = here.lines if here else ()
+    shown = view.frame.header.chunks if view.frame else ()
+    unseen = (chunk for chunk in reversed(shown) if chunk.name not in {view.file.path, *others})
+    runs = itertools.chain(
+        [reversed(own[: max(0, line - ABOVE_LINES)]), own[line + 1 + BELOW_LINES :]],
+        (other.lines for other in others.values()),
+        (chunk.text.splitlines() for chunk in unseen),
+    )
+    return itertools.islice(itertools.chain.from_iterable(runs), SIGHT_LINES)
 
 
 def drafted(flight: Flight, elsewhere: Iterable[str], *, lines_too: bool) -> Draft:
     """
     What is to be kept of a whole *flight*: its text, or a line in sight that is surer.
 
-    *elsewhere* are lines of other files; *lines_too* says whether lines may be offered at all.
+    *elsewhere* are lines of places out of sight; *lines_too* says whether lines may be offered at all.
     """
     said = Draft(flight.text, whole=not flight.short)
     shown = polish(said, flight.place).text

@@ -157,7 +157,10 @@ def _spot(used: _Used) -> Spot | None:
     view, document = used.view, used.document()
     if view.frame is None or view.position is None or document is None:
         return None
-    typed = window.middle(view.frame.window, document, document.clamp(view.position))
+    position = document.clamp(view.position)
+    if position.line < view.frame.window.anchor:  # he went up, or deleted what stood there
+        return None
+    typed = window.middle(view.frame.window, document, position)
     return Spot(view.frame, typed, view.tape)
 
 

@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -37,7 +37,6 @@ from fim_lsp.window import Window
 from fim_lsp.workspace import Progress, Workspaces, source
 from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
 
-SIGHT_LINES = 4000  # of other files that are looked through without a model: under a millisecond
 # A cursor that only moved may be on its way, and each place on it would cost a window.
 PASSING_MS = 250.0
 
@@ -60,7 +59,7 @@ class Session:
         self._numbers = itertools.count(1)
         self._stats = Stats()
         self._acceptance = Acceptance(self._stats)
-        self._tower = Tower(self.link, self._stats, self._header, self._prepare)
+        self._tower = Tower(self.link, self._stats, self._header, self._prepare, self._lines)
         self._keeper = Keeper(cache, self.link, self._tower)
         self._spaces = Workspaces(self._keeper.recall)
         self._tower.config = self._keeper.config = config
@@ -314,17 +313,20 @@ class Session:
             self._tower.warm(view, current)
 
     def _in_sight(self, asked: Asked, view: View) -> Draft:
-        """What can be said without a model, from the lines of this file and of others that are open."""
+        """What can be said without a model."""
         if not self.config.completion.local:
             return Draft("")
-        others = (
-            line
+        return local.continued(asked.place, self._lines(view))
+
+    def _lines(self, view: View) -> Iterator[str]:
+        """The lines of this file, of others that are open, and of the ring, that may be said again."""
+        others = {
+            self._views[uri].file.path: other
             for uri, other in reversed(self.documents.items())
             if uri != view.uri and self._views[uri].file.root == view.file.root
             and not self._spaces.why_private(uri)
-            for line in other.lines
-        )  # fmt: skip
-        return local.continued(asked.place, itertools.islice(others, SIGHT_LINES))
+        }  # fmt: skip
+        return engine.lines_in_sight(self.documents.get(view.uri), view, others)
 
     def _debounce_s(self, asked: Asked, view: View) -> float:
         """How long an automatic request waits for the next key before it asks the model."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
 from fim_lsp import engine, window
@@ -52,7 +52,7 @@ class Tower:
     See the module.
 
     *header* says what a prompt begins with for a view and a window; *prepare* is called while idle,
-    before a view is warmed, to choose what that shall be.
+    before a view is warmed, to choose what that shall be; *lines* are those that may be said again.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Tower:
         stats: Stats,
         header: Callable[[View, Window], Header],
         prepare: Callable[[View], Awaitable[bool]],
+        lines: Callable[[View], Iterable[str]],
     ) -> None:
         self.config = Config()
         self.lane = Scheduler(("glance", "speculate", "prepare", "warm"), off_wire=("prepare",))
@@ -68,6 +69,7 @@ class Tower:
         self._stats = stats
         self._header = header
         self._prepare = prepare
+        self._lines = lines
         self._flying: set[asyncio.Task[None]] = set()
         self._settled: dict[str, tuple[Chunk, ...]] = {}  # by root: the chunks evaluated last
 
@@ -268,7 +270,7 @@ class Tower:
         if view.frame and flight.window == view.frame.window and flight.tape:
             view.tape = flight.tape
         if flight.whole:
-            lines = engine.lines_of(view.frame.header.chunks) if view.frame else ()
+            lines = self._lines(view)
             draft = engine.drafted(flight, lines, lines_too=self.config.completion.local)
             view.known.put(flight.place, draft, self._link.state.model)
         if (flight.whole or flight.error) and flight in view.flights:

@@ -14,7 +14,11 @@ from server_bridge.protocol import Request, Stop, Timings, Token
 
 TEMPERATURE = 0.8  # llama.cpp's default; alternatives should differ
 GREEDY = {"temperature": 0, "samplers": ["top_k"], "top_k": 1}
-FIELDS = "content tokens completion_probabilities stop_type truncated id_slot tokens_cached timings"
+DRAFTERS = "generation_settings/speculative.types"
+FIELDS = (
+    "content tokens completion_probabilities stop_type truncated id_slot tokens_cached timings "
+    + DRAFTERS
+)
 ALWAYS = {"cache_prompt": True, "return_tokens": True, "response_fields": FIELDS.split()}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
 
@@ -52,6 +56,12 @@ def entries(answer: Object) -> list[Any]:
     """One entry per token, or per character where that takes several; none for the cut last one."""
     found: list[Any] = answer.get("completion_probabilities", [])
     return found
+
+
+def drafters(answer: Object) -> str:
+    """The kinds of speculation that the server was started with, "" for none."""
+    names = str(answer.get(DRAFTERS, "")).split(",")
+    return ",".join(name for name in names if name not in {"", "none"})
 
 
 def next_tokens(answer: Object) -> dict[int, float]:

@@ -169,7 +169,7 @@ class Embedded:
                 stderr=log,
                 cwd=PACKAGE.parent,  # -m looks there first: never in the user's project
             )  # fmt: skip
-        return await _handshake(self._child, {**asdict(self._settings), "key": key})
+        return await _handshake(self._child, {**asdict(self._settings), "key": key, "port": 0})
 
 
 async def _handshake(

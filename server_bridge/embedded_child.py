@@ -1,7 +1,8 @@
 """
 The process with llama.cpp inside: settings come in on stdin, the server's address goes out on stdout.
 
-    in    {"model": …, "key": …, "n_threads": …, "n_slots": …, "n_ctx": …, "slots_dir": …}
+    in    {"model": …, "key": …, "n_threads": …, "n_slots": …, "n_ctx": …, "slots_dir": …,
+           "port": …}
     out   {"url": "http://127.0.0.1:…", "engine": version}   or   {"error": …}
 
 A process of its own because one process can serve only one vocabulary, because decoding must not
@@ -45,6 +46,9 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 (the parent is told, whatever it was)
         answer = {"error": str(error) or type(error).__name__}
     print(json.dumps(answer), file=out, flush=True)
+    if "error" in answer:
+        os.write(2, f"error: {answer['error']}\n".encode())
+        os._exit(1)
     watcher.join()
 
 
@@ -52,8 +56,8 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     """The server's parameters."""
     n_slots = settings["n_slots"]
     params.model.path = settings["model"]
-    params.hostnames, params.port = ["127.0.0.1"], 0
-    params.api_keys = [settings["key"]]
+    params.hostnames, params.port = ["127.0.0.1"], settings["port"]
+    params.api_keys = [settings["key"]] if settings["key"] else []
     params.n_parallel = n_slots
     params.ctx_shift = (
         True  # for text longer than the context; prompts that long are refused anyway

@@ -20,17 +20,21 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from server_bridge.protocol import (
+    BackendError,
     BackendRejected,
     BackendTimeout,
     BackendUnavailable,
     BackendUnusable,
+    Health,
     PromptTooLong,
+    State,
 )
 
 CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across the world in 0.3 s
@@ -55,6 +59,17 @@ class Unproven(BackendUnavailable):
 
 class NotJson(BackendUnavailable):
     """Something answered that does not speak our language."""
+
+
+def state_after(state: State, error: BackendError) -> State:
+    """What a failure says about the server."""
+    causes: dict[type[BackendError], Health] = {
+        Loading: Health.LOADING,
+        BackendUnavailable: Health.DOWN,
+        BackendUnusable: Health.UNUSABLE,
+    }
+    found = next((health for kind, health in causes.items() if isinstance(error, kind)), None)
+    return replace(state, health=found, message=str(error)) if found else state
 
 
 class Refused(BackendUnusable):
@@ -100,9 +115,9 @@ class Http:
         self._httpx: Any = None
         self._client: Any = None
 
-    async def get(self, path: str) -> Object:
-        """Fetch a JSON object, opening a connection where none is open."""
-        if self.model:
+    async def get(self, path: str, *, named: bool = True) -> Object:
+        """Fetch a JSON object, opening a connection where none is open; *named*: from the model."""
+        if self.model and named:
             path += f"?model={quote(self.model, safe='')}"
         try:
             return await self._send("GET", path, None, {})

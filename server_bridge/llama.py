@@ -19,11 +19,10 @@ from pathlib import Path
 from server_bridge import completion
 from server_bridge.cache import Cache, Server
 from server_bridge.encoding import Ids, Kind, ids, joined, layout, tokens_left
-from server_bridge.http import LOOPBACK, Http, Loading, NotJson, Object, Unproven
+from server_bridge.http import LOOPBACK, Http, Object, Unproven, state_after
+from server_bridge.identity import ROUTER, identity, proof, properties
 from server_bridge.protocol import (
     BackendError,
-    BackendRejected,
-    BackendTimeout,
     BackendUnavailable,
     BackendUnusable,
     Health,
@@ -100,7 +99,7 @@ class LlamaServer:
                 try:
                     await self._learn()
                 except BackendError as error:
-                    self._fail(error)
+                    self._state = state_after(self._state, error)
                     raise
         return self.state
 
@@ -131,6 +130,7 @@ class LlamaServer:
         self._check_size(encoded.whole, request.n_predict)
         options = completion.options(request)
         answer, outlook = await cache.evaluate(encoded.document, encoded.whole, options)
+        await self._see_drafters(completion.drafters(answer))
         text = completion.text(answer)
         stop = completion.stop(answer, encoded.whole.n, self._state.n_ctx)
         numbers = answer["tokens"][:-1] if stop is Stop.END else answer["tokens"]
@@ -160,7 +160,7 @@ class LlamaServer:
         whole = replace(prompt, middle=prompt.middle + prompt.forced, forced="")
         cache, encoded = await self._encode(whole)
         self._check_size(encoded.whole, 1)
-        await self._props()  # on a connection whose other end has proved to be the server
+        await proof(self._http)  # on a connection whose other end has proved to be the server
         async with aclosing(cache.run_on(encoded.document, encoded.whole, n_predict, sink)) as text:
             async for piece in text:
                 yield piece
@@ -172,7 +172,7 @@ class LlamaServer:
 
     async def _learn(self) -> None:
         """Ask who is there; another model or another server voids all ids."""
-        props = await self._props()
+        props = await properties(self._http)
         if self._identity != identity(props):
             self._identity = identity(props)
             self._tokenizer = Tokenizer(self._post, self.state.chars_per_token)
@@ -200,64 +200,30 @@ class LlamaServer:
         ours = self._engine or LOOPBACK.match(self._http.url)
         self._cache = Cache(server, self.state, self._shelf if ours else None)
         self._state = replace(
-            self._state, health=Health.READY, message="", model=model, slots=slots, n_ctx=n_ctx
+            self._state,
+            health=Health.READY,
+            message="",
+            model=model,
+            slots=slots,
+            n_ctx=n_ctx,
+            drafters="",
+            drafts=False,
         )
 
-    async def _props(self) -> Object:
-        """The server's properties, once they prove that it is llama.cpp."""
-        try:
-            props = await self._http.get("/props")
-        except (BackendRejected, NotJson):
-            raise self._stranger() from None
-        except BackendTimeout:
-            if self._http.model and await self._is_loading():
-                raise Loading(f"{self._http.url} loads {self._http.model}") from None
-            raise
-        if props.get("role") == "router":
-            raise BackendUnusable(await self._which())
-        try:
-            identity(props)
-        except (LookupError, TypeError, ValueError):
-            raise self._stranger() from None
-        return props
+    async def _see_drafters(self, drafters: str) -> None:
+        """
+        Ask once whether a server with *drafters* does speculate.
 
-    def _stranger(self) -> BackendUnusable:
-        return BackendUnusable(
-            f"{self._http.url} is not a llama.cpp server (it has no /props of one): "
-            "check fim.backend.url, or set fim.backend.kind to openai"
-        )
-
-    async def _which(self) -> str:
-        """What to say to who did not name one of a router's models."""
-        names = ", ".join(str(model["id"]) for model in await self._models())
-        return f"{self._http.url} has several models: set fim.backend.model to one of {names}"
-
-    async def _is_loading(self) -> bool:
-        """Whether a router is at work on our model: it answers nothing for it meanwhile."""
-        try:
-            models = await self._models()
-        except BackendError:
-            return False
-        return any(
-            model["id"] == self._http.model and model["status"]["value"] == "loading"
-            for model in models
-        )
-
-    async def _models(self) -> list[Object]:
-        models: list[Object] = (await self._http.get("/models"))["data"]
-        return models
-
-    def _fail(self, error: BackendError) -> None:
-        """Note what an error says about the server."""
-        if isinstance(error, Loading):
-            health = Health.LOADING
-        elif isinstance(error, BackendUnavailable):
-            health = Health.DOWN
-        elif isinstance(error, BackendUnusable):
-            health = Health.UNUSABLE
-        else:
+        It starts, and says nothing, with a draft model of another vocabulary; only /slots tells.
+        """
+        if drafters == self._state.drafters:
             return
-        self._state = replace(self._state, health=health, message=str(error))
+        try:
+            slots = (await self._http.get("/slots"))["list"]
+            drafts = any(slot.get("speculative", True) for slot in slots)
+        except (BackendError, LookupError):
+            drafts = True  # it does not show its slots
+        self._state = replace(self._state, drafters=drafters, drafts=drafts)
 
     async def _encode(self, prompt: Prompt) -> tuple[Cache, Encoded]:
         """The prompt as the connected server spells it, and what that server holds."""
@@ -286,17 +252,12 @@ class LlamaServer:
             try:
                 return await self._http.post(path, body.encode())
             except Unproven:
-                # llama.cpp closes after 5 s of silence and after 100 requests.
-                if identity(await self._props()) != self._identity:
+                # llama.cpp closes after 5 s of silence and after 100 requests, its router after each.
+                found = await proof(self._http)
+                if found.get("role") != ROUTER and identity(found) != self._identity:
                     raise BackendUnavailable(f"{self._http.url} has another model now") from None
                 return await self._http.post(path, body.encode())
         except BackendError as error:
             if not path.startswith("/slots/"):  # what it cannot do says nothing of its health
-                self._fail(error)
+                self._state = state_after(self._state, error)
             raise
-
-
-def identity(props: Object) -> tuple[str, str, int, int]:
-    """Build, model, slots, context: tells servers apart. Fails if not llama.cpp's."""
-    n_ctx = int(props["default_generation_settings"]["n_ctx"])
-    return str(props["build_info"]), str(props["model_path"]), int(props["total_slots"]), n_ctx

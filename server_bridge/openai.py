@@ -26,12 +26,11 @@ from dataclasses import replace
 
 from server_bridge import stream
 from server_bridge.completion import TEMPERATURE
-from server_bridge.http import Http, Loading, Object, Unproven
+from server_bridge.http import Http, Object, Unproven, state_after
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
     BackendTimeout,
-    BackendUnavailable,
     BackendUnusable,
     Health,
     Measure,
@@ -88,7 +87,7 @@ class OpenAiServer:
                 try:
                     await self._learn()
                 except BackendError as error:
-                    self._fail(error)
+                    self._state = state_after(self._state, error)
                     raise
         return self.state
 
@@ -190,18 +189,6 @@ class OpenAiServer:
                 ) from None
             return []
 
-    def _fail(self, error: BackendError) -> None:
-        """Note what an error says about the server."""
-        if isinstance(error, Loading):
-            health = Health.LOADING
-        elif isinstance(error, BackendUnavailable):
-            health = Health.DOWN
-        elif isinstance(error, BackendUnusable):
-            health = Health.UNUSABLE
-        else:
-            return
-        self._state = replace(self._state, health=health, message=str(error))
-
     async def _rendered(self, prompt: Prompt) -> list[Part]:
         if self._state.health is not Health.READY:
             await self.connect()
@@ -256,7 +243,7 @@ class OpenAiServer:
                 self._warmth.sent(text, refused.n_prompt, None)  # it has told how long it is
             raise refused from None
         except BackendError as error:
-            self._fail(error)
+            self._state = state_after(self._state, error)
             raise
         timings = self._timings(answer, text)
         self._warmth.sent(text, answer.n_prompt, answer.n_cached)

@@ -156,7 +156,8 @@ class State:
 
     *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per second)
     and *decode_ms* (per token) are measured on the user's own text, with a guess until then. *doubt* is the
-    likely cause where it evaluates more than it should, "" while it does not.
+    likely cause where it evaluates more than it should, "" while it does not. *drafters* are the kinds of
+    speculation it was started with, as its first completion tells; *drafts*: and it does speculate.
     """
 
     health: Health
@@ -170,6 +171,8 @@ class State:
     decode_ms: float = 6.0
     message: str = ""
     doubt: str = ""
+    drafters: str = ""
+    drafts: bool = False
 
 
 class Backend(Protocol):

@@ -19,6 +19,7 @@ from server_bridge.specials import Specials, families, specials
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
 N_RUNS = 4096  # a day's vocabulary
 SMOOTHING = 0.2  # weight of the newest measurement: settles in about ten texts
+GUARD = "\n"  # a byte of its own in the vocabularies of SentencePiece
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
 
 Post = Callable[[str, str], Awaitable[dict[str, Any]]]
@@ -33,12 +34,13 @@ class Tokenizer:
         self._runs: Lru[tuple[Token, ...]] = Lru(N_RUNS)
         self._pieces: dict[int, bytes] = {}  # the bytes of every token seen; at most the vocabulary
         self.chars_per_token = chars_per_token  # a running mean
+        self._guard: list[int] = []
 
     async def text(self, text: str) -> Ids:
         """A text that will not change as ids."""
         if (known := self._texts.get(text)) is not None or not text:
             return known or ids(())
-        found = ids(await self._tokenize(text))
+        found = ids(await self._apart(text))
         if len(text) >= ENOUGH_CHARS:
             self.chars_per_token += SMOOTHING * (len(text) / found.n - self.chars_per_token)
         return self._texts.put(text, found)
@@ -48,7 +50,7 @@ class Tokenizer:
         if (known := self._runs.get(text)) is not None or not text:
             return known or ()
         found = []
-        for entry in await self._tokenize(text, with_pieces=True):
+        for entry in await self._apart(text, with_pieces=True):
             piece = entry["piece"]  # a list of bytes where it is not valid UTF-8 by itself
             token = Token(entry["id"], piece.encode() if isinstance(piece, str) else bytes(piece))
             self._pieces[token.id] = token.text
@@ -103,6 +105,8 @@ class Tokenizer:
     async def specials(self, model: str) -> Specials | None:
         """The first family all of whose spellings are one token each for this model."""
         start = await self._tokenize("", add_special=True)
+        first, *others = await self._tokenize(GUARD, with_pieces=True)
+        self._guard = [first["id"], *(other["id"] for other in others)] if others else []
         numbers: dict[str, int] = {}
         for family in families(model):
             for spelling in family.spellings:
@@ -114,6 +118,16 @@ class Tokenizer:
             if known := specials(family, numbers, start[0] if start else None):
                 return known
         return None
+
+    async def _apart(self, text: str, *, with_pieces: bool = False) -> list[Any]:
+        """
+        The tokens of a text that others stand before.
+
+        SentencePiece models (Codestral, CodeLlama) put a space before whatever they are given; it
+        ends up before the guard, which never becomes one token with what follows.
+        """
+        found = await self._tokenize(GUARD * bool(self._guard) + text, with_pieces=with_pieces)
+        return found[len(self._guard) :]
 
     async def _tokenize(self, text: str, **flags: bool) -> list[Any]:
         """Ids, or with pieces objects of `id` and `piece`; control tokens only where asked for."""

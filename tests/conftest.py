@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # machines are shared: slow is no failure
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

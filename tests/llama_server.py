@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -26,6 +27,17 @@ DEFAULTS = {
     "n_parallel": 2,
     "kv_unified": False,
 }
+
+
+# Debian's, built by somebody else, as a user has it; see scripts/test-server.
+PROGRAM = os.environ.get("FIM_TEST_LLAMA_SERVER", "")
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 @contextmanager

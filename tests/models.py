@@ -45,6 +45,17 @@ SHAPES = {
 }
 
 
+class Vocabulary(NamedTuple):
+    """Tokens and their kinds; *merges* of a byte-level BPE, or *scores* of a SentencePiece model."""
+
+    tokens: list[str]
+    kinds: list[gguf.TokenType]
+    start: int
+    end: int
+    merges: list[str] | None = None
+    scores: list[float] | None = None
+
+
 def write_model(
     path: Path,
     *,
@@ -52,16 +63,10 @@ def write_model(
     shape: Shape = SHAPES["tiny"],
     n_ctx: int = 4096,
     seed: int = 1,
+    sentencepiece: bool = False,
 ) -> Path:
     """Write a model; *specials* are spellings in `SPECIALS`' order, "" for a token it lacks."""
-    fields = gguf.GGUFReader(BUNDLED).fields
-    merges = fields["tokenizer.ggml.merges"].contents()
-    renamed = dict(zip(SPECIALS, specials, strict=True))
-    tokens = [renamed.get(t, t) for t in fields["tokenizer.ggml.tokens"].contents()]
-    tokens = [t or f"[UNUSED{i}]" for i, t in enumerate(tokens)]
-    kinds = [_kind(t, specials) for t in tokens]
-    end = tokens.index(END)
-
+    words = _sentencepiece(specials) if sentencepiece else _bytelevel(specials)
     out = gguf.GGUFWriter(path, "qwen2")
     out.add_context_length(n_ctx)
     out.add_embedding_length(shape.width)
@@ -71,15 +76,21 @@ def write_model(
     out.add_head_count_kv(shape.n_kv_heads)
     out.add_layer_norm_rms_eps(1e-6)
     out.add_rope_freq_base(1e6)
-    out.add_tokenizer_model("gpt2")
-    out.add_tokenizer_pre("qwen2")
-    out.add_token_list(tokens)
-    out.add_token_types(kinds)
-    out.add_token_merges(merges)
-    out.add_bos_token_id(end)
-    out.add_eos_token_id(end)
-    out.add_add_bos_token(False)
-    for name, values in _weights(shape, len(tokens), kinds, np.random.default_rng(seed)):
+    out.add_token_list(words.tokens)
+    out.add_token_types(words.kinds)
+    out.add_bos_token_id(words.start)
+    out.add_eos_token_id(words.end)
+    out.add_add_bos_token(sentencepiece)
+    if words.merges is not None:
+        out.add_tokenizer_model("gpt2")
+        out.add_tokenizer_pre("qwen2")
+        out.add_token_merges(words.merges)
+    if words.scores is not None:
+        out.add_tokenizer_model("llama")
+        out.add_token_scores(words.scores)
+        out.add_add_space_prefix(True)
+    weights = _weights(shape, len(words.tokens), words.kinds, np.random.default_rng(seed))
+    for name, values in weights:
         if values.ndim == 2:
             kind = gguf.GGMLQuantizationType.Q8_0
             out.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
@@ -90,6 +101,33 @@ def write_model(
     out.write_tensors_to_file()
     out.close()
     return path
+
+
+def _bytelevel(specials: Sequence[str]) -> Vocabulary:
+    """The bundled model's, with other spellings of its special tokens."""
+    fields = gguf.GGUFReader(BUNDLED).fields
+    merges = fields["tokenizer.ggml.merges"].contents()
+    renamed = dict(zip(SPECIALS, specials, strict=True))
+    tokens = [renamed.get(t, t) for t in fields["tokenizer.ggml.tokens"].contents()]
+    tokens = [t or f"[UNUSED{i}]" for i, t in enumerate(tokens)]
+    end = tokens.index(END)
+    return Vocabulary(tokens, [_kind(t, specials) for t in tokens], end, end, merges=merges)
+
+
+def _sentencepiece(specials: Sequence[str]) -> Vocabulary:
+    """Bytes, ASCII and some words with all their beginnings, as SentencePiece would merge them."""
+    kind = gguf.TokenType
+    special = ["<s>", "</s>", *filter(None, specials)]
+    octets = [f"<0x{n:02X}>" for n in range(256)]
+    pieces = [*"▁", *map(chr, range(33, 127)), "▁▁", "▁▁▁▁"]
+    for word in ("▁def", "▁return", "▁self", "area", "width", "height", "price"):
+        pieces += [word[:n] for n in range(2, len(word) + 1)]
+    pieces = list(dict.fromkeys(pieces))
+    tokens = ["<unk>", *special, *octets, *pieces]
+    kinds = [kind.UNKNOWN, *[kind.CONTROL] * len(special), *[kind.BYTE] * 256]
+    kinds += [kind.NORMAL] * len(pieces)
+    scores = [0.0] * (len(tokens) - len(pieces)) + [-float(n) for n in range(len(pieces))]
+    return Vocabulary(tokens, kinds, start=1, end=2, scores=scores)
 
 
 def _kind(token: str, specials: Sequence[str]) -> gguf.TokenType:

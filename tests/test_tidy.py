@@ -17,8 +17,8 @@ ROOT = Path(__file__).parent.parent
 
 READING_ORDER = {
     "server_bridge": """
-        protocol unusable keys http specials encoding templates warmth stream mirror slots saved tokenizer
-        completion beyond cache llama openai memory embedded_child embedded
+        protocol unusable keys http identity specials encoding templates warmth stream mirror slots saved tokenizer
+        completion beyond cache llama openai memory launch embedded_child embedded programs parent
         breaker endpoints bridge
     """,
     "fim_lsp": """
@@ -42,7 +42,7 @@ ONLY = {
     "pygls": {
         "fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.commands", "fim_lsp.server", "fim_lsp.cli",
     },
-    "subprocess": {"server_bridge.embedded", "server_bridge.keys", "fim_lsp.cli"},
+    "subprocess": {"server_bridge.embedded", "server_bridge.programs", "server_bridge.keys", "fim_lsp.cli"},
     "xllamacpp": {"server_bridge.embedded_child"},
     "server_bridge": {"fim_lsp.__main__"},
     "fim_lsp": set[str](),

@@ -1,199 +1,252 @@
 """
-The rest of a line, greedily, at held-out positions: a running llama-server with the model, by layout.
+Models on code that none of them saw: the real session's prompts, llama.cpp's answers, by language.
 
-    data/heldout_corpus.json  ->  a table on stdout, every answer in RESULTS.jsonl
+    python -m training.evaluate ~/fim-data fim-small-q8_0.gguf fim-tiny-q8_0.gguf --per-language 40
 
-    python evaluate.py http://127.0.0.1:8080 RESULTS.jsonl [POSITIONS_PER_PACKAGE]
-
-Layouts: A  typed text before the suffix (classic)        G  A with token healing
-         B  typed text after the middle token             H  B with token healing (what fim-lsp does)
-         C  B and up to ten earlier lines with it         I  the server's own /infill
-         P  no model: the last line in sight that begins with the typed text
-Context: 0 none, 3 the three most similar 32-line pieces of the package.
+A line of a held-out file is missing, its neighbours are open. Nothing of it is typed (the next line),
+or 40 % of it (its rest). The prompt is what a session would send, with its ring and its layout, and with
+one thing changed at a time. Prints a table in Markdown for each model; --out keeps every answer.
 """
 
 from __future__ import annotations
 
-import ast
-import collections
+import argparse
+import asyncio
+import contextlib
 import difflib
 import json
-import keyword
 import random
-import re
-import sys
-import urllib.request
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import regex
-from corpus import QWEN2, TEST
+from tree_sitter import Parser
 
-CONDITIONS = ("A0", "G0", "B0", "H0", "C0", "I0", "P0", "A3", "G3", "B3", "H3", "C3", "I3", "P3")
-PREFIX_LINES, SUFFIX_LINES = 60, 20
-PIECE_LINES, N_PIECES = 32, 3
-EARLIER_LINES = 10  # of layout C
-TYPED = 0.4  # of the line
-MOST_TOKENS = 64
-PRE_TOKEN = regex.compile(QWEN2)
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
-COMMON = set(keyword.kwlist) | {"self"}
+from benchmarks.serve import serving
+from fim_lsp import events, window
+from fim_lsp.context.grammars import grammar_of, load
+from fim_lsp.documents import Edit, Position, split
+from fim_lsp.schema import made
+from fim_lsp.session import Session
+from server_bridge.llama import LlamaServer
+from server_bridge.protocol import Prompt, Reply, Request, Stop
+from training import shards
+
+SEED = 1234
+TYPED = (0.0, 0.4)  # of the line
+SHORTEST = 8  # characters of a line worth asking for
+COMMENTS = ("#", "//", "/*", "*", "--", '"""')
+NEIGHBOURS = (
+    6  # other files of the package that are open: a morning's work, as in benchmarks/quality.py
+)
+N_PREDICT = 128  # fim.completion.maxTokens
+ROOT = "file:///home/me/"
+# No file is on disk here, and what is said while the ring is chosen is of no interest
+QUICKLY = {"ring.files": False, "completion.maxTokens": 1, "completion.debounceMs": 0}
 
 
-class Case(NamedTuple):
-    """A cursor in a held-out file: what stands around it, and the truth."""
+class Setting(NamedTuple):
+    """One thing changed of what is sent by default: settings, and lines above the cursor in the middle."""
+
+    given: tuple[str, int | str] = ("ring.chunks", 16)
+    lead: int = window.LEAD
+
+
+SETTINGS = {
+    "as it is": Setting(),
+    "no ring": Setting(("ring.chunks", 0)),
+    "typed text before the suffix": Setting(("prompt.layout", "classic")),
+    "no lines before it": Setting(lead=0),
+    "ten lines before it": Setting(lead=10),
+}
+
+
+class Hole(NamedTuple):
+    """A missing line."""
 
     package: str
+    language: str
     path: str
-    before: list[str]
-    typed: str
-    rest: str
-    after: str
-    pieces: list[tuple[str, str]]
+    line: int
+    text: str
 
 
-def words(text: str) -> set[str]:
-    return set(IDENTIFIER.findall(text)) - COMMON
+class Answer(NamedTuple):
+    """What a model said in a hole, judged."""
+
+    language: str
+    setting: str
+    typed: float
+    exact: bool
+    similar: float  # of the first line to the truth
+    stopped: bool  # by itself
+    broke: bool  # the file has more syntax errors with it than with the line that was there
+    said: str
+    truth: str
 
 
-def code_lines(text: str, lines: list[str]) -> list[int]:
-    """Lines worth asking for: no comments, docstrings, or very short ones."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return []
-    strings: set[int] = set()
-    for node in ast.walk(tree):
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if is_text and isinstance(node.value.value, str):
-            strings |= set(range(node.lineno - 1, node.end_lineno))
+Files = dict[str, str]
+
+
+def holes(entries: list[shards.Entry], n: int) -> list[Hole]:
+    """*n* lines of code of each language, as many of each package."""
+    found: dict[tuple[str, str], list[Hole]] = defaultdict(list)
+    for entry in entries:
+        for line, text in enumerate(entry.text.split("\n")):
+            if len(text.strip()) >= SHORTEST and not text.strip().startswith(COMMENTS):
+                hole = Hole(entry.package, entry.language, entry.path, line, text)
+                found[entry.language, entry.package].append(hole)
+    n_packages: dict[str, int] = defaultdict(int)
+    for language, _ in found:
+        n_packages[language] += 1
+    rng = random.Random(SEED)
     return [
-        n
-        for n, line in enumerate(lines)
-        if n not in strings and len(line.strip()) >= 8 and not line.strip().startswith("#")
+        hole
+        for (language, _), each in sorted(found.items())
+        for hole in rng.sample(each, min(len(each), n // n_packages[language]))
     ]
 
 
-def cases(package: str, files: list[list[str]], n: int, rng: random.Random) -> list[Case]:
-    """*n* cursors drawn from one package."""
-    split = {path: text.splitlines(keepends=True) for path, text in files if not TEST.search(path)}
-    pieces = [
-        (path, start, words("".join(lines[start : start + PIECE_LINES])))
-        for path, lines in split.items()
-        for start in range(0, len(lines), PIECE_LINES // 2)
-    ]
-    pieces = [piece for piece in pieces if len(piece[2]) > 5]
-    places = [
-        (path, i) for path, text in files if path in split for i in code_lines(text, split[path])
-    ]
+async def asked(url: str, hole: Hole, files: Files, setting: Setting) -> list[Prompt]:
+    """The prompts a session sends with nothing typed, and with the first part of the line."""
+    config = made({**QUICKLY, setting.given[0]: setting.given[1]})
+    session = Session(config, lambda _: LlamaServer(url))
+    session.handle(events.FoldersChanged((ROOT + hole.package,)))
+    lines = split(files[hole.path])
+    lines[hole.line] = "\n"
+    uri, home = f"{ROOT}{hole.package}/{hole.path}", Position(hole.line, 0)
+    for path in [*_neighbours(hole, files), hole.path]:
+        text = files[path] if path != hole.path else "".join(lines)
+        session.handle(events.Opened(f"{ROOT}{hole.package}/{path}", hole.language, 1, text))
+    await session.link.wait_ready()
+    with _leading(setting.lead):
+        await session.complete(uri, home, invoked=True)
+        await session.wait_idle()
+        prompts = [_next_prompt(session, uri, home, hole.text[: _column(hole, t)]) for t in TYPED]
+    await session.aclose()
+    return prompts
+
+
+def _next_prompt(session: Session, uri: str, home: Position, typed: str) -> Prompt:
+    """What would be sent if *typed* stood in the empty line, whatever is known already."""
+    line = session.documents[uri].lines[home.line]
+    gone = Edit(home, home._replace(column=len(line) - 1), typed)
+    session.handle(events.Changed(uri, 2, (gone,)))
+    session.handle(events.CursorMoved(uri, home._replace(column=len(typed))))
+    view = session._views[uri]  # noqa: SLF001
+    prompt = session._tower.next_prompt(view, session.documents[uri])  # noqa: SLF001
+    assert prompt is not None
+    return replace(prompt, tape=())
+
+
+def judged(hole: Hole, name: str, share: float, file: str, reply: Reply, n_forced: int) -> Answer:
+    """An answer beside the truth."""
+    column = _column(hole, share)
+    truth, said = hole.text[column:].rstrip(), reply.text[n_forced:]
+    first = said.split("\n")[0].rstrip()
+    similar = difflib.SequenceMatcher(None, first, truth, autojunk=False).ratio()
+    lines = file.split("\n")
+    before = _n_errors(hole.language, file)
+    lines[hole.line] = hole.text[:column] + said
+    broke = _n_errors(hole.language, "\n".join(lines)) > before
+    stopped = reply.stop is Stop.END
+    return Answer(hole.language, name, share, first == truth, similar, stopped, broke, said, truth)
+
+
+async def answers(url: str, entries: list[shards.Entry], n: int) -> list[Answer]:
+    """Everything a model says."""
+    server = LlamaServer(url)
+    await server.connect()
+    packages: dict[tuple[str, str], Files] = defaultdict(dict)
+    for entry in entries:
+        packages[entry.package, entry.language][entry.path] = entry.text
     found = []
-    for path, i in rng.sample(places, min(n, len(places))):
-        lines = split[path]
-        line, body = lines[i].rstrip("\n"), lines[i].strip()
-        cut = len(line) - len(line.lstrip()) + round(TYPED * len(body))
-        start, end = max(0, i - PREFIX_LINES), min(len(lines), i + 1 + SUFFIX_LINES)
-        near = "".join(lines[max(0, i - 20) : i]) + line[:cut] + "".join(lines[i + 1 : i + 11])
-        shown = similar(words(near), pieces, split, (path, start, end))
-        before, after = lines[start:i], "".join(lines[i + 1 : end])
-        found.append(Case(package, path, before, line[:cut], line[cut:].rstrip(), after, shown))
+    for hole in holes(entries, n):
+        files = packages[hole.package, hole.language]
+        for name, setting in SETTINGS.items():
+            prompts = await asked(url, hole, files, setting)
+            for share, prompt in zip(TYPED, prompts, strict=True):
+                reply = await server.complete(Request(prompt, N_PREDICT))
+                n_forced = len(prompt.forced)
+                found.append(judged(hole, name, share, files[hole.path], reply, n_forced))
+    await server.aclose()
     return found
 
 
-def similar(
-    wanted: set[str],
-    pieces: list[tuple[str, int, set[str]]],
-    split: dict[str, list[str]],
-    window: tuple[str, int, int],
-) -> list[tuple[str, str]]:
-    """The pieces most alike by Jaccard, outside the window and apart; the most similar one last."""
-    path, start, end = window
-    ranked = sorted(pieces, key=lambda piece: -len(wanted & piece[2]) / len(wanted | piece[2]))
-    used: list[tuple[str, int]] = []
-    for other, at, _ in ranked:
-        overlaps = other == path and at < end and at + PIECE_LINES > start
-        if not overlaps and all(other != p or abs(at - a) >= PIECE_LINES for p, a in used):
-            used.append((other, at))
-            if len(used) == N_PIECES:
-                break
-    return [(p, "".join(split[p][a : a + PIECE_LINES])) for p, a in reversed(used)]
+def table(found: list[Answer], settings: Iterable[str] = SETTINGS) -> str:
+    """Shares of all holes by language and setting."""
+    rows = [
+        "| language | prompt | n | next line | rest of line | similar | stops | breaks |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for language in [*dict.fromkeys(each.language for each in found), "all"]:
+        for name in settings:
+            some = [a for a in found if a.setting == name and language in (a.language, "all")]
+            line, rest = ([a.exact for a in some if a.typed == share] for share in TYPED)
+            others = ([getattr(a, f) for a in some] for f in ("similar", "stopped", "broke"))
+            shares = " | ".join(f"{statistics.fmean(each):.1%}" for each in (line, rest, *others))
+            rows.append(f"| {language} | {name} | {len(line)} | {shares} |")
+    return "\n".join(rows)
 
 
-def healed(typed: str) -> tuple[str, str]:
-    """The typed text without its last pre-token, and that."""
-    if not typed.strip():
-        return typed, ""
-    last = PRE_TOKEN.findall(typed)[-1]
-    return typed[: len(typed) - len(last)], last
+@contextlib.contextmanager
+def _leading(n_lines: int) -> Iterator[None]:
+    """Middles that begin so many lines above the cursor."""
+    before = window.LEAD
+    window.LEAD = n_lines
+    try:
+        yield
+    finally:
+        window.LEAD = before
 
 
-def grammar(fragment: str) -> str:
-    escaped = fragment.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
-    return f'root ::= "{escaped}" [^\\n]* "\\n"'
-
-
-def answer(url: str, case: Case, condition: str) -> str:
-    """What the model says in this layout."""
-    layout, pieces = condition[0], case.pieces if condition[1] == "3" else []
-    if layout == "P":
-        return without_model(case, pieces)
-    asked: dict[str, Any] = {"n_predict": MOST_TOKENS, "temperature": 0, "stop": ["\n"]}
-    before = "".join(case.before)
-    if layout == "I":
-        asked |= {"input_prefix": before + case.typed, "input_suffix": "\n" + case.after}
-        asked["input_extra"] = [{"filename": path, "text": text} for path, text in pieces]
-        return post(f"{url}/infill", asked)["content"]
-    typed, fragment = healed(case.typed) if layout in "GH" else (case.typed, "")
-    earlier = ""
-    if layout == "C":
-        earlier = "".join(case.before[-EARLIER_LINES:])
-        before = "".join(case.before[:-EARLIER_LINES])
-    prefix, middle = (before + typed, "") if layout in "AG" else (before, earlier + typed)
-    head = f"<|repo_name|>{case.package}\n"
-    head += "".join(f"<|file_sep|>{path}\n{text}" for path, text in pieces)
-    head += f"<|file_sep|>{case.path}\n<|fim_prefix|>"
-    asked["prompt"] = f"{head}{prefix}<|fim_suffix|>{case.after}<|fim_middle|>{middle}"
-    if fragment:
-        asked["grammar"] = grammar(fragment)
-    return post(f"{url}/completion", asked)["content"].removeprefix(fragment)
-
-
-def without_model(case: Case, pieces: list[tuple[str, str]]) -> str:
-    sight = "\n".join([*(text for _, text in pieces), "".join(case.before), case.after])
-    typed = case.typed.strip()
-    hits = [s for line in sight.split("\n") if (s := line.strip()).startswith(typed) and s != typed]
-    return hits[-1][len(typed) :] if typed and hits else ""
-
-
-def post(url: str, body: dict[str, Any]) -> dict[str, Any]:
-    request = urllib.request.Request(
-        url, json.dumps(body).encode(), {"Content-Type": "application/json"}
+def _neighbours(hole: Hole, files: Files) -> list[str]:
+    """The files next to this one in the package, the nearest last."""
+    order = sorted(files)
+    at = order.index(hole.path)
+    near = sorted(
+        (path for path in order if path != hole.path), key=lambda p: abs(order.index(p) - at)
     )
-    with urllib.request.urlopen(request, timeout=120) as response:
-        return json.load(response)
+    return near[:NEIGHBOURS][::-1]
+
+
+def _column(hole: Hole, share: float) -> int:
+    indent = len(hole.text) - len(hole.text.lstrip())
+    return indent + round(share * len(hole.text.strip()))
+
+
+def _n_errors(language: str, text: str) -> int:
+    grammar = grammar_of(language)
+    assert grammar is not None
+    nodes, n = [Parser(load(grammar.module, grammar.function)).parse(text.encode()).root_node], 0
+    while nodes:
+        node = nodes.pop()
+        n += node.is_error or node.is_missing
+        nodes.extend(child for child in node.children if child.has_error)
+    return n
 
 
 def main() -> None:
-    url, out = sys.argv[1:3]
-    n = int(sys.argv[3]) if len(sys.argv) > 3 else 85
-    rng = random.Random(1234)
-    corpus = json.loads(Path("data/heldout_corpus.json").read_text("utf-8"))
-    right: collections.Counter[str] = collections.Counter()
-    alike: collections.Counter[str] = collections.Counter()
-    n_cases = 0
-    with Path(out).open("w", encoding="utf-8") as file:
-        for package, files in sorted(corpus.items()):
-            for case in cases(package, files, n, rng):
-                n_cases += 1
-                answers = {c: answer(url, case, c).rstrip() for c in CONDITIONS}
-                for condition, text in answers.items():
-                    right[condition] += text == case.rest
-                    ratio = difflib.SequenceMatcher(None, text, case.rest, autojunk=False).ratio()
-                    alike[condition] += ratio
-                file.write(json.dumps({"case": case._asdict(), "answers": answers}) + "\n")
-    print("layout  exact         similarity")
-    for condition in CONDITIONS:
-        exact = f"{right[condition]}/{n_cases} {right[condition] / n_cases:.1%}"
-        print(f"{condition}      {exact:<13} {alike[condition] / n_cases:.3f}")
+    """Ask every model the same, print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("models", type=Path, nargs="+")
+    parser.add_argument("--per-language", type=int, default=40)
+    parser.add_argument("--out", type=Path, default=Path("evaluation.json"))
+    given = parser.parse_args()
+    entries = list(shards.read(given.folder / "held_out.jsonl"))
+    everything = {}
+    for model in given.models:
+        with serving(model) as url:
+            found = asyncio.run(answers(url, entries, given.per_language))
+        everything[model.name] = [each._asdict() for each in found]
+        print(f"\n{model.name}\n\n{table(found)}", flush=True)
+    given.out.write_text(json.dumps(everything, indent=1), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,33 +1,33 @@
 """
-Weights and tokenizer into GGUF files that llama.cpp runs as `qwen2`.
+Weights in parts and a tokenizer into GGUF files that llama.cpp runs as `qwen2`.
 
-    ckpt.pt, tokenizer.json  ->  fim-tiny-f16.gguf, fim-tiny-q8_0.gguf
+    python -m training.export weights ~/fim-data/tokenizer.json . q8_0 q5_0
 
-    python export.py [ckpt.pt [FOLDER]]
+    ->  fim-small-q8_0.gguf, fim-small-q5_0.gguf
+
+The parts are q8_0 already. Smaller types are made from them: q8_0's error is a sixteenth of theirs.
+The embedding, which is the output matrix, too, stays q8_0 in all of them.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gguf
-import model
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
-CONTEXT = 4096  # the reach of training; above it the loss rises
+from training import parts
+from training.shapes import EPS, HEAD_WIDTH, ROPE_BASE, SHAPES, Shape
+from training.tokens import END, FILE, MIDDLE, PAD, PREFIX, REPO, SPELLINGS, SUFFIX, VOCAB
+
+CONTEXT = 8192  # the longest rows of training
 NORMAL, CONTROL, UNUSED = 1, 3, 5  # llama.cpp's token types
-FIM = {
-    "pre": "<|fim_prefix|>",
-    "suf": "<|fim_suffix|>",
-    "mid": "<|fim_middle|>",
-    "pad": "<|fim_pad|>",
-    "rep": "<|repo_name|>",
-    "sep": "<|file_sep|>",
-}
+FILE_TYPES = {"f16": 1, "q4_0": 2, "q8_0": 7, "q5_0": 8}  # llama.h, llama_ftype
+FIM = {"pre": PREFIX, "suf": SUFFIX, "mid": MIDDLE, "pad": PAD, "rep": REPO, "sep": FILE}
 BLOCK = {
     "n1": "attn_norm.weight",
     "n2": "ffn_norm.weight",
@@ -44,78 +44,84 @@ BLOCK = {
 }
 
 
-def add_settings(writer: gguf.GGUFWriter, file_type: int) -> None:
-    writer.add_name("fim-tiny")
-    writer.add_description("Fill-in-the-middle for Python, tiny, for trying out and tests")
+def export(
+    weights: parts.Weights, name: str, tokenizer: dict[str, Any], path: Path, type_: str
+) -> None:
+    """Write one file; *name* is of the shape, *tokenizer* the parsed tokenizer.json."""
+    shape = SHAPES[name]
+    writer = gguf.GGUFWriter(path, "qwen2")
+    _add_settings(writer, f"fim-{name}", shape, FILE_TYPES[type_])
+    _add_tokenizer(writer, tokenizer)
+    _add(
+        writer, "token_embd.weight", weights["emb"], "f16" if type_ == "f16" else "q8_0"
+    )  # tied: no output.weight
+    _add(writer, "output_norm.weight", weights["nf"], type_)
+    for layer in range(shape.layers):
+        for ours, theirs in BLOCK.items():
+            _add(writer, f"blk.{layer}.{theirs}", weights[f"blocks.{layer}.{ours}"], type_)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _add_settings(writer: gguf.GGUFWriter, name: str, shape: Shape, file_type: int) -> None:
+    writer.add_name(name)
+    writer.add_description("Fill-in-the-middle for code, made for fim-lsp")
     writer.add_context_length(CONTEXT)
-    writer.add_embedding_length(model.WIDTH)
-    writer.add_block_count(model.LAYERS)
-    writer.add_feed_forward_length(model.INNER)
-    writer.add_head_count(model.HEADS)
-    writer.add_head_count_kv(model.KV_HEADS)
-    writer.add_layer_norm_rms_eps(model.EPS)
-    writer.add_rope_freq_base(model.ROPE_BASE)
+    writer.add_embedding_length(shape.width)
+    writer.add_block_count(shape.layers)
+    writer.add_feed_forward_length(shape.inner)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.kv_heads)
+    writer.add_key_length(HEAD_WIDTH)
+    writer.add_value_length(HEAD_WIDTH)
+    writer.add_layer_norm_rms_eps(EPS)
+    writer.add_rope_freq_base(ROPE_BASE)
     writer.add_file_type(file_type)
 
 
-def add_tokenizer(writer: gguf.GGUFWriter, tokenizer: dict) -> None:
-    tokens = [f"[PAD{i}]" for i in range(model.VOCAB)]
-    types = [UNUSED] * model.VOCAB
-    for text, i in tokenizer["model"]["vocab"].items():
-        tokens[i], types[i] = text, NORMAL
-    specials = {t["content"]: t["id"] for t in tokenizer["added_tokens"]}
-    for text, i in specials.items():
-        tokens[i], types[i] = text, CONTROL
+def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: dict[str, Any]) -> None:
+    tokens = [f"[PAD{n}]" for n in range(VOCAB)]
+    types = [UNUSED] * VOCAB
+    for text, n in tokenizer["model"]["vocab"].items():
+        tokens[n], types[n] = text, NORMAL
+    for n, text in SPELLINGS.items():
+        tokens[n], types[n] = text, CONTROL
     merges = tokenizer["model"]["merges"]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list(tokens)
     writer.add_token_types(types)
-    writer.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in merges])
-    writer.add_bos_token_id(specials["<|endoftext|>"])
-    writer.add_eos_token_id(specials["<|endoftext|>"])
-    writer.add_pad_token_id(specials["<|fim_pad|>"])
+    writer.add_token_merges([each if isinstance(each, str) else " ".join(each) for each in merges])
+    writer.add_bos_token_id(END)
+    writer.add_eos_token_id(END)
+    writer.add_pad_token_id(PAD)
     writer.add_add_bos_token(False)
-    for key, text in FIM.items():
-        writer.add_uint32(f"tokenizer.ggml.fim_{key}_token_id", specials[text])
+    for key, n in FIM.items():
+        writer.add_uint32(f"tokenizer.ggml.fim_{key}_token_id", n)
 
 
-def add_weights(writer: gguf.GGUFWriter, weights: dict, add: Callable) -> None:
-    add(writer, "token_embd.weight", weights["emb"])  # no output.weight: tied
-    add(writer, "output_norm.weight", weights["nf"])
-    for i in range(model.LAYERS):
-        for ours, theirs in BLOCK.items():
-            add(writer, f"blk.{i}.{theirs}", weights[f"blocks.{i}.{ours}"])
-
-
-def add_f16(writer: gguf.GGUFWriter, name: str, weight: torch.Tensor) -> None:
-    array = weight.float().numpy()
-    writer.add_tensor(name, array.astype(np.float16) if array.ndim == 2 else array)
-
-
-def add_q8_0(writer: gguf.GGUFWriter, name: str, weight: torch.Tensor) -> None:
-    array, q8_0 = weight.float().numpy(), gguf.GGMLQuantizationType.Q8_0
-    if array.ndim == 2:
-        writer.add_tensor(name, gguf.quants.quantize(array, q8_0), raw_dtype=q8_0)
+def _add(writer: gguf.GGUFWriter, name: str, tensor: NDArray[Any], type_: str) -> None:
+    if tensor.dtype != np.uint8:
+        writer.add_tensor(name, tensor)
+    elif type_ == "f16":
+        writer.add_tensor(name, parts.restored(tensor).astype(np.float16))
     else:
-        writer.add_tensor(name, array)
+        raw = gguf.GGMLQuantizationType[type_.upper()]
+        blocks = tensor if type_ == "q8_0" else gguf.quants.quantize(parts.restored(tensor), raw)
+        writer.add_tensor(name, blocks, raw_dtype=raw)
 
 
 def main() -> None:
-    checkpoint, folder, *_ = [*sys.argv[1:], *["ckpt.pt", "."][len(sys.argv) - 1 :]]
-    weights = torch.load(checkpoint, map_location="cpu")
-    tokenizer = json.loads(Path("tokenizer.json").read_text("utf-8"))
-    for name, file_type, add in (("f16", 1, add_f16), ("q8_0", 7, add_q8_0)):
-        path = Path(folder) / f"fim-tiny-{name}.gguf"
-        writer = gguf.GGUFWriter(path, "qwen2")
-        add_settings(writer, file_type)
-        add_tokenizer(writer, tokenizer)
-        add_weights(writer, weights, add)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
-        print(path, path.stat().st_size, "bytes")
+    """Write a file of each type asked for, and say how large it is."""
+    folder, tokenizer, out, *types = sys.argv[1:]
+    weights, notes = parts.load(Path(folder))
+    spec = json.loads(Path(tokenizer).read_text("utf-8"))
+    for type_ in types:
+        path = Path(out) / f"fim-{notes['shape']}-{type_}.gguf"
+        export(weights, notes["shape"], spec, path, type_)
+        print(path, f"{path.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """
 Synthetic rows that teach copying: without them a small model on a short run learns none.
 
-Codes beside the ids: 0 real code, 1 the middle of real code, 2 no loss (cannot be known), 3 the
-repeated part of a copy, 4 the middle of a copy.
+What the codes mean stands in `rows`.
 """
 
 from __future__ import annotations
@@ -10,34 +9,37 @@ from __future__ import annotations
 import random
 
 import numpy as np
+from numpy.typing import NDArray
 
-END, PREFIX, MIDDLE, SUFFIX = 4088, 4089, 4090, 4091  # ids of tokenizer.json; below END all is text
+from training.tokens import END, MIDDLE, PREFIX, SUFFIX
 
-Row = tuple[np.ndarray, np.ndarray]
-
-
-def noise(n: int) -> list[int]:
-    return list(np.random.randint(0, END, n))
+Ids = NDArray[np.uint16]
+Row = tuple[Ids, NDArray[np.uint8]]
 
 
-def real(rng: random.Random, rows: np.ndarray, n: int) -> list[int]:
+def noise(rng: random.Random, n: int) -> list[int]:
+    """Any text tokens."""
+    return [rng.randrange(END) for _ in range(n)]
+
+
+def real(rng: random.Random, rows: Ids, n: int) -> list[int]:
     """A run of real code without specials."""
     for _ in range(8):
         row, at = rng.randrange(len(rows)), rng.randrange(rows.shape[1] - n)
         run = rows[row, at : at + n]
         if run.max() < END:
             return list(run)
-    return noise(n)
+    return noise(rng, n)
 
 
-def copies(width: int, rng: random.Random, rows: np.ndarray) -> Row:
+def copies(width: int, rng: random.Random, rows: Ids) -> Row:
     """Runs shown two to four times with junk between them: induction heads form in a minute."""
     ids: list[int] = []
     codes: list[int] = []
     while len(ids) < width:
         n = int(2 ** rng.uniform(3, 7.5))
         if rng.random() < 0.6:
-            run = noise(n)
+            run = noise(rng, n)
         else:
             row, at = rng.randrange(len(rows)), rng.randrange(width - n)
             run = list(rows[row, at : at + n])
@@ -45,13 +47,13 @@ def copies(width: int, rng: random.Random, rows: np.ndarray) -> Row:
             ids += run
             codes += [2] * n if k == 0 else [2] * 2 + [3] * (n - 2)
             if rng.random() < 0.7:
-                junk = noise(rng.randint(1, 24))
+                junk = noise(rng, rng.randint(1, 24))
                 ids += junk
                 codes += [2] * len(junk)
-    return np.array(ids[:width]), np.array(codes[:width])
+    return np.array(ids[:width], np.uint16), np.array(codes[:width], np.uint8)
 
 
-def middles(width: int, rng: random.Random, rows: np.ndarray) -> Row:
+def middles(width: int, rng: random.Random, rows: Ids) -> Row:
     """
     Short fill-in-the-middle documents, half of them copies: the prefix shows a run, junk, then the
     beginning of the run again; the suffix starts with the run's end; the middle is what is missing.
@@ -65,15 +67,15 @@ def middles(width: int, rng: random.Random, rows: np.ndarray) -> Row:
         ids += [PREFIX, *prefix, SUFFIX, *suffix, MIDDLE, *middle, END]
         codes += [2 if is_copy else 0] * (len(prefix) + len(suffix) + 3)
         codes += [4 if is_copy else 1] * (len(middle) + 1)
-    return np.array(ids[:width]), np.array(codes[:width])
+    return np.array(ids[:width], np.uint16), np.array(codes[:width], np.uint8)
 
 
-def copied(rng: random.Random, rows: np.ndarray) -> tuple[list[int], list[int], list[int]]:
+def copied(rng: random.Random, rows: Ids) -> tuple[list[int], list[int], list[int]]:
     from_noise = rng.random() < 0.5
     n = int(2 ** rng.uniform(3, 6.3))
 
     def some(n: int) -> list[int]:
-        return [] if n == 0 else noise(n) if from_noise else real(rng, rows, n)
+        return [] if n == 0 else noise(rng, n) if from_noise else real(rng, rows, n)
 
     run = some(n)
     begun = rng.randint(2, n - 3)
@@ -82,7 +84,7 @@ def copied(rng: random.Random, rows: np.ndarray) -> tuple[list[int], list[int], 
     return before + run + between + run[:begun], run[begun:end], run[end:] + after
 
 
-def plain(rng: random.Random, rows: np.ndarray) -> tuple[list[int], list[int], list[int]]:
+def plain(rng: random.Random, rows: Ids) -> tuple[list[int], list[int], list[int]]:
     run = real(rng, rows, int(2 ** rng.uniform(4.5, 8)))
     start = rng.randrange(2, len(run) - 4)
     end = min(len(run), start + rng.randint(1, 20))

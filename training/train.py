@@ -1,207 +1,238 @@
 """
-Rows into weights, by the clock: warm-up, constant rate, linear decay; the last part at 2,048 tokens.
+Shards into weights, by the clock: warm-up, constant rate, linear decay; the last part with long rows.
 
-    data/t1024_*.npy, data/t2048_*.npy, data/val1024_*.npy  ->  ckpt.pt (float32), train.csv
+    python3 -m training.train .shards/0.jsonl.xz --minutes 9 --of 18 --out $OUT
 
-    python train.py --minutes 50
-    python train.py --init ckpt.pt …        go on from saved weights (no optimiser state)
-
-README.md has the six stages the bundled weights come from. Set MALLOC_MMAP_MAX_=0 and
-MALLOC_TRIM_THRESHOLD_=20000000000: without them one run was far slower.
+stops in time, saves its state on that machine (--state) and the weights in parts (--out). Called
+again with other shards it goes on where it was; on another machine, --init PARTS goes on from the
+weights alone. README.md has the plan and its arithmetic; --smoke is the same on a CPU in minutes.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+import itertools
+import json
 import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from model import QUERY_BLOCKS, Model, rotations
-from optimiser import Optimiser
-from synthetic import MIDDLE, copies, middles
+from tokenizers import Tokenizer
 from torch import Tensor
+from torch.optim import AdamW, Muon, Optimizer
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-SHORT, LONG = 1024, 2048  # tokens in a row
-REACH = 4096  # positions the long rows are stretched to (PoSE), the context the GGUF declares
-LOG_SECONDS, SAVE_SECONDS, VALIDATE_SECONDS = 15, 180, 300
-FLOOR = 0.03  # of the learning rate, at the end of the decay
+from training import parts
+from training.model import Model
+from training.neighbourhood import Neighbourhood, neighbourhoods
+from training.rows import ANSWER, Row, rows
+from training.shapes import SHAPES
+from training.shards import read
+
+SEED = 7
+# Matrices by Muon at AdamW's scale (Liu et al. 2025, arXiv 2502.16982), the rest by AdamW
+RATE, DECAY = 3e-3, 0.05
+BETAS = (0.9, 0.95)
+DECAY_SHARE = 0.4  # of the time, at the end: the rate falls to …
+FLOOR = 0.03  # … this part
+LONG_SHARE = 0.25  # of the time, at the end, with rows twice as long: the whole context is learnt
+ANSWER_WEIGHT = 5.0  # answers are 3 % of the tokens, and what the model is for
+UNKNOWABLE = 2  # code of a token without loss
+SYNTHETIC = 0.08  # rows that teach copying for each real one
+RESERVE_S = 20.0  # of the clock: to save
+LOG_S = 15.0
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
+    """What the plan leaves open."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
-    add("--minutes", type=float, default=50)
-    add("--init", help="start from these weights")
-    add("--out", default="ckpt.pt")
-    add("--log", default="train.csv")
-    add("--threads", type=int, default=2)
-    add("--seed", type=int, default=7)
-    add("--batch-tokens", type=int, default=4096, help="in one forward pass")
-    add("--passes", type=int, default=4, help="forward passes in a step")
-    add("--warmup", type=int, default=60, help="steps")
-    add("--decay-share", type=float, default=0.4, help="of the time, at the end")
-    add("--long-share", type=float, default=0.28, help="of the time, at the end, with long rows")
-    add("--reach", type=int, default=SHORT, help="positions the short rows are stretched to")
-    add("--lr", type=float, default=0.02, help="matrices")
-    add("--lr-embedding", type=float, default=0.003)
-    add("--lr-vector", type=float, default=0.002)
-    add("--weight-decay", type=float, default=0.05)
-    add("--middle-weight", type=float, default=3.0, help="loss weight of middles")
-    add("--first-weight", type=float, default=8.0, help="of their first tokens: hard and rare")
-    add("--synthetic", type=float, default=0.3, help="share of rows at first; falls to a sixth")
-    add("--copies", type=float, default=0.3, help="of the synthetic rows, the plain copies")
-    add("--no-compile", action="store_true")
-    return parser.parse_args()
+    add("shards", nargs="+", type=Path)
+    add("--tokenizer", type=Path, default=Path(".shards/tokenizer.json"))
+    add("--held-out", type=Path, help="a shard whose loss is logged, never trained on")
+    add("--minutes", type=float, default=9, help="of this call, loading and saving included")
+    add("--of", type=float, default=18, help="minutes of all calls")
+    add("--out", type=Path, default=Path("weights"))
+    add(
+        "--state",
+        type=Path,
+        default=Path("build/state.pt"),
+        help="not among what is sent each time",
+    )
+    add("--init", type=Path, help="parts to start from where there is no state")
+    add("--workers", type=int, default=12, help="processes that make examples")
+    add("--row-tokens", type=int, default=4096)
+    add("--pass-tokens", type=int, default=1 << 16)
+    add("--step-tokens", type=int, default=1 << 18)
+    add("--smoke", action="store_true", help="a small model, one worker, short rows")
+    add("--warm-up", type=int, default=100, help="steps")
+    given = parser.parse_args()
+    if given.smoke:
+        given.workers, given.row_tokens, given.pass_tokens, given.step_tokens = 0, 512, 4096, 4096
+        given.warm_up = 10
+    return given
 
 
-def batches(row_tokens: int, n_rows: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows in a new order each epoch, for ever: ids and codes."""
-    names = sorted(Path("data").glob(f"t{row_tokens}_*_x.npy"))
-    ids = [np.load(name, mmap_mode="r") for name in names]
-    codes = [np.load(str(name).replace("_x", "_m"), mmap_mode="r") for name in names]
-    order = [(part, row) for part in range(len(ids)) for row in range(len(ids[part]))]
-    for epoch in range(1_000_000):
-        random.Random(seed + epoch).shuffle(order)
-        for at in range(0, len(order) - n_rows, n_rows):
-            some = order[at : at + n_rows]
-            yield (
-                np.stack([ids[part][row] for part, row in some]).astype(np.int64),
-                np.stack([codes[part][row] for part, row in some]),
-            )
+class Rows(IterableDataset[Row]):
+    """Rows for ever; each worker draws its own from all of the shards."""
 
+    def __init__(
+        self, places: list[Neighbourhood], given: argparse.Namespace, row_tokens: int, seed: str
+    ) -> None:
+        self.places, self.row_tokens, self.seed = places, row_tokens, seed
+        self.tokenizer, self.synthetic = given.tokenizer, SYNTHETIC
 
-def positions(n_rows: int, n_tokens: int, reach: int, rng: random.Random) -> Tensor:
-    """PoSE: in half of the rows one random jump, so that distances up to *reach* are seen."""
-    result = torch.arange(n_tokens)[None].repeat(n_rows, 1)
-    for row in range(n_rows):
-        if reach > n_tokens and rng.random() < 0.5:
-            result[row, rng.randrange(64, n_tokens - 64) :] += rng.randrange(reach - n_tokens)
-    return result
+    def __iter__(self) -> Iterator[Row]:
+        tokenizer = Tokenizer.from_file(str(self.tokenizer))
+        worker = get_worker_info()
+        rng = random.Random(f"{self.seed} {worker.id if worker else 0}")
+        encode = lambda text: tokenizer.encode(text).ids  # noqa: E731
+        return rows(rng, self.places, encode, self.row_tokens, self.synthetic)
 
 
 class Trainer:
-    """The model with its optimiser and the options of the run."""
+    """A model with its optimisers and how far they are."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.given = given
-        self.rng = random.Random(0)
-        torch.manual_seed(0)
-        self.model = Model()
-        if given.init:
-            self.model.load_state_dict(torch.load(given.init))
-        rates = {"matrix": given.lr, "embedding": given.lr_embedding, "vector": given.lr_vector}
-        self.optimiser = Optimiser(self.model, rates, given.weight_decay)
-        self.model.to(torch.bfloat16)
-        self.optimiser.rebind(self.model)
-        if not given.no_compile:  # one block is compiled once and used for all
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.manual_seed(SEED)
+        self.shape = "smoke" if given.smoke else "small"
+        self.model = Model(SHAPES[self.shape]).to(self.device)
+        self.model.stream = torch.bfloat16
+        inner = [p for name, p in self.model.named_parameters() if p.ndim == 2 and name != "emb"]
+        others = [p for name, p in self.model.named_parameters() if p.ndim == 1 or name == "emb"]
+        self.optimisers: list[Optimizer] = [
+            Muon(inner, lr=RATE, weight_decay=DECAY, adjust_lr_fn="match_rms_adamw"),
+            AdamW(others, lr=RATE, betas=BETAS, weight_decay=0.0, fused=self.device.type == "cuda"),
+        ]
+        self.done: dict[str, float] = {"seconds": 0.0, "steps": 0, "tokens": 0, "calls": 0}
+        self._resume()
+        if self.device.type == "cuda":  # one block is compiled once and used for all
             for block in self.model.blocks:
                 block.compile(dynamic=False)
-            self.model.head = torch.compile(self.model.head, dynamic=False)
-        self.masks = {
-            n: torch.full((n, n), float("-inf")).triu(1).to(torch.bfloat16) for n in (SHORT, LONG)
+
+    def _resume(self) -> None:
+        if self.given.state.exists():
+            state = torch.load(self.given.state, map_location=self.device)
+            self.model.load_state_dict(state["model"])
+            for optimiser, each in zip(self.optimisers, state["optimisers"], strict=True):
+                optimiser.load_state_dict(each)
+            self.done = state["done"]
+        elif self.given.init:
+            packed, notes = parts.load(self.given.init)
+            tensors = {name: torch.from_numpy(parts.as_float(a)) for name, a in packed.items()}
+            self.model.load_state_dict(tensors)
+            self.done = notes["done"]
+        self.done["calls"] += 1
+
+    def losses(self, ids: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """Each token's loss and weight, of rows with one token more than they predict."""
+        ids, codes = ids.to(self.device).long(), codes.to(self.device)[:, 1:]
+        weights = (1 + (ANSWER_WEIGHT - 1) * (codes == ANSWER).float()) * (codes != UNKNOWABLE)
+        with torch.autocast(self.device.type, torch.bfloat16):
+            return self.model(ids[:, :-1], ids[:, 1:]), weights
+
+    def step(self, data: Iterator[list[Tensor]], share: float) -> float:
+        """One step when *share* of the time is over; returns the loss of real code."""
+        warm = min(1.0, (self.done["steps"] + 1) / self.given.warm_up)
+        rate = RATE * warm * min(1.0, FLOOR + (1 - FLOOR) * (1 - share) / DECAY_SHARE)
+        n_passes = self.given.step_tokens // self.given.pass_tokens
+        real = []
+        for ids, codes in itertools.islice(data, n_passes):
+            each, weights = self.losses(ids, codes)
+            ((each * weights).sum() / weights.sum() / n_passes).backward()
+            real.append(each.detach()[(codes[:, 1:] <= ANSWER).to(self.device)].mean())
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+        self.done["steps"] += 1
+        self.done["tokens"] += self.given.step_tokens
+        return float(torch.stack(real).mean())
+
+    @torch.no_grad()
+    def validated(self, batch: list[Tensor]) -> dict[str, float]:
+        """The loss per held-out token, and per token of an answer."""
+        each, _ = self.losses(*batch)
+        answers = each[(batch[1][:, 1:] == ANSWER).to(self.device)]
+        return {
+            "held out": round(float(each.mean()), 4),
+            "answers": round(float(answers.mean()), 4),
         }
 
-    def losses(self, ids: Tensor, codes: Tensor, reach: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The weighted sum, each token's loss, and each token's weight."""
-        n_rows, n_tokens = ids.size(0), ids.size(1) - 1
-        assert n_tokens % QUERY_BLOCKS == 0
-        codes = codes[:, 1:]
-        weights = (1 + (self.given.middle_weight - 1) * (codes == 1).float()) * (codes != 2)
-        is_first = ids[:, :-1] == MIDDLE
-        weights = torch.where(is_first, torch.full_like(weights, self.given.first_weight), weights)
-        cos, sin = rotations(positions(n_rows, n_tokens, reach, self.rng))
-        total, each = self.model(
-            ids[:, :-1].contiguous(),
-            ids[:, 1:].contiguous(),
-            weights,
-            cos,
-            sin,
-            self.masks[n_tokens],
-        )
-        return total, each, weights
+    def save(self, losses: dict[str, float]) -> None:
+        """The state for this machine, and the weights in parts for all others."""
+        optimisers = [optimiser.state_dict() for optimiser in self.optimisers]
+        state = {"model": self.model.state_dict(), "optimisers": optimisers, "done": self.done}
+        self.given.state.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(state, self.given.state)
+        weights = {
+            name: each.float().cpu().numpy() for name, each in self.model.state_dict().items()
+        }
+        notes: dict[str, Any] = {"shape": self.shape, "done": self.done, "losses": losses}
+        parts.save(weights, notes, self.given.out)
 
-    def mixed(self, ids: np.ndarray, codes: np.ndarray, share: float) -> tuple[Tensor, Tensor]:
-        """The batch with a share of its rows replaced by synthetic ones."""
-        for row in range(len(ids)):
-            if self.rng.random() < share:
-                make = copies if self.rng.random() < self.given.copies else middles
-                ids[row], codes[row] = make(ids.shape[1], self.rng, ids)
-        return torch.from_numpy(ids), torch.from_numpy(codes)
 
-    def step(
-        self, data: Iterator[tuple[np.ndarray, np.ndarray]], done: float, n: int
-    ) -> list[float]:
-        """One optimiser step when the share *done* of the time is over; returns losses of real code."""
-        given = self.given
-        decay = 1.0
-        if done > 1 - given.decay_share:
-            decay = FLOOR + (1 - FLOOR) * (1 - done) / given.decay_share
-        share = given.synthetic * (1 - done * 5 / 6)
-        denominator, real = 0.0, []
-        for _ in range(given.passes):
-            ids, codes = self.mixed(*next(data), share)
-            reach = REACH if ids.size(1) == LONG + 1 else given.reach
-            total, each, weights = self.losses(ids, codes, reach)
-            total.backward()
-            self.optimiser.accumulate()
-            denominator += weights.sum().item()
-            real.append(each[(codes[:, 1:] < 2).reshape(-1)].mean().item())
-        self.optimiser.step(min(1.0, (n + 1) / given.warmup) * decay, denominator)
-        return real
+def batches(
+    given: argparse.Namespace, places: list[Neighbourhood], row_tokens: int, seed: str, workers: int
+) -> Iterator[list[Tensor]]:
+    """Batches of `Rows` as tensors of ids and codes."""
+    data = DataLoader(
+        Rows(places, given, row_tokens, seed),
+        batch_size=given.pass_tokens // row_tokens,
+        num_workers=workers,
+        multiprocessing_context="fork" if workers else None,  # which shares the shards
+        collate_fn=lambda some: [
+            torch.from_numpy(np.stack(part).astype(np.int32)) for part in zip(*some, strict=True)
+        ],
+    )
+    return iter(data)
 
-    def validate(self) -> tuple[float, float]:
-        """The loss per held-out token, and per token of a middle."""
-        ids = torch.from_numpy(np.load("data/val1024_x.npy").astype(np.int64))
-        codes = torch.from_numpy(np.load("data/val1024_m.npy"))
-        each, is_middle = [], []
-        for at in range(0, len(ids) - 3, 4):  # training's shapes: nothing new to compile
-            each.append(self.losses(ids[at : at + 4], codes[at : at + 4], 0)[1])
-            is_middle.append((codes[at : at + 4, 1:] == 1).reshape(-1))
-        losses, middle = torch.cat(each), torch.cat(is_middle)
-        return losses.mean().item(), losses[middle].mean().item()
 
-    def save(self) -> None:
-        torch.save({item.name: item.weight for item in self.optimiser.items}, self.given.out)
+def asked(given: argparse.Namespace) -> list[Tensor] | None:
+    """One batch of what is held out, the same one always."""
+    if given.held_out is None:
+        return None
+    places = neighbourhoods(read(given.held_out))
+    return next(batches(given, places, given.row_tokens, "held out", 0))
 
 
 def main() -> None:
-    given = options()
-    torch.set_num_threads(given.threads)
-    trainer = Trainer(given)
+    """Train until the time is over."""
     started = time.monotonic()
-    row_tokens, n_steps, n_tokens, recent = 0, 0, 0, []
-    next_log, next_save, next_validation = 0.0, float(SAVE_SECONDS), float(VALIDATE_SECONDS)
-    with Path(given.log).open("w", newline="") as file:
-        log = csv.writer(file)
-        log.writerow(["seconds", "step", "tokens", "row", "train", "held out", "held out middle"])
-        while (done := (time.monotonic() - started) / (given.minutes * 60)) < 1:
-            wanted = SHORT if done < 1 - given.long_share else LONG
-            if wanted != row_tokens:
-                row_tokens = wanted
-                data = batches(row_tokens, given.batch_tokens // row_tokens, given.seed)
-            recent += trainer.step(data, done, n_steps)
-            n_steps += 1
-            n_tokens += given.passes * given.batch_tokens
-            seconds = time.monotonic() - started
-            if seconds > next_log:
-                held_out = trainer.validate() if seconds > next_validation else ("", "")
-                next_validation += VALIDATE_SECONDS if held_out[0] else 0
-                log.writerow(
-                    [round(seconds), n_steps, n_tokens, row_tokens, np.mean(recent), *held_out]
-                )
-                file.flush()
-                print(f"{seconds:5.0f} s  step {n_steps}  loss {np.mean(recent):.3f}", flush=True)
-                recent, next_log = [], seconds + LOG_SECONDS
-            if seconds > next_save:
-                trainer.save()
-                next_save = seconds + SAVE_SECONDS
-    trainer.save()
-    print("held out (all, middles):", trainer.validate(), f"after {n_tokens / 1e6:.1f}M tokens")
+    given = options()
+    trainer = Trainer(given)
+    before, total = trainer.done["seconds"], given.of * 60
+    held_out = asked(given)
+    places = neighbourhoods(entry for path in given.shards for entry in read(path))
+    row_tokens, recent, next_log, losses = 0, [], 0.0, {}
+    while (elapsed := time.monotonic() - started) < given.minutes * 60 - RESERVE_S:
+        share = min(1.0, (before + elapsed) / (total - RESERVE_S))
+        wanted = given.row_tokens * (1 if share < 1 - LONG_SHARE else 2)
+        if wanted != row_tokens:
+            row_tokens = wanted
+            seed = f"{SEED} {trainer.done['calls']} {row_tokens}"
+            data = batches(given, places, row_tokens, seed, given.workers)
+        recent.append(trainer.step(data, share))
+        trainer.done["seconds"] = before + elapsed
+        if elapsed > next_log:
+            losses = {"train": round(float(np.mean(recent)), 4)}
+            losses |= trainer.validated(held_out) if held_out else {}
+            print(json.dumps({**trainer.done, "row": row_tokens, **losses}), flush=True)
+            recent, next_log = [], elapsed + LOG_S
+    trainer.done["seconds"] = before + time.monotonic() - started
+    losses |= trainer.validated(held_out) if held_out else {}
+    trainer.save(losses)
+    print(json.dumps({**trainer.done, **losses, "saved after": round(time.monotonic() - started)}))
 
 
 if __name__ == "__main__":

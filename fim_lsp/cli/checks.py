@@ -138,9 +138,21 @@ async def model(patient: Patient) -> list[Finding]:
     if state.health is Health.READY:
         says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
         return [Finding("model", "ok", says)]
-    fix = "start one: llama-server --fim-qwen-1.5b-default; or set fim.backend.kind to embedded"
+    fix = "start one: fim-lsp serve; or set fim.backend.kind to embedded"
     says = state.message or f"{where or 'the model server'} is {state.health.value}"
     return [Finding("model", "bad", says, "" if state.message else fix)]
+
+
+async def access(patient: Patient) -> list[Finding]:
+    """Whether a server on another machine serves everybody."""
+    state, backend = patient.backend.state, patient.config.backend
+    used = [each for each in exposure.servers(backend) if each.url.startswith(state.url)]
+    has_key = any(e.api_key_env or e.api_key_file or e.api_key_command for e in used)
+    hosts = [way.host for each in used for way in exposure.ways(each)]
+    if state.health is not Health.READY or not hosts or has_key:
+        return []
+    fix = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
+    return [Finding("access", "warn", f"{hosts[0]} answers everybody who reaches it", fix)]
 
 
 async def context(patient: Patient) -> list[Finding]:
@@ -195,9 +207,21 @@ async def cache(patient: Patient) -> list[Finding]:
     return [Finding("cache", "warn" if doubt else "ok", says, doubt)] if n_foretold else []
 
 
+async def speculation(patient: Patient) -> list[Finding]:
+    """Whether a server that was told to draft tokens ahead does so."""
+    state = patient.backend.state
+    if state.health is not Health.READY or not state.drafters:
+        return []
+    if state.drafts:
+        return [Finding("drafts", "ok", f"the server speculates ({state.drafters})")]
+    says = f"the server was started with --spec-type {state.drafters}, but does not speculate"
+    fix = "its log says why: most often the draft model (-md) is of another family than the model"
+    return [Finding("drafts", "warn", says, fix)]
+
+
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    python, packages, settings, privacy, server, model, context, speed, cache,
+    python, packages, settings, privacy, server, model, access, context, speed, cache, speculation,
 )  # fmt: skip
 
 

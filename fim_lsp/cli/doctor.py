@@ -10,14 +10,16 @@ import asyncio
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
-from fim_lsp.cli import layouts
+from fim_lsp.cli import drafts, layouts
 from fim_lsp.cli.checks import CHECKS, Finding, Patient
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.config import Config
 from server_bridge.protocol import Backend, BackendError
 
+Report = Callable[[Backend, Sequence[layouts.Place], Screen], Awaitable[None]]
 ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
 
 
@@ -37,25 +39,35 @@ def run(arguments: Namespace, config: Config, problems: tuple[str, ...], backend
 
 def run_layouts(arguments: Namespace, backend: Backend) -> int:
     """Compare prompt layouts on the user's own files; returns the exit code."""
+    return _try(backend, arguments.layouts, layouts.N_PLACES, layouts.report)
+
+
+def run_speculation(arguments: Namespace, backend: Backend) -> int:
+    """Compare decoding with and without drafts on the user's own files; returns the exit code."""
+    return _try(backend, arguments.speculation, drafts.N_PLACES, drafts.report)
+
+
+def _try(backend: Backend, paths: Sequence[Path], n_places: int, report: Report) -> int:
+    """Try something at places of the user's files, the current folder's if there are no *paths*."""
     screen = screen_on(sys.stdout)
-    where = layouts.places([path.resolve() for path in arguments.layouts])
+    where = layouts.places([path.resolve() for path in paths or [Path.cwd()]], n_places)
     if not where:
         screen.line("fim-lsp: there is no code to try in: name files or folders with source code")
         return 1
     try:
-        layouts.show(asyncio.run(_compare(backend, where, screen)), len(where), screen)
+        asyncio.run(_reported(backend, where, screen, report))
     except BackendError as error:
         screen.line(f"fim-lsp: {error}")
         return 1
     return 0
 
 
-async def _compare(
-    backend: Backend, where: Sequence[layouts.Place], screen: Screen
-) -> list[layouts.Score]:
+async def _reported(
+    backend: Backend, where: Sequence[layouts.Place], screen: Screen, report: Report
+) -> None:
     try:
         await backend.connect()
-        return await layouts.compare(backend, where, screen)
+        await report(backend, where, screen)
     finally:
         await backend.aclose()
 

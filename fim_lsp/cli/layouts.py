@@ -22,7 +22,7 @@ from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Position, body, opened
 from fim_lsp.view import Frame, Header
 from fim_lsp.window import Budget, Window, anchored
-from server_bridge.protocol import Backend, Reply, Request, Stop
+from server_bridge.protocol import Backend, Prompt, Reply, Request, Stop
 
 EARLIER = (0, 1, 5, 10, 20)  # lines between the anchor and the cursor's line
 TYPED = 0.4  # of the line: far enough to tell which line it is, and often inside a word
@@ -55,6 +55,11 @@ def places(files: Sequence[Path], n: int = N_PLACES) -> list[Place]:
     found = [place for file in _sources(files) for place in _lines(file)]
     step = max(1, len(found) // n)
     return found[::step][:n]
+
+
+async def report(backend: Backend, where: Sequence[Place], screen: Screen) -> None:
+    """Compare at all places, and show it."""
+    show(await compare(backend, where, screen), len(where), screen)
 
 
 async def compare(backend: Backend, where: Sequence[Place], screen: Screen) -> list[Score]:
@@ -90,17 +95,29 @@ def show(scores: Sequence[Score], n_places: int, screen: Screen) -> None:
         screen.line("The growing layout is as good or better here: keep it.")
 
 
-async def _ask(
-    backend: Backend, place: Place, n_earlier: int, *, classic: bool
-) -> tuple[float, float, float]:
+async def completed(backend: Backend, request: Request) -> Reply:
+    """The answer of a backend that may have to read the prompt first."""
+    while (await backend.warm(request.prompt, engine.step_tokens(backend.state))).left:
+        pass
+    return await backend.complete(request)
+
+
+def prompt_at(backend: Backend, place: Place, n_earlier: int = 0, *, classic: bool) -> Prompt:
+    """What the model is shown at a place, with *n_earlier* lines behind the anchor."""
     document, position = place.document, place.position
     line = max(0, position.line - n_earlier)
     window = anchored(document, position, _budget(backend), None)
     text = "".join(document.lines[min(window.first, line) : line])
     frame = Frame(Header("", (), place.path), Window(window.first, line, text, window.suffix))
     typed = document.between(Position(line, 0), position)
-    prompt = engine.compose(frame, typed, (), classic=classic)
-    reply = await backend.complete(Request(prompt, TOKENS, stop=("\n",)))
+    return engine.compose(frame, typed, (), classic=classic)
+
+
+async def _ask(
+    backend: Backend, place: Place, n_earlier: int, *, classic: bool
+) -> tuple[float, float, float]:
+    prompt = prompt_at(backend, place, n_earlier, classic=classic)
+    reply = await completed(backend, Request(prompt, TOKENS, stop=("\n",)))
     return _judged(reply, len(prompt.forced), place.rest)
 
 

@@ -1,9 +1,10 @@
 """
 A suggestion without a model: the line in sight that begins as the typed one does, if it is clear which.
 
-Measured on 340 places of held-out Python (benchmarks/quality.py): the last such line is exactly right
-at 8 % of them with the file's own lines in sight and at 16 % with three chunks of the package. Asking
-for a majority gives 17 % and is right 46 times out of 100 shown, instead of 32.
+Measured on 340 places of held-out Python: such a line is exactly right at 9 % of them with the lines
+around the cursor in sight, at 14 % with all of the file, at 16 % with six other files of the package,
+and at 16 % with all of it; then 48 and 51 of 100 shown are right. Asking for a majority is worth that:
+without, 32 of 100 are.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def continued(place: Place, elsewhere: Iterable[str]) -> Draft:
     rests = Counter(
         visible[len(typed) :]
         for line in chain(place.above[-2::-1], place.below, elsewhere)
-        if (visible := line.strip()).startswith(typed) and visible != typed
+        if typed in line and (visible := line.strip()).startswith(typed) and visible != typed
     )
     if not rests:
         return Draft("")

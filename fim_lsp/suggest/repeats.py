@@ -7,6 +7,7 @@ A line is the same when it says the same at the same depth, however its white sp
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from fim_lsp.suggest.lines import CLOSER, brackets, width
 from fim_lsp.suggest.place import Draft, Place
@@ -64,8 +65,7 @@ def stuttering(draft: Draft, _: Place) -> Draft:
 
 def lines_below(draft: Draft, place: Place) -> Draft:
     """Cut at the first line that the file goes on with anyway."""
-    following = [line for line in place.below if line.strip()][:FOLLOWING_LINES]
-    depth = 0
+    following, depth = _following(place), 0
     for idx, part in enumerate(draft.text.split("\n")):
         line = place.before + part if idx == 0 else part
         closes = bool(line.strip()) and not ONLY_CLOSES.sub("", line)
@@ -74,6 +74,13 @@ def lines_below(draft: Draft, place: Place) -> Draft:
         for _, sign in brackets(line, place.language):
             depth += 1 if sign in CLOSER else -1
     return draft
+
+
+def _following(place: Place) -> list[str]:
+    """The next line, and those after it until the block ends: another block may say the same."""
+    visible = [line for line in place.below if line.strip()][:FOLLOWING_LINES]
+    same = takewhile(lambda line: width(line) >= width(place.before), visible)
+    return [*same] or visible[:1]
 
 
 def _is_next(line: str, following: list[str]) -> bool:

@@ -40,7 +40,8 @@ def fim_lsp(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedP
     ("arguments", "says"),
     [
         (["--version"], [f"fim-lsp {__version__}"]),
-        (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "llama-server --fim-"]),
+        (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "fim-lsp serve --qwen"]),
+        (["serve", "--help"], ["LLAMA_API_KEY", "--qwen", "--dry-run", "this machine only"]),
         (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
     ],
 )

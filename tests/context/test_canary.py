@@ -142,9 +142,7 @@ async def test_no_canary_ever_reaches_the_model(desk: Desk) -> None:
     desk.session.handle(events.FilesChanged((desk.uri(".gitignore"),), ()))
     (desk.root / "moved.py").rename(desk.root / "secrets.toml")
     desk.session.handle(events.Closed(desk.uri("moved.py")))
-    desk.session.handle(
-        events.FilesChanged((desk.uri("secrets.toml"),), (desk.uri("moved.py"),))
-    )
+    desk.session.handle(events.FilesChanged((desk.uri("secrets.toml"),), (desk.uri("moved.py"),)))
     before = len(desk.bodies)
 
     await desk.type(main, "    def price(self):\n        return fre")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import timeit
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.context.chunks import Source, Why
@@ -156,7 +156,6 @@ EDITS = st.tuples(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from([A, B]), EDITS | st.sampled_from(["", "p = 1\nq = 2\n"])),

@@ -46,7 +46,6 @@ TURNS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(TURNS)
 def test_all_that_is_evaluated_is_at_most_twice_what_is_admitted(turns: list) -> None:
     """Over any history; the ring keeps its limits, shows no line twice and nothing bad."""
@@ -77,7 +76,7 @@ def test_all_that_is_evaluated_is_at_most_twice_what_is_admitted(turns: list) ->
 
 
 @given(TURNS)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_the_same_history_gives_the_same_ring(turns: list) -> None:
     """No randomness, no order of sets: same events, same prompt."""
     rings = []

@@ -151,6 +151,11 @@ class Editor(Client):
         self.notify("exit")
         return self.wait()
 
+    def leave(self) -> int:
+        """Say that we leave and do not wait for the answer."""
+        self.ask("shutdown")
+        return self.hang_up()
+
     def hang_up(self) -> int:
         """Leave without a word."""
         self._stdin.close()

@@ -17,6 +17,7 @@ TYPED = "\nclass Parser:\n    def __init__(self, na"
 EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": {"candidates": 1}}}
 ENDINGS: dict[str, Callable[[Editor], int]] = {
     "shutdown": Editor.bye,
+    "shutdown without waiting": Editor.leave,  # Neovim does
     "end of input": Editor.hang_up,
     "SIGTERM": Editor.terminate,
 }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.e2e.client import Editor
+from tests.e2e.client import GHOST_TEXT, Editor
+
+INLINE = "textDocument/inlineCompletion"
 
 
 def capacity(editor: Editor) -> int:
@@ -111,3 +113,34 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
     assert [m["message"] for m in editor.messages("window/showMessage")] == [status["message"]]
     assert editor.bye() == 0
     assert status["message"] in file.read_text("utf-8")
+
+
+def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
+    """The first of several servers is not there: suggestions come all the same, and one sentence says so."""
+    nobody = {"url": "http://127.0.0.1:9", "kind": "llama-server"}
+    editor.initialize(
+        capabilities=GHOST_TEXT,
+        initializationOptions={"fim.backend.endpoints": [nobody, {"kind": "embedded"}]},
+    )
+    editor.open("file:///shop/area.py", "def area(width, height):\n    return width * hei")
+    at = {"line": 1, "character": 22}
+    for _ in range(2):
+        asked = {"textDocument": {"uri": "file:///shop/area.py"}, "position": at}
+        items = editor.request(INLINE, {**asked, "context": {"triggerKind": 1}})["items"]
+        assert items[0]["insertText"].startswith("ght")
+
+    [message] = editor.messages("window/showMessage")
+    assert "127.0.0.1:9" in message["message"]
+    assert editor.bye() == 0
+
+
+def test_code_that_leaves_the_machine_unencrypted_is_said_once(editor: Editor) -> None:
+    """A plain http address of another machine is a warning with the way out."""
+    for_all = {"backend": {"url": "http://192.0.2.1:8012", "kind": "llama-server"}}
+    editor.initialize(initializationOptions=for_all)
+    editor.notify("workspace/didChangeConfiguration", {"settings": {"fim": for_all}})
+    capacity(editor)
+
+    said = [each["message"] for each in editor.messages("window/showMessage")]
+    assert len([message for message in said if "192.0.2.1 unencrypted" in message]) == 1
+    assert editor.bye() == 0

@@ -188,6 +188,25 @@ def test_health_and_help(typed: Neovim) -> None:
     typed.send(":only\r")
 
 
+def test_what_the_model_is_shown(typed: Neovim) -> None:
+    """:Fim context opens a page with the prompt's parts; no second server is started for it."""
+    typed.send(ESCAPE + ":Fim context\r")
+    typed.wait_until(lambda: "total_price" in typed.buffer != SHOP + TYPED, "the page")
+    typed.settle()
+    assert typed.lua("#vim.lsp.get_clients({name='fim', _uninitialized=true})") == 1
+    typed.send(":quit\r")
+    typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text")
+
+
+def test_writing_on(typed: Neovim) -> None:
+    """:Fim continue writes a text behind the cursor, some other each time; one undo takes it back."""
+    typed.send(ESCAPE + ":Fim continue\r")
+    typed.wait_until(lambda: typed.buffer != SHOP + TYPED, "more text")
+    assert typed.buffer.startswith(SHOP + TYPED)
+    typed.send("u")
+    typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text as typed")
+
+
 def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     """A killed server is started again and knows the open buffer."""
     client = typed.lua("vim.lsp.get_clients({name='fim'})[1].id")

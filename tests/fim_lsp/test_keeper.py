@@ -16,8 +16,10 @@ import pytest
 from fim_lsp import saved
 from fim_lsp.config import Config, StateConfig
 from fim_lsp.context.ring import Ring
+from fim_lsp.documents import Position
 from fim_lsp.session import Session
 from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.protocol import Health
 from tests.typist import QUICK, Typist
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
@@ -117,6 +119,18 @@ async def test_what_changed_meanwhile_is_seen(tmp_path: Path, root: Path) -> Non
         frame = ours._views[typist.uri].frame
         assert frame is not None
         assert all(chunk.name != "freight.py" for chunk in frame.header.chunks)
+
+
+async def test_who_deleted_all_leaves_as_everybody_does(tmp_path: Path, root: Path) -> None:
+    """Nothing is saved of a text that is gone, and nothing fails."""
+    async with session(tmp_path) as ours:
+        typist = at(ours, root)
+        await typist.ask(invoked=True)
+        await ours.wait_idle()
+        typist.replace(Position(0, 0), typist.cursor, "")
+        typist.cursor = Position(0, 0)
+        await typist.ask()
+    assert ours.link.state.health is Health.UNKNOWN
 
 
 async def test_who_wants_nothing_kept_has_nothing_kept(tmp_path: Path, root: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.llama_server import llama_server
+from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
 from tests.models import BUNDLED, SPECIALS, write_model
 
@@ -23,10 +22,7 @@ def url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def mlx_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """mlx_lm.server with a random model."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with mlx_server(tmp_path_factory.mktemp("mlx"), port) as url:
+    with mlx_server(tmp_path_factory.mktemp("mlx"), free_port()) as url:
         yield url
 
 

@@ -21,6 +21,11 @@ def prompt(middle: str = "", forced: str = "", at: int = 500) -> Prompt:
     return Prompt("demo", chunks, "app/main.py", prefix, suffix, middle, (), forced)
 
 
+def short(middle: str = "") -> Prompt:
+    """A gap with little around it, for tests in which nobody has time to evaluate much."""
+    return Prompt("demo", (), "app/main.py", "".join(LINES[492:500]), LINES[500], middle)
+
+
 def keystrokes(every: int = 3) -> Iterator[tuple[str, str]]:
     """The whole words typed and the half word after them, every few characters."""
     for end in range(every, len(TYPED), every):

@@ -23,9 +23,9 @@ from server_bridge.protocol import (
 from tests.fault_proxy import ANSWERS, FaultProxy, fault_proxy
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
-from tests.server_bridge.prompts import prompt
+from tests.server_bridge.prompts import short
 
-REQUEST = Request(prompt("    def "), n_predict=4)
+REQUEST = Request(short("    def "), n_predict=4)
 DEADLINE_S = 2.0  # of one completion (fim.completion.deadlineMs)
 RECOVERY_S = 5.0
 FAULTS = ["kill", "hang", "drip", "half", *ANSWERS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -52,6 +53,20 @@ async def test_other_families_are_recognised_by_their_tokens(family: str, tmp_pa
         await server.aclose()
 
 
+async def test_sentencepiece_adds_no_space_where_there_is_none(tmp_path: Path) -> None:
+    """Models that put a space before each text they are given see ours as they are."""
+    specials = ("[PREFIX]", "", "[SUFFIX]", "", "", "")
+    model = write_model(tmp_path / "codestral.gguf", specials=specials, sentencepiece=True)
+    with llama_server(model) as url:
+        server = LlamaServer(url)
+        asked = prompt("    return width")
+        reply = await server.complete(Request(asked, n_predict=4))
+        again = await server.complete(Request(replace(asked, middle="    return width * "), 4))
+        await server.aclose()
+    assert b"".join(token.text for token in reply.middle) == b"    return width"
+    assert again.timings.prompt_n <= 4
+
+
 async def test_a_wrong_key_says_where_the_right_one_goes() -> None:
     """401 is for the user to fix, and the message names the setting."""
     with llama_server(BUNDLED, api_keys=["right"]) as url:
@@ -79,8 +94,9 @@ async def test_a_server_may_stand_below_a_path_and_want_its_models_name() -> Non
 
 async def test_a_router_is_asked_which_models_it_has() -> None:
     """A server with several models and no name set: the message has the names to choose from."""
-    models = b'{"data": [{"id": "qwen-7b"}, {"id": "granite"}]}'
-    with recorder(answer={"/props": b'{"role": "router"}', "/models": models}) as router:
+    loaded = {"value": "loaded"}
+    models = json.dumps({"data": [{"id": n, "status": loaded} for n in ("qwen-7b", "granite")]})
+    with recorder(answer={"/props": b'{"role": "router"}', "/models": models.encode()}) as router:
         backend = open_backend(BackendSettings("llama-server", router.url))
         with pytest.raises(
             BackendUnusable, match=r"fim\.backend\.model to one of qwen-7b, granite"

@@ -15,6 +15,10 @@ return {
     didChangeStatus = function(_, status, ctx)
       require('fim.status').set(ctx.client_id, status)
     end,
+    ['window/showDocument'] = function(_, params)
+      require('fim.status').show_page(vim.uri_to_fname(params.uri))
+      return { success = true }
+    end,
   },
   on_exit = function(code, signal, client_id)
     vim.schedule(function()

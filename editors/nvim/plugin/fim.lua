@@ -51,6 +51,9 @@ local subcommands = {
   trigger = function()
     require('fim').trigger()
   end,
+  continue = function()
+    require('fim').continue()
+  end,
   stats = function()
     require('fim.status').show_stats()
   end,
@@ -71,7 +74,7 @@ vim.api.nvim_create_user_command('Fim', function(cmd)
   end
 end, {
   nargs = '*',
-  desc = 'Local completions: toggle [buffer], trigger, stats, context, restart',
+  desc = 'Local completions: toggle [buffer], trigger, continue, stats, context, restart',
   complete = function(_, line)
     return line:match('^%S+%s+toggle%s') and { 'buffer' } or vim.tbl_keys(subcommands)
   end,

@@ -2,11 +2,20 @@
 // themselves pass through vscode-languageclient; nothing here knows how they are made.
 
 import * as vscode from "vscode";
-import { LanguageClient, RevealOutputChannelOn } from "vscode-languageclient/node";
+import { LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
 import { watch } from "./events";
 import { findServer, installServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
 import { StatusBar, type Status } from "./status";
+
+// What the status bar says of the server's process. How its backend does the server tells itself, as
+// soon as there is a text to complete.
+const LIFE: Record<State, Status> = {
+  [State.Starting]: { kind: "Normal", busy: true, message: "Starting" },
+  [State.Running]: { kind: "Inactive", busy: false, message: "" },
+  [State.StartFailed]: { kind: "Error", busy: false, message: "The server did not start." },
+  [State.Stopped]: { kind: "Error", busy: false, message: "The server has ended." },
+};
 
 let client: LanguageClient | undefined;
 let watching: vscode.Disposable | undefined;
@@ -48,17 +57,13 @@ async function startClient(
     void offerInstallation(context);
     return;
   }
-  status.update({ kind: "Normal", busy: true, message: "Starting" });
-  client = makeClient(command, output);
-  client.onNotification("didChangeStatus", (news: Status) => status.update(news));
-  watching = watch(client);
-  try {
-    await client.start();
-    status.update({ kind: "Normal", busy: false, message: "" });
-  } catch (error) {
-    output.error(String(error));
-    status.update({ kind: "Error", busy: false, message: `${command} did not start.` });
-  }
+  const mine = (client = makeClient(command, output));
+  mine.onDidChangeState(({ newState }) => {
+    if (client === mine) status.update(LIFE[newState]);
+  });
+  mine.onNotification("didChangeStatus", (news: Status) => status.update(news));
+  watching = watch(mine);
+  await mine.start().catch((error) => output.error(`${command}: ${error}`));
 }
 
 async function stopClient(): Promise<void> {
@@ -76,6 +81,7 @@ function makeClient(command: string, output: vscode.LogOutputChannel): LanguageC
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => ({ fim: changedByUser() }),
     middleware: {
+      executeCommand: (name, given: unknown[], next) => next(name, given.length > 0 ? given : aboutThis(name)),
       // The server gets only what the user set, asked for or told: the defaults of this extension
       // would hide the user's config.toml.
       workspace: {
@@ -85,4 +91,14 @@ function makeClient(command: string, output: vscode.LogOutputChannel): LanguageC
       },
     },
   });
+}
+
+/** What a command of the server is about when the palette runs it: the text in front, at the cursor. */
+function aboutThis(command: string): unknown[] {
+  const editor = vscode.window.activeTextEditor;
+  if (client === undefined || editor === undefined) return [];
+  const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
+  if (command === "fim.showContext") return [uri];
+  if (command !== "fim.continueLong") return [];
+  return [{ uri, position: client.code2ProtocolConverter.asPosition(editor.selection.active) }];
 }

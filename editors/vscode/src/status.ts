@@ -69,8 +69,8 @@ export class StatusBar implements vscode.Disposable {
     const { kind, busy, message } = this.status;
     const on = switchedOn(vscode.window.activeTextEditor?.document.languageId);
     const trouble = kind === "Error" || kind === "Warning";
-    const icon = trouble ? "$(warning)" : busy ? "$(loading~spin)" : on.auto && on.language ? "$(sparkle)" : "$(circle-slash)";
-    this.item.text = `${icon} FIM`;
+    const well = !(on.auto && on.language) ? "circle-slash" : kind === "Inactive" ? "circle-outline" : "sparkle";
+    this.item.text = `$(${trouble ? "warning" : busy ? "loading~spin" : well}) FIM`;
     this.item.tooltip = message === "" ? "fim-lsp: local completions" : `fim-lsp: ${message}`;
     this.item.backgroundColor = trouble ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
   }

@@ -103,6 +103,22 @@ function M.trigger()
   ghost.request(buf, ghost.INVOKED)
 end
 
+--- Write on at the cursor, in normal mode behind it, until the text is long or something is typed.
+function M.continue()
+  local client = require('fim.status').server()
+  if not client then
+    return
+  end
+  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+  local line = vim.api.nvim_get_current_line()
+  if vim.api.nvim_get_mode().mode == 'n' and col < #line then
+    col = col + 1 + vim.str_utf_end(line, col + 1)
+  end
+  local character = vim.str_utfindex(line, client.offset_encoding, col)
+  local place = { uri = vim.uri_from_bufnr(0), position = { line = row - 1, character = character } }
+  client:exec_cmd({ title = 'continue', command = 'fim.continueLong', arguments = { place } })
+end
+
 local function cycle(step)
   local own = require('fim.ghost').cycle(vim.api.nvim_get_current_buf(), step)
   if not own and M.uses_builtin() then

@@ -48,9 +48,11 @@ function M.format(stats)
   }
 end
 
---- The server, or nil and a word to the user.
-local function running()
-  local client = vim.lsp.get_clients({ name = 'fim' })[1]
+--- The server of this buffer, else any; or nil and a word to the user.
+---@return vim.lsp.Client?
+function M.server()
+  local here = vim.lsp.get_clients({ name = 'fim', bufnr = 0 })[1]
+  local client = here or vim.lsp.get_clients({ name = 'fim' })[1]
   if not client then
     vim.notify('fim: no server is running; see :checkhealth fim', vim.log.levels.WARN)
   end
@@ -59,7 +61,7 @@ end
 
 --- Ask the server for its numbers and show them.
 function M.show_stats()
-  local client = running()
+  local client = M.server()
   if not client then
     return
   end
@@ -71,11 +73,21 @@ end
 
 --- Open a page that says what the model is shown for the current buffer; the server writes it.
 function M.show_context()
-  local client = running()
+  local client = M.server()
   if client then
     local uri = vim.uri_from_bufnr(0)
     client:exec_cmd({ title = 'context', command = 'fim.showContext', arguments = { uri } })
   end
+end
+
+--- Show what the server wrote at `path`: a page to read, not a file that would get a server too.
+---@param path string
+function M.show_page(path)
+  vim.cmd.new()
+  vim.bo.buftype = 'nofile'
+  vim.bo.bufhidden = 'wipe'
+  vim.api.nvim_buf_set_lines(0, 0, -1, true, vim.fn.readfile(path))
+  vim.bo.modifiable = false
 end
 
 return M

@@ -1,0 +1,95 @@
+"""
+The text of a config.toml with some settings changed, everything else as it was. Pure.
+
+Only whole lines are replaced or added, and what comes out is read back: where that does not say
+exactly what it should (a value over several lines, a table in braces), there is `CannotEdit`, and
+nothing is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+HEADER = re.compile(r"\s*\[\s*(.*?)\s*\]")
+ASSIGNED = re.compile(r"""=\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^#\r\n]*?(?=\s*(?:#|$)))""")
+
+
+class CannotEdit(Exception):
+    """The text cannot be changed line by line; the message has the lines that say what was wanted."""
+
+
+def edited(text: str, section: str, values: Mapping[str, str]) -> str:
+    """
+    *text* with *values* set in *section*; what is "" is removed.
+
+    Raises CannotEdit, also where *text* is no TOML.
+    """
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CannotEdit(f"it cannot be read: {error}") from error
+    before = _flat(found)
+    # Where one setting is called fim.…, only those that are count; see `settings`.
+    shared = "fim" in found or any(key.startswith("fim.") for key in before)
+    path = f"fim.{section}" if shared else section
+    wanted = {f"{path}.{key}": value for key, value in values.items()}
+    for key, value in values.items():
+        text = _with(text, path, key, json.dumps(value, ensure_ascii=False) if value else "")
+    try:
+        after = _flat(tomllib.loads(text))
+    except tomllib.TOMLDecodeError:
+        after = {}
+    if after != {key: value for key, value in {**before, **wanted}.items() if value != ""}:
+        lines = "".join(f"\n    {key} = {json.dumps(value)}" for key, value in wanted.items())
+        raise CannotEdit(f"it is written in a way that is left to you; it should say{lines}")
+    return text
+
+
+def _with(text: str, path: str, key: str, value: str) -> str:
+    """One setting in a line of its own: replaced, removed (*value* is ""), or added."""
+    lines = text.splitlines(keepends=True)
+    table, header, sibling = "", -1, -1
+    for idx, line in enumerate(lines):
+        if found := HEADER.match(line):
+            table = found[1]  # a [[table]] keeps its inner bracket: it is none of ours
+            header = idx if table == path else header
+        name = f"{table}.{line.split('=')[0].strip()}".removeprefix(".").replace('"', "")
+        if name == f"{path}.{key}":
+            new = [ASSIGNED.sub(lambda _: f"= {value}", line, count=1)] if value else []
+            return "".join((*lines[:idx], *new, *lines[idx + 1 :]))
+        if not table and name.startswith(f"{path}."):
+            sibling = idx
+    if not value:
+        return text
+    if header >= 0:
+        return _inserted(lines, header + 1, f"{key} = {value}\n")
+    if sibling >= 0:
+        return _inserted(lines, sibling + 1, f"{path}.{key} = {value}\n")
+    gap = "\n" if text.strip() else ""
+    return _inserted(lines, len(lines), f"{gap}[{path}]\n{key} = {value}\n")
+
+
+def _inserted(lines: list[str], at: int, new: str) -> str:
+    before = "".join(lines[:at])
+    end = "\n" if before and not before.endswith("\n") else ""
+    return before + end + new + "".join(lines[at:])
+
+
+def _flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted keys with their values; what is "" is as good as not there."""
+    found: dict[str, Any] = {}
+    for key, value in tables.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{key}.")
+        elif value != "":
+            found[f"{prefix}{key}"] = value
+    return found

@@ -1,0 +1,173 @@
+"""The command line's words into what was asked for. Imports nothing heavy: an editor waits for it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from fim_lsp import __version__
+
+QWEN_SIZES = ("1.5b", "3b", "7b", "30b")  # see `launch.PRESETS`
+
+RAW = argparse.RawDescriptionHelpFormatter
+Commands: TypeAlias = Any  # argparse has no public name for what `add_subparsers` returns
+
+DESCRIPTION = """\
+A language server for local, private, multi-line code completion.
+
+Editors start it with --stdio. Everything else is for people and scripts:
+  fim-lsp demo                      watch it work, with the bundled model, no set-up
+  fim-lsp serve                     a model server for this machine, started as it is best
+  fim-lsp setup                     choose where completions come from
+  fim-lsp doctor                    check backend, model and settings; says what to change
+  fim-lsp complete app.py:12        one completion, as an editor would get it
+"""
+
+EPILOG = """\
+Settings come from the editor, from config.toml in the user's config folder and from .fim-lsp.toml
+in the project. Completions come from the llama.cpp server at fim.backend.url, else from one on this
+machine's usual ports, else from the bundled model, which is tiny: for real work run
+  fim-lsp serve --qwen              (asks before llama.cpp downloads the model)
+"""
+
+SERVE_EPILOG = """\
+Starts llama-server with what this machine has and completions need (docs/backends.md says what and
+why), starts it again when it dies, and ends it with Ctrl-C. Without llama-server it is the engine
+inside this package. It listens on this machine only; a key, if it is to ask for one, is read from
+the environment variable LLAMA_API_KEY.
+  fim-lsp serve                                    the bundled model: tiny, nothing to download
+  fim-lsp serve --qwen                             Qwen Coder, as large as fits this machine
+  fim-lsp serve --model big.gguf --draft small.gguf
+"""
+
+COMPLETE_EPILOG = """\
+Lines and columns count from 1; without a column the end of the line is meant.
+  fim-lsp complete app.py:12
+  fim-lsp complete app.py:12:9 --open models.py --json
+  fim-lsp complete app.py:12 --url http://127.0.0.1:8012
+
+Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    parser = argparse.ArgumentParser(
+        "fim-lsp", description=DESCRIPTION, epilog=EPILOG, formatter_class=RAW
+    )
+    parser.add_argument("--version", action="version", version=f"fim-lsp {__version__}")
+    server = parser.add_argument_group("the server")
+    server.add_argument("--stdio", action="store_true", help="serve one editor on stdin and stdout")
+    server.add_argument(
+        "--tcp", metavar="HOST:PORT", type=_address, help="serve one editor on a port"
+    )
+    server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
+    server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for add in (_add_complete, _add_demo, _add_serve, _add_setup, _add_forget, _add_doctor):
+        add(commands)
+    return parser
+
+
+def _add_complete(commands: Commands) -> None:
+    complete = commands.add_parser(
+        "complete",
+        help="print one completion",
+        description="Print the completion at one place of a file, as an editor would get it.",
+        epilog=COMPLETE_EPILOG,
+        formatter_class=RAW,
+    )
+    complete.add_argument("place", metavar="FILE:LINE[:COL]")
+    complete.add_argument(
+        "--open", metavar="FILE", nargs="+", default=[], help="files to know, too"
+    )
+    complete.add_argument("--url", help="the model server to ask instead of the configured one")
+    complete.add_argument(
+        "--json", action="store_true", help="suggestions, tokens and times as JSON"
+    )
+
+
+def _add_demo(commands: Commands) -> None:
+    demo = commands.add_parser("demo", help="watch a session typed with the bundled model")
+    demo.add_argument("--fast", action="store_true", help="do not type at a person's pace")
+
+
+def _add_forget(commands: Commands) -> None:
+    commands.add_parser("forget", help="delete what is kept from one session to the next")
+
+
+def _add_doctor(commands: Commands) -> None:
+    doctor = commands.add_parser("doctor", help="check backend, model and settings")
+    doctor.add_argument("--json", action="store_true", help="the findings as JSON")
+    doctor.add_argument(
+        "--layouts", metavar="PATH", nargs="*", type=Path,
+        help="compare prompt layouts on your own files with your own model",
+    )  # fmt: skip
+    doctor.add_argument(
+        "--speculation", metavar="PATH", nargs="*", type=Path,
+        help="whether it pays, on your own files, that your server drafts tokens ahead",
+    )  # fmt: skip
+
+
+def _add_serve(commands: Commands) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="start a model server for this machine and keep it running",
+        description="Start a model server for this machine and keep it running.",
+        epilog=SERVE_EPILOG,
+        formatter_class=RAW,
+    )
+    which = serve.add_mutually_exclusive_group()
+    which.add_argument(
+        "--model",
+        metavar="FILE",
+        help="a GGUF file instead of fim.backend.model or the bundled one",
+    )
+    which.add_argument(
+        "--qwen", metavar="SIZE", nargs="?", const="auto", choices=("auto", *QWEN_SIZES),
+        help=f"Qwen Coder, {', '.join(QWEN_SIZES)}, or as large as fits; llama.cpp downloads it",
+    )  # fmt: skip
+    serve.add_argument("--yes", action="store_true", help="download without asking")
+    serve.add_argument(
+        "--draft", metavar="FILE", help="a small model of the same family that drafts"
+    )
+    serve.add_argument(
+        "--no-speculation", action="store_true", help="no drafts by n-grams (the text is the same)"
+    )
+    serve.add_argument("--port", type=_port, default=8012, help="where to listen (default: 8012)")
+    serve.add_argument(
+        "--program", metavar="PATH", default="llama-server", help="llama-server's name or path"
+    )
+    serve.add_argument(
+        "--dry-run", action="store_true", help="print the command line instead of running it"
+    )
+
+
+def _add_setup(commands: Commands) -> None:
+    setup = commands.add_parser(
+        "setup",
+        help="choose where completions come from",
+        description="Choose where completions come from: asks, unless a flag says it, and writes "
+        "config.toml. The doctor has the last word.",
+    )
+    setup.add_argument("--auto", action="store_true", help="a server on this machine, or our own")
+    setup.add_argument("--url", help="a server's address")
+    setup.add_argument("--openai", action="store_true", help="it is not llama.cpp's own")
+    setup.add_argument("--model", metavar="FILE|NAME", help="a GGUF file; with --url a name")
+    setup.add_argument("--key-env", metavar="VARIABLE", help="the variable with the server's key")
+
+
+def _port(text: str) -> int:
+    """A port to listen at."""
+    if not text.isdecimal() or not 0 < int(text) <= 65535:  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: take one from 1 to 65535")
+    return int(text)
+
+
+def _address(text: str) -> tuple[str, int]:
+    """`HOST:PORT`, also `[::1]:PORT`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:2087")
+    return host.strip("[]") or "127.0.0.1", int(port)

@@ -1,0 +1,139 @@
+"""
+`fim-lsp serve`: a model server for this machine, started as it is best for completions, and kept running.
+
+What runs and how is decided elsewhere and comes in as states; here it is shown, and ended by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import signal
+import sys
+import time
+from argparse import Namespace
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+
+from fim_lsp.cli.terminal import Screen, screen_on
+from server_bridge.protocol import Health, State
+
+GIGABYTE = 1e9
+INSTALL = """\
+llama-server is not installed: brew install llama.cpp, winget install llama.cpp, or a file from
+https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
+BUNDLED = "fim-tiny"  # see server_bridge/models
+FOUND_BY_ITSELF = (8012, 8080, 9931)  # where `auto` looks
+
+
+def may_lack(given: Namespace) -> bool:
+    """Say that there is no llama-server; returns whether what is wanted can be had without."""
+    screen = screen_on(sys.stdout)
+    if given.program != "llama-server":
+        screen.line(f"fim-lsp: there is no program {given.program}")
+        return False
+    screen.line(INSTALL)
+    if given.qwen or given.draft or given.dry_run:
+        return False
+    screen.line("Until then the engine inside this package serves.")
+    return True
+
+
+def may_download(name: str, weights: int, *, agreed: bool) -> bool:
+    """Ask whether a model of *weights* bytes may be downloaded; nobody there to answer means no."""
+    what = f"Qwen Coder {name}: llama.cpp downloads it once, {weights / GIGABYTE:.1f} GB"
+    if agreed:
+        return True
+    if not sys.stdin.isatty():
+        screen_on(sys.stdout).line(f"{what}. Allow that with --yes.")
+        return False
+    return input(f"{what}. Go on? [y/N] ").strip().lower() in {"y", "yes"}
+
+
+def show(command: Sequence[str]) -> int:
+    """Print a command line as a shell takes it; returns the exit code."""
+    print(shlex.join(command))
+    return 0
+
+
+def refuse(reason: str) -> int:
+    """Say why it cannot be; returns the exit code."""
+    screen_on(sys.stdout).line(f"fim-lsp: {reason}")
+    return 1
+
+
+def run(states: AsyncGenerator[State, None], *, has_key: bool, downloads: bool) -> int:
+    """Show how the server does until it cannot or Ctrl-C ends it; returns the exit code."""
+    screen = screen_on(sys.stdout)
+    try:
+        return asyncio.run(_watch(states, screen, has_key=has_key, downloads=downloads))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        screen.status("")
+        screen.line("The server is ended.")
+        return 0
+    except OSError as error:  # no place for its log, or the program is gone
+        return refuse(str(error))
+
+
+async def _watch(
+    states: AsyncGenerator[State, None], screen: Screen, *, has_key: bool, downloads: bool
+) -> int:
+    _end_on_signals()
+    started, n_starts = time.monotonic(), 0
+    async with aclosing(states):
+        async for state in states:
+            seconds = time.monotonic() - started
+            if state.health is Health.LOADING:
+                if not downloads:  # else llama.cpp shows how far it is
+                    screen.status(f"loading the model … {seconds:.1f} s")
+                continue
+            screen.status("")
+            if state.health is Health.READY:
+                _ready(screen, state, seconds)
+                if not n_starts:
+                    _instructions(screen, state, has_key=has_key)
+                n_starts += 1
+            else:
+                screen.line(screen.paint(state.message, "warn"))
+                started = time.monotonic()
+    return 1
+
+
+def _end_on_signals() -> None:
+    """A terminal that is closed, or `kill`, ends the server as Ctrl-C does."""
+    task = asyncio.current_task()
+    assert task is not None
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(AttributeError, NotImplementedError):  # Windows
+            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), task.cancel)
+
+
+def _ready(screen: Screen, state: State, seconds: float) -> None:
+    drafts = f", drafts by {state.drafters}" if state.drafts else ""
+    screen.line(
+        screen.paint(f"{state.model} is ready after {seconds:.1f} s", "good")
+        + f" at {state.url}: {state.n_ctx} tokens in each of {state.slots} slots{drafts}"
+    )
+    if state.drafters and not state.drafts:
+        message = f"it was started with {state.drafters} but does not speculate: see its log"
+        screen.line(screen.paint(message, "warn"))
+
+
+def _instructions(screen: Screen, state: State, *, has_key: bool) -> None:
+    """What to tell the editor, if anything."""
+    url = state.url
+    if state.model.startswith(BUNDLED):
+        screen.line("It is tiny, for trying out. For real work: fim-lsp serve --qwen (asks first)")
+    if not has_key and int(url.rpartition(":")[2]) in FOUND_BY_ITSELF:
+        screen.line("Editors find it by themselves. To name it:")
+    else:
+        screen.line("Tell your editor where it is:")
+    screen.line()
+    screen.line(f'    config.toml    backend.url = "{url}"')
+    if has_key:
+        screen.line('                   backend.apiKeyEnv = "LLAMA_API_KEY"')
+    screen.line(f'    settings.json  "fim.backend.url": "{url}"')
+    if has_key:
+        screen.line('                   "fim.backend.apiKeyEnv": "LLAMA_API_KEY"')
+    screen.line()
+    screen.line("Ctrl-C ends it.")

@@ -1,0 +1,189 @@
+"""
+A machine, a build of llama-server and what is wanted into that server's command line. Pure.
+
+Nothing is left to llama-server's defaults that decides how fast completions are: slots of their own
+instead of one cache that they clear for each other, prompts set aside in the memory, states on disk,
+a context that may be shifted, drafts by n-grams. What a build does not have is left out: builds are
+told apart by their `--help`, which is exact, where version numbers of distributions are not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from server_bridge import memory
+from server_bridge.protocol import BackendUnusable
+
+HOST = "127.0.0.1"  # there is no switch for another: a server for others needs more thought
+N_SLOTS = 2  # serve any number of documents, see `slots`
+N_CTX = 16384  # per slot at most: a full ring and a window, see `embedded`
+N_BATCH = 512  # tokens between two looks at the queue, see `embedded_child`
+N_PREDICT = 128  # where a request sets no limit: an endless /infill is refused or fills the context
+
+# A draft costs little and is right where code repeats itself. llama.cpp drafts 48 to 64 tokens by
+# default and looks 24 back; a line of code has 10 to 20 tokens and a burst of ours 8.
+DRAFT_MATCH, DRAFT_MIN, DRAFT_MAX = 12, 2, 24
+# The first that has something to propose drafts: n-grams are asked first, whatever the order here.
+BY_NGRAMS, BY_MODEL = "ngram-mod", "draft-simple"
+
+GPU_SHARE = (
+    0.75  # of its memory for the weights: contexts take an eighth, buffers and screens the rest
+)
+CPU_SHARE = 0.25  # editor, compilers and browser need the rest
+
+
+class Machine(NamedTuple):
+    """Bytes of memory, logical cores, and bytes that are free on the largest GPU (0 without one)."""
+
+    memory: int
+    cores: int
+    gpu: int = 0
+
+
+class Build(NamedTuple):
+    """What a llama-server understands: its options, and the values of `--spec-type`."""
+
+    options: frozenset[str]
+    drafters: frozenset[str]
+
+
+class Preset(NamedTuple):
+    """A model that llama-server downloads itself; *weights* in bytes, *facts* as `memory.facts`."""
+
+    name: str
+    option: str
+    weights: int
+    facts: memory.Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """
+    What to serve: the *preset*, else the GGUF file *model*, whose header says *facts*.
+
+    *draft* is a small model of the same vocabulary, "" for none.
+    """
+
+    model: str = ""
+    preset: str = ""
+    facts: memory.Facts = field(default_factory=dict)
+    port: int = 8012  # llama.vim's, and so one of those where `auto` looks
+    draft: str = ""
+    speculate: bool = True
+    slots_dir: str = ""
+
+
+def _qwen(layers: int, heads: int, kv_heads: int, width: int) -> memory.Facts:
+    return {
+        "block_count": layers,
+        "attention.head_count": heads,
+        "attention.head_count_kv": kv_heads,
+        "attention.key_length": 128,
+        "attention.value_length": 128,
+        "embedding_length": width,
+        "context_length": 32768,
+    }
+
+
+# llama.cpp's own choice for this work (common/arg.cpp), all in Q8_0; the largest first.
+PRESETS = (
+    Preset("30b", "--fim-qwen-30b-default", 32_500_000_000, _qwen(48, 32, 4, 2048)),
+    Preset("7b", "--fim-qwen-7b-default", 8_100_000_000, _qwen(28, 28, 4, 3584)),
+    Preset("3b", "--fim-qwen-3b-default", 3_300_000_000, _qwen(36, 16, 2, 2048)),
+    Preset("1.5b", "--fim-qwen-1.5b-default", 1_650_000_000, _qwen(28, 12, 2, 1536)),
+)
+
+
+def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
+    """The command line without the program's name. The API key is never on it."""
+    room = machine.gpu or machine.memory
+    n_ctx = memory.context(plan.facts, N_SLOTS, N_CTX, room)
+    wanted: list[tuple[str, ...]] = [
+        # The preset first: what follows it prevails.
+        *([(plan.preset,)] if plan.preset else [("--model", plan.model), ("--offline",)]),
+        ("--host", HOST),
+        ("--port", str(plan.port)),
+        ("--cors-origins", "localhost"),  # else every page in a browser may ask what it holds
+        ("--parallel", str(N_SLOTS)),
+        ("--no-kv-unified",),  # with it idle slots are emptied
+        ("--ctx-size", str(N_SLOTS * n_ctx)),
+        ("--predict", str(N_PREDICT)),
+        ("--batch-size", str(N_BATCH)),
+        ("--ubatch-size", str(N_BATCH)),
+        ("--threads", str(threads(machine))),
+        ("--cache-ram", str(machine.memory // memory.SHARE >> 20)),
+        # Presets set it, but our prompts grow at their end: there is nothing to shift in the middle,
+        # and what is reused that way is not what would have been evaluated.
+        ("--cache-reuse", "0"),
+        ("--context-shift",),  # for `fim.continueLong`
+        *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
+        *_drafting(build, plan),
+    ]
+    return [word for words in wanted if words[0] in build.options for word in words]
+
+
+def threads(machine: Machine) -> int:
+    """Half of the cores: llama.cpp's threads spin, and with one per core the editor waits for them."""
+    return max(1, machine.cores // 2)
+
+
+def _drafting(build: Build, plan: Plan) -> list[tuple[str, ...]]:
+    """How to speculate; with a type that is named, since some builds take a draft model and ignore it."""
+    wanted = [BY_NGRAMS] * plan.speculate + [BY_MODEL] * bool(plan.draft)
+    drafters = [name for name in wanted if name in build.drafters]
+    found: list[tuple[str, ...]] = []
+    if plan.draft:
+        new, old = "--spec-draft-model", "--model-draft"
+        found.append((new if new in build.options else old, plan.draft))
+    if drafters:
+        found.append(("--spec-type", ",".join(drafters)))
+    if BY_NGRAMS in drafters:
+        found += [
+            ("--spec-ngram-mod-n-match", str(DRAFT_MATCH)),
+            ("--spec-ngram-mod-n-min", str(DRAFT_MIN)),
+            ("--spec-ngram-mod-n-max", str(DRAFT_MAX)),
+        ]
+    return found
+
+
+def build(usage: str) -> Build:
+    """What a `--help` text tells: all options but those it only names to say they were removed."""
+    options: set[str] = set()
+    drafters: set[str] = set()
+    for entry in re.split(r"\n(?=-)", usage):
+        # Names and value stand before the first wide gap that no comma opens; what follows is prose.
+        head = re.split(r"(?<![,\s])\s{2,}|\n", entry, maxsplit=1)[0]
+        if "has been removed" not in entry:
+            options.update(re.findall(r"(?<![\w-])--?[A-Za-z][\w.-]*", head))
+        if head.startswith("--spec-type "):
+            drafters.update(head.split(" ", 1)[1].strip("[]{}").replace("|", ",").split(","))
+    return Build(frozenset(options), frozenset(drafters))
+
+
+def gpu(devices: str) -> int:
+    """Free bytes of the largest device in what `--list-devices` prints, 0 if there is none."""
+    return max((int(n) << 20 for n in re.findall(r"(\d+) MiB free\)", devices)), default=0)
+
+
+def preset(machine: Machine, build: Build, size: str) -> Preset:
+    """
+    The preset called *size*; for `auto` the largest that fits this machine.
+
+    Without a GPU only the smallest is fast enough to type along with. Raises BackendUnusable.
+    """
+    known = [preset for preset in PRESETS if preset.option in build.options]
+    if size != "auto":
+        fitting = [preset for preset in known if preset.name == size]
+    elif machine.gpu:
+        fitting = [preset for preset in known if preset.weights <= machine.gpu * GPU_SHARE]
+    else:
+        fitting = [preset for preset in known[-1:] if preset.weights <= machine.memory * CPU_SHARE]
+    if not fitting and known and size == "auto":
+        raise BackendUnusable("this machine has too little memory: name a smaller --model FILE")
+    if not fitting:
+        raise BackendUnusable(
+            "this llama-server has no preset of that size: update it, or name a --model FILE"
+        )
+    return fitting[0]

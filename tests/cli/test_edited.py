@@ -1,0 +1,92 @@
+"""A config.toml with other settings, and all else as somebody wrote it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.cli.edited import CannotEdit, edited
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+URL = {"url": "http://127.0.0.1:8012"}
+SET = 'url = "http://127.0.0.1:8012"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", f"[backend]\n{SET}"),
+        ("ring.chunks = 8", f"ring.chunks = 8\n\n[backend]\n{SET}"),
+        ("[ring]\nchunks = 8\n", f"[ring]\nchunks = 8\n\n[backend]\n{SET}"),
+        ("[ring]\n[backend]\nkind='auto'\n", f"[ring]\n[backend]\n{SET}kind='auto'\n"),
+        ("[backend] # mine\n\n[ring]\n", f"[backend] # mine\n{SET}\n[ring]\n"),
+        ('backend.kind = "auto"\n[ring]\n', f'backend.kind = "auto"\nbackend.{SET}[ring]\n'),
+        ('[backend]\nurl = "a"  # why\n', '[backend]\nurl = "http://127.0.0.1:8012"  # why\n'),
+        ("[backend]\nurl='a#b'\n", f"[backend]\n{SET.replace('url ', 'url')}"),
+        ('[backend]\r\nurl = "a"\r\n', f"[backend]\r\n{SET[:-1]}\r\n"),
+        ('backend.url = "a\\"b"', f"backend.{SET[:-1]}"),
+        ('"backend.url" = "a"\n', '"backend.url" = "http://127.0.0.1:8012"\n'),
+        ("[fim.ring]\nchunks = 8\n", f"[fim.ring]\nchunks = 8\n\n[fim.backend]\n{SET}"),
+        ("# [backend]\n", f"# [backend]\n\n[backend]\n{SET}"),
+        (
+            '[[backend.endpoints]]\nurl = "a"\n',
+            f'[[backend.endpoints]]\nurl = "a"\n\n[backend]\n{SET}',
+        ),
+    ],
+)
+def test_a_setting_gets_where_it_belongs(before: str, after: str) -> None:
+    """Into its section if there is one, over its old value if there is one; comments stay."""
+    assert edited(before, "backend", URL) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('[backend]\nurl = "a"\nkind = "auto"\n', '[backend]\nkind = "auto"\n'),
+        ("[ring]\nchunks = 8\n", "[ring]\nchunks = 8\n"),
+    ],
+)
+def test_an_empty_value_is_removed(before: str, after: str) -> None:
+    """What is not set any more leaves no line."""
+    assert edited(before, "backend", {"url": ""}) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[backend\n",
+        'backend = {url = "a"}\n',
+        '[backend]\nurl = """\na"""\n',
+        'note = """\n[backend]\n"""\n',
+    ],
+)
+def test_what_cannot_be_done_line_by_line_is_left_alone(text: str) -> None:
+    """Better no change than a wrong one."""
+    with pytest.raises(CannotEdit):
+        edited(text, "backend", URL)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["url", "kind", "model", "template"]), st.text(), min_size=1),
+    st.dictionaries(st.sampled_from(["url", "kind", "model"]), st.text()),
+    st.sampled_from(["", "[ring]\nchunks = 8\n", 'backend.caFile = "x"\n', "[fim.ring]\n"]),
+)
+def test_what_was_written_is_read(
+    values: dict[str, str], others: dict[str, str], start: str
+) -> None:
+    """Whatever is set is what TOML reads, twice in a row, or the text is refused."""
+    try:
+        text = edited(edited(start, "backend", others), "backend", values)
+    except CannotEdit:
+        return
+    found = tomllib.loads(text)
+    found = found.get("fim", found).get("backend", {})
+    wanted = {key: value for key, value in {**others, **values}.items() if value}
+    assert {key: value for key, value in found.items() if key != "caFile"} == wanted

@@ -1,0 +1,90 @@
+"""`fim-lsp setup`: answers or flags into config.toml, and what the doctor says of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from fim_lsp import __main__
+from fim_lsp.cli.setup import asked
+from fim_lsp.settings_files import user_file
+
+NOTHING = {"kind": "", "url": "", "model": "", "apiKeyEnv": ""}
+URL = "http://127.0.0.1:8012"
+
+
+@pytest.mark.parametrize(
+    ("answers", "values"),
+    [
+        ([""], {}),
+        (["x", "1"], {}),
+        (["2", "", "/models/a.gguf"], {"model": "/models/a.gguf"}),
+        (["3", URL, "", "", ""], {"url": URL}),
+        (["3", "", f" {URL} ", "y", "", "KEY"], {"url": URL, "apiKeyEnv": "KEY"}),
+        (["3", URL, "n", "qwen", ""], {"url": URL, "kind": "openai", "model": "qwen"}),
+    ],
+)
+def test_answers_become_settings(answers: list[str], values: Mapping[str, str]) -> None:
+    """Enter takes what is usual, what is no answer is asked again, and what is not said is default."""
+    left = iter(answers)
+    _, found = asked(lambda _: next(left))
+    assert found == {**NOTHING, **values}
+    assert next(left, None) is None
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's file, in a place of its own; the doctor is not called."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    monkeypatch.setattr(__main__, "_doctor", lambda given: 7 if not given.json else 8)
+    return user_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "before", "after"),
+    [
+        (["--url", URL], None, f'[backend]\nurl = "{URL}"\n'),
+        (["--url", URL, "--key-env", "KEY"], "", f'[backend]\napiKeyEnv = "KEY"\nurl = "{URL}"\n'),
+        (["--auto"], None, None),
+        (["--auto"], '# mine\n[backend]\nurl = "a"\n[ring]\n', "# mine\n[backend]\n[ring]\n"),
+        (["--model", "/m/a.gguf"], "", '[backend]\nmodel = "/m/a.gguf"\n'),
+        (
+            ["--url", URL, "--openai", "--model", "qwen"],
+            '[backend]\nkind = "embedded" # for now\n',
+            f'[backend]\nmodel = "qwen"\nurl = "{URL}"\nkind = "openai" # for now\n',
+        ),
+    ],
+)
+def test_flags_write_the_file_and_the_doctor_has_the_last_word(
+    config: Path, arguments: list[str], before: str | None, after: str | None
+) -> None:
+    """What is there stays; the exit code is the doctor's."""
+    if before is not None:
+        config.parent.mkdir(parents=True)
+        config.write_text(before)
+    assert __main__.main(["setup", *arguments]) == 7
+    assert (config.read_text() if config.exists() else None) == after
+
+
+@pytest.mark.parametrize(
+    ("arguments", "before", "code", "says"),
+    [
+        ([], "", 2, "say it with flags"),
+        (["--auto"], "[backend", 1, "it cannot be read"),
+        (["--url", URL], 'backend = {kind = "auto"}\n', 1, f'backend.url = "{URL}"'),
+    ],
+)
+def test_what_cannot_be_written_is_said(
+    config: Path, capsys: pytest.CaptureFixture[str],
+    arguments: list[str], before: str, code: int, says: str,
+) -> None:  # fmt: skip
+    """Nobody to ask, or a file that only its owner should change: it stays as it was."""
+    config.parent.mkdir(parents=True)
+    config.write_text(before)
+    assert __main__.main(["setup", *arguments]) == code
+    assert says in capsys.readouterr().out
+    assert config.read_text() == before

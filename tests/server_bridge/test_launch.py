@@ -1,0 +1,197 @@
+"""The command line of llama-server, as a table: machines, builds and wishes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from server_bridge import launch
+from server_bridge.launch import Machine, Plan, arguments, build, gpu, preset
+from server_bridge.protocol import BackendUnusable
+
+GIB = 1 << 30
+LAPTOP = Machine(16 * GIB, 8)
+MODEL = {
+    "block_count": 28,
+    "attention.head_count": 12,
+    "attention.head_count_kv": 2,
+    "embedding_length": 1536,
+    "context_length": 32768,
+}  # 28 KB a token
+PLAN = Plan(model="model.gguf", facts=MODEL, slots_dir="/states")
+
+# As b11669 prints it; the last three are what other builds have instead.
+HELP = """\
+----- common params -----
+
+-h,    --help, --usage                  print usage and exit
+-t,    --threads N                      number of CPU threads to use during generation (default: <num_cpus>)
+                                        (env: LLAMA_ARG_THREADS)
+-c,    --ctx-size N                     size of the prompt context (default: 0, 0 = loaded from model)
+-n,    --predict, --n-predict N         number of tokens to predict (default: -1, -1 = infinity)
+-b,    --batch-size N                   logical maximum batch size (default: 2048)
+-ub,   --ubatch-size N                  physical maximum batch size (default: 512)
+-m,    --model FNAME                    model path to load
+--offline                               Offline mode: forces use of cache, prevents network access
+--spec-draft-poll, --poll-draft <0|1>   Use polling to wait for draft model work (default: same as --poll)
+--spec-draft-model, -md, --model-draft FNAME
+                                        draft model for speculative decoding (default: unused)
+--spec-type none,draft-simple,draft-eagle3,ngram-simple,ngram-mod
+                                        comma-separated list of types of speculative decoding to use (default:
+                                        none)
+--spec-ngram-mod-n-min N                minimum number of ngram tokens to use for ngram-based speculative
+                                        decoding (default: 48)
+--spec-ngram-mod-n-max N                maximum number of ngram tokens (default: 64)
+--spec-ngram-mod-n-match N              ngram-mod lookup length (default: 24)
+--draft, --draft-n, --draft-max N       the argument has been removed. use --spec-draft-n-max or
+                                        --spec-ngram-mod-n-max
+-cram, --cache-ram N                    set the maximum cache size in MiB (default: 8192, 0 for decision
+                                        models, -1 - no limit, 0 - disable)
+-kvu,  --kv-unified, -no-kvu, --no-kv-unified
+                                        use single unified KV buffer shared across all sequences
+--context-shift, --no-context-shift     whether to use context shift on infinite text generation (default:
+                                        disabled)
+-np,   --parallel N                     number of server slots (default: -1, -1 = auto)
+--host HOST                             IP addresses to listen on, comma-separated, or UNIX socket paths
+--port PORT                             port to listen (default: 9931)
+--cors-origins ORIGINS                  comma-separated list of allowed origins for CORS (default: *)
+--cache-reuse N                         min chunk size to attempt reusing from the cache via KV shifting
+--slot-save-path PATH                   path to save slot kv cache (default: disabled)
+--fim-qwen-1.5b-default                 use default Qwen 2.5 Coder 1.5B (note: can download weights from the
+                                        internet)
+--fim-qwen-7b-default                   use default Qwen 2.5 Coder 7B (note: can download weights from the
+                                        internet)
+"""
+BUILD = build(HELP)
+WITHOUT_SPEC = build(re.sub(r"(?m)^--spec-.*\n", "-md,   --model-draft FNAME  draft\n", HELP))
+BARE = build(
+    "-m, --model FNAME  model\n--host HOST  host\n--port PORT  port\n-c, --ctx-size N  size"
+)
+
+
+def line(machine: Machine = LAPTOP, known: launch.Build = BUILD, **wishes: object) -> str:
+    return " ".join(arguments(machine, known, replace(PLAN, **wishes)))
+
+
+@pytest.mark.parametrize(
+    ("name", "understood"),
+    [
+        ("--model", True),
+        ("-np", True),
+        ("--no-kv-unified", True),
+        ("--model-draft", True),
+        ("--fim-qwen-7b-default", True),
+        ("--draft-max", False),  # removed
+        ("--spec-draft-n-max", False),  # only named as what to use instead
+        ("--poll", False),  # only named in prose
+    ],
+)
+def test_a_build_is_known_by_its_help(*, name: str, understood: bool) -> None:
+    """An option counts if the build takes it, not if its help only speaks of it."""
+    assert (name in BUILD.options) == understood
+
+
+def test_the_kinds_of_speculation_are_read_from_the_help() -> None:
+    """They stand where other options have the name of their value."""
+    assert BUILD.drafters == {"none", "draft-simple", "draft-eagle3", "ngram-simple", "ngram-mod"}
+    assert WITHOUT_SPEC.drafters == set()
+
+
+def test_the_whole_line() -> None:
+    """What a laptop with 16 GB and 8 cores gets for a model of 1.5B parameters."""
+    assert line() == (
+        "--model model.gguf --offline --host 127.0.0.1 --port 8012 --cors-origins localhost "
+        "--parallel 2 --no-kv-unified --ctx-size 32768 --predict 128 --batch-size 512 --ubatch-size 512 --threads 4 "
+        "--cache-ram 2048 --cache-reuse 0 --context-shift --slot-save-path /states/ "
+        "--spec-type ngram-mod --spec-ngram-mod-n-match 12 --spec-ngram-mod-n-min 2 "
+        "--spec-ngram-mod-n-max 24"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "has", "lacks"),
+    [
+        ({"machine": Machine(2 * GIB, 1)}, "--ctx-size 9362 ", "--threads 0"),
+        ({"machine": Machine(2 * GIB, 1)}, "--threads 1 --cache-ram 256", "--threads 0"),
+        ({"machine": Machine(2 * GIB, 4, 24 * GIB)}, "--ctx-size 32768", "--ctx-size 9362"),
+        ({"facts": {}}, "--ctx-size 32768", "--ctx-size 0"),
+        ({"facts": {**MODEL, "context_length": 4096}}, "--ctx-size 8192", "--ctx-size 32768"),
+        ({"port": 9000}, "--port 9000", "8012"),
+        ({"slots_dir": ""}, "--context-shift", "--slot-save-path"),
+        ({"preset": "--fim-qwen-7b-default"}, "--fim-qwen-7b-default --host", "--model"),
+        ({"preset": "--fim-qwen-7b-default"}, "--ctx-size", "--offline"),
+        ({"speculate": False}, "--context-shift", "--spec"),
+        (
+            {"draft": "d.gguf"},
+            "--spec-draft-model d.gguf --spec-type ngram-mod,draft-simple --spec-ngram",
+            "--model-draft",
+        ),
+        (
+            {"draft": "d.gguf", "speculate": False},
+            "--spec-draft-model d.gguf --spec-type draft-simple",
+            "ngram",
+        ),
+        ({"known": WITHOUT_SPEC}, "--slot-save-path", "--spec"),
+        ({"known": WITHOUT_SPEC, "draft": "d.gguf"}, "--model-draft d.gguf", "--spec"),
+        ({"known": BARE}, "--model model.gguf --host 127.0.0.1 --port 8012 --ctx-size", "--cache"),
+    ],
+)
+def test_every_wish_and_every_machine_shows(
+    changed: dict[str, object], has: str, lacks: str
+) -> None:
+    """Memory bounds the context, cores the threads; a build gets only what it knows."""
+    found = line(**changed)
+    assert has in found
+    assert lacks not in found
+
+
+@pytest.mark.parametrize(
+    ("printed", "size"),
+    [
+        ("Available devices:\n  (none)\n", 0),
+        ("", 0),
+        ("Available devices:\n  BLAS: OpenBLAS (0 MiB, 0 MiB free)\n", 0),
+        (
+            "  Vulkan0: Intel (7000 MiB, 6000 MiB free)\n  CUDA0: RTX (24 MiB, 20000 MiB free)\n",
+            20000 << 20,
+        ),
+    ],
+)
+def test_the_largest_gpu_counts(printed: str, size: int) -> None:
+    """What is free on it, in bytes."""
+    assert gpu(printed) == size
+
+
+@pytest.mark.parametrize(
+    ("machine", "size", "name"),
+    [
+        (Machine(16 * GIB, 8), "auto", "1.5b"),
+        (Machine(512 * GIB, 128), "auto", "1.5b"),  # a larger one is too slow without a GPU
+        (Machine(16 * GIB, 8, 8 * GIB), "auto", "1.5b"),
+        (Machine(16 * GIB, 8, 16 * GIB), "auto", "7b"),
+        (Machine(16 * GIB, 8, 80 * GIB), "auto", "7b"),  # this build has no larger one
+        (Machine(2 * GIB, 2), "7b", "7b"),  # who names one knows what he does
+    ],
+)
+def test_a_preset_is_chosen_by_memory(machine: Machine, size: str, name: str) -> None:
+    """The largest that leaves room for contexts, of those the build has; or the one that is named."""
+    assert preset(machine, BUILD, size).name == name
+
+
+@pytest.mark.parametrize(
+    ("machine", "known", "size", "reason"),
+    [
+        (Machine(2 * GIB, 2), BUILD, "auto", "too little memory"),
+        (Machine(16 * GIB, 8, 1 * GIB), BUILD, "auto", "too little memory"),
+        (LAPTOP, BUILD, "30b", "no preset"),
+        (LAPTOP, BARE, "auto", "no preset"),
+    ],
+)
+def test_no_preset_is_a_sentence(
+    machine: Machine, known: launch.Build, size: str, reason: str
+) -> None:
+    """It says whether the machine or the build is too small."""
+    with pytest.raises(BackendUnusable, match=reason):
+        preset(machine, known, size)

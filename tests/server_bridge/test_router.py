@@ -1,0 +1,72 @@
+"""llama.cpp's router, a server with several models, as somebody's machine has it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.protocol import Backend, BackendUnavailable, BackendUnusable, Reply, Request
+from tests.llama_server import PROGRAM, free_port
+from tests.models import BUNDLED
+from tests.server_bridge.prompts import short
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(not PROGRAM, reason="needs llama-server: scripts/test-server"),
+]
+REQUEST = Request(short("    def "), n_predict=4)
+
+
+@pytest.fixture(scope="module")
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A router with two models, none of them loaded."""
+    folder, port = tmp_path_factory.mktemp("models"), free_port()
+    for name in ("coder", "writer"):
+        shutil.copy(BUNDLED, folder / f"{name}.gguf")
+    command = [PROGRAM, "--models-dir", str(folder), "--port", str(port), "--offline"]
+    options = ["--threads", "1", "--parallel", "2", "--ctx-size", "4096"]
+    null = subprocess.DEVNULL
+    with subprocess.Popen([*command, *options], stdout=null, stderr=null) as process:
+        yield f"http://127.0.0.1:{port}"
+        process.terminate()
+
+
+async def patiently(backend: Backend, request: Request) -> Reply:
+    """The answer, once the server is up."""
+    for _ in range(100):
+        try:
+            return await backend.complete(request)
+        except BackendUnavailable:
+            await asyncio.sleep(0.2)
+    raise AssertionError("the router does not come up")
+
+
+async def test_the_model_that_is_named_is_loaded_and_keeps_its_cache(router: str) -> None:
+    """It is loaded by the first request; from then on a key costs what was typed."""
+    backend = open_backend(BackendSettings("llama-server", router, model="coder"))
+    assert (await patiently(backend, REQUEST)).text
+    assert backend.state.model == "coder.gguf"
+    again = await backend.complete(replace(REQUEST, prompt=short("    def x")))
+    assert again.timings.prompt_n <= 4
+    assert again.timings.cache_n == again.timings.expected_n
+    await backend.aclose()
+
+
+@pytest.mark.parametrize("model", ["", "poet"])
+async def test_a_model_that_it_has_not_is_answered_with_those_it_has(
+    router: str, model: str
+) -> None:
+    """No name, or a wrong one: the message lists the right ones."""
+    known = open_backend(BackendSettings("llama-server", router, model="coder"))
+    await patiently(known, REQUEST)
+    await known.aclose()
+    backend = open_backend(BackendSettings("llama-server", router, model=model))
+    with pytest.raises(BackendUnusable, match=r"fim\.backend\.model to one of coder, writer"):
+        await backend.connect()
+    await backend.aclose()

@@ -1,0 +1,100 @@
+"""Speculation by a real llama-server: the same text, sooner; and told when it is off in spite of all."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.cli import drafts, layouts
+from fim_lsp.cli.checks import Patient, speculation
+from fim_lsp.cli.terminal import screen_on
+from fim_lsp.config import Config
+from server_bridge import parent, programs
+from server_bridge.http import Http
+from server_bridge.launch import Plan
+from server_bridge.llama import LlamaServer
+from server_bridge.protocol import Health, Reply, Request, extended
+from tests.llama_server import PROGRAM, free_port
+from tests.models import BUNDLED
+from tests.server_bridge.prompts import prompt
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(not PROGRAM, reason="needs llama-server: scripts/test-server"),
+]
+
+REPETITIVE = "".join(f"    register_handler('name_{n}', handler_{n})\n" for n in range(16))
+PATIENCE_S = 60.0  # the slowest of Debian's CPU backends on a busy machine
+BURSTS = (8,) * 6  # of the largest size that `engine` asks for
+
+
+@asynccontextmanager
+async def served(tmp_path: Path, **wishes: object) -> AsyncIterator[LlamaServer]:
+    """A running llama-server that is started as `fim-lsp serve` does."""
+    plan = replace(Plan(port=free_port()), **wishes)
+    machine = programs.machine(None)._replace(cores=1)
+    program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, tmp_path)
+    states = parent.keep(program)
+    server = LlamaServer(Http(program.url, patience_s=PATIENCE_S))
+    try:
+        async for state in states:
+            assert state.health in {Health.LOADING, Health.READY}, state.message
+            if state.health is Health.READY:
+                break
+        yield server
+    finally:
+        await server.aclose()
+        await states.aclose()
+
+
+async def written(server: LlamaServer) -> list[Reply]:
+    """A text written burst by burst in a place that repeats what stands above."""
+    replies: list[Reply] = []
+    at = replace(prompt("    register_handler("), prefix=f"def register():\n{REPETITIVE}")
+    for n_tokens in BURSTS:
+        replies.append(await server.complete(Request(at, n_tokens)))
+        at = extended(at, replies[-1])
+    return replies
+
+
+async def test_the_text_is_the_same_with_and_without(tmp_path: Path) -> None:
+    """Speculation changes how many tokens a step gives, never which; it is counted, and foretold."""
+    texts = set()
+    for wishes in ({"speculate": False}, {}, {"draft": str(BUNDLED)}):
+        async with served(tmp_path, **wishes) as server:
+            replies = await written(server)
+        costs = [reply.timings for reply in replies]
+        texts.add("".join(reply.text for reply in replies))
+        speculates = wishes != {"speculate": False}
+        assert (server.state.drafts, bool(server.state.drafters)) == (speculates, speculates)
+        n_drafted = sum(cost.draft_n for cost in costs)
+        assert bool(n_drafted) == speculates
+        assert sum(cost.draft_accepted_n for cost in costs) <= n_drafted
+        assert all(cost.expected_n in {None, cost.cache_n} for cost in costs)
+    assert len(texts) == 1
+
+
+async def test_the_doctor_compares_on_the_users_own_text(tmp_path: Path) -> None:
+    """The same places are written with and without drafts, and a verdict is given."""
+    screen = screen_on(io.StringIO())
+    async with served(tmp_path) as server:
+        await drafts.report(server, layouts.places([Path(layouts.__file__)], 2), screen)
+    said = screen.stream.getvalue()
+    assert "drafted tokens were right (ngram-mod); the text is the same at 2 of 2 places" in said
+    assert "here" in said
+
+
+async def test_a_draft_model_that_is_silently_dropped_is_noticed(
+    tmp_path: Path, no_fim_model: Path
+) -> None:
+    """llama-server starts with a draft model of another vocabulary, and does not speculate."""
+    async with served(tmp_path, draft=str(no_fim_model), speculate=False) as server:
+        await server.complete(Request(prompt("    def "), 4))
+        [finding] = await speculation(Patient(Config(), (), server))
+    assert (server.state.drafters, server.state.drafts) == ("draft-simple", False)
+    assert (finding.level, "another family" in finding.fix) == ("warn", True)
