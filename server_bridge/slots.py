@@ -20,8 +20,8 @@ On a server that others may use, too, a slot is named once: for the first prompt
 go where another one is, and only one that `/slots` just showed empty. From then on the server finds it
 by its content; the current path tells it from others with the same ring. For naming a
 slot that is busy is dangerous (builds since June 2026, seen in b11549): before the server defers such a
-request it loads another prompt into the slot, in the middle of somebody's evaluation, which then never
-ends. Where no slot is empty everything is left to the server: in a crowd, who comes back finds nothing
+request it loads another prompt into the slot, in the middle of somebody's evaluation, which then ends
+wrong or never. Where no slot is empty everything is left to the server: in a crowd, who comes back finds nothing
 like his prompt in any slot, and the server loads what it saved by itself.
 
 Whether a server keeps what is in its slots shows when the first one is cleared (`learn`): with one
