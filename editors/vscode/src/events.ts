@@ -36,12 +36,14 @@ export function watch(client: LanguageClient): vscode.Disposable {
 /**
  * See what is copied or cut, by whatever key, menu or extension. A paste provider is told of every
  * copy so that it may add to the clipboard; this one adds nothing, so no key is rebound and the
- * clipboard stays as it is.
+ * clipboard stays as it is. What was cut is no longer in the document, but in the clipboard; that
+ * it is there by now is so, but nowhere promised.
  */
 function watchCopies(copied: (document: vscode.TextDocument, text: string) => void): vscode.Disposable {
   const provider: vscode.DocumentPasteEditProvider = {
-    prepareDocumentPaste(document, ranges) {
-      copied(document, ranges.map((range) => document.getText(range)).join("\n"));
+    async prepareDocumentPaste(document, ranges, clipboard) {
+      const text = await clipboard.get("text/plain")?.asString();
+      copied(document, text || ranges.map((range) => document.getText(range)).join("\n"));
     },
   };
   const nothing = { providedPasteEditKinds: [], copyMimeTypes: [], pasteMimeTypes: [] };
