@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from fim_lsp.suggest.place import Draft
 from server_bridge.protocol import Token
 
-# A line in sight (`local`) beats a model that is less sure than this. Where the two disagreed below it
-# the line was right 22 times and the model never; from it on 9 times and 6. Taking the line there lifts
-# exact answers from 62 to 84 of 340.
-SURE = 0.7
+# A line in sight (`local`) beats a model that is less sure than this. On 340 places of held-out Python
+# the model alone is exactly right at 19 %, lines alone at 13 %, with this rule they are at 25 %: where
+# the two disagree below it the line is right 20 times of 44 and the model once, from it on 5 of 16 and 3.
+SURE = 0.8
 
 
 def confidence(tokens: Iterable[Token], skipped: str, text: str) -> float:
