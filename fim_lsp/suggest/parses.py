@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tree_sitter import Parser, Tree
 
 from fim_lsp.context.grammars import grammar_of, load
-from fim_lsp.suggest.lines import CLOSER, brackets, open_quote, width
+from fim_lsp.suggest.lines import CLOSER, brackets, open_quote, scanner, width
 from fim_lsp.suggest.place import Draft, Place
 
 TRIES = 4  # texts to parse before giving up: a millisecond, ten where error recovery works hard
@@ -62,8 +62,11 @@ def _n_errors(language: str, above: tuple[str, ...], here: str, below: tuple[str
     tree, at = around.tree.copy(), len(around.before)
     end = (around.row + text.count(b"\n"), len(text) - text.rfind(b"\n") - 1)
     tree.edit(at, at, at + len(text), (around.row, 0), (around.row, 0), end)
-    parsed = around.parser.parse(around.before + text + around.after, tree)
-    n_found, nodes = 0, [parsed.root_node]
+    return _counted(around.parser.parse(around.before + text + around.after, tree))
+
+
+def _counted(tree: Tree) -> int:
+    n_found, nodes = 0, [tree.root_node]
     while nodes:
         node = nodes.pop()
         n_found += node.is_error or node.is_missing
@@ -83,23 +86,40 @@ class Around(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _around(language: str, above: tuple[str, ...], below: tuple[str, ...]) -> Around | None:
-    """A long string that goes on below is closed: an error there would hide all others."""
+    """The lines from where they make most sense: nobody knows whether they begin within a string."""
     grammar = grammar_of(language)
     if grammar is None:
         return None
-    above = above[_first(above) :]
+    parser = Parser(load(grammar.module, grammar.function))
+    starts = {_first(above, language, quote) for quote in ("", '"""\n')}
+    found = [_parsed(parser, language, above[start:], below) for start in sorted(starts)]
+    return min(found, key=lambda around: _counted(around.tree))
+
+
+def _parsed(
+    parser: Parser, language: str, above: tuple[str, ...], below: tuple[str, ...]
+) -> Around:
+    """A long string that goes on below is closed: an error there would hide all others."""
     quote = open_quote("\n".join((*above, *below)), language)
     closing = quote if len(quote) > 1 else ""
     before = "".join(f"{line}\n" for line in above).encode("utf-8", "replace")
     after = ("\n" + "\n".join(below) + closing).encode("utf-8", "replace")
-    parser = Parser(load(grammar.module, grammar.function))
     return Around(parser, before, after, len(above), parser.parse(before + after))
 
 
-def _first(above: tuple[str, ...]) -> int:
+def _first(above: tuple[str, ...], language: str, quote: str) -> int:
     """Where to begin, so that little is cut in two: the topmost of the least indented lines of code."""
+    text = quote + "\n".join(above)
+    inside: set[int] = set()  # lines that begin within a string or a comment
+    for match in scanner(language).finditer(text):
+        n_breaks = match[0].count("\n")
+        if n_breaks:
+            line = text.count("\n", 0, match.start()) - quote.count("\n")
+            inside.update(range(line + 1, line + 1 + n_breaks))
     starts = [
-        idx for idx, line in enumerate(above) if line.strip() and line.lstrip()[0] not in NO_START
+        idx
+        for idx, line in enumerate(above)
+        if line.strip() and line.lstrip()[0] not in NO_START and idx not in inside
     ]
     return min(starts, key=lambda idx: width(above[idx]), default=0)
 
