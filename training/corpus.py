@@ -17,7 +17,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ class Corpus:
 
     def taken(self, package: sources.Package, *, held_out: bool = False) -> tuple[list[Entry], Row]:
         """The files of *package* to train on or, *held_out*, to be asked about; and its row."""
-        files = list(package.files())
+        files = _headers(list(package.files()))
         from_src = package.spec.startswith("npm:") and any(f.path.startswith("src/") for f in files)
         kept, why = [], Counter[str]()
         for file in sorted(files, key=lambda each: hash_of(each.path)):
@@ -133,6 +133,14 @@ class Corpus:
         if lines and len(lines & self._held_out) / len(lines) > LEAK:
             return "held out elsewhere"
         return self._seen.add(file.text)
+
+
+def _headers(files: list[sources.File]) -> list[sources.File]:
+    """A package with more C++ than C has headers in C++, whatever their names end with."""
+    n_c = sum(file.path.endswith(".c") for file in files)
+    if sum(file.language == "cpp" for file in files) <= n_c:
+        return files
+    return [replace(f, language="cpp") if f.path.endswith(".h") else f for f in files]
 
 
 def _entry(package: sources.Package, file: sources.File) -> Entry:

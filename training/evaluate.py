@@ -33,7 +33,7 @@ from fim_lsp.schema import made
 from fim_lsp.session import Session
 from server_bridge.llama import LlamaServer
 from server_bridge.protocol import Prompt, Reply, Request, Stop
-from training import shards
+from training import shards, sources
 
 SEED = 1234
 TYPED = (0.0, 0.4)  # of the line
@@ -89,6 +89,14 @@ class Answer(NamedTuple):
 
 
 Files = dict[str, str]
+
+
+def held_out(folder: Path) -> list[shards.Entry]:
+    """The files of each held-out package that are in the language it is held out for."""
+    _, specs = sources.named()
+    wanted = {(sources.name_of(each), language) for language in specs for each in specs[language]}
+    entries = shards.read(folder / "held_out.jsonl")
+    return [entry for entry in entries if (entry.package, entry.language) in wanted]
 
 
 def holes(entries: list[shards.Entry], n: int) -> list[Hole]:
@@ -239,7 +247,7 @@ def main() -> None:
     parser.add_argument("--per-language", type=int, default=40)
     parser.add_argument("--out", type=Path, default=Path("evaluation.json"))
     given = parser.parse_args()
-    entries = list(shards.read(given.folder / "held_out.jsonl"))
+    entries = held_out(given.folder)
     everything = {}
     for model in given.models:
         with serving(model) as url:

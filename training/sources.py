@@ -60,7 +60,7 @@ class Package:
     @property
     def name(self) -> str:
         """As its own repository would be called."""
-        return re.sub(r"^.*[:/]|==.*$", "", self.spec)
+        return name_of(self.spec)
 
     def files(self) -> Iterator[File]:
         """Its source files under a licence we may use, as they stand in the archive."""
@@ -79,6 +79,11 @@ def named() -> tuple[list[str], dict[str, list[str]]]:
     held_out = table.pop("held_out")
     train = [f"{registry}:{name}" for registry, names in table.items() for name in names["train"]]
     return train, held_out
+
+
+def name_of(spec: str) -> str:
+    """A package as its own repository would be called."""
+    return re.sub(r"^.*[:/]|==.*$", "", spec)
 
 
 def home(folder: Path, spec: str) -> Path:

@@ -6,10 +6,11 @@ import inspect
 import json.decoder
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from training import corpus
+from training import corpus, sources
 from training.sources import File, Package
 
 CODE = inspect.getsource(textwrap)  # 20 kB of code that people wrote
@@ -20,7 +21,7 @@ class Fake(Package):
 
     def files(self) -> Iterator[File]:
         for path, text in FILES.items():
-            yield File(path, "python", "MIT", text)
+            yield File(path, sources.LANGUAGES[Path(path).suffix], "MIT", text)
 
 
 FILES: dict[str, str] = {}
@@ -84,3 +85,11 @@ def test_cuts_are_the_pieces_the_ring_would_show() -> None:
     assert entry.cuts == sorted(entry.cuts)
     assert all(0 < end - start <= 16 for start, end in spans)
     assert all(lines[start].strip() and lines[end - 1].strip() for start, end in spans)
+
+
+@pytest.mark.parametrize(("other", "language"), [("b.cc", "cpp"), ("b.c", "c")])
+def test_headers_are_in_the_language_of_their_package(other: str, language: str) -> None:
+    """`.h` says C, most of C++ lies in such files."""
+    text = inspect.getsource(json.decoder).replace("#", "//")
+    entries, _ = corpus.Corpus().taken(package({"a.h": CODE.replace("#", "//"), other: text}))
+    assert {entry.language for entry in entries if entry.path == "a.h"} == {language}
