@@ -44,15 +44,15 @@ deadlineMs = 20000
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty home, but for the program and its two settings."""
     folder = tmp_path_factory.mktemp("home")
-    install(folder)
-    config = folder / ".config/fim-lsp/config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(CONFIG)
+    furnish(folder)
     return folder
 
 
-def install(home: Path) -> None:
-    """The program `fim-lsp` in *home*: this repository, run by this Python."""
+def furnish(home: Path) -> None:
+    """Put the settings and the program `fim-lsp` into *home*: this repository, run by this Python."""
+    config = home / ".config/fim-lsp/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(CONFIG)
     program = home / ".local/bin/fim-lsp"
     program.parent.mkdir(parents=True)
     program.write_text(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.editors import programs
-from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED
+from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furnish
 from tests.editors.vscode import ACCEPT_LINE, Workbench
 
 VSIX = programs.REPOSITORY / "editors/vscode/fim-lsp-0.1.0.vsix"
@@ -27,8 +27,7 @@ pytestmark = pytest.mark.editors
 SETTINGS: dict[str, object] = {"fim.ring.files": False}
 
 ACCEPTED = re.compile(r"(\d+) of \d+ suggestions accepted")
-GHOST_S = 5.0  # for an answer on a busy machine
-HALF = "\n\n\ndef only_h"  # known from what was cut, and from nowhere else
+CHUNKS = re.compile(r"(\d+) of \d+ chunks of context")
 
 
 @pytest.fixture(scope="module")
@@ -117,29 +116,30 @@ def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
 
 
 @needs_workbench
-def test_cuts_reach_the_ring_and_the_clipboard(workbench: Workbench, project: Path) -> None:
+def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
     """Cutting works as ever, and what was cut is context though it stands nowhere any more."""
-    # The last test of this workbench: what is in the ring changes what the model says.
+    furnish(tmp_path)
+    folder = tmp_path / "cuts"  # of its own: nothing else can be in the ring
+    (folder / ".git").mkdir(parents=True)
     text = "".join(f"def only_here_{n}(a, b):\n    return a * {n} + b\n\n\n" for n in range(9))
-    for name, content in (("source.py", text), ("target.py", SHOP)):
-        (project / name).write_text(content)
-    workbench.open(project / "source.py")
-    workbench("press", "Control+a")
-    workbench("press", "Control+x")
-    assert workbench.saved() == ""
-    workbench.open(project / "target.py")
-    workbench("type", TYPED)
-
-    def recalled() -> bool:
-        workbench("type", HALF)  # once more, where nothing is known yet: the ring takes its time
-        return workbench.sees(lambda: "ere_" in str(workbench("ghost")), GHOST_S)
-
-    workbench.wait_until(recalled, "what was cut")
-    workbench("press", "Control+v")
-    workbench.wait_for("only_here_8")
-    saved = workbench.saved()
-    assert saved.startswith(SHOP + TYPED + HALF)
-    assert saved.endswith(HALF + text)
+    (folder / "source.py").write_text(text)
+    (folder / "target.py").write_text(SHOP)
+    workbench = Workbench(tmp_path, folder / "source.py", SETTINGS, VSIX)
+    try:
+        workbench.wait_until_ready()
+        workbench.open(folder / "source.py")
+        workbench("press", "Control+a")
+        workbench("press", "Control+x")
+        assert workbench.saved() == ""
+        workbench.open(folder / "target.py")
+        workbench("type", TYPED)
+        workbench.wait_for_ghost(REST_OF_WORD)  # after an answer the server turns to the ring
+        workbench.wait_until(lambda: workbench.number(CHUNKS) > 0, "more context")
+        workbench("press", "Control+v")
+        workbench.wait_for("only_here_8")
+        assert workbench.saved() == SHOP + TYPED + text
+    finally:
+        workbench.close()
 
 
 @needs_workbench

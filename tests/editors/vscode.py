@@ -99,18 +99,12 @@ class Workbench:
 
     def wait_until(self, seen: Callable[[], object], what: str, timeout: float = TIMEOUT_S) -> None:
         """Look again and again until *seen* holds."""
-        if not self.sees(seen, timeout):
-            picture = self("picture", f"{self._env['HOME']}/{time.time_ns()}.png")
-            raise AssertionError(f"not seen in {timeout} s: {what}\n{picture}\n{self('text')}")
-
-    def sees(self, seen: Callable[[], object], timeout: float) -> bool:
-        """Whether *seen* holds before so many seconds are over."""
         end = time.monotonic() + timeout
         while not seen():
             if time.monotonic() > end:
-                return False
+                picture = self("picture", f"{self._env['HOME']}/{time.time_ns()}.png")
+                raise AssertionError(f"not seen in {timeout} s: {what}\n{picture}\n{self('text')}")
             time.sleep(POLL_S)
-        return True
 
     def wait_for(self, text: str) -> None:
         """Until *text* is on the page."""
