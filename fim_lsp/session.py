@@ -210,9 +210,11 @@ class Session:
     async def aclose(self) -> None:
         """End all work and let the backend go."""
         self._spaces.close()
-        await self._tower.aclose()
-        await self._keeper.aclose()
-        await self.link.aclose()
+        try:
+            await self._tower.aclose()
+            await self._keeper.aclose()
+        finally:
+            await self.link.aclose()
 
     # -- what the editor asks -------------------------------------------------------------------
 
@@ -298,10 +300,9 @@ class Session:
         found = view.known.find(asked.place, self.link.state.model)
         if found and (len(found) >= n_wanted or not asked.invoked):
             return "cache", found[:n_wanted]
-        self.link.reach()
-        state = await self.link.wait_ready() if asked.invoked else self.link.state
-        if state.health is not Health.READY:
-            return "local", found or [self._in_sight(asked, view)]
+        line = found or [self._in_sight(asked, view)]
+        if not await self._is_ready(asked, has_line=bool(line[0].text)):
+            return "local", line
         await self._keeper.wait_revived(view)
         current = partial(self.documents.get, asked.document.uri)
         self._keeper.used(view, self._spaces.of(view.file), current)
@@ -311,6 +312,15 @@ class Session:
             return "backend", await self._tower.ask(asked, view, wait_s, n_wanted)
         finally:
             self._tower.warm(view, current)
+
+    async def _is_ready(self, asked: Asked, *, has_line: bool) -> bool:
+        """Whether the backend can be asked: soon, if it is just starting and nothing else is to be said."""
+        self.link.reach()
+        if asked.invoked:
+            await self.link.wait_ready()
+        elif not has_line and self.link.state.health in (Health.UNKNOWN, Health.LOADING):
+            await self.link.wait_ready(self.config.completion.deadline_ms / 1000)
+        return self.link.state.health is Health.READY
 
     def _in_sight(self, asked: Asked, view: View) -> Draft:
         """What can be said without a model."""

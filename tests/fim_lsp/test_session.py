@@ -297,6 +297,15 @@ async def test_comments_and_strings_may_be_left_alone(
         await quiet.aclose()
 
 
+async def test_who_types_while_the_backend_starts_waits_for_it() -> None:
+    """The first key of a session gets a suggestion, too."""
+    fresh = embedded()
+    try:
+        assert await Typist(fresh, "def area(width, height):\n    return wid").ask()
+    finally:
+        await fresh.aclose()
+
+
 async def test_without_a_backend_lines_in_sight_are_offered() -> None:
     """What stands in another open file and begins as what is typed is a suggestion without any model."""
     alone = Session(
