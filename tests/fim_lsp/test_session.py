@@ -301,7 +301,7 @@ async def test_who_types_while_the_backend_starts_waits_for_it() -> None:
     """The first key of a session gets a suggestion, too."""
     fresh = embedded()
     try:
-        assert await Typist(fresh, "def area(width, height):\n    return wid").ask()
+        assert await Typist(fresh, "def area(width, height):\n    return width * hei").ask()
     finally:
         await fresh.aclose()
 
