@@ -1,0 +1,100 @@
+"""docs/editors/*.md followed as they are written, in an empty home folder."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.editors import programs
+from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED, furnish
+from tests.editors.terminal import Terminal
+
+pytestmark = [
+    pytest.mark.editors,
+    pytest.mark.skipif(
+        not programs.program("nvim").exists(), reason="no editors: run scripts/install-editors"
+    ),
+]
+
+
+def blocks(editor: str, language: str) -> list[str]:
+    """The page's code in *language*."""
+    page = (programs.REPOSITORY / f"docs/editors/{editor}.md").read_text()
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+
+
+def follow(home: Path, editor: str) -> None:
+    """Run the page's commands, from the checkout that they ask for."""
+    [commands] = blocks(editor, "sh")
+    subprocess.run(
+        ["/bin/sh", "-euc", commands],
+        env=programs.environment(home),
+        cwd=programs.REPOSITORY,
+        check=True,
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file in a project, in an empty home with `fim-lsp` on the PATH."""
+    furnish(tmp_path)
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    file = tmp_path / "shop/shop.py"
+    file.write_text(SHOP)
+    return file
+
+
+def test_neovim(file: Path, tmp_path: Path) -> None:
+    """Two commands, two lines of settings: ghost text, and the key of the page accepts it."""
+    follow(tmp_path, "neovim")
+    config = tmp_path / ".config/nvim/init.lua"
+    config.parent.mkdir(parents=True)
+    config.write_text(blocks("neovim", "lua")[0])
+    neovim = Terminal(
+        [str(programs.program("nvim")), str(file)],
+        env=programs.environment(tmp_path),
+        cwd=file.parent,
+    )
+    try:
+        neovim.wait_for("A little shop")
+        neovim.send(":set noautoindent indentexpr=\rGo" + TYPED.replace("\n", "\r"))
+
+        def shown() -> bool:
+            neovim.send("\x7fw")  # nobody tells Neovim when the server is there: type again
+            neovim.settle()
+            return "for w" + REST_OF_WORD in neovim.text
+
+        neovim.wait_until(shown, "ghost text")
+        neovim.send("\t")
+        neovim.settle()
+        neovim.send("\x1b:write\r")
+        neovim.wait_until(lambda: "for w" + REST_OF_WORD in file.read_text(), "the suggestion kept")
+    finally:
+        neovim.close()
+
+
+def test_helix(file: Path, tmp_path: Path) -> None:
+    """Two commands: the suggestion stands in the menu."""
+    follow(tmp_path, "helix")
+    helix = Terminal(
+        [str(programs.program("hx")), str(file)],
+        env=programs.environment(tmp_path),
+        cwd=file.parent,
+        size=(90, 36),
+    )
+    try:
+        helix.wait_for("A little shop")
+
+        def offered() -> bool:
+            helix.send("\x1b")
+            helix.wait_for(" NOR ")
+            helix.send(":reload\rgeototal = 0\rfor w")
+            helix.settle()
+            return " in weights:" in helix.text
+
+        helix.wait_until(offered, "the suggestion in the menu")
+    finally:
+        helix.close()
