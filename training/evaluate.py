@@ -32,7 +32,7 @@ from fim_lsp.documents import Edit, Position, split
 from fim_lsp.schema import made
 from fim_lsp.session import Session
 from server_bridge.llama import LlamaServer
-from server_bridge.protocol import Prompt, Reply, Request, Stop
+from server_bridge.protocol import Prompt, Request, Stop, extended
 from training import shards, sources
 
 SEED = 1234
@@ -43,6 +43,7 @@ NEIGHBOURS = (
     6  # other files of the package that are open: a morning's work, as in benchmarks/quality.py
 )
 N_PREDICT = 128  # fim.completion.maxTokens
+BURST, STEP = 16, 512  # tokens of one request
 ROOT = "file:///home/me/"
 # No file is on disk here, and what is said while the ring is chosen is of no interest
 QUICKLY = {"ring.files": False, "completion.maxTokens": 1, "completion.debounceMs": 0}
@@ -114,7 +115,7 @@ def holes(entries: list[shards.Entry], n: int) -> list[Hole]:
     return [
         hole
         for (language, _), each in sorted(found.items())
-        for hole in rng.sample(each, min(len(each), n // n_packages[language]))
+        for hole in rng.sample(each, min(len(each), max(1, n // n_packages[language])))
     ]
 
 
@@ -150,17 +151,31 @@ def _next_prompt(session: Session, uri: str, home: Position, typed: str) -> Prom
     return replace(prompt, tape=())
 
 
-def judged(hole: Hole, name: str, share: float, file: str, reply: Reply, n_forced: int) -> Answer:
+async def said(server: LlamaServer, prompt: Prompt) -> tuple[str, bool]:
+    """What the model says after *prompt* and its half word, and whether it ended by itself."""
+    while (
+        await server.warm(prompt, STEP)
+    ).left:  # in steps, or a slow machine would be given up on
+        pass
+    n_forced, text = len(prompt.forced), ""
+    for _ in range(N_PREDICT // BURST):
+        reply = await server.complete(Request(prompt, BURST))
+        prompt, text = extended(prompt, reply), text + reply.text
+        if reply.stop is not Stop.LIMIT:
+            return text[n_forced:], reply.stop is Stop.END
+    return text[n_forced:], False
+
+
+def judged(hole: Hole, name: str, share: float, file: str, answer: tuple[str, bool]) -> Answer:
     """An answer beside the truth."""
     column = _column(hole, share)
-    truth, said = hole.text[column:].rstrip(), reply.text[n_forced:]
+    truth, (said, stopped) = hole.text[column:].rstrip(), answer
     first = said.split("\n")[0].rstrip()
     similar = difflib.SequenceMatcher(None, first, truth, autojunk=False).ratio()
     lines = file.split("\n")
     before = _n_errors(hole.language, file)
     lines[hole.line] = hole.text[:column] + said
     broke = _n_errors(hole.language, "\n".join(lines)) > before
-    stopped = reply.stop is Stop.END
     return Answer(hole.language, name, share, first == truth, similar, stopped, broke, said, truth)
 
 
@@ -177,9 +192,8 @@ async def answers(url: str, entries: list[shards.Entry], n: int) -> list[Answer]
         for name, setting in SETTINGS.items():
             prompts = await asked(url, hole, files, setting)
             for share, prompt in zip(TYPED, prompts, strict=True):
-                reply = await server.complete(Request(prompt, N_PREDICT))
-                n_forced = len(prompt.forced)
-                found.append(judged(hole, name, share, files[hole.path], reply, n_forced))
+                answer = await said(server, prompt)
+                found.append(judged(hole, name, share, files[hole.path], answer))
     await server.aclose()
     return found
 

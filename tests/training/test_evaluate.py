@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
-from server_bridge.protocol import Reply, Stop, Timings
+from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Warmed
 from training import evaluate
 from training.shards import Entry
 
 FILE = "def f(a):\n    # a comment of some length\n    return a + 1\n\nx = f(1) + f(2)\n"
 HOLE = evaluate.Hole("thing", "python", "a.py", 2, "    return a + 1")
-REPLY = Reply("", (), (), Stop.END, Timings())
 
 
-def judged(said: str, typed: float = 0.0, n_forced: int = 0) -> evaluate.Answer:
-    reply = dataclasses.replace(REPLY, text=said)
-    return evaluate.judged(HOLE, "as it is", typed, FILE, reply, n_forced)
+class Scripted:
+    """Says these texts one after another and ends with the last."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts, self.left = texts, 2
+
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
+        self.left -= 1
+        return Warmed(step, self.left)
+
+    async def complete(self, request: Request) -> Reply:
+        assert not self.left
+        text, *self.texts = self.texts
+        return Reply(text, (), (), Stop.LIMIT if self.texts else Stop.END, Timings())
+
+
+def judged(said: str, typed: float = 0.0) -> evaluate.Answer:
+    return evaluate.judged(HOLE, "as it is", typed, FILE, (said, True))
 
 
 @pytest.mark.parametrize(
@@ -38,10 +50,16 @@ def test_the_first_line_is_compared_and_the_whole_is_parsed(
     assert answer.stopped
 
 
-def test_what_the_output_had_to_begin_with_is_no_merit() -> None:
-    """The half word is the user's."""
-    answer = judged("turn a + 1", typed=0.4, n_forced=2)
-    assert (answer.said, answer.truth) == ("rn a + 1", "n a + 1")
+async def test_an_answer_is_put_together_without_the_half_word(monkeypatch) -> None:
+    """Evaluated in steps, said in bursts, until it ends or is long enough; the half word is the user's."""
+    monkeypatch.setattr(evaluate, "N_PREDICT", 3 * evaluate.BURST)
+    prompt = Prompt("", (), "", "", "", "re", forced="tu")
+    for texts, expected in (
+        (["turn", " a", ""], ("rn a", True)),
+        (["turn"], ("rn", True)),
+        (["t", "urn", " a", " b"], ("rn a", False)),
+    ):
+        assert await evaluate.said(Scripted(texts), prompt) == expected
 
 
 def test_holes_are_lines_of_code_spread_over_packages_and_the_same_every_time() -> None:
