@@ -25,8 +25,8 @@ from benchmarks.serve import serving
 from fim_lsp.context.similarity import WORD
 from server_bridge.llama import LlamaServer
 from server_bridge.protocol import Prompt
+from training.asking import said
 from training.duplicates import hash_of
-from training.evaluate import said
 from training.examples import example
 from training.neighbourhood import neighbourhoods
 from training.shards import Entry, read
