@@ -28,7 +28,7 @@ from training import sources
 from training.duplicates import Seen, hash_of
 from training.shards import Entry
 
-PACKAGE_BYTES = 20_000_000  # so that no package outweighs the others
+PACKAGE_BYTES = 40_000_000  # so that no package outweighs the others
 TEST_SHARE = 12  # percent of the test files kept: they repeat themselves
 LEAK = 0.25  # of a file's long lines also in a held-out package: leave it out
 LONG_LINE = 30  # characters from which a line of code says where it comes from …

@@ -1,7 +1,7 @@
 """
 Weights in parts and a tokenizer into GGUF files that llama.cpp runs as `qwen2`.
 
-    python -m training.export weights ~/fim-data/tokenizer.json . q8_0 q5_0
+    python -m training.export build/weights ~/fim-data/tokenizer.json . q8_0 q5_0
 
     ->  fim-small-q8_0.gguf, fim-small-q5_0.gguf
 

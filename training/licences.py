@@ -17,9 +17,10 @@ from collections.abc import Callable
 # classifiers, Debian and people spell them, without the words that say nothing; Debian calls the
 # BSD-3-Clause text of Go's own repository "Go"
 _SPELLINGS = (
-    "mit|mit 0|expat|expat with embedded exception|x11|mit x11|mit expat|0bsd|bsd|bsd 2|bsd 3|bsd 3 google|go|apache|apache 2|apache 2 0|asl 2 0"
-    "|apache 2 0 with llvm exception|apache 2 0 with llvm exceptions|psf|psf 2|psf 2 0|python"
-    "|python 2 0|isc|isc iscl|zlib|zlib libpng|unlicense"
+    "mit|mit 0|expat|expat with embedded exception|x11|mit x11|mit expat|0bsd|bsd|bsd 2|bsd 3"
+    "|bsd 3 google|go|apache|apache 2|apache 2 0|asl 2 0|apache 2 0 with llvm exception"
+    "|apache 2 0 with llvm exceptions|apache 2 llvm exceptions|psf|psf 2|psf 2 0|python|python 2 0"
+    "|isc|isc iscl|zlib|zlib libpng|unlicense"
 )
 _SILENT = "the license licence software version foundation clause new modified simplified"
 _ALLOWED, _NOISE = frozenset(_SPELLINGS.split("|")), frozenset(_SILENT.split())

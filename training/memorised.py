@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from benchmarks.serve import serving
 from fim_lsp.context.similarity import WORD
 from server_bridge.llama import LlamaServer
-from server_bridge.protocol import Prompt, Request
+from server_bridge.protocol import Prompt
+from training.asking import said
 from training.duplicates import hash_of
 from training.examples import example
 from training.neighbourhood import neighbourhoods
@@ -33,7 +34,6 @@ from training.shards import Entry, read
 SEED = 99
 GRAM = 8  # words: a shorter run is no quotation
 COMMON = 3  # packages a run may stand in before it is an idiom
-N_PREDICT = 128
 ROW_TOKENS = 4096  # of prompts, as in training
 LONG = (10, 20, 40, 80)  # words, in the table
 
@@ -128,10 +128,10 @@ async def answered(url: str, asked: list[Prompt]) -> list[tuple[str, str]]:
     await server.connect()
     found = []
     for prompt in asked:
-        reply = await server.complete(Request(prompt, N_PREDICT))
+        text, _ = await said(server, prompt)
         chunks = "\n".join(chunk.text for chunk in prompt.chunks)
         shown = "\n".join((chunks, prompt.suffix, prompt.prefix + prompt.middle))
-        found.append((shown, prompt.middle[-200:] + reply.text))
+        found.append((shown, prompt.middle[-200:] + prompt.forced + text))
     await server.aclose()
     return found
 

@@ -58,7 +58,7 @@ def options() -> argparse.Namespace:
     add("--held-out", type=Path, help="a shard whose loss is logged, never trained on")
     add("--minutes", type=float, default=9, help="of this call, loading and saving included")
     add("--of", type=float, default=18, help="minutes of all calls")
-    add("--out", type=Path, default=Path("weights"))
+    add("--out", type=Path, default=Path("build/weights"))
     add(
         "--state",
         type=Path,

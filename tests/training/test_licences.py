@@ -9,7 +9,7 @@ from training import licences
 ALLOWED = """
 MIT | Expat | X11 | MIT License | The MIT License | The MIT License (MIT) | BSD | BSD-3-Clause | BSD-2-clause | BSD License
 BSD 3-Clause License | BSD-3-google | New BSD License | 0BSD | Apache-2.0 | Apache 2.0 | Apache License 2.0 | Apache Software License
-Apache License, Version 2.0 | Apache-2.0 with LLVM exception | Python Software Foundation License | PSF-2.0 | ISC
+Apache License, Version 2.0 | Apache-2.0 with LLVM exception | APACHE-2-LLVM-EXCEPTIONS | Python Software Foundation License | PSF-2.0 | ISC
 ISC License (ISCL) | Zlib | zlib/libpng | Unlicense | The Unlicense (Unlicense) | MIT OR GPL-2.0-only | Expat or Apache-2.0
 Apache-2.0 AND MIT | (MIT OR Apache-2.0) | MIT-0 | BSD-3-clause and Expat
 """

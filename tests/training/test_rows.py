@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 import itertools
 import random
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from training.tokens import END, MIDDLE
 
 TEXT = inspect.getsource(textwrap)
 WIDTH = 257
+ROOT = Path(__file__).parents[2]
 
 
 def documents(seed: int) -> Iterator[tuple[list[int], int]]:
@@ -78,3 +82,11 @@ def test_what_is_to_be_copied_can_be_known(make) -> None:
         assert all(ids[at] < END or ids[at] >= END for at in range(WIDTH))
         if MIDDLE in ids:
             assert codes.max() >= 1
+
+
+def test_where_it_is_trained_little_is_installed() -> None:
+    """Rows are made without syntax trees, a network or an editor: those were needed before."""
+    absent = ("tree_sitter", "httpx", "pygls", "lsprotocol", "xllamacpp", "gguf", "pathspec")
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({absent}))"
+    code = f"{blocked}; import training.rows, training.parts, training.shapes, training.shards"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
