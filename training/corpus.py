@@ -112,16 +112,16 @@ class Corpus:
         """The files of *package* to train on or, *held_out*, to be asked about; and its row."""
         files = _headers(list(package.files()))
         from_src = package.spec.startswith("npm:") and any(f.path.startswith("src/") for f in files)
-        kept, why = [], Counter[str]()
+        kept, n_chars, why = [], 0, Counter[str]()
         for file in sorted(files, key=lambda each: hash_of(each.path)):
-            bad = why_bad(file, from_src=from_src)
+            bad = "enough of this package" if n_chars > PACKAGE_BYTES else ""
+            bad = bad or why_bad(file, from_src=from_src)
             bad = bad or self._why_not(file, TEST_SHARE if not held_out else 0)
-            if not bad and sum(len(each.text) for each in kept) + len(file.text) > PACKAGE_BYTES:
-                bad = "enough of this package"
             if bad:
                 why[bad] += 1
             else:
                 kept.append(file)
+                n_chars += len(file.text)
         kept.sort(key=lambda each: each.path)
         return [_entry(package, file) for file in kept], _row(package, kept, why)
 
