@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from fim_lsp.suggest.place import Draft
 from server_bridge.protocol import Token
@@ -41,5 +42,12 @@ def confidence(tokens: Iterable[Token], skipped: str, text: str) -> float:
 
 
 def preferred(model: Draft, sure: float, local: Draft) -> Draft:
-    """Which of two drafts to show, *sure* being the confidence in the model's."""
-    return local if local.text and sure < SURE else model
+    """
+    Which of two drafts to show, *sure* being the confidence in the model's.
+
+    Where both say the same line the model's is shown, which may go on, and it is as sure as need be.
+    """
+    if not local.text or sure >= SURE:
+        return model
+    agreed = model.text.partition("\n")[0].rstrip() == local.text.rstrip()
+    return replace(model, sure=SURE) if agreed else local

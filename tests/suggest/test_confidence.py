@@ -50,3 +50,13 @@ def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:
     assert preferred(model, SURE - 0.01, line) is line
     assert preferred(model, SURE, line) is model
     assert preferred(model, 0.01, nothing) is model
+
+
+def test_where_both_say_the_same_line_the_model_may_go_on() -> None:
+    """Its text is longer, and the line in sight is a reason to trust it."""
+    model, line = (
+        Draft("weight in weights:\n        total += weight", sure=0.2),
+        Draft("weight in weights:"),
+    )
+    shown = preferred(model, 0.2, line)
+    assert (shown.text, shown.sure) == (model.text, SURE)
