@@ -34,6 +34,11 @@ def line_with(process: subprocess.Popen[str], words: str) -> str:
     return found
 
 
+def heed_ctrl_c() -> None:
+    """Where tests run in the background, Ctrl-C is ignored, and all they start inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are Unix's")
 @pytest.mark.parametrize("program", ["", *([OUTSIDE] if PROGRAM else [])])
 def test_it_serves_comes_back_and_goes(program: str, tmp_path: Path) -> None:
@@ -44,7 +49,12 @@ def test_it_serves_comes_back_and_goes(program: str, tmp_path: Path) -> None:
     environ = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = fim_lsp("serve", "--port", url.rpartition(":")[2], *named)
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=environ, cwd=tmp_path
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environ,
+        cwd=tmp_path,
+        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 (no threads here)
     ) as process:
         try:
             assert url in line_with(process, "is ready")
