@@ -1,5 +1,5 @@
 """
-A program in a real terminal: keys in, the screen out, as text and as a picture.
+A program in a real terminal: keys in, the screen out.
 
 `pyte` is the terminal emulator, the kernel's pty the wire. Waiting is always for something to be
 seen, never for a time to pass; what was on the screen when it was not seen is in the error.

@@ -1,8 +1,9 @@
-"""Emacs with lsp-mode and editors/emacs, the real server and model: suggestions as an overlay."""
+"""Emacs, the real server and model: lsp-mode with editors/emacs, an overlay; eglot, completion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ LIBEXEC = programs.ROOT / "usr/libexec/emacs/30.2/x86_64-linux-gnu"
 # There is no compiler to make native code with.
 EARLY_INIT = "(setq native-comp-enable-subr-trampolines nil native-comp-jit-compilation nil)"
 # What a package manager does, then what docs/editors/emacs.md says, then silence.
-INIT = f"""
+LSP_MODE = f"""
 (let ((default-directory "{SHARE}/site-lisp/elpa-src/")) (normal-top-level-add-subdirs-to-load-path))
 (load "lsp-mode-autoloads")
 (load "{programs.REPOSITORY}/editors/emacs/fim-lsp.el")
@@ -36,15 +37,21 @@ INIT = f"""
 ;; Terminals have no C-<return>.
 (define-key lsp-inline-completion-active-map (kbd "C-o") #'lsp-inline-completion-accept)
 """
+EGLOT = """
+(with-eval-after-load 'eglot
+  (add-to-list 'eglot-server-programs '(python-base-mode . ("fim-lsp" "--stdio"))))
+(add-hook 'python-mode-hook #'eglot-ensure)
+(electric-indent-mode -1)
+"""
 
 
-@pytest.fixture
-def editor(home: Path, project: Path) -> Iterator[Terminal]:
-    """An Emacs with the server running and the cursor at the shop's end."""
+@contextmanager
+def emacs(home: Path, project: Path, init: str) -> Iterator[Terminal]:
+    """An Emacs with *init* and the cursor at the shop's end."""
     folder = home / ".emacs.d"
     folder.mkdir(exist_ok=True)
     (folder / "early-init.el").write_text(EARLY_INIT)
-    (folder / "init.el").write_text(INIT)
+    (folder / "init.el").write_text(init)
     image = next(LIBEXEC.glob("*.pdmp"))
     env = programs.environment(
         home,
@@ -56,26 +63,50 @@ def editor(home: Path, project: Path) -> Iterator[Terminal]:
     file = project / "shop.py"
     file.write_text(SHOP)
     argv = [str(programs.program("emacs-nox")), f"--dump-file={image}", str(file)]
-    emacs = Terminal(argv, env=env, cwd=project)
-    emacs.wait_for("initialized successfully")
-    emacs.send("\x1b>")
-    yield emacs
-    emacs.close()
+    editor = Terminal(argv, env=env, cwd=project)
+    try:
+        yield editor
+    finally:
+        editor.close()
 
 
-def test_shown_and_accepted(editor: Terminal, project: Path) -> None:
-    """The suggestion is shown and not in the text, then it is."""
-    file = project / "shop.py"
-
-    def shown() -> bool:  # the model may still be loading: type the last letter again
-        editor.send("\x7fw")
-        editor.settle(1.0)
-        return f"for w{REST_OF_WORD}" in editor.text
-
-    editor.send(TYPED.replace("\n", "\r"))
-    editor.wait_until(shown, "the overlay")
-    editor.send("\x0f")
+def saved(editor: Terminal, file: Path) -> str:
+    """The text of *file* after `C-x C-s`."""
     editor.settle()
     editor.send("\x18\x13")
     editor.wait_until(lambda: file.read_text() != SHOP, "the file saved")
-    assert file.read_text().startswith(SHOP + TYPED + REST_OF_WORD)
+    return file.read_text()
+
+
+def test_lsp_mode(home: Path, project: Path) -> None:
+    """The suggestion is shown and not in the text, then it is."""
+    with emacs(home, project, LSP_MODE) as editor:
+
+        def shown() -> bool:  # the model may still be loading: type the last letter again
+            editor.send("\x7fw")
+            editor.settle(1.0)
+            return f"for w{REST_OF_WORD}" in editor.text
+
+        editor.wait_for("initialized successfully")
+        editor.send("\x1b>")
+        editor.send(TYPED.replace("\n", "\r"))
+        editor.wait_until(shown, "the overlay")
+        editor.send("\x0f")
+        assert saved(editor, project / "shop.py").startswith(SHOP + TYPED + REST_OF_WORD)
+
+
+def test_eglot(home: Path, project: Path) -> None:
+    """`completion-at-point` puts in the one suggestion there is."""
+    with emacs(home, project, EGLOT) as editor:
+
+        def completed() -> bool:
+            editor.send("\x1b\t")
+            editor.settle(1.0)
+            return f"for w{REST_OF_WORD}" in editor.text
+
+        editor.wait_for("Connected!")
+        editor.send("\x1b>")
+        editor.send(TYPED.replace("\n", "\r"))
+        editor.settle()
+        editor.wait_until(completed, "the completion")
+        assert saved(editor, project / "shop.py").startswith(SHOP + TYPED + REST_OF_WORD)
