@@ -31,7 +31,7 @@ import psutil
 
 from benchmarks import serve, traces
 from benchmarks.wire import TOTALS
-from tests.editors.conftest import install
+from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim
 
 KEY_S = 0.08  # a fast typist within words, as in `traces`
@@ -165,7 +165,7 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
 @contextlib.contextmanager
 def neovim(home: Path, init: str, names: dict[str, str]) -> Iterator[Neovim]:
     """A Neovim in insert mode in the middle of a long file, its client ready."""
-    install(home)
+    furnish(home)
     (home / "shop/.git").mkdir(parents=True)
     file = home / "shop/long.py"
     file.write_text(traces.source(argparse))
