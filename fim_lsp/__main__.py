@@ -84,7 +84,8 @@ def _setup(given: argparse.Namespace) -> int:
 
 def _doctor(given: argparse.Namespace) -> int:
     from fim_lsp import settings, settings_files
-    from fim_lsp.cli import doctor
+    from fim_lsp.cli import checks, doctor
+    from server_bridge.identity import open_to_pages
 
     files = settings_files.found((Path.cwd(),))
     config, problems = settings.configured(files.layers)
@@ -92,7 +93,8 @@ def _doctor(given: argparse.Namespace) -> int:
         return doctor.run_layouts(given, open_backend(config))
     if given.speculation is not None:
         return doctor.run_speculation(given, open_backend(config))
-    return doctor.run(given, config, (*files.problems, *problems), open_backend(config))
+    found = (*files.problems, *problems)
+    return doctor.run(given, checks.Patient(config, found, open_backend(config), open_to_pages))
 
 
 def _serve_model(given: argparse.Namespace) -> int:

@@ -110,6 +110,7 @@ class Http:
         self._headers = {"Content-Type": "application/json", **tags.headers}
         self._fields = {**({"model": model} if model else {}), **tags.fields}
         self.patience_s = patience_s
+        self.readers = ""  # whose web pages may read the last answer: an origin, "*" for all
         self._key = key
         self._ca_file = ca_file
         self._httpx: Any = None
@@ -166,6 +167,7 @@ class Http:
             request = client.request(method, self.url + path, content=body, extensions=extensions)
             seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
             response = await asyncio.wait_for(request, seconds)
+        self.readers = response.headers.get("access-control-allow-origin", "")
         try:
             return _object(self.url + path, response.status_code, response.content)
         except Refused:

@@ -8,10 +8,11 @@ server for each, has two of them: its own, and behind `?model=` those of one mod
 
 from __future__ import annotations
 
-from server_bridge.http import Http, Loading, NotJson, Object
-from server_bridge.protocol import BackendRejected, BackendTimeout, BackendUnusable
+from server_bridge.http import Http, Loading, NotJson, Object, Refused, Tags
+from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout, BackendUnusable
 
 ROUTER = "router"  # the role of a server that hands on to others
+PAGE = "https://page.invalid"  # where a web page might come from
 
 
 async def properties(http: Http) -> Object:
@@ -45,6 +46,24 @@ async def proof(http: Http) -> Object:
             "check fim.backend.url, or set fim.backend.kind to openai"
         ) from None
     return found
+
+
+async def open_to_pages(url: str) -> bool:
+    """
+    Whether every page in a browser on this machine may use the server at *url*.
+
+    llama.cpp by default lets all origins in (`--cors-origins`), and so does vLLM (`--allowed-origins`).
+    """
+    http = Http(url, tags=Tags({"Origin": PAGE}))
+    try:
+        await http.get("/props", named=False)  # llama.cpp answers /health without the key
+    except Refused:
+        return False
+    except BackendError:
+        pass
+    finally:
+        await http.aclose()
+    return http.readers in {"*", PAGE}
 
 
 def identity(props: Object) -> tuple[str, str, int, int]:

@@ -61,11 +61,16 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """What is examined: the settings with the problems in them, and the backend they name."""
+    """
+    What is examined: the settings with the problems in them, and the backend they name.
+
+    *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
+    """
 
     config: Config
     problems: tuple[str, ...]
     backend: Backend
+    open_to_pages: Callable[[str], Awaitable[bool]]
 
 
 Check = Callable[[Patient], Awaitable[list[Finding]]]
@@ -144,15 +149,20 @@ async def model(patient: Patient) -> list[Finding]:
 
 
 async def access(patient: Patient) -> list[Finding]:
-    """Whether a server on another machine serves everybody."""
+    """Whether the server serves others: everybody who reaches it, every web page that you open."""
     state, backend = patient.backend.state, patient.config.backend
     used = [each for each in exposure.servers(backend) if each.url.startswith(state.url)]
     has_key = any(e.api_key_env or e.api_key_file or e.api_key_command for e in used)
-    hosts = [way.host for each in used for way in exposure.ways(each)]
-    if state.health is not Health.READY or not hosts or has_key:
+    if state.health is not Health.READY or has_key:
         return []
-    fix = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
-    return [Finding("access", "warn", f"{hosts[0]} answers everybody who reaches it", fix)]
+    key = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
+    if hosts := [way.host for each in used for way in exposure.ways(each)]:
+        return [Finding("access", "warn", f"{hosts[0]} answers everybody who reaches it", key)]
+    if await patient.open_to_pages(state.url):
+        fix = "start it with --cors-origins localhost (vLLM: --allowed-origins '[]')"
+        says = f"every page in your browser may ask {state.url}, and read what it answers"
+        return [Finding("access", "warn", says, fix)]
+    return []
 
 
 async def context(patient: Patient) -> list[Finding]:

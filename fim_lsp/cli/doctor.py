@@ -16,16 +16,14 @@ from pathlib import Path
 from fim_lsp.cli import drafts, layouts
 from fim_lsp.cli.checks import CHECKS, Finding, Patient
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.config import Config
 from server_bridge.protocol import Backend, BackendError
 
 Report = Callable[[Backend, Sequence[layouts.Place], Screen], Awaitable[None]]
 ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
 
 
-def run(arguments: Namespace, config: Config, problems: tuple[str, ...], backend: Backend) -> int:
+def run(arguments: Namespace, patient: Patient) -> int:
     """Print what the checks find; returns the exit code."""
-    patient = Patient(config, problems, backend)
     screen = None if arguments.json else screen_on(sys.stdout)
     findings = asyncio.run(_examine(patient, screen))
     works = all(finding.level != "bad" for finding in findings)

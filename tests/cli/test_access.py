@@ -1,4 +1,4 @@
-"""Whom a server on another machine serves."""
+"""Whom a server serves besides the user."""
 
 from __future__ import annotations
 
@@ -8,28 +8,54 @@ import pytest
 
 from fim_lsp.cli.checks import Patient, access
 from fim_lsp.settings import Layer, configured
+from server_bridge.identity import open_to_pages
 from server_bridge.protocol import Health, State
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
 
 THERE, HERE = "http://10.0.0.7:8012", "http://127.0.0.1:8012"
 
 
 @pytest.mark.parametrize(
-    ("backend", "health", "warned"),
+    ("backend", "health", "to_pages", "fix"),
     [
-        ({"url": THERE}, Health.READY, True),
-        ({"url": THERE + "/"}, Health.READY, True),
-        ({"endpoints": [{"url": HERE}, {"url": THERE}]}, Health.READY, True),
-        ({"url": THERE, "apiKeyEnv": "KEY"}, Health.READY, False),
-        ({"url": THERE}, Health.DOWN, False),
-        ({"url": HERE}, Health.READY, False),
+        ({"url": THERE}, Health.READY, False, "--api-key-file"),
+        ({"url": THERE}, Health.READY, True, "--api-key-file"),
+        ({"url": THERE + "/"}, Health.READY, False, "--api-key-file"),
+        ({"endpoints": [{"url": HERE}, {"url": THERE}]}, Health.READY, False, "--api-key-file"),
+        ({"url": THERE, "apiKeyEnv": "KEY"}, Health.READY, False, ""),
+        ({"url": THERE}, Health.DOWN, False, ""),
+        ({"url": HERE}, Health.READY, False, ""),
+        ({"url": HERE}, Health.READY, True, "--cors-origins localhost"),
+        ({"url": HERE, "apiKeyEnv": "KEY"}, Health.READY, True, ""),
+        ({"url": HERE}, Health.DOWN, True, ""),
     ],
 )
 async def test_a_server_for_everybody_is_warned_of(
-    backend: dict[str, object], health: Health, *, warned: bool
+    backend: dict[str, object], health: Health, *, to_pages: bool, fix: str
 ) -> None:
-    """It answered without a key, and is not this machine."""
+    """It answered without a key, and is not this machine or listens to every web page."""
     config, _ = configured([Layer("file", {"backend": backend})])
     state = State(health, "llama-server", HERE if backend.get("url") == HERE else THERE)
-    found = await access(Patient(config, (), SimpleNamespace(state=state)))  # type: ignore[arg-type]
-    assert [finding.level for finding in found] == ["warn"] * warned
-    assert all("--api-key-file" in finding.fix for finding in found)
+
+    async def open_to_pages(url: str) -> bool:
+        assert url == state.url
+        return to_pages
+
+    server = SimpleNamespace(state=state)
+    found = await access(Patient(config, (), server, open_to_pages))  # type: ignore[arg-type]
+    assert [finding.level for finding in found] == ["warn"] * bool(fix)
+    assert all(fix in finding.fix for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("settings", "answer"),
+    [({}, True), ({"cors_origins": "localhost"}, False), ({"api_keys": ["secret"]}, False)],
+)
+async def test_whether_pages_may_ask_is_seen_on_the_server(
+    settings: dict[str, object], *, answer: bool
+) -> None:
+    """llama.cpp's own answer to a page from elsewhere; behind a key no page gets any."""
+    with llama_server(BUNDLED, **settings) as url:
+        assert await open_to_pages(url) is answer
+    assert not await open_to_pages(url)

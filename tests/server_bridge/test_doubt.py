@@ -8,6 +8,7 @@ import pytest
 
 from fim_lsp.cli.checks import Patient, cache
 from fim_lsp.config import Config
+from server_bridge.identity import open_to_pages
 from server_bridge.llama import LlamaServer
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
@@ -29,7 +30,7 @@ async def test_doctor_says_why_too_much_is_evaluated(
             return await send(path, body)
 
         backend._cache._server = backend._cache._server._replace(send=forgetful)
-        [finding] = await cache(Patient(Config(), (), backend))
+        [finding] = await cache(Patient(Config(), (), backend, open_to_pages))
         assert finding.level == ("warn" if forgets else "ok")
         assert bool(finding.fix) == forgets
         assert finding.fix == backend.state.doubt

@@ -16,6 +16,7 @@ from fim_lsp.cli.terminal import screen_on
 from fim_lsp.config import Config
 from server_bridge import parent, programs
 from server_bridge.http import Http
+from server_bridge.identity import open_to_pages
 from server_bridge.launch import Plan
 from server_bridge.llama import LlamaServer
 from server_bridge.protocol import Health, Reply, Request, extended
@@ -95,6 +96,6 @@ async def test_a_draft_model_that_is_silently_dropped_is_noticed(
     """llama-server starts with a draft model of another vocabulary, and does not speculate."""
     async with served(tmp_path, draft=str(no_fim_model), speculate=False) as server:
         await server.complete(Request(prompt("    def "), 4))
-        [finding] = await speculation(Patient(Config(), (), server))
+        [finding] = await speculation(Patient(Config(), (), server, open_to_pages))
     assert (server.state.drafters, server.state.drafts) == ("draft-simple", False)
     assert (finding.level, "another family" in finding.fix) == ("warn", True)
