@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import random
 import re
 import statistics
@@ -141,7 +140,9 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
     """Type *text* in a Neovim of its own, on a server of its own."""
     with (
         serve.serving(model) as url,
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory(
+            ignore_cleanup_errors=True
+        ) as folder,  # a server may still save
         neovim(Path(folder), init, {**paths, "url": (proxy := Proxy(url)).url}) as editor,
     ):
         before, cpu = evaluated(url), cpu_seconds(editor.pid)
@@ -217,40 +218,36 @@ def cpu_seconds(pid: int) -> float:
     return sum(sum(each.cpu_times()[:4]) for each in (process, *process.children(recursive=True)))
 
 
-def table(rows: list[Row]) -> str:
-    """The rows in Markdown."""
-    lines = [
-        "| client | requests/key | tokens/key | shown in pauses | ms p50 | ms p95 | CPU s |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    lines += [
+HEAD = """\
+| client | requests/key | tokens/key | shown in pauses | ms p50 | ms p95 | CPU s |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |"""
+
+
+def line_of(row: Row) -> str:
+    """A row in Markdown."""
+    return (
         f"| {row.client} | {row.requests_per_key:.2f} | {row.tokens_per_key:.1f} |"
         f" {row.shown} of {row.pauses} | {row.p50_ms:.0f} | {row.p95_ms:.0f} | {row.cpu_s:.1f} |"
-        for row in rows
-    ]
-    return "\n".join(lines)
+    )
 
 
 def main() -> None:
-    """Measure every client there is a checkout of, and print the table."""
+    """Measure every client there is a checkout of (three minutes each), and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     for peer in ("--llama-vim", "--minuet", "--plenary"):
         parser.add_argument(peer, default="", metavar="DIR")
     parser.add_argument("--model", type=Path, default=serve.BUNDLED)
     parser.add_argument("--lines", type=int, default=30)
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     paths: dict[str, Any] = {
         name: getattr(arguments, name) for name in ("llama_vim", "minuet", "plenary")
     }
     code = traces.new_code(random.Random(0))
     text = [next(code) for _ in range(arguments.lines)]
-    rows = [
-        measure(client, init, text, paths, arguments.model)
-        for client, init in CLIENTS.items()
-        if all(path for name, path in paths.items() if f"{{{name}}}" in init)
-    ]
-    print(json.dumps([row._asdict() for row in rows], indent=1) if arguments.json else table(rows))
+    print(HEAD)
+    for client, init in CLIENTS.items():
+        if all(path for name, path in paths.items() if f"{{{name}}}" in init):
+            print(line_of(measure(client, init, text, paths, arguments.model)), flush=True)
 
 
 if __name__ == "__main__":
