@@ -30,10 +30,10 @@ from benchmarks.wire import Wire
 from fim_lsp import engine
 from fim_lsp.documents import Position, opened
 from fim_lsp.flight import Flight, Terms, fly
+from fim_lsp.prefill import NOWHERE
 from fim_lsp.scheduler import Scheduler
 from fim_lsp.stats import Stats
 from fim_lsp.suggest.place import place_at
-from fim_lsp.tower import NOWHERE
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.llama import LlamaServer
 from server_bridge.protocol import Backend, Prompt, Reply, Request, Stop, extended

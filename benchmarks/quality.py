@@ -165,7 +165,7 @@ async def _suggested(bench: Session, hole: Hole, files: Files) -> tuple[Shown, f
     uri, position = open_at(bench, hole, files)
     await bench.complete(uri, Position(hole.line, 0), invoked=True)
     await bench.wait_idle()
-    await bench._spaces.wait_explored()  # noqa: SLF001 (once per package)
+    await bench._desk.spaces.wait_explored()  # noqa: SLF001 (once per package)
     typed = Edit(Position(hole.line, 0), Position(hole.line, 0), hole.typed)
     bench.handle(events.Changed(uri, 2, (typed,)))
     began = time.perf_counter()

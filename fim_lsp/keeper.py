@@ -20,8 +20,8 @@ from fim_lsp.config import Config
 from fim_lsp.context.turn import View as Sight
 from fim_lsp.documents import Document
 from fim_lsp.link import Link
+from fim_lsp.prefill import NOWHERE, Prefill
 from fim_lsp.saved import Kept, Spot
-from fim_lsp.tower import NOWHERE, Tower
 from fim_lsp.view import Frame, Header, View
 from fim_lsp.window import Window
 from fim_lsp.workspace import Workspace
@@ -36,11 +36,10 @@ log = logging.getLogger(__name__)
 class Keeper:
     """See the module. *cache* is a folder of our own, None to keep nothing."""
 
-    def __init__(self, cache: Path | None, link: Link, tower: Tower) -> None:
-        self.config = Config()
+    def __init__(self, cache: Path | None, link: Link, prefill: Prefill) -> None:
         self._cache = cache
         self._link = link
-        self._tower = tower
+        self._prefill = prefill
         self._recalling: dict[str, asyncio.Task[None]] = {}
         self._kept: dict[str, Kept] = {}
         self._reviving: dict[str, asyncio.Task[None]] = {}
@@ -87,7 +86,7 @@ class Keeper:
     async def _revive(self, view: View, header: Header, typed: str) -> None:
         await self._link.wait_ready()
         try:
-            await self._tower.revive(view, header, typed)
+            await self._prefill.revive(view, header, typed)
         except BackendError as error:
             log.info("nothing restored: %s", error)
             view.forget()
@@ -98,7 +97,7 @@ class Keeper:
         self, view: View, workspace: Workspace, document: Callable[[], Document | None]
     ) -> None:
         """Somebody asked in *view*; save it when he rests. *document* gives its text then."""
-        if self._cache is None or not self.config.state.save:
+        if self._cache is None or not self._link.config.state.save:
             return
         self._used.pop(view.uri, None)
         self._used[view.uri] = _Used(view, workspace, document)
@@ -120,7 +119,7 @@ class Keeper:
 
     async def save(self) -> None:
         """Save the views used last and their workspaces, as far as they are not saved already."""
-        if self._cache is None or not self.config.state.save:
+        if self._cache is None or not self._link.config.state.save:
             return
         recent = list(self._used.values())[-N_VIEWS:]
         for workspace in {each.workspace.name: each.workspace for each in recent}.values():
@@ -135,7 +134,7 @@ class Keeper:
         fresh = {uri for uri, spot in spots.items() if spot != self._saved.get(uri)}
         for uri in fresh:
             spot = spots[uri]
-            if not await self._tower.save(spot.frame, spot.typed, spot.tape):
+            if not await self._prefill.save(spot.frame, spot.typed, spot.tape):
                 del spots[uri]
         if fresh and spots:
             self._saved |= spots

@@ -26,10 +26,11 @@ log = logging.getLogger(__name__)
 
 
 class Link:
-    """State: the backend, the task that reaches it, and what was last told of it."""
+    """State: the settings, the backend they name, the task that reaches it, what was last told of it."""
 
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
         self.on_status: Callable[[State], None] | None = None
+        self.config = config
         self._open = open_backend
         self.backend = open_backend(config)
         self._reaching: asyncio.Task[None] | None = None
@@ -58,10 +59,18 @@ class Link:
                     break
         return self.state
 
-    def reopen(self, config: Config) -> None:
-        """Open another backend, as *config* says now, and let this one go."""
-        old, self.backend = self.backend, self._open(config)
+    def configure(self, config: Config) -> None:
+        """Go on with *config*, and with another backend if it names another."""
+        changed = config.backend != self.config.backend
+        self.config = config
+        if changed:
+            self.reopen()
+
+    def reopen(self) -> None:
+        """Let the backend go and open it anew, as the settings say now."""
+        old, self.backend = self.backend, self._open(self.config)
         self._stop_reaching()
+        self.reach()
         self._close(asyncio.create_task(old.aclose(), name="close backend"))
 
     def tell(self) -> None:

@@ -166,12 +166,12 @@ class Workspaces:
     """
     The roots, each with its memory, and the verdicts on documents.
 
-    *recall* is waited for before the first document of a workspace is used.
+    `recall` is waited for before the first document of a workspace is used.
     """
 
-    def __init__(self, recall: Recall | None = None) -> None:
+    def __init__(self) -> None:
         self.progress: Progress = lambda *_: None
-        self._recall = recall
+        self.recall: Recall | None = None
         self.roots: tuple[str, ...] = ()
         self.limits = Limits(0, 1, 0)
         self._by_root: dict[str, Workspace] = {}
@@ -254,8 +254,8 @@ class Workspaces:
         self, uri: str, path: PurePath, place: Place, config: Config, allowed: Callable[[], None]
     ) -> None:
         root = paths.local_path(place.root) if place.root else None
-        if self._recall is not None:
-            await self._recall(self.of(place), config)
+        if self.recall is not None:
+            await self.recall(self.of(place), config)
         verdict = await asyncio.to_thread(why_private, path, root, config.privacy.exclude)
         self._verdicts[uri] = verdict
         if verdict:

@@ -26,7 +26,7 @@ READING_ORDER = {
         context
         pretokens window tape
         suggest
-        scheduler flight ignore_files context_files workspace view engine link tower saved keeper anatomy session
+        scheduler flight ignore_files context_files workspace view engine link framing tower prefill long_text saved keeper desk anatomy session
         lsp convert transport rpc clients news editor commands server
         cli __main__
     """,
@@ -46,7 +46,7 @@ ONLY = {
     "xllamacpp": {"server_bridge.embedded_child"},
     "server_bridge": {"fim_lsp.__main__"},
     "fim_lsp": set[str](),
-    "time": {"fim_lsp.session", "fim_lsp.server", "fim_lsp.cli", "server_bridge"},
+    "time": {"fim_lsp.desk", "fim_lsp.session", "fim_lsp.server", "fim_lsp.cli", "server_bridge"},
     "random": set[str](),
 }  # fmt: skip
 CONTRACT = "server_bridge.protocol"

@@ -79,7 +79,7 @@ class Desk(NamedTuple):
 
     async def rest(self) -> None:
         await self.session.wait_idle()
-        await self.session._spaces.wait_explored()
+        await self.session._desk.spaces.wait_explored()
 
     async def type(self, typist: Typist, text: str) -> None:
         for key in text:

@@ -13,10 +13,10 @@ from fim_lsp.config import PromptConfig
 from fim_lsp.documents import Position, opened
 from fim_lsp.flight import Flight, Terms, advance
 from fim_lsp.paths import Place
+from fim_lsp.prefill import NOWHERE
 from fim_lsp.session import Session
 from fim_lsp.stats import Stats
 from fim_lsp.suggest.place import place_at
-from fim_lsp.tower import NOWHERE
 from fim_lsp.view import Frame, Header, View
 from fim_lsp.window import Window
 from server_bridge.bridge import BackendSettings, open_backend
@@ -61,7 +61,7 @@ async def test_a_small_context_is_never_too_small(
         await session.wait_idle()
         await typist.ask(invoked=True)
         await session.wait_idle()
-        prompt = session._tower.next_prompt(session._views[typist.uri], typist.document)
+        prompt = session._framing.next_prompt(session._desk.views[typist.uri], typist.document)
         assert prompt is not None
         assert "def total(items)" in prompt.prefix + prompt.middle
         measure = await session.link.backend.measure(prompt)

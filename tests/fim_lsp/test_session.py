@@ -186,7 +186,7 @@ async def test_without_a_backend_the_session_lives_and_recovers() -> None:
         await asyncio.sleep(0.3)
         assert await typist.ask() == []
         now[0] = "up"
-        session.link.reopen(session.config)
+        session.link.reopen()
         assert await typist.ask(invoked=True)
         assert [health for health in told if health != "loading"] == ["down", "ready"]
     finally:
@@ -225,7 +225,7 @@ async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
     await typist.ask(invoked=True)
     await session.wait_idle()
     assert typist.counted("ring", "chunks") > 0
-    frame = session._views[typist.uri].frame
+    frame = session._desk.views[typist.uri].frame
     assert frame is not None
     assert any(chunk.name == "app/freight.py" for chunk in frame.header.chunks)
     shown = frame.window.prefix + frame.window.suffix
@@ -253,7 +253,7 @@ async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
         uri = f"{tmp_path.as_uri()}/open.py"
         await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
         await session.wait_idle()
-        frame = session._views[uri].frame
+        frame = session._desk.views[uri].frame
         assert frame is not None
         assert "c4n4ry" not in repr(frame)
         assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
