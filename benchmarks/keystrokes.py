@@ -36,7 +36,7 @@ from benchmarks.wire import MARKS, TOTALS, Wire, in_background, is_background
 from fim_lsp.config import Config
 from fim_lsp.schema import made
 from fim_lsp.session import Session
-from server_bridge.http import Object
+from server_bridge.answers import Object
 from server_bridge.llama import LlamaServer
 from server_bridge.openai import OpenAiServer
 

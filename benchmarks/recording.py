@@ -33,7 +33,7 @@ from benchmarks.traces import Trace, mix, neighbours
 from benchmarks.wire import Wire
 from fim_lsp.schema import made
 from fim_lsp.session import Session
-from server_bridge.http import Object
+from server_bridge.answers import Object
 
 FILE = Path(__file__).parent / "prompts.json.gz"
 N_REQUESTS = 1500  # of the editor: five minutes of typing

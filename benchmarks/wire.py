@@ -17,7 +17,8 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, NamedTuple
 
-from server_bridge.http import Http, Object, Unproven
+from server_bridge.answers import Object
+from server_bridge.http import Http, Unproven
 
 request_number = contextvars.ContextVar("request_number", default=-1)
 in_background = contextvars.ContextVar("in_background", default=False)

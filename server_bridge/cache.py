@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from server_bridge import beyond, completion, saved
+from server_bridge.answers import NotJson, Object
 from server_bridge.encoding import WIDTH, Ids, head, ids
-from server_bridge.http import NotJson, Object
 from server_bridge.mirror import Mirror, Outlook, Reckoning, n_tokens, shared
 from server_bridge.protocol import BackendRejected, BackendUnusable, Sink, State
 from server_bridge.slots import COPY, Kind, Slots

@@ -22,8 +22,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from server_bridge.answers import Loading
 from server_bridge.breaker import Breaker
-from server_bridge.http import Loading
 from server_bridge.protocol import (
     Backend,
     BackendError,

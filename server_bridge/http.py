@@ -5,6 +5,8 @@ The only user of httpx. `get` may open a connection, `post` may not: what a user
 on a connection whose other end has proved, by a `get` just before, who it is. A server that was
 stopped and replaced on its port by something else is therefore noticed before it is told anything.
 `stream` may open one, too: it is for servers that the user named and that cannot prove themselves.
+An exchange goes on when who asked is cancelled, and one that was given up takes its connection along:
+httpcore 1.0 loses a connection whose request is cancelled at the wrong moment, and with it the pool.
 The key is put into a header here and appears in no log, error or repr.
 
 A server with several models (llama.cpp's router) reads from every request which one is meant: in the
@@ -19,61 +21,27 @@ import json
 import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from server_bridge.protocol import (
-    BackendError,
-    BackendRejected,
-    BackendTimeout,
-    BackendUnavailable,
-    BackendUnusable,
-    Health,
-    PromptTooLong,
-    State,
-)
+from server_bridge.answers import Object, Refused, events_in, object_in
+from server_bridge.protocol import BackendTimeout, BackendUnavailable, BackendUnusable
 
 CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across the world in 0.3 s
 WRITE_S = 10.0  # a prompt is below a megabyte
 GET_S = 2.0  # what a server knows without thinking
 PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
-OK = 200
 LOOPBACK = re.compile(r"https?://(127\.|localhost\b|\[::1\])")
 
-Object = dict[str, Any]
 NOTHING: Mapping[str, str] = MappingProxyType({})
-
-
-class Loading(BackendUnavailable):
-    """The server is there, its model is not yet."""
 
 
 class Unproven(BackendUnavailable):
     """A `post` would have needed a new connection: `get` a proof of identity first, then repeat."""
-
-
-class NotJson(BackendUnavailable):
-    """Something answered that does not speak our language."""
-
-
-def state_after(state: State, error: BackendError) -> State:
-    """What a failure says about the server."""
-    causes: dict[type[BackendError], Health] = {
-        Loading: Health.LOADING,
-        BackendUnavailable: Health.DOWN,
-        BackendUnusable: Health.UNUSABLE,
-    }
-    found = next((health for kind, health in causes.items() if isinstance(error, kind)), None)
-    return replace(state, health=found, message=str(error)) if found else state
-
-
-class Refused(BackendUnusable):
-    """The key is not the right one."""
 
 
 class Tags(NamedTuple):
@@ -115,6 +83,9 @@ class Http:
         self._ca_file = ca_file
         self._httpx: Any = None
         self._client: Any = None
+        self._turn = asyncio.Lock()
+        self._exchange: asyncio.Task[Object] | None = None  # the last one begun
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def get(self, path: str, *, named: bool = True) -> Object:
         """Fetch a JSON object, opening a connection where none is open; *named*: from the model."""
@@ -139,39 +110,62 @@ class Http:
         Ends at `[DONE]` or with the connection: only the caller can tell whether all was said, and
         how long that may take.
         """
-        client, httpx = await self._open()
-        url, begun = self.url + path, False
-        for again in (True, False):
-            try:
-                with self._mapped(httpx):
-                    async with client.stream("POST", url, content=self._tagged(body)) as response:
-                        begun = True
-                        async for event in _events(url, response):
-                            yield event
-                return
-            except (
-                Unproven
-            ):  # an idle connection may close just as we write: once more on a new one
-                if begun or not again:
+        async with self._turn:
+            client, httpx = await self._open()
+            url, begun = self.url + path, False
+            for again in (True, False):
+                try:
+                    with self._mapped(httpx):
+                        async with client.stream(
+                            "POST", url, content=self._tagged(body)
+                        ) as response:
+                            begun = True
+                            async for event in events_in(url, response):
+                                yield event
+                    return
+                except Unproven:
+                    # An idle connection may close just as we write: once more on a new one.
+                    if begun or not again:
+                        raise
+                except BaseException:
+                    self._drop()
                     raise
 
     async def aclose(self) -> None:
-        """Close the connection."""
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        """End what is under way and close the connection."""
+        if self._exchange is not None:
+            self._exchange.cancel()
+            await asyncio.gather(self._exchange, return_exceptions=True)
+        self._drop()
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def _send(self, method: str, path: str, body: bytes | None, extensions: Object) -> Object:
+        def done(exchange: asyncio.Task[Object]) -> None:
+            self._turn.release()
+            _ = exchange.cancelled() or exchange.exception()  # perhaps nobody waits to hear of it
+
+        await self._turn.acquire()
+        self._exchange = asyncio.create_task(self._exchanged(method, path, body, extensions))
+        self._exchange.add_done_callback(done)
+        return await asyncio.shield(self._exchange)
+
+    async def _exchanged(
+        self, method: str, path: str, body: bytes | None, extensions: Object
+    ) -> Object:
         client, httpx = await self._open()
+        seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
         with self._mapped(httpx):
             request = client.request(method, self.url + path, content=body, extensions=extensions)
-            seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
-            response = await asyncio.wait_for(request, seconds)
+            try:
+                response = await asyncio.wait_for(request, seconds)
+            except (httpx.TimeoutException, asyncio.TimeoutError):
+                self._drop()
+                raise
         self.readers = response.headers.get("access-control-allow-origin", "")
         try:
-            return _object(self.url + path, response.status_code, response.content)
+            return object_in(self.url + path, response.status_code, response.content)
         except Refused:
-            await self.aclose()  # the next connection asks for the key anew
+            self._drop()  # the next connection asks for the key anew
             raise
 
     def _tagged(self, body: bytes) -> bytes:
@@ -214,16 +208,22 @@ class Http:
             headers = {**self._headers}
             if key := await asyncio.to_thread(self._key):
                 headers["Authorization"] = f"Bearer {key}"
-            trust = await asyncio.to_thread(self._trust)
-        if self._client is None:
             self._client = self._httpx.AsyncClient(
                 headers=headers,
                 timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
                 limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
                 trust_env=not LOOPBACK.match(self.url),  # no proxy between us and this machine
-                verify=trust,
+                verify=await asyncio.to_thread(self._trust),
             )
         return self._client, self._httpx
+
+    def _drop(self) -> None:
+        """Let the connection go, whatever state it is in; the next exchange opens another."""
+        client, self._client = self._client, None
+        if client is not None:
+            closing = asyncio.create_task(client.aclose(), name="close connection")
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     def _trust(self) -> ssl.SSLContext | bool:
         """Whose certificates count: httpx's, this machine's and the user's. Reading them takes 25 ms."""
@@ -239,18 +239,6 @@ class Http:
         return context
 
 
-async def _events(url: str, response: Any) -> AsyncGenerator[Object, None]:
-    """What a server sends piece by piece; comments (keep-alives) are left out."""
-    kind = response.headers.get("content-type", "")
-    if response.status_code != OK or not kind.startswith("text/event-stream"):
-        yield _object(url, response.status_code, await response.aread())
-        return
-    async with aclosing(response.aiter_lines()) as lines:
-        async for line in lines:
-            if line.startswith("data:") and line[5:].strip() != "[DONE]":
-                yield _object(url, OK, line[5:].encode())
-
-
 class _Closed(Exception):
     """A request that may not connect found no open connection."""
 
@@ -258,33 +246,3 @@ class _Closed(Exception):
 async def _refuse_to_connect(event: str, _info: Object) -> None:
     if event == "connection.connect_tcp.started":
         raise _Closed
-
-
-def _object(url: str, status: int, content: bytes) -> Object:
-    """The JSON object in an answer, or the error it means."""
-    try:
-        data = json.loads(content)
-    except ValueError:
-        data = None
-    if status == OK:
-        data = {"list": data} if isinstance(data, list) else data
-        if not isinstance(data, dict):
-            raise NotJson(f"{url} answered something that is not a JSON object")
-        return data
-    error = data.get("error") if isinstance(data, dict) else None
-    error = error if isinstance(error, dict) else {}
-    message = f"{url} answered {status}: {error.get('message') or content[:200].decode('utf-8', 'replace')}"
-    if status in (401, 403):
-        raise Refused(
-            f"{url} refused the API key: say where it is in fim.backend.apiKeyEnv, "
-            "apiKeyFile or apiKeyCommand"
-        )
-    if error.get("type") == "exceed_context_size_error":
-        raise PromptTooLong(error.get("n_prompt_tokens", 0), error.get("n_ctx", 0))
-    if status == 501:  # noqa: PLR2004
-        raise BackendUnusable(message)
-    if status == 503 and error.get("type") == "unavailable_error":  # noqa: PLR2004
-        raise Loading(message)
-    if status == 429 or status >= 500:  # noqa: PLR2004
-        raise BackendUnavailable(message)
-    raise BackendRejected(message)

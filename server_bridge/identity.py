@@ -8,7 +8,8 @@ server for each, has two of them: its own, and behind `?model=` those of one mod
 
 from __future__ import annotations
 
-from server_bridge.http import Http, Loading, NotJson, Object, Refused, Tags
+from server_bridge.answers import Loading, NotJson, Object, Refused
+from server_bridge.http import Http, Tags
 from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout, BackendUnusable
 
 ROUTER = "router"  # the role of a server that hands on to others

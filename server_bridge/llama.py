@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server_bridge import completion
+from server_bridge.answers import Object, state_after
 from server_bridge.cache import Cache, Server
 from server_bridge.encoding import Ids, Kind, ids, joined, layout, tokens_left
-from server_bridge.http import LOOPBACK, Http, Object, Unproven, state_after
+from server_bridge.http import LOOPBACK, Http, Unproven
 from server_bridge.identity import ROUTER, identity, proof, properties
 from server_bridge.protocol import (
     BackendError,

@@ -25,8 +25,9 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from server_bridge import stream
+from server_bridge.answers import Object, state_after
 from server_bridge.completion import TEMPERATURE
-from server_bridge.http import Http, Object, Unproven, state_after
+from server_bridge.http import Http, Unproven
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,

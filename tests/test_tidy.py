@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 READING_ORDER = {
     "server_bridge": """
-        protocol unusable keys http identity specials encoding templates warmth stream mirror slots saved tokenizer
+        protocol unusable keys answers http identity specials encoding templates warmth stream mirror slots saved tokenizer
         completion beyond cache llama openai memory launch embedded_child embedded programs parent
         breaker endpoints bridge
     """,

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
 
 import pytest
 
-from server_bridge.http import Http, Loading, NotJson, Refused, Unproven
+from server_bridge.answers import Loading, NotJson, Refused
+from server_bridge.http import Http, Unproven
 from server_bridge.protocol import (
     BackendRejected,
     BackendUnavailable,
     BackendUnusable,
     PromptTooLong,
 )
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
 from tests.server_bridge.recorder import recorder
 
 
@@ -118,4 +122,28 @@ async def test_proxies_have_no_business_on_this_machine(monkeypatch: pytest.Monk
     with recorder() as server:
         http = Http(server.url + "/")
         assert await http.get("/props") == {"status": "ok"}
+        await http.aclose()
+
+
+async def turns(n: int) -> None:
+    """Let the loop go around."""
+    for _ in range(n):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("again", [None, 0, 1, 2, 3])
+async def test_cancelled_at_any_moment_it_goes_on(again: int | None) -> None:
+    """Who types cancels requests at every moment of theirs, some twice; the next one is answered."""
+    with llama_server(BUNDLED) as url:
+        http = Http(url, patience_s=1.0)
+        for moment in range(80):
+            await http.get("/props")
+            task = asyncio.ensure_future(http.post("/tokenize", b'{"content": "weight"}'))
+            await turns(moment)
+            task.cancel()
+            if again is not None:
+                await turns(again)
+                task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert "build_info" in await http.get("/props")
         await http.aclose()
