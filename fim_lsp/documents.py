@@ -90,6 +90,19 @@ def after(position: Position, text: str) -> Position:
     return Position(position.line + len(above), len(last) + (0 if above else position.column))
 
 
+def carried(position: Position, edit: Edit) -> Position:
+    """Where a cursor at *position* is after *edit*: behind the text, if that came where it stood."""
+    if position < edit.start:
+        return position
+    end = after(edit.start, edit.text)
+    if position <= edit.end:
+        return end
+    column = position.column
+    if position.line == edit.end.line:
+        column += end.column - edit.end.column
+    return Position(position.line + end.line - edit.end.line, column)
+
+
 def minimal(document: Document, edit: Edit) -> Edit:
     """
     What *edit* changes: without the text at its beginning, then at its end, that it puts back.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from fim_lsp import window
 from fim_lsp.context.turn import View as Sight
-from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.documents import Document, Edit, Position, carried
 from fim_lsp.flight import Flight
 from fim_lsp.paths import Place as FilePlace
 from fim_lsp.suggest.known import Known
@@ -56,8 +56,8 @@ HeaderFor = Callable[[Window], Header]  # chunks must not show again what the wi
 @dataclass(slots=True)
 class View:
     """
-    *position* is the cursor as last heard of; *deleted*: the last edit only took text away; *typed*:
-    there was an edit since the last request.
+    *position* is the cursor as last heard of, carried along by edits since; *deleted*: the last edit
+    only took text away; *typed*: there was an edit since the last request.
     """
 
     uri: str
@@ -76,10 +76,11 @@ class View:
     flights: deque[Flight] = field(default_factory=lambda: deque(maxlen=RESTING))
 
     def follow(self, edits: tuple[Edit | str, ...]) -> None:
-        """Let the windows move with edits above them."""
+        """Let the windows move with edits above them, and the cursor with those at it."""
         self.typed = True
         for edit in edits:
             if isinstance(edit, Edit):
+                self.position = self.position and carried(self.position, edit)
                 self.deleted = not edit.text and edit.start != edit.end
                 self.frame = self.frame and _moved(self.frame, edit)
                 self.next = self.next and _moved(self.next, edit)

@@ -6,7 +6,7 @@ import re
 from itertools import accumulate
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fim_lsp.documents import (
@@ -14,6 +14,7 @@ from fim_lsp.documents import (
     Edit,
     Position,
     body,
+    carried,
     edited,
     line_end,
     opened,
@@ -78,6 +79,22 @@ def test_a_document_never_changes(text: str, edit: Edit) -> None:
     edited(before, [edit], 2)
 
     assert before == document(text)
+
+
+@given(texts, edits, positions)
+def test_a_cursor_is_carried_along(text: str, edit: Edit, cursor: Position) -> None:
+    """It stays in its text; where that was replaced, or something came in, it stands behind it."""
+    before = document(text)
+    edit = Edit(before.clamp(edit.start), before.clamp(edit.end), edit.text)
+    cursor = before.clamp(cursor)
+    after = edited(before, [edit], 2)
+    start, end, at = (offset(text, p) for p in (edit.start, edit.end, cursor))
+    if at >= start:
+        at = max(at, end) + len(edit.text) - (end - start)
+    joined = text[:start] + edit.text + text[end:]
+    assume("\r" not in joined)  # two halves of a line end may meet
+
+    assert offset(after.text, carried(cursor, edit)) == at
 
 
 @given(texts, positions, positions)

@@ -96,6 +96,23 @@ async def test_typing_what_was_suggested_asks_nobody(session: Session) -> None:
     assert typist.counted("bursts") == bursts
 
 
+async def test_a_client_that_does_not_ask_while_one_types_along(session: Session) -> None:
+    """Ghost text that shrinks as it is typed makes no request; the window stays where it is."""
+    typist = Typist(session, CODE)
+    typist.cursor = Position(100, len(typist.document.lines[100].rstrip("\n")))
+    typist.type("\n        total = ")
+    await typist.ask()
+    await session.wait_idle()
+    typist.type("pri")
+    await typist.ask()
+    typist.type("ces")
+    await session.wait_idle()
+    before, bursts = typist.counted("tokens", "evaluated"), typist.counted("bursts")
+    typist.type(" + self")
+    await typist.ask(invoked=True)
+    assert typist.counted("tokens", "evaluated") - before <= typist.counted("bursts") - bursts + 6
+
+
 async def test_an_accepted_suggestion_is_in_the_cache_already(session: Session) -> None:
     """After accepting, the next request evaluates a token or two, not the accepted text."""
     typist = Typist(session, CODE + HALF)
