@@ -26,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.clients import Answer, Client, Ours, Peer, replay
+from benchmarks.clients import Along, Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, new_context, raw, row, table
 from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
@@ -41,6 +41,7 @@ from server_bridge.llama import LlamaServer
 from server_bridge.openai import OpenAiServer
 
 OURS, BARE = "ours", "ours-no-ring"  # the second shows what warming a ring costs who waits
+ALONG = "ours-along"  # in an editor that does not ask while one types along
 OPENAI = "openai"
 N_PREDICT = 16  # tokens to decode at most, for everyone: about a line, so that decoding does not hide prefill
 
@@ -71,9 +72,8 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
     if options.kind != OPENAI:
         await wire.forget()
     before = await _total(url)
-    if client in (OURS, BARE):
-        settings: dict[str, object] = {} if client == OURS else {"ring.chunks": 0}
-        answers, mirror = await _ours(trace, wire, options, settings)
+    if client in (OURS, ALONG, BARE):
+        answers, mirror = await _ours(trace, wire, options, client)
     else:
         ring = full_ring() if options.ring else ()
         peer: Client = Peer(wire, POLICIES[client], ring, options.n_predict)
@@ -88,15 +88,16 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
 
 
 async def _ours(
-    trace: Trace, wire: Wire, options: argparse.Namespace, settings: dict[str, object]
+    trace: Trace, wire: Wire, options: argparse.Namespace, client: str
 ) -> tuple[list[Answer], dict[str, int]]:
     server = Streaming(wire) if options.kind == OPENAI else LlamaServer(wire)
     await server.connect()
+    settings: dict[str, object] = {"ring.chunks": 0} if client == BARE else {}
     session = Session(_config(trace, options, settings), lambda _: server)
     if options.ring:
         for event in neighbours():
             session.handle(event)
-    answers = await replay(trace, Ours(session))
+    answers = await replay(trace, (Along if client == ALONG else Ours)(session))
     stats = session.stats()
     if options.verbose:
         print(json.dumps(stats), file=sys.stderr)
@@ -157,8 +158,13 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    everyone = [OURS, BARE, *POLICIES]
-    add("--clients", type=_names(everyone), default=[OURS, *POLICIES], help=", ".join(everyone))
+    everyone = [OURS, ALONG, BARE, *POLICIES]
+    add(
+        "--clients",
+        type=_names(everyone),
+        default=[OURS, ALONG, *POLICIES],
+        help=", ".join(everyone),
+    )
     add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
