@@ -193,7 +193,7 @@ class Http:
                     "your organisation's certificates in fim.backend.caFile"
                 ) from error
             raise BackendUnavailable(f"cannot connect to {self.url}: {error}") from error
-        except httpx.RemoteProtocolError as error:
+        except (httpx.RemoteProtocolError, httpx.NetworkError) as error:
             # The server closed an idle connection just as we wrote (or died): prove it anew.
             raise Unproven(f"{self.url} closed the connection") from error
         except (httpx.TimeoutException, asyncio.TimeoutError) as error:

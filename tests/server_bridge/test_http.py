@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import socket
+import struct
 
 import pytest
 
@@ -122,6 +123,26 @@ async def test_proxies_have_no_business_on_this_machine(monkeypatch: pytest.Monk
     with recorder() as server:
         http = Http(server.url + "/")
         assert await http.get("/props") == {"status": "ok"}
+        await http.aclose()
+
+
+async def test_a_connection_reset_under_a_request_is_proved_anew() -> None:
+    """A server that closes an idle connection just as we write may answer with a reset."""
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await reader.readuntil(b"\r\n\r\n")
+        no_wait = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_wait)
+        writer.close()
+
+    async with await asyncio.start_server(once, "127.0.0.1") as server:
+        http = Http(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await http.get("/props")
+        with pytest.raises(Unproven):
+            await http.post("/completion", b"{}")
+        assert await http.get("/props") == {}
         await http.aclose()
 
 
