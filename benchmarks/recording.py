@@ -1,7 +1,7 @@
 """
 A session's prompts into a small file: what a router and its replicas are sent, and when.
 
-    python -m benchmarks.recording                 # some ten minutes
+    python -m benchmarks.recording                 # half an hour
 
 Our session types the mix with a full ring, through llama.cpp's `/v1/completions` as to vLLM: text, no
 slots. The model is the bundled one, told that its context is long; what it says does not matter here,
