@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 from fim_lsp import engine, events, paths
 from fim_lsp.acceptance import Acceptance
-from fim_lsp.config import Config
 from fim_lsp.context.memory import Memory
 from fim_lsp.documents import Document, Edit, edited, opened
+from fim_lsp.link import Link
 from fim_lsp.stats import Stats
 from fim_lsp.suggest.rhythm import Rhythm
 from fim_lsp.view import Header, View
@@ -25,8 +25,8 @@ from fim_lsp.workspace import Workspace, Workspaces, source
 class Desk:
     """See the module. `on_open` is told of a view whose document may be used."""
 
-    def __init__(self, config: Config, stats: Stats) -> None:
-        self.config = config
+    def __init__(self, link: Link, stats: Stats) -> None:
+        self._link = link
         self.documents: dict[str, Document] = {}
         self.views: dict[str, View] = {}
         self.spaces = Workspaces()
@@ -65,12 +65,10 @@ class Desk:
             case _:
                 pass
 
-    def configure(self, config: Config) -> None:
-        """Go on with *config*; what is private may be another now."""
-        before, self.config = self.config, config
-        if config.privacy != before.privacy:
-            self.spaces.rules_changed()
-            self._open_all()
+    def rules_changed(self) -> None:
+        """What is private may be another now."""
+        self.spaces.rules_changed()
+        self._open_all()
 
     def workspace(self, view: View) -> Workspace:
         """The workspace that the document of *view* belongs to."""
@@ -83,8 +81,7 @@ class Desk:
 
     def header(self, view: View, shown: Window) -> Header:
         """What a prompt with the window *shown* begins with."""
-        chunks = self.workspace(view).chunks(view.sight(shown))
-        return Header(view.file.repo, chunks[: view.max_chunks], view.file.path, view.language)
+        return view.header(self.workspace(view).chunks(view.sight(shown)))
 
     def lines(self, view: View) -> Iterator[str]:
         """The lines of this file, of others that are open, and of the ring, that may be said again."""
@@ -107,7 +104,7 @@ class Desk:
                 self.workspace(view).opened(source(now, view.file))
                 self.on_open(view, self.workspace(view))
 
-        self.spaces.judge(uri, view.file, self.config, allowed)
+        self.spaces.judge(uri, view.file, self._link.config, allowed)
 
     def _open_all(self) -> None:
         for document in [*self.documents.values()]:

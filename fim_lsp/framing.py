@@ -95,7 +95,6 @@ class Framing:
         runs = dict.fromkeys([self._settled.get(view.file.root, ()), *at_hand])
 
         def header(chunks: tuple[Chunk, ...], shown: Window) -> Header:
-            chunks = engine.beside(chunks, view.file.path, shown)
-            return Header(view.file.repo, chunks[: view.max_chunks], view.file.path, view.language)
+            return view.header(engine.beside(chunks, view.file.path, shown))
 
         return view.quick(document, position, self._budget(view), runs, header)

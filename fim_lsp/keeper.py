@@ -66,7 +66,7 @@ class Keeper:
             return
         spot = kept.spots.get(view.uri)
         chunks = workspace.chunks(_sight(view.uri, spot.frame.window if spot else NOWHERE))
-        header = Header(view.file.repo, chunks, view.file.path, view.language)
+        header = view.header(chunks)
         if spot is not None and _about(spot.frame.header) == _about(header):
             view.frame, view.tape = _still_true(spot.frame, chunks), spot.tape
         if chunks or view.frame:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from fim_lsp import engine
-from fim_lsp.documents import Document
+from fim_lsp.documents import Document, Position
 from fim_lsp.framing import Framing
 from fim_lsp.link import Link
 from fim_lsp.scheduler import Scheduler
@@ -98,16 +98,17 @@ class Prefill:
         frame = await self._framing.best(view, document, position)
         if frame is not view.frame:
             view.next = frame
-        return await self._step(view, frame, document) > 0
+        return await self._step(view, frame, document, position) > 0
 
     async def _warm_step(self, view: View, current: Current) -> bool:
         """One step of what the next request at the view's cursor will want; True while there is more."""
         document = current()
         if document is None or view.position is None or not self._ready:
             return False
-        frame = self._framing.ahead(view, document, document.clamp(view.position))
+        position = document.clamp(view.position)
+        frame = self._framing.ahead(view, document, position)
         try:
-            left = await self._step(view, frame, document)
+            left = await self._step(view, frame, document, position)
         except PromptTooLong as error:
             return self._framing.shrunk(view, frame, error)
         if left == 0:
@@ -120,10 +121,9 @@ class Prefill:
     def _ready(self) -> bool:
         return self._link.state.health is Health.READY
 
-    async def _step(self, view: View, frame: Frame, document: Document) -> int:
-        """Evaluate a step of *frame* up to the cursor; how many tokens are left."""
-        assert view.position is not None
-        prompt = self._framing.prompt(view, frame, document, document.clamp(view.position))
+    async def _step(self, view: View, frame: Frame, document: Document, position: Position) -> int:
+        """Evaluate a step of *frame* up to *position*; how many tokens are left."""
+        prompt = self._framing.prompt(view, frame, document, position)
         warmed = await self._link.backend.warm(prompt, engine.step_tokens(self._link.state))
         self._stats.warmed(warmed, waited_for=False)
         return warmed.left

@@ -58,7 +58,7 @@ class Session:
         self._numbers = itertools.count(1)
         self._stats = Stats()
         self._lane = Scheduler(("glance", "speculate", "prepare", "warm"), off_wire=("prepare",))
-        self._desk = Desk(config, self._stats)
+        self._desk = Desk(self.link, self._stats)
         self._framing = Framing(self.link, self._desk.header)
         parts = (self.link, self._stats, self._framing, self._lane)
         self._tower = Tower(*parts, self._desk.lines)
@@ -89,8 +89,10 @@ class Session:
 
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""
+        rules_changed = config.privacy != self.config.privacy
         self.link.configure(config)
-        self._desk.configure(config)
+        if rules_changed:
+            self._desk.rules_changed()
 
     def on_index(self, progress: Progress) -> None:
         """Tell *progress* of files that are being indexed."""

@@ -133,6 +133,10 @@ class View:
             return Sight(self.uri, line, line, line + 1)
         return Sight(self.uri, line, shown.first, line + 1 + shown.suffix.count("\n"))
 
+    def header(self, chunks: Chunks) -> Header:
+        """What a prompt of the document begins with, after as many of *chunks* as fit."""
+        return Header(self.file.repo, chunks[: self.max_chunks], self.file.path, self.language)
+
     def take(self, new: Frame) -> Frame:
         """Go on with *new*; a tape spells the middle of one window only."""
         if self.frame is None or new.window != self.frame.window:

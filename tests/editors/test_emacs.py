@@ -70,6 +70,13 @@ def emacs(home: Path, project: Path, init: str) -> Iterator[Terminal]:
         editor.close()
 
 
+def type_at_the_end(editor: Terminal, ready: str) -> None:
+    """Once Emacs says *ready*, `M->` and type."""
+    editor.wait_for(ready)
+    editor.send("\x1b>")
+    editor.send(TYPED.replace("\n", "\r"))
+
+
 def saved(editor: Terminal, file: Path) -> str:
     """The text of *file* after `C-x C-s`."""
     editor.settle()
@@ -87,9 +94,7 @@ def test_lsp_mode(home: Path, project: Path) -> None:
             editor.settle(1.0)
             return f"for w{REST_OF_WORD}" in editor.text
 
-        editor.wait_for("initialized successfully")
-        editor.send("\x1b>")
-        editor.send(TYPED.replace("\n", "\r"))
+        type_at_the_end(editor, "initialized successfully")
         editor.wait_until(shown, "the overlay")
         editor.send("\x0f")
         assert saved(editor, project / "shop.py").startswith(SHOP + TYPED + REST_OF_WORD)
@@ -104,9 +109,7 @@ def test_eglot(home: Path, project: Path) -> None:
             editor.settle(1.0)
             return f"for w{REST_OF_WORD}" in editor.text
 
-        editor.wait_for("Connected!")
-        editor.send("\x1b>")
-        editor.send(TYPED.replace("\n", "\r"))
+        type_at_the_end(editor, "Connected!")
         editor.settle()
         editor.wait_until(completed, "the completion")
         assert saved(editor, project / "shop.py").startswith(SHOP + TYPED + REST_OF_WORD)
