@@ -1,5 +1,5 @@
 """
-How long a burst should be: what short requests cost in throughput, what they spare somebody who types on.
+How long a burst should be: what short requests cost in throughput, and how much sooner a newer key is served.
 
     python -m benchmarks.bursts                                     # the bundled model
     python -m benchmarks.bursts --model mid.gguf                    # slower, as real models are
@@ -7,10 +7,10 @@ How long a burst should be: what short requests cost in throughput, what they sp
     python -m benchmarks.bursts --kind openai --url http://127.0.0.1:8000     # vLLM …
 
 At each place the same text is decoded in bursts of 1, 2, 4 … tokens and in one request. Columns: whether
-all texts are the same, token by token; the tokens evaluated anew to go on after a burst (at most); wall
+all texts are the same, token by token; the tokens evaluated to continue after a burst (at most); wall
 time per token; and how long a newer key waits for its first token when it comes in the middle of the
-decoding, which then rests after its burst. "cancelled" is one long request whose connection is closed
-instead. The last line says which burst the session would choose by itself, and by what rule.
+decoding, which then pauses after its burst. "cancelled" is one long request whose connection is closed
+instead. The last line says which burst the session would choose, and by what rule.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from benchmarks.figures import at
 from benchmarks.places import LIBRARY, Place, frame, places, prompt
 from benchmarks.serve import BUNDLED, serving
 from benchmarks.wire import Wire
-from fim_lsp import engine
 from fim_lsp.documents import Position, opened
-from fim_lsp.flight import Flight, Terms, fly
-from fim_lsp.prefill import NOWHERE
-from fim_lsp.scheduler import Scheduler
-from fim_lsp.stats import Stats
-from fim_lsp.suggest.place import place_at
+from fim_lsp.session import pacing
+from fim_lsp.session.generation import Generation, Phase, Terms, generate
+from fim_lsp.session.prefill import NOWHERE
+from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.cursor import cursor_at
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.llama import LlamaServer
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Backend, Prompt, Reply, Request, Stop, extended
 
 BURSTS = (1, 2, 4, 8, 16)
 N_PLACES = 27
 N_TOKENS = 64
 N_MOMENTS = 9  # of the decoding at which a newer key comes: tenths of its time
-NEWER = "q"  # agrees with hardly any text, so the decoding is of no use to it
+NEWER = "q"  # agrees with hardly any text, so it cannot use the decoding
 
 
 @dataclass(slots=True)
@@ -51,13 +51,13 @@ class Row:
 
     burst: int
     same: list[bool]
-    anew: list[int]
+    again: list[int]
     ms_per_token: list[float]
     waits_ms: list[float]
 
 
 class Endless(Wire):
-    """To llama.cpp, with a model that may not end its text: every decoding is as long as asked for."""
+    """To llama.cpp, with a model that may not end its text: every decoding has the requested length."""
 
     async def post(self, path: str, body: bytes) -> dict[str, Any]:
         """Send as `Wire.post` does."""
@@ -88,80 +88,80 @@ def endless(url: str) -> LlamaServer:
 
 
 async def measured(backend: Backend, where: list[Place]) -> tuple[list[Row], str]:
-    """The rows, one long request last but one and cancelled ones last; and what would be chosen."""
+    """The rows, one long request last but one and cancelled ones last; and the burst that would be chosen."""
     await backend.connect()
     rows = [Row(burst, [], [], [], []) for burst in (*BURSTS, N_TOKENS, 0)]
-    for n, place in enumerate(where):
-        asked = prompt(place, frame(place, backend.state), place.typed, ())
-        newer = prompt(place, frame(place, backend.state), place.typed + NEWER, ())
-        while (await backend.warm(asked, engine.step_tokens(backend.state))).left:
+    for n, cursor in enumerate(where):
+        request = prompt(cursor, frame(cursor, backend.state), cursor.typed, ())
+        newer = prompt(cursor, frame(cursor, backend.state), cursor.typed + NEWER, ())
+        while (await backend.warm(request, pacing.step_tokens(backend.state))).left:
             pass
-        whole, long_ms = await decoded(backend, asked, N_TOKENS)
+        whole, long_ms = await decoded(backend, request, N_TOKENS)
         moment_s = long_ms / 1e3 * (1 + n % N_MOMENTS) / (1 + N_MOMENTS)
         for row in rows:
-            replies, ms = await decoded(backend, asked, row.burst or N_TOKENS)
+            replies, ms = await decoded(backend, request, row.burst or N_TOKENS)
             row.same.append(_text(replies) == _text(whole))
-            row.anew += [reply.timings.prompt_n for reply in replies[1:]]
+            row.again += [reply.timings.prompt_n for reply in replies[1:]]
             row.ms_per_token.append(ms / sum(reply.timings.predicted_n for reply in replies))
-            row.waits_ms.append(await waited(backend, asked, newer, row.burst, moment_s))
+            row.waits_ms.append(await waited(backend, request, newer, row.burst, moment_s))
     state = backend.state
     await backend.aclose()
     return rows, (
         f"At {state.decode_ms:.1f} ms per token a session decodes in bursts of "
-        f"{engine.burst_tokens(state)}: as many as take {1e3 * engine.BURST_S:.0f} ms, "
-        f"between {engine.BURST_TOKENS[0]} and {engine.BURST_TOKENS[1]}."
+        f"{pacing.burst_tokens(state)}: as many as take {1e3 * pacing.BURST_S:.0f} ms, "
+        f"between {pacing.BURST_TOKENS[0]} and {pacing.BURST_TOKENS[1]}."
     )
 
 
-async def decoded(backend: Backend, asked: Prompt, burst: int) -> tuple[list[Reply], float]:
+async def decoded(backend: Backend, request: Prompt, burst: int) -> tuple[list[Reply], float]:
     """`N_TOKENS` tokens in bursts, and the milliseconds they took."""
     began, left, replies = time.perf_counter(), N_TOKENS, []
     while left > 0:
-        reply = await backend.complete(Request(asked, min(burst, left)))
+        reply = await backend.complete(Request(request, min(burst, left)))
         replies.append(reply)
         if reply.stop is not Stop.LIMIT:
             break
-        asked = extended(asked, reply)
+        request = extended(request, reply)
         left -= reply.timings.predicted_n
     return replies, (time.perf_counter() - began) * 1e3
 
 
 async def waited(
-    backend: Backend, asked: Prompt, newer: Prompt, burst: int, moment_s: float
+    backend: Backend, request: Prompt, newer: Prompt, burst: int, moment_s: float
 ) -> float:
     """Milliseconds to the first token for a *newer* prompt, *moment_s* into a decoding; 0: cancel it."""
-    lane, flight = Scheduler(()), _flight(asked, burst or N_TOKENS)
-    flying = asyncio.create_task(fly(flight, backend, lane, Stats()))
+    scheduler, generation = Scheduler(()), _generation(request, burst or N_TOKENS)
+    generating = asyncio.create_task(generate(generation, backend, scheduler, Stats()))
     await asyncio.sleep(moment_s)
-    flight.waiting = 0
+    generation.waiting = 0
     began = time.perf_counter()
     if not burst:
-        flying.cancel()
-    await lane.foreground(lambda: backend.complete(Request(newer, 1)))
+        generating.cancel()
+    await scheduler.foreground(lambda: backend.complete(Request(newer, 1)))
     ms = (time.perf_counter() - began) * 1e3
-    await asyncio.gather(flying, return_exceptions=True)
+    await asyncio.gather(generating, return_exceptions=True)
     return ms
 
 
-def _flight(asked: Prompt, burst: int) -> Flight:
-    """A flight that somebody waits for and that is never whole."""
-    terms = Terms(burst, N_TOKENS, engine.STEP_TOKENS[1], lambda _: False)
-    here = place_at(opened("", "", 1, ""), Position(0, 0), asked.path)
-    return Flight(
-        here, NOWHERE, asked.middle, asked.forced, asked, terms, N_TOKENS, warmed=True, waiting=1
-    )
+def _generation(request: Prompt, burst: int) -> Generation:
+    """A generation that a request waits for and that never ends by itself."""
+    terms = Terms(burst, N_TOKENS, pacing.STEP_TOKENS[1], lambda _: False)
+    here = cursor_at(opened("", "", 1, ""), Position(0, 0), request.path)
+    generation = Generation(here, NOWHERE, request.middle, request, terms, N_TOKENS)
+    generation.phase, generation.waiting = Phase.DECODE, 1
+    return generation
 
 
 def table(rows: list[Row]) -> str:
     """A Markdown table."""
     lines = [
-        "| burst | same text | evaluated anew | ms per token | newer key p50 | p95 |",
+        "| burst | same text | evaluated again | ms per token | newer key p50 | p95 |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
         name = {0: "one, cancelled", N_TOKENS: "one"}.get(row.burst, str(row.burst))
         lines.append(
-            f"| {name} | {sum(row.same)} of {len(row.same)} | {max(row.anew, default=0)} "
+            f"| {name} | {sum(row.same)} of {len(row.same)} | {max(row.again, default=0)} "
             f"| {at(row.ms_per_token, 0.5):.2f} | {at(row.waits_ms, 0.5):.0f} | {at(row.waits_ms, 0.95):.0f} |"
         )
     return "\n".join(lines)

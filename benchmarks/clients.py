@@ -2,9 +2,9 @@
 A trace into what a client asked the server, and when its user got an answer.
 
 `replay` lets steps happen at their times and asks where the editor asks. A client is either ours, a
-real `Session` in this process, or a peer: a policy with an exact-match cache and one request in
-the air at a time, of which the newest waits and the others are dropped (what llama.vim does).
-Unpaced, the next key waits for the answer, and a pause is as long as there is something to do in it.
+real `Session` in this process, or a peer: a policy with an exact-match cache and one request under
+way at a time; of the others the newest waits and the rest are dropped (what llama.vim does).
+Unpaced, the next key waits for the answer, and a pause is as long as there is background work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.traces import Trace
 from benchmarks.wire import Wire, request_number
 from fim_lsp.documents import Document, Position, edited, opened
 from fim_lsp.events import Changed, Event, Opened
-from fim_lsp.session import Session
+from fim_lsp.session.session import Session
 
 IDLE_MS = 300.0  # a pause as long lets a client begin to work ahead
 CACHED = 250  # llama.vim's `max_cache_keys`
@@ -45,7 +45,7 @@ class Client(Protocol):
     """Something between an editor and a server."""
 
     def handle(self, event: Event) -> None:
-        """Hear of an event."""
+        """Take in an event."""
 
     async def complete(self, uri: str, position: Position) -> str | None:
         """A suggestion; "" for none, None where this client would not ask. Cancelled: superseded."""

@@ -1,5 +1,5 @@
 """
-A model editor: what somebody does at a keyboard into what an editor tells a language server. Pure.
+A simulated editor: a user's actions into what an editor tells a language server. Pure.
 
 Operations: open and switch files, move, type (with auto-indent and, if asked for, auto-closed
 pairs), erase, select, undo, redo, yank, save, accept a suggestion, think.
@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fim_lsp.documents import Document, Edit, Position, body, edited, opened
+from fim_lsp.documents import Document, Edit, Position, after, body, edited, opened
 from fim_lsp.events import Changed, CursorMoved, Event, Focused, Opened, Saved, Yanked
 
 INDENT = 4  # what Tab inserts and Backspace removes within the indentation
 PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'"}
 CLOSERS = frozenset(PAIRS.values())
 
-Rhythm = Callable[[str, str], float]  # (the key before, this key) -> milliseconds between them
+TypingPace = Callable[[str, str], float]  # (the key before, this key) -> milliseconds between them
 
 
 class Step(NamedTuple):
@@ -46,12 +46,12 @@ class Undo(NamedTuple):
 class Editor:
     """See the module. State: the documents, the cursor, what can be undone, and the steps so far."""
 
-    def __init__(self, rhythm: Rhythm, *, auto_close: bool = False) -> None:
+    def __init__(self, pace: TypingPace, *, auto_close: bool = False) -> None:
         self.steps: list[Step] = []
         self.documents: dict[str, Document] = {}
         self.uri = ""
         self.position = Position(0, 0)
-        self._rhythm = rhythm
+        self._pace = pace
         self._auto_close = auto_close
         self._cursors: dict[str, Position] = {}
         self._undo: dict[str, list[Undo]] = {}
@@ -233,14 +233,6 @@ class Editor:
         self._together, self._selected, self._closers = False, None, ""
 
     def _step(self, action: str, *happened: Event, key: str = "", asks: bool = False) -> None:
-        wait = self._thinks_ms + (self._rhythm(self._last_key, key) if key else 0)
+        wait = self._thinks_ms + (self._pace(self._last_key, key) if key else 0)
         self.steps.append(Step(action, wait, happened, self.uri, self.position, bool(key), asks))
         self._thinks_ms, self._last_key = 0.0, key
-
-
-def after(start: Position, text: str) -> Position:
-    """Where *text* ends that begins at *start*."""
-    lines = text.split("\n")
-    if len(lines) == 1:
-        return Position(start.line, start.column + len(text))
-    return Position(start.line + len(lines) - 1, len(lines[-1]))

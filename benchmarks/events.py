@@ -1,11 +1,11 @@
 """
-What the event loop is busy for: CPU time per event of the editor, and per answer that is known already.
+CPU time of the event loop: per event of the editor, and per answer that is known already.
 
     python -m benchmarks.events
 
 Everything happens in a file of 1,000 and in one of 10,000 lines, with others open beside it and the
-bundled model behind. Times are CPU times of the loop's thread, so a busy machine does not matter much.
-"known" are requests answered from what the model said before: typing through a suggestion, taking a
+bundled model as the backend. Times are CPU times of the loop's thread, so a busy machine does not
+matter much. "known" are requests answered from earlier answers of the model: typing through a suggestion, taking a
 letter back and typing it again. "one chunk among 64" is the comparison that keeps doubles out of the
 ring, against four times the ring's default size.
 """
@@ -23,10 +23,10 @@ from contextlib import contextmanager
 from benchmarks.figures import at
 from benchmarks.traces import neighbours
 from fim_lsp import events
-from fim_lsp.config import CompletionConfig, Config
 from fim_lsp.context.similarity import features, like
 from fim_lsp.documents import Edit, Position, after
-from fim_lsp.session import Session
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import CompletionConfig, Config
 from server_bridge.bridge import BackendSettings, open_backend
 
 CODE = inspect.getsource(argparse).splitlines(keepends=True)
@@ -51,7 +51,7 @@ def main() -> None:
 
 async def _busy(n_lines: int) -> Times:
     session = Session(QUICK, lambda _: open_backend(BackendSettings(kind="embedded")))
-    await session.link.wait_ready()
+    await session.connection.wait_ready()
     for event in neighbours():
         session.handle(event)
     lines = (CODE * (n_lines // len(CODE) + 1))[:n_lines]
@@ -107,7 +107,7 @@ async def _known(session: Session, n_lines: int, times: Times) -> None:
 
 
 class Editing:
-    """Somebody at the big file; *version* of it."""
+    """A user of the big file; *version* of it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -121,7 +121,7 @@ class Editing:
         return after(start, text)
 
     async def suggested(self, at: Position) -> str:
-        """The suggestion, once all that it leads to is decoded."""
+        """The suggestion, after all work that it causes is done."""
         found = await self._session.complete(URI, at, invoked=True)
         await self._session.wait_idle()
         return found[0].text if found else ""

@@ -1,18 +1,19 @@
 """
-Whether a warm cache says what a cold one says: greedy tokens of the same prompts, compared.
+Whether a warm cache gives the same text as a cold one: greedy tokens of the same prompts, compared.
 
     python -m benchmarks.exact                          # 500 places in the standard library; half an hour
     python -m benchmarks.exact --places 60 src/         # your own code
 
 At each place a line is typed key by key as a session types it: the tape grows, is cut by a slip and a
-backspace, half words are forced; decoding goes in bursts. What the warm cache says at the end is
+backspace, half words are forced; decoding goes in bursts. The text from the warm cache at the end is
 compared with the same tokens evaluated cold. Floating-point sums depend on how many tokens are
 evaluated together, so cold evaluation does not even agree with itself once the server's micro-batch
-is another. That is the yardstick: a micro-batch of as many tokens as typing evaluates at a time, where
-the server takes the same paths through its kernels as for a warm cache. For contrast the K-shift (`--cache-reuse`): a chunk in front of what
-was evaluated is taken away, and the rest is shifted instead of evaluated anew.
+is another. The standard of comparison is therefore a micro-batch of as many tokens as typing evaluates
+at a time, where the server uses the same kernels as for a warm cache. For contrast the K-shift
+(`--cache-reuse`): a chunk in front of what was evaluated is removed, and the rest is shifted instead
+of evaluated again.
 
-Where two rows part, the *gap* is how much likelier (in nats) the one token was than the other, cold.
+Where two rows differ first, the *gap* is how much likelier (in nats) the one token was than the other, cold.
 """
 
 from __future__ import annotations
@@ -30,9 +31,12 @@ from typing import Any, NamedTuple
 from benchmarks.places import LIBRARY, Place, frame, keys, places, prompt
 from benchmarks.serve import BUNDLED, N_BATCH, serving
 from benchmarks.wire import Wire
-from fim_lsp import engine, tape
-from server_bridge import completion
-from server_bridge.llama import LlamaServer
+from fim_lsp.prompt import tape
+from fim_lsp.session import pacing
+from server_bridge.http.shapes import read
+from server_bridge.llama import completion
+from server_bridge.llama.answers import Completion
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Prompt, Request, Stop, extended
 
 N_PLACES = 500
@@ -96,23 +100,23 @@ SHIFTED = "K-shift after a chunk in front went"
 
 
 async def warmed(wire: Wire, where: list[Place]) -> list[Case]:
-    """What is said at each place by one long session, whose cache lives on from place to place."""
+    """The text at each place from one long session, whose cache is kept from place to place."""
     backend = LlamaServer(wire)
     await backend.connect()
     return [await _typed(backend, wire, place) for place in where]
 
 
 async def _typed(backend: LlamaServer, wire: Wire, place: Place) -> Case:
-    """Type the line, asking after each key; then go on for `N_TOKENS`."""
+    """Type the line with a request after each key; then decode `N_TOKENS`."""
     shown = frame(place, backend.state)
     known: tape.Tape = ()
     while (
-        await backend.warm(prompt(place, shown, "", ()), engine.step_tokens(backend.state))
+        await backend.warm(prompt(place, shown, "", ()), pacing.step_tokens(backend.state))
     ).left:
         pass
     for typed in keys(place):
         asked = prompt(place, shown, typed, known)
-        reply = await backend.complete(Request(asked, engine.burst_tokens(backend.state)))
+        reply = await backend.complete(Request(asked, pacing.burst_tokens(backend.state)))
         known = tape.after(reply)
     asked = prompt(place, shown, place.typed, known)
     before, wanted = len(wire.calls), Request(asked, N_TOKENS)
@@ -124,11 +128,11 @@ async def _typed(backend: LlamaServer, wire: Wire, place: Place) -> Case:
 
 
 async def _decoded(backend: LlamaServer, request: Request) -> None:
-    """Greedy tokens in bursts, as a flight decodes."""
+    """Greedy tokens in bursts, as a generation decodes them."""
     left = request.n_predict
     while left > 0:
         reply = await backend.complete(
-            replace(request, n_predict=min(left, engine.burst_tokens(backend.state)))
+            replace(request, n_predict=min(left, pacing.burst_tokens(backend.state)))
         )
         if reply.stop is Stop.END:
             return
@@ -142,13 +146,13 @@ async def _ids(backend: LlamaServer, asked: Prompt) -> list[int]:
 
 
 async def cold(wire: Wire, case: Case) -> list[int]:
-    """What is said when everything is evaluated anew."""
+    """The text when everything is evaluated again."""
     body = {**case.options, "prompt": case.prompt, "cache_prompt": False, "return_tokens": True}
     return list((await wire.ask("/completion", body))["tokens"])
 
 
 async def shifted(wire: Wire, case: Case) -> list[int]:
-    """What is said when a longer prompt was evaluated, and a chunk at its beginning is then missing."""
+    """The text when a longer prompt was evaluated, and a chunk at its beginning is then missing."""
     kept = {"cache_prompt": True, "return_tokens": True}
     await wire.ask("/completion", {**kept, "prompt": case.longer, "n_predict": 0})
     body = {**case.options, **kept, "prompt": case.prompt, "n_cache_reuse": REUSE}
@@ -171,7 +175,7 @@ async def compared(wire: Wire, cases: list[Case], others: dict[str, list[list[in
 
 
 def parted(ours: list[int], theirs: list[int]) -> Parting | None:
-    """Where two answers part, None where they agree as far as both go."""
+    """Where two answers first differ, None where they agree as far as both go."""
     for n, (one, other) in enumerate(zip(ours, theirs, strict=False)):
         if one != other:
             return Parting(ours[:n], one, other)
@@ -182,7 +186,7 @@ async def _gap(wire: Wire, asked: list[int], apart: Parting) -> float:
     """How much likelier the one token was than the other; at least that, if one is not among the best."""
     body = {"prompt": asked + apart.said, "n_predict": 1, "n_probs": N_BEST, "cache_prompt": False}
     answer = await wire.ask("/completion", {**completion.GREEDY, **body})
-    best = completion.next_tokens(answer)
+    best = completion.next_tokens(read(Completion, answer, "the server"))
     least = min(best.values())
     return abs(best.get(apart.ours, least) - best.get(apart.theirs, least))
 

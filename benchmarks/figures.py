@@ -1,9 +1,9 @@
 """
 What was recorded of a row into the figures of a table, and tables into Markdown. Pure.
 
-"Tokens" are prompt tokens that the server evaluated while somebody waited, summed over the bursts of
-one completion (going on costs one). A suggestion that was known already is no completion and enters
-neither the tokens nor the times: that would flatter us. "Per request" counts it, as nothing.
+"Tokens" are prompt tokens that the server evaluated in the foreground, summed over the bursts of one
+completion (each further burst costs one). A suggestion that was known already is no completion and is
+in neither the tokens nor the times, which it would improve. "Per request" counts it as 0.
 "ms" is the time from the key to the answer of a completion that was not overtaken.
 """
 
@@ -80,7 +80,7 @@ def row(
 
 def new_context(calls: Iterable[Call], marks: Sequence[int]) -> int:
     """
-    Tokens of context that are news: every chunk and every window shown, counted the first time.
+    Tokens of new context: every chunk and every window shown, counted the first time.
 
     *marks* begin the parts of a prompt, the last of them the middle, which is no context but typing.
     """

@@ -2,7 +2,7 @@
 Places in code the bundled model never saw: httpx, attrs, starlette and tornado, fetched from PyPI.
 
 A position is a line of code (no comment, no docstring, eight characters or more) with the cursor
-behind 40 % of it; the rest of the line is taken away and is what a suggestion should say. 85 are
+after 40 % of it; the rest of the line is removed and is what a suggestion should be. 85 are
 drawn from each package, by the seed with which the model was evaluated, so that figures compare.
 """
 
@@ -90,8 +90,9 @@ def _code(text: str, lines: list[str]) -> list[int]:
     """The lines with code on them that are worth completing."""
     strings: set[int] = set()
     for node in ast.walk(ast.parse(text)):
-        said = node.value if isinstance(node, ast.Expr) else None
-        if isinstance(said, ast.Constant) and isinstance(said.value, str):
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+            continue
+        if isinstance(node.value.value, str):
             strings.update(range(node.lineno - 1, node.end_lineno or 0))
     return [
         idx

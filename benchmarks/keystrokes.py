@@ -10,8 +10,8 @@ What a keystroke costs the model server: every trace through every client on the
     python -m benchmarks.keystrokes --kind openai --url http://127.0.0.1:8080 --clients ours  # mlx_lm.server …
 
 Prints a table per trace and writes it with the raw numbers and a plot to --out. The server is
-started anew for each row: it keeps what erased slots held in its own memory. One that runs already
-(--url) does, too, so ask it for one row at a time where rows send the same prompts.
+started again for each row, because it keeps what erased slots held in its own memory. A server that
+runs already (--url) does, too: measure one row at a time with it where rows send the same prompts.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from benchmarks.policies import POLICIES
 from benchmarks.serve import BUNDLED, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
 from benchmarks.wire import MARKS, TOTALS, Wire, in_background, is_background
-from fim_lsp.config import Config
-from fim_lsp.schema import made
-from fim_lsp.session import Session
-from server_bridge.answers import Object
-from server_bridge.llama import LlamaServer
-from server_bridge.openai import OpenAiServer
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import Config
+from fim_lsp.settings.schema import made
+from server_bridge.http.shapes import Object
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.openai.backend import OpenAiServer
 
-OURS, BARE = "ours", "ours-no-ring"  # the second shows what warming a ring costs who waits
-ALONG = "ours-along"  # in an editor that does not ask while one types along
+OURS, BARE = "ours", "ours-no-ring"  # the second shows what a ring costs foreground requests
+ALONG = "ours-along"  # in an editor that sends no request while the user types a suggestion
 OPENAI = "openai"
-N_PREDICT = 16  # tokens to decode at most, for everyone: about a line, so that decoding does not hide prefill
+N_PREDICT = 16  # tokens to decode at most, for every client: about a line, so that decoding does not hide prefill
 
 
 def main() -> None:
@@ -97,7 +97,8 @@ async def _ours(
     if options.ring:
         for event in neighbours():
             session.handle(event)
-    answers = await replay(trace, (Along if client == ALONG else Ours)(session))
+    ours = Along(session) if client == ALONG else Ours(session)
+    answers = await replay(trace, ours)
     stats = session.stats()
     if options.verbose:
         print(json.dumps(stats), file=sys.stderr)

@@ -1,13 +1,13 @@
 r"""
-Many people on one llama.cpp: as many clients as you like type at once, each in files of its own.
+Many clients on one llama.cpp: any number of them type at once, each in files of its own.
 
     python -m benchmarks.load                               # 1 and 16 clients, 4 slots, the bundled model
     python -m benchmarks.load --clients 16 --kinds ours --requests 60 --pace 8
     python -m benchmarks.load --url http://127.0.0.1:8012   # your own; restart it between two kinds
 
-Prints, per kind of client and number of clients, the tokens evaluated while somebody waited and the
-times, and writes the table to --out. All clients live in this process and have a connection each; what
-one waits for includes the others' requests. Tokens depend on the order in which requests come, so
+Prints, per kind of client and number of clients, the tokens evaluated in the foreground and the times,
+and writes the table to --out. All clients are in this process and have a connection each; a client's
+waiting time includes the others' requests. Tokens depend on the order in which requests come, so
 they vary a little from run to run; times are of this machine.
 """
 
@@ -26,16 +26,18 @@ from benchmarks.policies import POLICIES
 from benchmarks.serve import BUNDLED, N_CTX, serving
 from benchmarks.traces import NEIGHBOURS, Trace, mix
 from benchmarks.wire import Call, Wire
-from fim_lsp.schema import made
-from fim_lsp.session import Session
-from server_bridge.llama import LlamaServer
+from fim_lsp import events
+from fim_lsp.events import Event
+from fim_lsp.session.session import Session
+from fim_lsp.settings.schema import made
+from server_bridge.llama.backend import LlamaServer
 
 OURS = "ours"
 N_SLOTS = 4
-N_PREDICT = 16  # tokens to decode at most, for everyone: about a line
+N_PREDICT = 16  # tokens to decode at most, for every client: about a line
 REQUESTS = 100  # of each editor: 20 seconds of typing
-# Times slower than the fast typist of the traces, who never stops: sixteen of him would be asking for
-# 80 completions a second of a machine with two cores. People at work type a quarter of the time.
+# Times slower than the fast typist of the traces, who types without pauses: sixteen of those would
+# request 80 completions a second from a machine with two cores. People at work type a quarter of the time.
 PACE = 4.0
 
 
@@ -53,19 +55,26 @@ def main() -> None:
 
 
 def person(n: int, n_requests: int, pace: float) -> Trace:
-    """The mix as person *n* does it: in two files, at a rhythm and in a folder of his own."""
+    """The mix of user *n*: two files, a pace and a folder that no other user has."""
     files = NEIGHBOURS[n % len(NEIGHBOURS)], NEIGHBOURS[(n + 3) % len(NEIGHBOURS)]
     trace = mix(n_requests, seed=100 + n, files=files)
     steps = []
     for step in trace.steps:
-        events = tuple(event._replace(uri=_moved(event.uri, n)) for event in step.events)
+        moved = tuple(_moved(event, n) for event in step.events)
         steps.append(
-            step._replace(uri=_moved(step.uri, n), events=events, wait_ms=step.wait_ms * pace)
+            step._replace(uri=_moved_uri(step.uri, n), events=moved, wait_ms=step.wait_ms * pace)
         )
     return Trace(trace.name, steps, trace.paced)
 
 
-def _moved(uri: str, n: int) -> str:
+def _moved(event: Event, n: int) -> Event:
+    """An event of the trace, all of which are about one document."""
+    whole = events.FilesChanged, events.FoldersChanged, events.Shown
+    assert not isinstance(event, (*whole, events.Accepted, events.PartlyAccepted)), event
+    return event._replace(uri=_moved_uri(event.uri, n))
+
+
+def _moved_uri(uri: str, n: int) -> str:
     return uri.replace("/demo/", f"/project{n}/")
 
 
@@ -95,7 +104,7 @@ async def _measure(kind: str, n_clients: int, url: str, options: argparse.Namesp
 
 
 async def _one(kind: str, trace: Trace, wire: Wire) -> tuple[list[Answer], Counter[str]]:
-    """One client on its trace: what it was answered, and how its predictions fared."""
+    """One client on its trace: its answers, and how many of its predictions were right."""
     if kind != OURS:
         peer: Client = Peer(wire, POLICIES[kind], (), N_PREDICT)
         return await replay(trace, peer), Counter()
@@ -128,7 +137,7 @@ def _options() -> argparse.Namespace:
     add("--clients", default="1,16", help="how many at once, one row each")
     add("--kinds", default=f"{OURS},llama.vim", help=", ".join([OURS, *POLICIES]))
     add("--requests", type=int, default=REQUESTS, help="of each client's editor")
-    add("--pace", type=float, default=PACE, help="times slower than a fast typist who never stops")
+    add("--pace", type=float, default=PACE, help="times slower than a fast typist without pauses")
     add("--slots", type=int, default=N_SLOTS, help="of the server")
     add("--unified", action="store_true", help="all slots share one cache, as with -np auto")
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")

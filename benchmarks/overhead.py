@@ -6,9 +6,9 @@ What we add to a completion ourselves, and what starting costs.
 Types into files of 1,000 and 10,000 lines with the bundled model and takes, per request that reached
 the model, the time of the whole request less the server's own computing (`prompt_ms` and
 `predicted_ms` of its answers). What is left is all of ours (decisions, prompt, token bookkeeping,
-filters), httpx, the loopback and the server's HTTP side. Less the whole of the HTTP calls instead,
-only our own code is left. Then starts the real server process some times: milliseconds to the answer to `initialize`, resident memory, and the
-time until the embedded llama.cpp is ready.
+filters), httpx, the loopback and the server's HTTP side. With all of the HTTP calls subtracted instead,
+only our own code is left. Then starts the real server process some times: milliseconds to the answer to
+`initialize`, resident memory, and the time until the embedded llama.cpp is ready.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from typing import Any
 import psutil
 
 from fim_lsp import events
-from fim_lsp.config import CompletionConfig, Config
 from fim_lsp.documents import Edit, Position
-from fim_lsp.session import Session
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import CompletionConfig, Config
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.http import Http
+from server_bridge.http.client import Http
 from server_bridge.protocol import Reply, Request
 
 CODE = inspect.getsource(argparse).splitlines(keepends=True)
@@ -53,11 +53,11 @@ async def typing(n_lines: int) -> list[tuple[float, float]]:
         finally:
             calls += (time.perf_counter() - began) * 1e3
 
-    Http._send = waited  # type: ignore[method-assign]  # noqa: SLF001
+    Http._send = waited  # type: ignore[assignment, method-assign]  # noqa: SLF001
     session = Session(QUICK, lambda _: open_backend(BackendSettings(kind="embedded")))
-    await session.link.wait_ready()
+    await session.connection.wait_ready()
     computing = 0.0
-    complete = session.link.backend.complete
+    complete = session.connection.backend.complete
 
     async def timed(request: Request) -> Reply:
         nonlocal computing
@@ -65,7 +65,7 @@ async def typing(n_lines: int) -> list[tuple[float, float]]:
         computing += reply.timings.prompt_ms + reply.timings.predicted_ms
         return reply
 
-    session.link.backend.complete = timed  # type: ignore[method-assign]
+    session.connection.backend.complete = timed  # type: ignore[method-assign]
     lines = (CODE * (n_lines // len(CODE) + 1))[:n_lines]
     uri, line, column, version = "untitled:big.py", n_lines // 2, 0, 1
     lines.insert(line, "\n")

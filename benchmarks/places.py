@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp import engine, window
-from fim_lsp.config import Config
 from fim_lsp.documents import Document, Position, opened
-from fim_lsp.tape import Tape
-from fim_lsp.view import Frame, Header
+from fim_lsp.prompt import compose, window
+from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.tape import Tape
+from fim_lsp.settings.config import Config
 from server_bridge.protocol import Chunk, Prompt, State
 
 LIBRARY = Path(os.__file__).parent
@@ -72,19 +72,19 @@ def keys(place: Place) -> Iterator[str]:
 
 
 def frame(place: Place, state: State) -> Frame:
-    """What is frozen when somebody begins to type there."""
-    budget = engine.budget(Config(), state)
+    """The frame when typing begins there."""
+    budget = compose.budget(Config(), state)
     around = window.anchored(place.document, Position(place.line, 0), budget, None)
     return Frame(Header("library", place.chunks, place.path), around)
 
 
 def prompt(place: Place, frame: Frame, typed: str, tape: Tape) -> Prompt:
-    """What the model is shown once *typed* stands there."""
+    """The prompt once *typed* is there."""
     lines = list(place.document.lines)
     lines[place.line] = typed + "\n"
     document = opened(place.document.uri, "python", 1, "".join(lines))
     middle = window.middle(frame.window, document, Position(place.line, len(typed)))
-    return engine.compose(frame, middle, tape)
+    return compose.compose(frame, middle, tape)
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, list[str]]]:

@@ -1,8 +1,8 @@
 """
 How other clients ask: a document, a position and a ring into a request for llama.cpp's server. Pure.
 
-Each policy is written anew from a description of what its client does by default (the version is
-named beside it). What is generous to all of them, because it is about prompts that this measures:
+Each policy is our implementation of what its client does by default (the version is named beside it).
+Only prompts are compared, so other things are in favour of all of them:
 the ring never changes (llama.vim's own evicts at random), no request is lost to a fixed debounce,
 and every client gets the exact-match cache that llama.vim has.
 """
@@ -17,8 +17,10 @@ from fim_lsp.documents import Document, Position, body, unix
 from server_bridge.protocol import Chunk
 
 Ring = tuple[Chunk, ...]
-Asked = tuple[str, dict[str, Any]]  # path, body
-Policy = Callable[[Document, Position, Ring], Asked | None]  # None: this client would not ask here
+CompletionRequest = tuple[str, dict[str, Any]]  # path, body
+Policy = Callable[
+    [Document, Position, Ring], CompletionRequest | None
+]  # None: this client would send nothing here
 
 FIM = "<|fim_prefix|>{prefix}<|fim_suffix|>{suffix}<|fim_middle|>"  # Qwen2.5-Coder's, as text
 
@@ -32,11 +34,11 @@ LSP_AI_CHARS = (
 )  # `max_context` of its examples, and its own estimate of 4 characters a token
 TABBY_LINES, TABBY_SNIPPET_CHARS = 20, 768  # tabby-agent: lines each side; tabby: snippets in all
 MINUET_CHARS, MINUET_RATIO = 16000, 0.75  # `context_window`, and the share above the cursor
-MINUET_LOCAL_CHARS = 512  # what its README advises for a model on one's own machine
+MINUET_LOCAL_CHARS = 512  # what its README advises for a local model
 WORD = re.compile(r"\w+")
 
 
-def llama_vim(document: Document, position: Position, ring: Ring) -> Asked | None:
+def llama_vim(document: Document, position: Position, ring: Ring) -> CompletionRequest | None:
     """Whole lines around the cursor, the typed part of the line apart; `/infill` cuts and joins them."""
     left, right = _sides(document, position)
     if len(right.encode()) > VIM_RIGHT_BYTES:
@@ -54,7 +56,7 @@ def llama_vim(document: Document, position: Position, ring: Ring) -> Asked | Non
     }
 
 
-def llm_ls(document: Document, position: Position, _ring: Ring) -> Asked | None:
+def llm_ls(document: Document, position: Position, _ring: Ring) -> CompletionRequest | None:
     """Lines taken in turn from above and below the cursor until the budget is spent (0.5.3)."""
     left, right = _sides(document, position)
     if right and not right[0].isspace():
@@ -76,14 +78,14 @@ def llm_ls(document: Document, position: Position, _ring: Ring) -> Asked | None:
     return _completion("".join(reversed(above)), "".join(below))
 
 
-def lsp_ai(document: Document, position: Position, _ring: Ring) -> Asked | None:
+def lsp_ai(document: Document, position: Position, _ring: Ring) -> CompletionRequest | None:
     """A fixed number of characters with the cursor in their middle (2025)."""
     text, at = document.text, _offset(document, position)
     start = max(0, at - LSP_AI_CHARS // 2)
     return _completion(text[start:at], text[at : start + LSP_AI_CHARS])
 
 
-def tabby(document: Document, position: Position, ring: Ring) -> Asked | None:
+def tabby(document: Document, position: Position, ring: Ring) -> CompletionRequest | None:
     """Twenty lines each side, and above them the snippets that fit what is on screen best (2026)."""
     left, right = _sides(document, position)
     y, lines = position.line, document.lines
@@ -99,12 +101,12 @@ def tabby(document: Document, position: Position, ring: Ring) -> Asked | None:
     return _completion(snippets + above, below)
 
 
-def minuet(document: Document, position: Position, _ring: Ring) -> Asked | None:
+def minuet(document: Document, position: Position, _ring: Ring) -> CompletionRequest | None:
     """A number of characters, three in four of them above the cursor (2026)."""
     return _around(document, position, MINUET_CHARS)
 
 
-def minuet_local(document: Document, position: Position, _ring: Ring) -> Asked | None:
+def minuet_local(document: Document, position: Position, _ring: Ring) -> CompletionRequest | None:
     """The same with the small window that its README advises for local models."""
     return _around(document, position, MINUET_LOCAL_CHARS)
 
@@ -119,7 +121,7 @@ POLICIES: dict[str, Policy] = {
 }
 
 
-def _around(document: Document, position: Position, n_chars: int) -> Asked:
+def _around(document: Document, position: Position, n_chars: int) -> CompletionRequest:
     text, at = document.text, _offset(document, position)
     above, below = text[:at], text[at:]
     if len(above) + len(below) > n_chars:
@@ -133,7 +135,7 @@ def _around(document: Document, position: Position, n_chars: int) -> Asked:
     return _completion(above, below)
 
 
-def _completion(prefix: str, suffix: str) -> Asked:
+def _completion(prefix: str, suffix: str) -> CompletionRequest:
     return "/completion", {"prompt": FIM.format(prefix=unix(prefix), suffix=unix(suffix))}
 
 

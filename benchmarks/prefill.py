@@ -1,5 +1,5 @@
 """
-How long somebody who types waits while something else is being evaluated: in steps, at once, cancelled.
+How long a key waits while something else is being evaluated: in steps, at once, cancelled.
 
     python -m benchmarks.prefill                                    # the bundled model
     python -m benchmarks.prefill --model mid.gguf --chunks 16       # slower, as real models are
@@ -8,8 +8,8 @@ How long somebody who types waits while something else is being evaluated: in st
 While idle a session evaluates the ring ahead. A key comes in the middle of that, at nine moments in turn,
 and asks for one token of another file, which is warm. *steps*: as the session does it, a quarter of a
 second each. *at once*: one long request, the key waits for its end. *cancelled*: the same, but its
-connection is closed when the key comes. The table also says how long the evaluation takes when nobody
-disturbs it, and how much of the prompt is still to be evaluated after the key was answered: where a
+connection is closed when the key comes. The table also says how long the evaluation takes without
+a key, and how much of the prompt is still to be evaluated after the key was answered: where a
 server drops what it did for a cancelled request, that is all of it.
 """
 
@@ -26,11 +26,11 @@ from pathlib import Path
 from benchmarks.figures import at
 from benchmarks.places import LIBRARY, Place, frame, places, prompt
 from benchmarks.serve import BUNDLED, serving
-from fim_lsp import engine
-from fim_lsp.scheduler import Scheduler
-from server_bridge.http import Http
-from server_bridge.llama import LlamaServer
-from server_bridge.openai import OpenAiServer
+from fim_lsp.session import pacing
+from fim_lsp.session.scheduler import Scheduler
+from server_bridge.http.client import Http
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import Backend, Prompt, Request
 
 N_KEYS = 18
@@ -80,7 +80,7 @@ def _run(backend: Backend, where: Place, n_keys: int) -> list[Row]:
 
 
 async def measured(backend: Backend, where: Place, n_keys: int) -> list[Row]:
-    """A row for each mode, after one for a key while nothing else goes on."""
+    """A row for each mode, after one for a key on an idle server."""
     await backend.connect()
     fresh, key = _fresh(where, backend), _key(where, backend)
     await _evaluate(backend, next(fresh), AT_ONCE)  # the speed is learnt, the steps sized
@@ -92,7 +92,7 @@ async def measured(backend: Backend, where: Place, n_keys: int) -> list[Row]:
         rows[0].waits_ms.append(_ms_since(began))
     for mode in MODES:
         row = Row(mode)
-        step = engine.step_tokens(backend.state) if mode == "steps" else AT_ONCE
+        step = pacing.step_tokens(backend.state) if mode == "steps" else AT_ONCE
         began = time.perf_counter()
         row.n_tokens = await _evaluate(backend, next(fresh), step)
         row.whole_ms = _ms_since(began)
@@ -113,21 +113,21 @@ async def _disturbed(
     backend: Backend, ahead: Prompt, key: Prompt, step: int, moment_s: float, *, cancel: bool
 ) -> float:
     """Evaluate *ahead*; after a moment a key comes. Milliseconds until it has its token."""
-    lane = Scheduler(("warm",))
+    scheduler = Scheduler(("warm",))
 
     async def warm() -> bool:
         return (await backend.warm(ahead, step)).left > 0
 
-    lane.background("warm", warm)
+    scheduler.background("warm", warm)
     await asyncio.sleep(moment_s)
     began = time.perf_counter()
     if cancel:
-        await lane.aclose()
-    waiting = asyncio.create_task(lane.foreground(lambda: backend.complete(Request(key, 1))))
-    lane.drop("warm")
+        await scheduler.aclose()
+    waiting = asyncio.create_task(scheduler.foreground(lambda: backend.complete(Request(key, 1))))
+    scheduler.drop("warm")
     await waiting
     wait_ms = _ms_since(began)
-    await lane.wait_idle()
+    await scheduler.wait_idle()
     return wait_ms
 
 
@@ -151,7 +151,7 @@ def _fresh(where: Place, backend: Backend) -> Iterator[Prompt]:
 
 
 def _key(where: Place, backend: Backend) -> Prompt:
-    """What a key asks: a small prompt of another file."""
+    """The request of a key: a small prompt of another file."""
     around = prompt(where, frame(where, backend.state), where.typed, ())
     return replace(around, repo="typed", chunks=())
 

@@ -4,9 +4,9 @@ A session's prompts into a small file: what a router and its replicas are sent, 
     python -m benchmarks.recording                 # half an hour
 
 Our session types the mix with a full ring, through llama.cpp's `/v1/completions` as to vLLM: text, no
-slots. The model is the bundled one, told that its context is long; what it says does not matter here,
-only where it ends. The times are those of the keys, as on a machine that answers before the next one
-and has all of its work ahead done in every pause. Texts are tokenised afterwards. A prompt is stored
+slots. The model is the bundled one with a longer context in its header; its text does not matter here,
+only where it ends. The times are those of the keys, as on a machine that answers before the next key
+and finishes its background work in every pause. Texts are tokenised afterwards. A prompt is stored
 as what it adds to an earlier one.
 """
 
@@ -31,9 +31,9 @@ from benchmarks.keystrokes import Streaming
 from benchmarks.serve import BUNDLED, N_CTX, serving
 from benchmarks.traces import Trace, mix, neighbours
 from benchmarks.wire import Wire
-from fim_lsp.schema import made
-from fim_lsp.session import Session
-from server_bridge.answers import Object
+from fim_lsp.session.session import Session
+from fim_lsp.settings.schema import made
+from server_bridge.http.shapes import Object
 
 FILE = Path(__file__).parent / "prompts.json.gz"
 N_REQUESTS = 1500  # of the editor: five minutes of typing
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FILE)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        model = shutil.copy(BUNDLED, Path(folder) / BUNDLED.name)
+        model = Path(shutil.copy(BUNDLED, Path(folder) / BUNDLED.name))
         stretch(model)
         with serving(model) as url:
             sent = asyncio.run(_record(url, options.requests))
@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def stretch(model: Path) -> None:
-    """Let a model claim a context for two slots of the usual size."""
+    """Write a context for two slots of the usual size into a model's header."""
     reader = gguf.GGUFReader(model, "r+")
     for name, field in reader.fields.items():
         if name.endswith(".context_length"):
@@ -121,7 +121,7 @@ async def _record(url: str, n_requests: int) -> list[Sent]:
 
 
 def _patient(trace: Trace) -> Trace:
-    """The same keys, each waiting for its answer, every pause as long as there is something to do."""
+    """The same keys, each waiting for its answer, every pause as long as there is background work."""
     waits = [step.wait_ms * (PATIENCE if step.wait_ms >= IDLE_MS else 1) for step in trace.steps]
     steps = [step._replace(wait_ms=ms) for step, ms in zip(trace.steps, waits, strict=True)]
     return Trace(trace.name, steps)
@@ -152,9 +152,10 @@ def write(path: Path, sent: Sequence[Sent]) -> None:
 def read(path: Path = FILE) -> list[Sent]:
     """What `write` wrote."""
     found: list[Sent] = []
-    for *fields, back, keep, tokens in json.loads(gzip.decompress(path.read_bytes())):
+    for row in json.loads(gzip.decompress(path.read_bytes())):
+        ms, step, background, document, n_prompt, back, keep, tokens = row
         kept = found[-back].tokens[:keep] if back else ()
-        found.append(Sent(*fields, (*kept, *tokens)))
+        found.append(Sent(ms, step, background, document, n_prompt, (*kept, *tokens)))
     return found
 
 

@@ -6,7 +6,7 @@ What a restart costs: the first completion of a session with and without what th
 
 Three files of the standard library are opened, and some lines typed into one of them until ring and
 window are warm. Then the session ends, and others begin at the same place. "until warm" counts what
-is evaluated until the next key would be free, all of it while nobody waits but for the first part.
+is evaluated until the next key would cost nothing, all but the first part of it in the background.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp.config import CompletionConfig, Config
-from fim_lsp.session import Session
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import CompletionConfig, Config
 from server_bridge.bridge import BackendSettings, open_backend
 from tests.typist import Typist
 
@@ -63,7 +63,7 @@ async def main() -> None:
 
 
 async def measure(folder: Path, cache: Path, model: str) -> Figures:
-    """One session: opened, asked once, left alone until it is warm, asked again, ended."""
+    """One session: files opened, one request, idle until it is warm, another request, ended."""
     async with session(cache, model) as ours:
         for file in FILES:
             uri = (folder / file).as_uri()
@@ -71,7 +71,7 @@ async def measure(folder: Path, cache: Path, model: str) -> Figures:
             typist = Typist(ours, text, uri=uri, root=folder.as_uri())
             if file == "args.py":
                 asked = typist
-        await ours.link.wait_ready()
+        await ours.connection.wait_ready()
         ready = time.perf_counter()
         await asked.ask(invoked=True)
         answered = time.perf_counter()

@@ -3,17 +3,17 @@ What a router's rule costs: many users' prompts over N replicas, each with a bou
 
     python -m benchmarks.routing                # a table and a plot; about a minute
 
-Every user types the session that `recording` wrote down, on code of his own, from a moment of his own.
-Sessions begin all the time, so as many are at work at every moment; each begins with nothing in any
-cache. A replica keeps whole blocks of 16 tokens and forgets the block unused for longest, as vLLM does.
-Replicas are alike by symmetry, so one is simulated with all that comes to it, whatever their number.
+Every user types the session that `recording` recorded, each on different code and from a different
+moment. Sessions begin all the time, so the number under way stays the same; each begins with nothing in
+any cache. A replica keeps whole blocks of 16 tokens and drops the block unused for longest, as vLLM
+does. Replicas are alike by symmetry, so one is simulated with all requests that it gets.
 
 Rules: `round-robin` (every request to any replica), `document` and `session` (a hash of a header that
 says so), `prefix` (where most of the prompt was sent before, if that is `WORTH` of it, else anywhere).
 
 Simplified: users differ in text and time only and share nothing (a library in two rings would help
-`prefix`); load moves nobody; all have the same rhythm and take no breaks; what a request under way
-holds may be forgotten; decoding costs nothing, and the answer's tokens are kept.
+`prefix`); load changes no routing; all type at the same pace and take no breaks; blocks of a request
+under way may be dropped; decoding costs nothing, and the answer's tokens are kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from benchmarks.plot import COLORS
 from benchmarks.recording import FILE, Sent, alike, read
 
 BLOCK = 16  # tokens; vLLM's default on GPUs
-USERS = (1_000, 10_000, 100_000)  # who type at the same time
+USERS = (1_000, 10_000, 100_000)  # typing at the same time
 PER_REPLICA = 50  # users; docs/scaling.md says what one box can take
 CAPACITIES = (262_144, 1_048_576)  # tokens: 14 and 56 GiB for Qwen2.5-Coder-7B in 16 bits
 WORTH = 0.3  # SGLang's --cache-threshold by default
@@ -44,7 +44,7 @@ SEED = 1
 
 
 class Row(NamedTuple):
-    """One rule at one size: evaluated tokens per request that somebody waits for, and ahead per such."""
+    """One rule at one size: evaluated tokens per foreground request, and in the background per such."""
 
     users: int
     capacity: int
@@ -56,20 +56,20 @@ class Row(NamedTuple):
 
 class Session(NamedTuple):
     """
-    A recording in blocks: per request its time, whether somebody waits, its length, and its *path*.
+    A recording in blocks: per request its time, whether it is foreground, its length, and its *path*.
 
     Blocks that always come together are one *segment*; *sizes* has their number by segment.
     """
 
     ms: np.ndarray
-    waits: list[bool]
+    foreground: list[bool]
     n_prompt: list[int]
     paths: list[tuple[int, ...]]
     sizes: dict[int, int]
 
 
 class Replica:
-    """A KV cache of *capacity* blocks; state: what is held of whose segment, unused for longest first."""
+    """A KV cache of *capacity* blocks; state: tokens held by user and segment, unused for longest first."""
 
     def __init__(self, capacity: float) -> None:
         self._capacity = capacity
@@ -84,7 +84,7 @@ class Replica:
             n_found += n
             if n < sizes[segment]:
                 break
-        for segment in reversed(path):  # the beginning is the last to be forgotten
+        for segment in reversed(path):  # the beginning is dropped last
             size = sizes[segment]
             self._used += size - held.pop((user, segment), 0)
             held[user, segment] = size
@@ -130,15 +130,16 @@ def merged(sent: Sequence[Sent]) -> list[Sent]:
     kept: list[Sent] = []
     for one, after in zip(sent, [*sent[1:], None], strict=True):
         n_new = one.n_prompt - (alike(kept[-1].tokens, one.tokens) if kept else 0)
-        goes_on = after is not None and after.background and one.background
-        if (
-            goes_on
-            and n_new < STEP_TOKENS
-            and alike(one.tokens, after.tokens) >= one.n_prompt - BLOCK
-        ):
-            continue
-        kept.append(one)
+        if n_new >= STEP_TOKENS or not _continues(one, after):
+            kept.append(one)
     return kept
+
+
+def _continues(one: Sent, after: Sent | None) -> bool:
+    """Whether *after* is the next step of the same work ahead."""
+    if after is None or not (one.background and after.background):
+        return False
+    return alike(one.tokens, after.tokens) >= one.n_prompt - BLOCK
 
 
 def blocks(sent: Sequence[Sent]) -> Session:
@@ -183,9 +184,9 @@ def groups(sent: Sequence[Sent]) -> dict[str, list[int]]:
 
 
 def _lineages(sent: Sequence[Sent]) -> list[int]:
-    """Requests that follow each other to where most of them is."""
+    """Requests that are sent to where most of their blocks are."""
     numbers: dict[tuple[int, tuple[int, ...]], int] = {}
-    last: dict[int, int] = {}  # by block: whither it went
+    last: dict[int, int] = {}  # by block: the group it went to
     found: list[int] = []
     for one in sent:
         chain = _chain(one.tokens[: one.n_prompt], numbers)
@@ -236,7 +237,7 @@ def _served(session: Session, arrivals: Iterable[tuple[int, int, int]], row: Row
         if ms < 0:
             continue
         total, reused = total + n_prompt, reused + found
-        if session.waits[n]:
+        if session.foreground[n]:
             row.evaluated.append(n_prompt - found)
         else:
             ahead += n_prompt - found
@@ -261,7 +262,7 @@ def line(row: Row) -> str:
 
 
 def plot(rows: Sequence[Row]) -> str:
-    """Bars: tokens per request that somebody waits for, on a logarithmic axis, a block per size."""
+    """Bars: tokens per foreground request, on a logarithmic axis, a block per size."""
     rows = [row for row in rows if row.users > 1]
     colors = dict(zip(dict.fromkeys(row.rule for row in rows), COLORS, strict=False))
     parts = [

@@ -1,5 +1,5 @@
 """
-A llama.cpp server for measuring, in a child process: one model, flags that favour nobody.
+A llama.cpp server for measuring, in a child process: one model, flags that favour no client.
 
     python -m benchmarks.serve MODEL '{"n_batch": 1024}'
 

@@ -35,7 +35,7 @@ from tests.editors.neovim import Neovim
 
 KEY_S = 0.08  # a fast typist within words, as in `traces`
 PAUSE_S = 3.0  # long enough for an answer at the deadline of 2 s
-PAUSE_AFTER = 0.6  # of a line: there is something to go by and something left to say
+PAUSE_AFTER = 0.6  # of a line: enough to go by, and something left to suggest
 MIN_LINE = 12  # shorter lines are typed without a pause
 COMPLETION = re.compile(rb"POST (?:/infill|/completions?|/v1/completions) HTTP")
 READ = 1 << 16
@@ -131,7 +131,8 @@ class Proxy:
     ) -> None:
         with contextlib.suppress(ConnectionError):
             while data := await source.read(READ):
-                self.requests += count and len(COMPLETION.findall(data))
+                if count:
+                    self.requests += len(COMPLETION.findall(data))
                 sink.write(data)
                 await sink.drain()
 
@@ -199,7 +200,7 @@ def type_line(editor: Neovim, line: str) -> list[float]:
 
 
 def rest(editor: Neovim, seconds: float) -> None:
-    """Type nothing for a while; an editor whose output nobody reads stops."""
+    """Type nothing for a while; an editor stops when its output is not read."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         editor.pump(left)

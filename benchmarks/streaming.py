@@ -1,5 +1,5 @@
 """
-Text that outgrows its context (StreamingLLM): how much comes, and what is still cached afterwards.
+Text longer than the context (StreamingLLM): how much is generated, and what is still cached afterwards.
 
     python -m benchmarks.streaming                 # a context of 256 tokens, 1,000 to write
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.serve import serving
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import BackendError, Chunk, Endless, Prompt, Sink
+from server_bridge.protocol import BackendError, Chunk, Prompt, Sink
 from tests.models import write_model
 
 RING = (Chunk("shop/tax.py", "def tax(price):\n    return price * 19 // 100\n"),)
@@ -41,10 +41,9 @@ def main() -> None:
 async def _row(url: str, sink: Sink, n_predict: int, *, shift: bool) -> str:
     backend = open_backend(BackendSettings(kind="llama-server", url=url))
     await backend.connect()
-    assert isinstance(backend, Endless)
     n_pieces, end = 0, "the last token asked for"
     try:
-        async for _ in backend.run_on(PROMPT, n_predict, sink):
+        async for _ in backend.continue_long(PROMPT, n_predict, sink):
             n_pieces += 1
     except BackendError:
         end = "a full context"

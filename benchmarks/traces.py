@@ -7,8 +7,8 @@ taken from configparser, so no model sees the answer in its prompt by accident.
 
 Where the times come from. Dhakal et al., "Observations on Typing from 136 Million Keystrokes" (CHI
 2018): 239 ms between keys on average, about 120 ms for fast typists, less within practised words.
-`rhythm` is a fast typist: 80 ms within words, 200 ms around blanks and punctuation; slower typing is
-easier for everyone. Pauses to think are 0.5–3 s, at line ends and before jumps.
+`pace` is a fast typist: 80 ms within words, 200 ms around blanks and punctuation; slower typing is
+easier for every client. Pauses to think are 0.5–3 s, at line ends and before jumps.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def source(module: object) -> str:
     return Path(inspect.getsourcefile(module) or "").read_text("utf-8")  # type: ignore[arg-type]
 
 
-def rhythm(rng: random.Random) -> Callable[[str, str], float]:
+def pace(rng: random.Random) -> Callable[[str, str], float]:
     """A fast typist's time between two keys, in milliseconds."""
 
     def wait_ms(before: str, key: str) -> float:
@@ -84,7 +84,7 @@ def rhythm(rng: random.Random) -> Callable[[str, str], float]:
 
 @dataclass(frozen=True, slots=True)
 class Typist:
-    """Somebody at an editor: types the lines of *code*, remembers the *places* where he was."""
+    """A user at an editor: types the lines of *code*; *places* are the lines visited so far."""
 
     editor: Editor
     rng: random.Random
@@ -118,9 +118,9 @@ def full_ring() -> tuple[Chunk, ...]:
 
 
 def typist(seed: int, *, auto_close: bool = False, module: object = argparse) -> Typist:
-    """Somebody with one file open, which is argparse if you know no better."""
+    """A user with one file open, by default argparse."""
     rng = random.Random(seed)
-    editor = Editor(rhythm(rng), auto_close=auto_close)
+    editor = Editor(pace(rng), auto_close=auto_close)
     editor.open(A, "python", source(module))
     return Typist(editor, rng, new_code(rng), [AT_LINE])
 
@@ -138,106 +138,106 @@ def new_code(rng: random.Random) -> Iterator[str]:
 # -- what people do ---------------------------------------------------------------------------------
 
 
-def write(who: Typist, line: str, *, slips: float = 0.0) -> None:
+def write(user: Typist, line: str, *, slips: float = 0.0) -> None:
     """Type *line* at the cursor, on a line with nothing but indentation so far."""
     text = line.strip(" ")
     if text:
-        _indent(who.editor, len(line) - len(line.lstrip(" ")))
+        _indent(user.editor, len(line) - len(line.lstrip(" ")))
     for char in text:
-        if char.isalpha() and who.rng.random() < slips:
-            _slip(who)
-        who.editor.key(char)
-    while who.editor.line[who.editor.position.column :]:
-        who.editor.delete()  # closers that belong on a later line
+        if char.isalpha() and user.rng.random() < slips:
+            _slip(user)
+        user.editor.key(char)
+    while user.editor.line[user.editor.position.column :]:
+        user.editor.delete()  # closers that belong on a later line
 
 
-def think(who: Typist) -> None:
+def think(user: Typist) -> None:
     """A pause to think."""
-    who.editor.think(who.rng.uniform(*THINK_MS))
+    user.editor.think(user.rng.uniform(*THINK_MS))
 
 
-def open_line(who: Typist, above: int) -> None:
+def open_line(user: Typist, above: int) -> None:
     """Begin a new line below line *above*."""
-    who.editor.move(above, len(body(who.editor.document.lines[above])))
-    who.editor.enter()
+    user.editor.move(above, len(body(user.editor.document.lines[above])))
+    user.editor.enter()
 
 
-def lines(who: Typist) -> None:
+def lines(user: Typist) -> None:
     """A line or two, with slips of the finger and a thought at half of the line ends."""
-    for _ in range(who.rng.randint(1, 2)):
-        write(who, next(who.code), slips=SLIP)
-        if who.rng.random() < 0.5:
-            think(who)
-        who.editor.enter()
+    for _ in range(user.rng.randint(1, 2)):
+        write(user, next(user.code), slips=SLIP)
+        if user.rng.random() < 0.5:
+            think(user)
+        user.editor.enter()
 
 
-def accepted(who: Typist) -> None:
+def accepted(user: Typist) -> None:
     """The beginning of a line, and the rest of it as a suggestion that was right."""
-    line = next(who.code)
-    typed = line[: len(line) - len(line.lstrip()) + who.rng.randint(2, 8)].rstrip()
-    write(who, typed)
-    who.editor.accept(line[len(typed) :])
-    who.editor.enter()
+    line = next(user.code)
+    typed = line[: len(line) - len(line.lstrip()) + user.rng.randint(2, 8)].rstrip()
+    write(user, typed)
+    user.editor.accept(line[len(typed) :])
+    user.editor.enter()
 
 
-def jump(who: Typist) -> None:
+def jump(user: Typist) -> None:
     """To a place seen before (1 in 5), anywhere (1 in 3 of the others) or near, and a new line there."""
-    last = len(who.editor.document.lines) - 2
-    if who.rng.random() < 0.2:
-        place = who.rng.choice(who.places)
+    last = len(user.editor.document.lines) - 2
+    if user.rng.random() < 0.2:
+        place = user.rng.choice(user.places)
     else:
-        near = who.editor.position.line + who.rng.randint(-20, 20)
-        place = near if who.rng.random() < 0.67 else who.rng.randint(0, last)
+        near = user.editor.position.line + user.rng.randint(-20, 20)
+        place = near if user.rng.random() < 0.67 else user.rng.randint(0, last)
     place = min(max(place, 0), last)
-    who.places.append(place)
-    think(who)
-    open_line(who, place)
+    user.places.append(place)
+    think(user)
+    open_line(user, place)
 
 
-def retype_argument(who: Typist) -> None:
-    """Select an argument of some call not far away and type it anew, text standing right of it."""
-    editor, all_lines = who.editor, who.editor.document.lines
+def retype_argument(user: Typist) -> None:
+    """Select an argument of some call not far away and type it again, with text to its right."""
+    editor, all_lines = user.editor, user.editor.document.lines
     near = range(
         max(0, editor.position.line - 100), min(len(all_lines), editor.position.line + 100)
     )
     spots = [(n, m) for n in near for m in CALL.finditer(all_lines[n])]
     spots = spots or [(n, m) for n, line in enumerate(all_lines) for m in CALL.finditer(line)]
-    n, match = who.rng.choice(spots)
-    think(who)
+    n, match = user.rng.choice(spots)
+    think(user)
     editor.select(Position(n, match.start()), Position(n, match.end()))
     for char in match.group():
         editor.key(char)
 
 
-def change_of_mind(who: Typist) -> None:
+def change_of_mind(user: Typist) -> None:
     """Undo a few times, redo some of it, go on below."""
-    n = who.rng.randint(2, 5)
+    n = user.rng.randint(2, 5)
     for _ in range(n):
-        who.editor.undo()
-    for _ in range(n if who.rng.random() < 0.5 else n // 2):
-        who.editor.redo()
-    open_line(who, who.editor.position.line)
+        user.editor.undo()
+    for _ in range(n if user.rng.random() < 0.5 else n // 2):
+        user.editor.redo()
+    open_line(user, user.editor.position.line)
 
 
-def elsewhere(who: Typist) -> None:
+def elsewhere(user: Typist) -> None:
     """Save, and go on in the other file."""
-    who.editor.save()
-    think(who)
-    who.editor.switch(B if who.editor.uri == A else A)
-    open_line(who, who.editor.position.line)
+    user.editor.save()
+    think(user)
+    user.editor.switch(B if user.editor.uri == A else A)
+    open_line(user, user.editor.position.line)
 
 
-def copied(who: Typist) -> None:
+def copied(user: Typist) -> None:
     """Copy some lines to look at, and go on somewhere else."""
-    start = max(0, who.editor.position.line - 30)
-    who.editor.yank(Position(start, 0), Position(start + 12, 0))
-    jump(who)
+    start = max(0, user.editor.position.line - 30)
+    user.editor.yank(Position(start, 0), Position(start + 12, 0))
+    jump(user)
 
 
-def argument(who: Typist) -> None:
+def argument(user: Typist) -> None:
     """Correct an argument, then go on below."""
-    retype_argument(who)
-    open_line(who, who.editor.position.line)
+    retype_argument(user)
+    open_line(user, user.editor.position.line)
 
 
 def _indent(editor: Editor, wanted: int) -> None:
@@ -249,34 +249,34 @@ def _indent(editor: Editor, wanted: int) -> None:
         editor.key(" ")
 
 
-def _slip(who: Typist) -> None:
+def _slip(user: Typist) -> None:
     """A few wrong letters, noticed and erased."""
-    n_wrong = who.rng.choice((1, 1, 1, 2, 3))
+    n_wrong = user.rng.choice((1, 1, 1, 2, 3))
     for _ in range(n_wrong):
-        who.editor.key(who.rng.choice(string.ascii_lowercase))
-    who.editor.think(BETWEEN_MS)
+        user.editor.key(user.rng.choice(string.ascii_lowercase))
+    user.editor.think(BETWEEN_MS)
     for _ in range(n_wrong):
-        who.editor.backspace()
+        user.editor.backspace()
 
 
 # -- the traces -------------------------------------------------------------------------------------
 
 
-def _until_enough(who: Typist, once: Callable[[], None], n: int = REQUESTS) -> list[Step]:
-    while sum(step.asks for step in who.editor.steps) < n:
+def _until_enough(user: Typist, once: Callable[[], None], n: int = REQUESTS) -> list[Step]:
+    while sum(step.asks for step in user.editor.steps) < n:
         once()
-    return who.editor.steps
+    return user.editor.steps
 
 
 def _typing(name: str, *, slips: float = 0.0, auto_close: bool = False) -> Trace:
-    who = typist(1, auto_close=auto_close)
-    open_line(who, AT_LINE)
+    user = typist(1, auto_close=auto_close)
+    open_line(user, AT_LINE)
 
     def once() -> None:
-        write(who, next(who.code), slips=slips)
-        who.editor.enter()
+        write(user, next(user.code), slips=slips)
+        user.editor.enter()
 
-    return Trace(name, _until_enough(who, once))
+    return Trace(name, _until_enough(user, once))
 
 
 def straight() -> Trace:
@@ -295,51 +295,51 @@ def pairs() -> Trace:
 
 
 def inside() -> Trace:
-    """Arguments in the middle of expressions are replaced, one here, one there."""
-    who = typist(2)
-    return Trace("inside", _until_enough(who, lambda: retype_argument(who)))
+    """Arguments in the middle of expressions are replaced, each at another position."""
+    user = typist(2)
+    return Trace("inside", _until_enough(user, lambda: retype_argument(user)))
 
 
 def jumps() -> Trace:
-    """A line here, a line there."""
-    who = typist(3)
+    """Single lines, each at another position."""
+    user = typist(3)
 
     def once() -> None:
-        jump(who)
-        write(who, next(who.code))
+        jump(user)
+        write(user, next(user.code))
 
-    return Trace("jumps", _until_enough(who, once))
+    return Trace("jumps", _until_enough(user, once))
 
 
 def files() -> Trace:
     """Two lines in one file, two in another, and back."""
-    who = typist(4)
-    open_line(who, AT_LINE)
-    who.editor.open(B, "python", source(inspect))
-    open_line(who, AT_LINE)
+    user = typist(4)
+    open_line(user, AT_LINE)
+    user.editor.open(B, "python", source(inspect))
+    open_line(user, AT_LINE)
 
     def once() -> None:
         for _ in range(2):
-            write(who, next(who.code))
-            who.editor.enter()
-        think(who)
-        who.editor.switch(B if who.editor.uri == A else A)
+            write(user, next(user.code))
+            user.editor.enter()
+        think(user)
+        user.editor.switch(B if user.editor.uri == A else A)
 
-    return Trace("files", _until_enough(who, once))
+    return Trace("files", _until_enough(user, once))
 
 
 def undo() -> Trace:
     """Two lines typed, some of it taken back, some of that restored."""
-    who = typist(5)
-    open_line(who, AT_LINE)
+    user = typist(5)
+    open_line(user, AT_LINE)
 
     def once() -> None:
         for _ in range(2):
-            write(who, next(who.code))
-            who.editor.enter()
-        change_of_mind(who)
+            write(user, next(user.code))
+            user.editor.enter()
+        change_of_mind(user)
 
-    return Trace("undo", _until_enough(who, once))
+    return Trace("undo", _until_enough(user, once))
 
 
 def mix(
@@ -347,21 +347,21 @@ def mix(
     seed: int = 6,
     files: tuple[object, object] = (argparse, inspect),
 ) -> Trace:
-    """All of it as it comes in a day, dealt like cards, with pauses to think; at its own pace."""
-    who = typist(seed, auto_close=True, module=files[0])
-    who.editor.open(B, "python", source(files[1]))
-    open_line(who, AT_LINE)
-    who.editor.switch(A)
-    open_line(who, AT_LINE)
+    """All kinds of action in random order, with pauses to think; at its own pace."""
+    user = typist(seed, auto_close=True, module=files[0])
+    user.editor.open(B, "python", source(files[1]))
+    open_line(user, AT_LINE)
+    user.editor.switch(A)
+    open_line(user, AT_LINE)
     cards = [lines, accepted] * 3 + [jump, argument] * 2 + [change_of_mind, elsewhere, copied]
     deck: list[Callable[[Typist], None]] = []
 
     def once() -> None:
         if not deck:
-            deck.extend(who.rng.sample(cards, len(cards)))
-        deck.pop()(who)
+            deck.extend(user.rng.sample(cards, len(cards)))
+        deck.pop()(user)
 
-    return Trace("mix", _until_enough(who, once, n_requests), paced=True)
+    return Trace("mix", _until_enough(user, once, n_requests), paced=True)
 
 
 TRACES = {t.__name__: t for t in (straight, corrections, inside, pairs, jumps, files, undo, mix)}

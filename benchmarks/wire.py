@@ -1,10 +1,10 @@
 """
-What goes over the wire to llama.cpp, recorded: the one instrument behind every row of a table.
+What goes over the wire to llama.cpp, recorded: every row of every table is made of this.
 
-`Wire` is the bridge's own HTTP client with a notebook. Token counts are the server's (`timings`),
-times are the client's. What was caused by whom comes from the task that sends: the background lane
-runs in a task of that name (a task started by it has `in_background` set), and a request's number
-travels along in a context variable.
+`Wire` is the bridge's own HTTP client and keeps a list of calls. Token counts are the server's
+(`timings`), times are the client's. The task that sends says which lane caused a call: the background
+lane runs in a task of that name (a task started by it has `in_background` set), and a request's number
+is in a context variable.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, NamedTuple
 
-from server_bridge.answers import Object
-from server_bridge.http import Http, Unproven
+from server_bridge.http.client import Http, Unproven
+from server_bridge.http.shapes import Object
 
 request_number = contextvars.ContextVar("request_number", default=-1)
 in_background = contextvars.ContextVar("in_background", default=False)
 # What begins a part of a prompt, as Qwen2.5-Coder and the bundled model spell it.
 MARKS = ("<|repo_name|>", "<|file_sep|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
-PATIENCE_S = 300.0  # long prompts on slow machines are to be measured, not given up
+PATIENCE_S = 300.0  # long prompts on slow machines are measured, not given up
 TOTALS = re.compile(r"^llamacpp:prompt_tokens_total (\d+)", re.MULTILINE)
 
 
@@ -85,7 +85,7 @@ class Wire(Http):
             return await self.post(path, data)
 
     async def forget(self) -> None:
-        """Empty the server's slots, so that a row owes nothing to the one before."""
+        """Empty the server's slots, so that a row does not depend on the one before."""
         for slot in range((await self.get("/props"))["total_slots"]):
             await self.ask(f"/slots/{slot}?action=erase", {})
 

@@ -14,15 +14,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from fim_lsp.cli import options
-from fim_lsp.config import BackendConfig, Config
+from fim_lsp.settings.config import BackendConfig, Config
 from server_bridge.protocol import Backend, BackendUnusable
 
 if TYPE_CHECKING:
     from server_bridge.bridge import BackendSettings
-    from server_bridge.programs import Program
+    from server_bridge.process.programs import Program
 
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
 
@@ -34,13 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command is not None:
         return _quietly(given)
     if given.stdio or given.tcp:
-        return _serve(given)
+        _serve(given)
     parser.print_help()
     return 2
 
 
 def _quietly(given: argparse.Namespace) -> int:
-    """Run a command; ended by Ctrl-C or by its reader (`| head`), it goes without a traceback."""
+    """Run a command; Ctrl-C or a reader that ends (`| head`) causes no traceback."""
     try:
         return _command(given)
     except (KeyboardInterrupt, EOFError):  # Ctrl-C, or Ctrl-D at a question
@@ -74,32 +74,32 @@ def _command(given: argparse.Namespace) -> int:
 
 
 def _setup(given: argparse.Namespace) -> int:
-    from fim_lsp import settings_files
     from fim_lsp.cli import setup
+    from fim_lsp.settings import files
 
-    if code := setup.run(given, settings_files.user_file()):
+    if code := setup.run(given, files.user_file()):
         return code
     return _doctor(argparse.Namespace(json=False, layouts=None, speculation=None))
 
 
 def _doctor(given: argparse.Namespace) -> int:
-    from fim_lsp import settings, settings_files
     from fim_lsp.cli import checks, doctor
-    from server_bridge.identity import open_to_pages
+    from fim_lsp.settings import files, merge
+    from server_bridge.llama.props import open_to_pages
 
-    files = settings_files.found((Path.cwd(),))
-    config, problems = settings.configured(files.layers)
+    given_files = files.found((Path.cwd(),))
+    config, problems = merge.configured(given_files.layers)
     if given.layouts is not None:
         return doctor.run_layouts(given, open_backend(config))
     if given.speculation is not None:
         return doctor.run_speculation(given, open_backend(config))
-    found = (*files.problems, *problems)
-    return doctor.run(given, checks.Patient(config, found, open_backend(config), open_to_pages))
+    found = (*given_files.problems, *problems)
+    return doctor.run(given, checks.Target(config, found, open_backend(config), open_to_pages))
 
 
 def _serve_model(given: argparse.Namespace) -> int:
     from fim_lsp.cli import serve
-    from server_bridge import parent
+    from server_bridge.process import served
 
     try:
         program = _program(given)
@@ -107,33 +107,36 @@ def _serve_model(given: argparse.Namespace) -> int:
         return serve.refuse(str(error))
     if program is None:
         return 1
+    assert program.key_file is not None
     if given.dry_run:
-        return serve.show(program.argv)
-    return serve.run(parent.keep(program), has_key=program.has_key, downloads=bool(given.qwen))
+        return serve.show(program.argv, program.key_file)
+    return serve.run(served.keep(program), program.key_file, downloads=bool(given.qwen))
 
 
 def _program(given: argparse.Namespace) -> Program | None:
     """What `serve` is to run; None if there is nothing, and the user knows why."""
-    from fim_lsp import settings, settings_files
     from fim_lsp.cli import serve
-    from server_bridge import launch, programs
+    from fim_lsp.settings import files, merge
+    from server_bridge.machine.executables import program_path
+    from server_bridge.process import command_line, programs
 
-    config, _ = settings.configured(settings_files.found((Path.cwd(),)).layers)
+    config, _ = merge.configured(files.found((Path.cwd(),)).layers)
     own = config.backend.model if config.backend.model.endswith(".gguf") else ""
-    plan = launch.Plan(
+    plan = command_line.Plan(
         model=given.model or own,
         port=given.port,
         draft=given.draft or "",
         speculate=not given.no_speculation,
         slots_dir=str(_cache() / "slots") if config.state.save else "",
     )
-    server = programs.found(given.program)
+    has_folder = Path(given.program).name != given.program
+    server = program_path(os.path.abspath(given.program) if has_folder else given.program)  # noqa: PTH100 (no link is followed)
     machine = programs.machine(server)
     if server is None:
         return programs.inside(machine, plan, _cache()) if serve.may_lack(given) else None
     build = programs.build(server)
     if given.qwen:
-        preset = launch.preset(machine, build, given.qwen)
+        preset = command_line.preset(machine, build, given.qwen)
         agreed = given.yes or given.dry_run
         if not serve.may_download(preset.name, preset.weights, agreed=agreed):
             return None
@@ -141,13 +144,18 @@ def _program(given: argparse.Namespace) -> Program | None:
     return programs.outside(server, machine, build, plan, _cache())
 
 
-def _serve(given: argparse.Namespace) -> int:
+def _serve(given: argparse.Namespace) -> NoReturn:
     gc.disable()  # 50 ms that an editor would wait for; `server.run` enables it again
-    from fim_lsp import server
+    from fim_lsp.lsp import server
 
     log = {"file": given.log_file, "level": given.log_level}
     overrides = {"log": {key: value for key, value in log.items() if value is not None}}
-    return server.run(given.tcp, open_backend, overrides, _cache())
+    token = os.environ.pop("FIM_LSP_TOKEN", "")  # what we start does not inherit it
+    address = None
+    if given.tcp:
+        host, port = given.tcp
+        address = server.Address(host, port, given.token_file or token)
+    server.run(address, open_backend, overrides, _cache())
 
 
 def open_backend(config: Config) -> Backend:
@@ -163,7 +171,7 @@ def open_backend(config: Config) -> Backend:
 def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
     """A section of our settings as the bridge wants it."""
     from server_bridge.bridge import BackendSettings
-    from server_bridge.keys import Key
+    from server_bridge.http.api_key import Key
 
     return BackendSettings(
         kind=ours.kind,  # type: ignore[arg-type]  # checked by the schema
@@ -177,16 +185,17 @@ def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
         cache_salt=ours.cache_salt,
         user=ours.user,
         slots_dir=str(_cache() / "slots") if saves else "",
+        keys_dir=str(_cache()),
         languages=ours.languages,
         endpoints=tuple(_bridge_settings(each, saves=saves) for each in ours.endpoints),
     )
 
 
 def _cache() -> Path:
-    """Where we keep what is to outlive us."""
-    import platformdirs
+    """The folder for what outlives a session."""
+    from fim_lsp.settings import files
 
-    return platformdirs.user_cache_path("fim-lsp", appauthor=False)
+    return files.cache_folder()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """
-The closed set of things an editor can tell us; `session.handle` is their one reader. Pure data.
+The closed set of events from the editor; `session.handle` is their one reader. Pure data.
 
-Positions are ours (`documents.Position`, code points), paths are URIs as the client spells them.
+Positions count code points (`documents.Position`), paths are URIs as the client spells them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Closed(NamedTuple):
 
 
 class Focused(NamedTuple):
-    """`textDocument/didFocus`: the user looks at this document now ("" for none of ours)."""
+    """`textDocument/didFocus`: this document has the focus now; "" for none that is open here."""
 
     uri: str
 

@@ -1,33 +1,37 @@
 """
 Settings into a `Backend`: the one place that knows all kinds of them.
 
-`auto` prefers what the user named, then a llama.cpp server that runs on this machine already, then
-the embedded one, and changes over when that is better or gone.
+`auto` prefers what the user named, then a llama.cpp server that this user runs on this machine
+already, then the embedded one, and changes over when that is better or gone.
 """
 
 from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
-from server_bridge.embedded import Embedded, EmbeddedSettings
-from server_bridge.endpoints import Endpoint, Endpoints
-from server_bridge.http import PATIENCE_S, Http, Tags
-from server_bridge.keys import Key
-from server_bridge.llama import LlamaServer
-from server_bridge.openai import OpenAiServer
-from server_bridge.protocol import Backend, BackendUnusable
+from server_bridge.failover.endpoint import Endpoint
+from server_bridge.failover.endpoints import Endpoints
+from server_bridge.failover.local_servers import LocalServers
+from server_bridge.http.api_key import Key, ServedKey
+from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
+from server_bridge.openai.backend import OpenAiServer
+from server_bridge.process.embedded import Embedded
+from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.protocol import Backend, BackendUnusable, Health, State
 
 # An exchange may take so long where another server waits: both fit into a completion's deadline.
 ATTEMPT_S = 1.2
-# llama.vim's port and llama.cpp's FIM presets, llama-server's default, Ramalama's and llama-swap's
-USUAL_URLS = ("http://127.0.0.1:8012", "http://127.0.0.1:8080", "http://127.0.0.1:9931")
-
+USUAL_URLS = tuple(f"http://127.0.0.1:{port}" for port in USUAL_PORTS)
 
 # A router that is told so sends all our requests to one replica, where the ring is evaluated once for
-# all documents. Drawn anew for each process, so that it tells nobody who we are or were.
+# all documents. Random per process, so that runs cannot be linked.
 SESSION = secrets.token_hex(16)
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 
@@ -39,7 +43,8 @@ class BackendSettings:
 
     *model* is one of a server's, or a GGUF file for the embedded engine ("" for the bundled one).
     *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
-    nobody there. What *session_header*, *cache_salt* and *user* say goes to *url* only as well.
+    no server at it. What *session_header*, *cache_salt* and *user* say goes to *url* only as well.
+    *keys_dir* is the folder where `fim-lsp serve` leaves the keys of the servers that it runs.
     """
 
     kind: Literal["auto", "llama-server", "openai", "embedded"] = "auto"
@@ -54,6 +59,7 @@ class BackendSettings:
     cache_salt: str = field(default="", repr=False)
     user: str = ""
     slots_dir: str = ""
+    keys_dir: str = ""
     log: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
     languages: tuple[str, ...] = ()  # of an endpoint: what it is for, nothing for everything
@@ -69,7 +75,7 @@ def open_backend(settings: BackendSettings) -> Backend:
     if settings.endpoints:
         return Endpoints(_listed(settings.endpoints))
     if settings.kind == "auto":
-        return Endpoints(_found(settings))
+        return _auto(settings)
     return Endpoints([Endpoint(_one(settings))])
 
 
@@ -85,15 +91,26 @@ def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
     is_openai = settings.kind == "openai"
     http = Http(
         settings.url.removesuffix("/").removesuffix("/v1"),
-        settings.key,
+        _key(settings),
         patience_s,
-        ca_file=settings.ca_file,
+        trust=Trust(settings.ca_file),
         model="" if is_openai else _named(settings),  # which one it is, that kind finds out itself
         tags=_tags(settings),
     )
     if is_openai:
         return OpenAiServer(http, settings.model, settings.template, settings.context_tokens)
-    return LlamaServer(http, shelf=settings.slots_dir)
+    return LlamaServer(http, state_dir=settings.slots_dir)
+
+
+def _key(settings: BackendSettings) -> Callable[[], Awaitable[str]]:
+    """The key that the user named, else that of a server of `fim-lsp serve` at a local address."""
+    if settings.key.is_set or not is_loopback(settings.url):
+        return settings.key
+    return _served_key(settings, port_of(settings.url))
+
+
+def _served_key(settings: BackendSettings, port: int) -> Callable[[], Awaitable[str]]:
+    return ServedKey(Path(settings.keys_dir), port) if settings.keys_dir else settings.key
 
 
 def _tags(settings: BackendSettings) -> Tags:
@@ -122,20 +139,36 @@ def _listed(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]:
     ]
 
 
-def _found(settings: BackendSettings) -> list[Endpoint]:
-    """What `auto` stands for: what the user named, then who runs here already, then our own."""
+def _auto(settings: BackendSettings) -> _Auto:
+    """What the user named, then the servers that this user runs here already, then our own."""
     endpoints = []
     if settings.url:
         # If it is there but cannot do the work, the user wants to hear why.
         named = _one(replace(settings, kind="llama-server"))
         endpoints.append(Endpoint(named, strict=True))
-    endpoints += [_unasked(url, settings) for url in settings.usual_urls]
-    return [*endpoints, Endpoint(_embedded(settings), last=True)]
+    unnamed = replace(settings, key=Key())
+    servers = LocalServers(settings.usual_urls, lambda port: _served_key(unnamed, port))
+    model = _named(settings)
+    endpoints += [
+        Endpoint(servers.server(url, model, settings.slots_dir), named=False)
+        for url in settings.usual_urls
+    ]
+    return _Auto([*endpoints, Endpoint(_embedded(settings), last=True)], servers)
 
 
-def _unasked(url: str, settings: BackendSettings) -> Endpoint:
-    http = Http(url, model=_named(settings))
-    return Endpoint(LlamaServer(http, shelf=settings.slots_dir), named=False)
+class _Auto(Endpoints):
+    """Endpoints that were not all named: the user hears of one that is another user's, and not used."""
+
+    def __init__(self, endpoints: Sequence[Endpoint], servers: LocalServers) -> None:
+        super().__init__(endpoints)
+        self._servers = servers
+
+    @property
+    def state(self) -> State:
+        """See `Backend`."""
+        state = super().state
+        is_last = state.health is Health.READY and state.kind == "embedded"
+        return replace(state, message=state.message or self._servers.notice) if is_last else state
 
 
 def _embedded(settings: BackendSettings) -> Embedded:

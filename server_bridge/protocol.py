@@ -5,12 +5,12 @@ A `Prompt` is an ordered list of parts from stable to volatile. The order *is* t
 backend keeps what it evaluated up to the first token that differs from last time, so what
 changes rarely stands first and what changes with every key stands last.
 
-    repo, chunks…, path, prefix, suffix      frozen while someone types
+    repo, chunks…, path, prefix, suffix      frozen while the user types
     middle                                   grows by what is typed; its `tape` spells it in tokens
     forced                                   half a word: not in the prompt, the output must begin with it
 
 A backend turns a prompt into token ids (llama.cpp) or text (OpenAI-style) and knows nothing else
-of editors. All of this is plain data; waiting happens in the backends and in `fim_lsp.scheduler`.
+of editors. All of this is plain data; waiting happens in the backends and in `fim_lsp.session`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import dataclasses
 import enum
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 
 class Token(NamedTuple):
@@ -43,7 +43,7 @@ class Prompt:
     What the model is shown, stable parts first. Text uses `\\n` line ends only.
 
     *tape* is a run of tokens that spells a beginning of *middle* (maybe all of it, never more):
-    ids which the backend's cache holds already and which must not be tokenised anew.
+    ids which the backend's cache holds already and which must not be tokenised again.
     *forced* continues *middle*: the output must begin with it (token healing).
     *language*, as the editor names it, is not shown; it may decide which server is asked.
     """
@@ -145,7 +145,7 @@ class Health(enum.Enum):
     UNKNOWN = "unknown"  # not asked yet
     LOADING = "loading"  # it is there, its model is not yet
     READY = "ready"
-    DOWN = "down"  # it does not answer; we go on trying
+    DOWN = "down"  # it does not answer; it is asked again from time to time
     UNUSABLE = "unusable"  # it answers, and the user must change something: see `State.message`
 
 
@@ -155,8 +155,8 @@ class State:
     The last that is known of a backend; `message` is a sentence for the user, "" when all is well.
 
     *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per second)
-    and *decode_ms* (per token) are measured on the user's own text, with a guess until then. *doubt* is the
-    likely cause where it evaluates more than it should, "" while it does not. *drafters* are the kinds of
+    and *decode_ms* (per token) are measured on the user's own text, with a guess until then. *cache_problem*
+    is the likely cause where it evaluates more than it should, "" while it does not. *drafters* are the kinds of
     speculation it was started with, as its first completion tells; *drafts*: and it does speculate.
     """
 
@@ -170,9 +170,21 @@ class State:
     prefill_per_s: float = 500.0
     decode_ms: float = 6.0
     message: str = ""
-    doubt: str = ""
+    cache_problem: str = ""
     drafters: str = ""
     drafts: bool = False
+
+
+class Sink(enum.Enum):
+    """
+    What stays of a context that generated text outgrows; the rest is dropped, oldest first (StreamingLLM).
+
+    PROMPT keeps all of the prompt, so the next suggestion finds it evaluated. START keeps four tokens
+    and drops one at a time, as the paper does (Xiao et al. 2023).
+    """
+
+    PROMPT = "prompt"
+    START = "start"
 
 
 class Backend(Protocol):
@@ -197,47 +209,34 @@ class Backend(Protocol):
     async def complete(self, request: Request) -> Reply:
         """Decode one burst."""
 
-    async def aclose(self) -> None:
-        """Let go of connections and of every process this backend started."""
-
-
-@runtime_checkable
-class Saves(Protocol):
-    """A backend that may be able to keep over a restart what it evaluated. Raises as `Backend` does."""
-
     async def save(self, prompt: Prompt) -> int:
-        """Keep *prompt*, if it is evaluated and that is possible; returns its tokens, else 0."""
+        """Keep *prompt* over a restart; returns its tokens, 0 where it is not evaluated or cannot be kept."""
 
     async def restore(self, prompt: Prompt) -> int:
         """Load what serves *prompt* best; returns how many of its tokens that spares, maybe 0."""
 
-
-class Sink(enum.Enum):
-    """
-    What stays of a context that generated text outgrows; the rest gives way, oldest first (StreamingLLM).
-
-    PROMPT keeps all of the prompt, so the next suggestion finds it evaluated. START keeps four tokens
-    and lets one go at a time, as the paper does (Xiao et al. 2023).
-    """
-
-    PROMPT = "prompt"
-    START = "start"
-
-
-@runtime_checkable
-class Endless(Protocol):
-    """A backend that may be able to generate past its context. Raises as `Backend` does."""
-
-    def run_on(self, prompt: Prompt, n_predict: int, sink: Sink) -> AsyncGenerator[str, None]:
+    def continue_long(
+        self, prompt: Prompt, n_predict: int, sink: Sink
+    ) -> AsyncGenerator[str, None]:
         """
         The text after *prompt* piece by piece, until the model ends it or after *n_predict* tokens.
 
-        Raises BackendUnusable when the context is full and the server cannot shift it.
+        Raises BackendUnusable where the context is full, or the server cannot generate past it at all.
         """
+
+    async def aclose(self) -> None:
+        """Close connections and end every process this backend started."""
 
 
 class BackendError(Exception):
-    """Something went wrong on the model's side. The subclasses say what the caller should do."""
+    """
+    Something went wrong on the model's side. The subclasses say what the caller should do.
+
+    *said* are the server's own words, for a reader that knows them. They may repeat the user's code,
+    so no message has them, and no log but a developer's.
+    """
+
+    said: str = ""
 
 
 class BackendUnavailable(BackendError):

@@ -5,6 +5,8 @@ and the user reads why.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+
 from server_bridge.protocol import (
     BackendUnusable,
     Health,
@@ -12,6 +14,7 @@ from server_bridge.protocol import (
     Prompt,
     Reply,
     Request,
+    Sink,
     State,
     Warmed,
 )
@@ -39,5 +42,23 @@ class Unusable:
         """Raise."""
         raise BackendUnusable(self.state.message)
 
+    async def save(self, prompt: Prompt) -> int:  # noqa: ARG002
+        """Nothing was evaluated."""
+        return 0
+
+    async def restore(self, prompt: Prompt) -> int:  # noqa: ARG002
+        """See `save`."""
+        return 0
+
+    async def continue_long(
+        self,
+        prompt: Prompt,  # noqa: ARG002
+        n_predict: int,  # noqa: ARG002
+        sink: Sink,  # noqa: ARG002
+    ) -> AsyncGenerator[str, None]:
+        """Raise."""
+        raise BackendUnusable(self.state.message)
+        yield ""  # what makes it a generator
+
     async def aclose(self) -> None:
-        """Nothing to let go of."""
+        """There is nothing to close."""

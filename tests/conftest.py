@@ -1,20 +1,36 @@
-"""Nothing of the user's own settings or saved state gets into the tests, nor of theirs into his."""
+"""Tests see none of the user's settings and saved state, and write none; SECURITY.md marks some of them."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)  # machines are shared: slow is no failure
+# scripts/test-security sets FIM_FUZZ: so many times as many examples of each property.
+FUZZ = int(os.environ.get("FIM_FUZZ", "1"))
+# Machines are shared: a slow one is no failure.
+settings.register_profile("untimed", deadline=None, max_examples=100 * FUZZ)
 settings.load_profile("untimed")
+
+SECURITY = Path(__file__).parent.parent / "SECURITY.md"
+NAMED = tuple(re.findall(r"`(tests/[\w/]+\.py(?:::\w+)?)`", SECURITY.read_text("utf-8")))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests that SECURITY.md names are marked `security`."""
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if any(name == each or name.startswith(f"{each}::") for each in NAMED):
+            item.add_marker(pytest.mark.security)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Config, cache and state folders of our own, for this process and those it starts."""
+    """Temporary config, cache and state folders, for this process and those it starts."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("CONFIG", "CACHE", "STATE"):
             patch.setitem(os.environ, f"XDG_{name}_HOME", str(tmp_path_factory.mktemp(name)))

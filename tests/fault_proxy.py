@@ -6,8 +6,8 @@ A proxy that does what networks and servers do on bad days, in front of a real s
 
 Faults apply to connections that are open and to new ones: `kill` (nothing listens any more), `hang`
 (bytes go in, none comes out), `drip` (a byte of the answer every so often), `half` (half an answer,
-then the end), `garbage` (200 and no JSON), `refuse` (401), `error` (500), `loading` (503), or a
-complete HTTP answer as bytes. "" is a good day. With a *certificate* it speaks TLS.
+then the end), `garbage` (200 and no JSON), `refuse` (401), `error` (500), `loading` (503). "" is a good day. `odd` has answers to single paths, a status and a body each, while all else
+works. With a *certificate* it speaks TLS.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ANSWERS = {
 
 
 class FaultProxy:
-    """State: today's fault, the listening socket, the open connections, and the requests *heard*."""
+    """State: today's fault, odd answers by path, the socket, the open connections, the requests *heard*."""
 
     def __init__(self, url: str, certificate: SSLContext | None = None) -> None:
         self._target = urlsplit(url)
@@ -39,6 +39,7 @@ class FaultProxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._port = 0
         self.fault = ""
+        self.odd: dict[str, tuple[int, str]] = {}
         self.heard: list[bytes] = []
 
     @property
@@ -79,8 +80,9 @@ class FaultProxy:
             fault = self.fault
             if fault == "hang":
                 await asyncio.Event().wait()
-            if fault in ANSWERS:
-                status, body = ANSWERS[fault]
+            path = request.split(b" ", 2)[1].decode()
+            if fault in ANSWERS or path in self.odd:
+                status, body = self.odd.get(path) or ANSWERS[fault]
                 writer.write(
                     f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
                 )

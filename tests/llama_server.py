@@ -29,12 +29,12 @@ DEFAULTS = {
 }
 
 
-# Debian's, built by somebody else, as a user has it; see scripts/test-server.
+# Debian's build, as a user has it; see scripts/test-server.
 PROGRAM = os.environ.get("FIM_TEST_LLAMA_SERVER", "")
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
+    """A port at which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

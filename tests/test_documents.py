@@ -15,6 +15,7 @@ from fim_lsp.documents import (
     Position,
     body,
     carried,
+    difference,
     edited,
     line_end,
     opened,
@@ -54,6 +55,29 @@ def test_lines_join_to_the_text(text: str) -> None:
 
     assert "".join(lines) == text
     assert lines == re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+
+
+@given(texts, texts)
+def test_a_difference_makes_one_text_of_another(old: str, new: str) -> None:
+    """As an edit like any other, also where only the end of a line changed."""
+    before, after = document(old), document(new)
+
+    assert edited(before, [difference(before.lines, after.lines)], 2).lines == after.lines
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "edit"),
+    [
+        ("a\nbcd\n", "a\nbxd\n", Edit(Position(1, 1), Position(1, 2), "x")),
+        ("a\nb\n", "a\nb\nc\n", Edit(Position(2, 0), Position(2, 0), "c\n")),
+        ("a\nb\nc\n", "a\nc\n", Edit(Position(1, 0), Position(2, 0), "")),
+        ("a\r\nb", "a\nb", Edit(Position(0, 0), Position(1, 0), "a\n")),
+        ("a", "a", Edit(Position(1, 0), Position(1, 0), "")),
+    ],
+)
+def test_a_difference_is_as_small_as_lines_are(old: str, new: str, edit: Edit) -> None:
+    """Within a line where it is one line that changed, else of whole lines."""
+    assert difference(document(old).lines, document(new).lines) == edit
 
 
 @given(texts, st.lists(st.one_of(edits, texts), max_size=6))

@@ -1,57 +1,84 @@
 """
-The architecture, as a test.
+The architecture and the habits, as a test.
 
-`READING_ORDER` is the suggested reading order of each package: a module imports only what stands
-above it, so the arrows in docs/ARCHITECTURE.md cannot turn around. `ONLY` says who may touch the
-outside world; everyone else is pure.
+The code map in docs/ARCHITECTURE.md is the reading order: a module imports only what stands above it
+there, so the arrows cannot turn around. `ONLY` says which modules may touch the outside world.
 """
 
 from __future__ import annotations
 
 import ast
+import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from fim_lsp import __version__
 
-READING_ORDER = {
-    "server_bridge": """
-        protocol unusable keys answers http identity specials encoding templates warmth stream mirror slots saved tokenizer
-        completion beyond cache llama openai memory launch embedded_child embedded programs parent
-        breaker endpoints bridge
-    """,
-    "fim_lsp": """
-        documents config schema exposure settings settings_files logs events notebooks paths stats acceptance
-        context
-        pretokens window tape
-        suggest
-        scheduler flight ignore_files context_files workspace view engine link framing tower prefill long_text saved keeper desk anatomy session
-        lsp convert transport rpc clients news editor commands server
-        cli __main__
-    """,
-}
+ROOT = Path(__file__).parent.parent
+CONTRACT = {"server_bridge.protocol", "server_bridge.machine.addresses"}
+
+# Folders of decisions: values in, values out.
+PURE = ("server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.suggest")
+IMPURE = {
+    "asyncio", "threading", "concurrent", "time", "random", "os", "io", "shutil", "tempfile", "socket",
+    "subprocess", "httpx", "logging",
+}  # fmt: skip
 
 ONLY = {
-    "asyncio": {
-        "fim_lsp.scheduler", "fim_lsp.flight", "fim_lsp.link", "fim_lsp.tower", "fim_lsp.keeper", "fim_lsp.workspace", "fim_lsp.transport",
-        "fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.server", "fim_lsp.cli", "server_bridge",
-    },
-    "httpx": {"server_bridge.http"},
-    "lsprotocol": {"fim_lsp.lsp", "fim_lsp.cli"},
+    "asyncio": {"fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.cli", "server_bridge"},
+    "httpx": {"server_bridge.http.client"},
+    "lsprotocol": {"fim_lsp.lsp.types", "fim_lsp.cli"},
     "pygls": {
-        "fim_lsp.rpc", "fim_lsp.news", "fim_lsp.editor", "fim_lsp.commands", "fim_lsp.server", "fim_lsp.cli",
+        "fim_lsp.lsp.rpc", "fim_lsp.lsp.messages", "fim_lsp.lsp.editor", "fim_lsp.lsp.commands",
+        "fim_lsp.lsp.server", "fim_lsp.cli",
     },
-    "subprocess": {"server_bridge.embedded", "server_bridge.programs", "server_bridge.keys", "fim_lsp.cli"},
-    "xllamacpp": {"server_bridge.embedded_child"},
+    "subprocess": {
+        "server_bridge.process.programs",
+        "fim_lsp.cli", "fim_lsp.workspace.syntax_process",
+    },
+    "xllamacpp": {"server_bridge.process.embedded_child"},
     "server_bridge": {"fim_lsp.__main__"},
     "fim_lsp": set[str](),
-    "time": {"fim_lsp.desk", "fim_lsp.session", "fim_lsp.server", "fim_lsp.cli", "server_bridge"},
+    "time": {
+        "fim_lsp.session.open_documents", "fim_lsp.session.session", "fim_lsp.lsp.server", "fim_lsp.cli",
+        "server_bridge",
+    },
     "random": set[str](),
 }  # fmt: skip
-CONTRACT = "server_bridge.protocol"
 
-MODULES = [p for package in READING_ORDER for p in sorted((ROOT / package).rglob("*.py"))]
+
+def code_map() -> list[str]:
+    """Every module and folder the map names, dotted, in its order; a folder's modules follow its row."""
+    text = (ROOT / "docs/ARCHITECTURE.md").read_text("utf-8").partition("## Code map")[2]
+    tables: dict[str, list[str]] = {}
+    for heading, body in re.findall(
+        r"### `([\w/]+)`.*\n((?:(?!#+ ).*\n)*)", text.partition("\n## ")[0]
+    ):
+        tables[heading] = re.findall(r"^\| `(\w+/?)` \|", body, re.MULTILINE)
+    order: list[str] = []
+
+    def take(folder: str) -> None:
+        for row in tables.pop(folder):
+            order.append(f"{folder}/{row}".rstrip("/").replace("/", "."))
+            if row.endswith("/"):
+                take(f"{folder}/{row[:-1]}")
+
+    take("server_bridge")
+    take("fim_lsp")
+    assert not tables, f"not in the table of their package: {[*tables]}"
+    return order
+
+
+ORDER = code_map()
+PATHS = [
+    path
+    for package in ("server_bridge", "fim_lsp")
+    for path in sorted((ROOT / package).rglob("*.py"))
+    if "sample" not in path.parts
+]
 
 
 def name_of(path: Path) -> str:
@@ -60,50 +87,103 @@ def name_of(path: Path) -> str:
 
 
 def imports(path: Path) -> set[str]:
-    """Every module *path* imports, dotted."""
+    """Every module *path* imports, dotted; of our own packages the module, not what it holds."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            name = node.module or ""
-            is_package = (
-                name.split(".")[0] in READING_ORDER and (ROOT / name.replace(".", "/")).is_dir()
-            )
-            found |= {f"{name}.{alias.name}" for alias in node.names} if is_package else {name}
+            module = node.module or ""
+            inner = {f"{module}.{alias.name}" for alias in node.names}
+            found |= (inner & {*ORDER}) or {module}
     return found
 
 
-def place(order: list[str], module: str) -> int:
-    """Where a module, or the subpackage it lives in, stands in the reading order."""
-    return order.index(module.split(".")[1])
+def inside(module: str, names: set[str] | tuple[str, ...]) -> bool:
+    return any(module == name or module.startswith(name + ".") for name in names)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_point_up_the_reading_order(path: Path) -> None:
-    """No cycles, no back doors, no second HTTP client."""
+def test_the_map_names_every_module_once() -> None:
+    """ARCHITECTURE's map is complete, and names nothing that is not there."""
+    ours = {name_of(path) for path in PATHS} - {"server_bridge", "fim_lsp"}
+
+    assert sorted(ORDER) == sorted(ours)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=name_of)
+def test_imports_point_up_the_map(path: Path) -> None:
+    """No cycles, no back doors, no second HTTP client; inside folders, too."""
     module = name_of(path)
-    package, _, rest = module.partition(".")
-    order = READING_ORDER[package].split()
-    for name in imports(path) - {CONTRACT}:
+    for name in imports(path) - CONTRACT - {module.split(".")[0]}:
         root = name.split(".")[0]
-        if (
-            root == package
-            and rest
-            and name != package
-            and "." in name
-            and name.split(".")[1][:2] != "__"
-        ):
-            same = name.split(".")[1] == module.split(".")[1]
-            assert same or place(order, name) < place(order, module), f"{module} imports {name}"
-        elif root in ONLY and root != package:
-            allowed = any(module == a or module.startswith(a + ".") for a in ONLY[root])
-            assert allowed, f"{module} imports {name}"
+        if root == module.split(".")[0]:
+            assert ORDER.index(name) < ORDER.index(module), f"{module} imports {name}"
+        elif root in ONLY:
+            assert inside(module, ONLY[root]), f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@pytest.mark.parametrize("path", [p for p in PATHS if inside(name_of(p), PURE)], ids=name_of)
+def test_pure_folders_only_compute(path: Path) -> None:
+    """No I/O, no clock, no `async` where decisions are made."""
+    tree = ast.parse(path.read_text("utf-8"))
+    waiting = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
+
+    assert not {name.split(".")[0] for name in imports(path)} & IMPURE
+    assert not [node for node in ast.walk(tree) if isinstance(node, waiting)]
+    assert not re.search(r"\bopen\(|\.(read|write)_(text|bytes)\(", path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=name_of)
 def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
     """A module opens with a docstring and can be read in one go."""
     source = path.read_text("utf-8")
     assert ast.get_docstring(ast.parse(source)), path
     assert len(source.splitlines()) <= 400, path
+
+
+REFUSED = r"nobody|whoever|somebody|anew|whither|he|him|his|himself"
+# Text that is not ours: models, licences, lock files, code of tests and of the demo, git histories.
+NOT_PROSE = (
+    "LICENSE", "NOTICE", "tests/suggest/golden/", "tests/context/units/", "fim_lsp/cli/sample/",
+    "editors/vscode/package-lock.json", "training/manifest.json", ".gguf", ".gz", ".svg", ".png",
+    "CONTRIBUTING.md", "tests/test_tidy.py",  # they quote the words
+)  # fmt: skip
+
+
+def files_of_git() -> list[str]:
+    """The paths that git keeps, or none where this is no checkout."""
+    command = ["git", "ls-files"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    names = listed.stdout.splitlines()
+    return [name for name in names if not any(part in name for part in NOT_PROSE)]
+
+
+def test_the_english_is_plain() -> None:
+    """Code, documentation and messages name an actor: a request, the user, a client, a server."""
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for name in files_of_git()
+        if (ROOT / name).exists()  # or it is deleted, but not committed yet
+        for number, line in enumerate((ROOT / name).read_text("utf-8").splitlines(), 1)
+        if re.search(rf"\b({REFUSED})\b", line, re.IGNORECASE)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    """`fim_lsp.__version__` is the source; the extension's own files repeat it."""
+    for name in ("package.json", "package-lock.json"):
+        manifest = json.loads((ROOT / "editors/vscode" / name).read_text("utf-8"))
+        assert manifest["version"] == __version__, name
+
+
+def test_the_tests_that_security_names_exist() -> None:
+    """Every promise of SECURITY.md has tests, in files that are there."""
+    rows = re.findall(
+        r"^\| .* \| (.*) \|$", (ROOT / "SECURITY.md").read_text("utf-8"), re.MULTILINE
+    )
+    for row in rows[2:]:  # behind the head
+        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row)
+        assert named, row
+        for path, function in named:
+            assert f"def {function}" in (ROOT / path).read_text("utf-8"), (path, function)

@@ -1,14 +1,14 @@
-"""Somebody who types into a session: edits a document, asks after each key, reads the statistics."""
+"""A user who types into a session: edits a document, asks after each key, reads the statistics."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from fim_lsp import events
-from fim_lsp.config import CompletionConfig, Config
 from fim_lsp.documents import Document, Edit, Position
-from fim_lsp.engine import Selected, Suggestion
-from fim_lsp.session import Session
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import CompletionConfig, Config
+from fim_lsp.suggest.request import Selected, Suggestion
 from server_bridge.bridge import BackendSettings, open_backend
 
 ROOT = "file:///home/me/shop"

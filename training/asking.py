@@ -1,5 +1,5 @@
 """
-Held-out lines into the prompts a session sends there, and those into what a model says.
+Held-out lines into the prompts a session sends there, and those into a model's answers.
 
 A hole is a line of a file; its neighbours are open, the ring is chosen, and nothing of the line is typed
 or a part. A `Setting` changes one thing of what is sent by default.
@@ -15,23 +15,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp import events, window
+from fim_lsp import events
 from fim_lsp.documents import Edit, Position, split
-from fim_lsp.schema import made
-from fim_lsp.session import Session
-from server_bridge.llama import LlamaServer
+from fim_lsp.prompt import window
+from fim_lsp.session.session import Session
+from fim_lsp.settings.schema import made
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Prompt, Request, Stop, extended
 from training import shards, sources
 
 SEED = 1234
 TYPED = (0.0, 0.4)  # of the line
-SHORTEST = 8  # characters of a line worth asking for
+SHORTEST = 8  # characters of a line worth completing
 COMMENTS = ("#", "//", "/*", "*", "--", '"""')
-NEIGHBOURS = 6  # other open files of the package: a morning's work, as in benchmarks/quality.py
+NEIGHBOURS = 6  # other open files of the package, as in benchmarks/quality.py
 N_PREDICT = 128  # fim.completion.maxTokens
 BURST, STEP = 16, 512  # tokens of one request: a slow machine takes several, and its time
 ROOT = "file:///home/me/"
-# No file is on disk here, and what is said while the ring is chosen is of no interest
+# No file is on disk here, and the answer while the ring is chosen is not used
 QUICKLY = {"ring.files": False, "completion.maxTokens": 1, "completion.debounceMs": 0}
 
 Files = dict[str, str]
@@ -101,7 +102,7 @@ async def asked(url: str, hole: Hole, files: Files, setting: Setting) -> list[Pr
     for path in [*_neighbours(hole, files), hole.path]:
         text = files[path] if path != hole.path else "".join(lines)
         session.handle(events.Opened(f"{ROOT}{hole.package}/{path}", hole.language, 1, text))
-    await session.link.wait_ready()
+    await session.connection.wait_ready()
     with _leading(setting.lead):
         await session.complete(uri, home, invoked=True)
         await session.wait_idle()
@@ -116,8 +117,8 @@ def _next_prompt(session: Session, uri: str, home: Position, typed: str) -> Prom
     gone = Edit(home, home._replace(column=len(line) - 1), typed)
     session.handle(events.Changed(uri, 2, (gone,)))
     session.handle(events.CursorMoved(uri, home._replace(column=len(typed))))
-    view = session._views[uri]  # noqa: SLF001
-    prompt = session._tower.next_prompt(view, session.documents[uri])  # noqa: SLF001
+    state = session._open.states[uri]  # noqa: SLF001
+    prompt = session._framing.next_prompt(state, session.documents[uri])  # noqa: SLF001
     assert prompt is not None
     return replace(prompt, tape=())
 

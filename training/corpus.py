@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fim_lsp.context.chunks import Source, pieces
-from fim_lsp.context.secrets import looks_secret
+from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.documents import split
 from training import sources
 from training.duplicates import Seen, hash_of
@@ -126,7 +126,7 @@ class Corpus:
         return [_entry(package, file) for file in kept], _row(package, kept, why)
 
     def _why_not(self, file: sources.File, test_share: int) -> str:
-        """What is wrong with a file beside the others."""
+        """What is wrong with a file in view of the others."""
         if TEST.search(file.path) and hash_of(file.path) % 100 >= test_share:
             return "test"
         lines = long_lines(file.text)
@@ -172,7 +172,8 @@ def main() -> None:
                     continue
                 entries, row = corpus.taken(sources.opened(folder, spec), held_out=name != "train")
                 rows[name].append(asdict(row))
-                asked += entries if name != "train" else []
+                if name != "train":
+                    asked += entries
                 out.writelines(json.dumps(entry) + "\n" for entry in entries)
                 print(
                     f"{spec} {row.version}: {row.files} files, {row.bytes / 1e6:.1f} MB", flush=True

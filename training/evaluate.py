@@ -24,13 +24,13 @@ from tree_sitter import Parser
 
 from benchmarks.serve import serving
 from fim_lsp.context.grammars import grammar_of, load
-from server_bridge.llama import LlamaServer
+from server_bridge.llama.backend import LlamaServer
 from training import shards
 from training.asking import SETTINGS, TYPED, Files, Hole, asked, column_of, held_out, holes, said
 
 
 class Answer(NamedTuple):
-    """What a model said in a hole, judged."""
+    """A model's answer for a hole, judged."""
 
     language: str
     setting: str
@@ -57,7 +57,7 @@ def judged(hole: Hole, name: str, share: float, file: str, answer: tuple[str, bo
 
 
 async def answers(url: str, entries: list[shards.Entry], n: int) -> list[Answer]:
-    """Everything a model says."""
+    """All answers of a model."""
     server = LlamaServer(url)
     await server.connect()
     packages: dict[tuple[str, str], Files] = defaultdict(dict)
@@ -97,13 +97,14 @@ def _n_errors(language: str, text: str) -> int:
     nodes, n = [Parser(load(grammar.module, grammar.function)).parse(text.encode()).root_node], 0
     while nodes:
         node = nodes.pop()
-        n += node.is_error or node.is_missing
+        if node.is_error or node.is_missing:
+            n += 1
         nodes.extend(child for child in node.children if child.has_error)
     return n
 
 
 def main() -> None:
-    """Ask every model the same, print the tables."""
+    """Send every model the same prompts, print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,10 +1,9 @@
 """
 Files into fill-in-the-middle examples, laid out by the code that lays out real prompts.
 
-Somebody works in a package: a piece of a file is missing where the cursor stands, other places of the
-package stand in the ring. `window` freezes what is around the cursor, `heal` cuts the half word off,
-`encoding.layout` puts it all in order; what was taken away is the answer, and the end-of-text token
-says that it is whole. Deterministic: the same random numbers give the same examples.
+A user works in a package: a piece of a file is missing at the cursor, other places of the package are in
+the ring. `window` freezes what is around the cursor, `heal` cuts the half word off, `fim.layout` puts all
+in order; what was removed is the answer, and the end-of-text token marks its end. Deterministic: the same random numbers give the same examples.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from fim_lsp import window
 from fim_lsp.documents import Document, Position
-from fim_lsp.pretokens import heal
-from server_bridge.encoding import layout
+from fim_lsp.prompt import window
+from fim_lsp.prompt.healing import heal
+from server_bridge.fim.layout import layout
 from server_bridge.protocol import Prompt
 from training.neighbourhood import Neighbourhood, Shown
 from training.tokens import END, FIM
@@ -27,7 +26,7 @@ SCAFFOLD = 0.93  # of a row's characters: control tokens, paths and the answer n
 LEAST_OWN = 150  # characters of the file itself, or it says nothing
 
 # Where the cursor stands, by how often: after part of a line, at the beginning of one, between two parts
-# of one, behind a whole one
+# of one, after a complete one
 KINDS = {"within": 45, "line": 30, "between": 15, "below": 10}
 N_LINES = {1: 46, 2: 17, 3: 11, 4: 8, 5: 5, 6: 4, 8: 5, 12: 4}  # of the answer, by how often
 TO_BLOCK_END = 0.4  # of the longer answers end where their block does
@@ -35,7 +34,7 @@ AT_WORD = 0.4  # of the cuts fall between words
 NEAR = 0.8  # are short, so that answers are 3 % of all tokens: long ones alone would leave them 1 %
 NEAR_TOKENS = (100, 600)
 NO_RING = 0.3
-QUICK = 0.15  # small windows, as somebody gets who waits
+QUICK = 0.15  # small windows, as a request gets that would wait too long for a large one
 TYPED_SINCE = 0.4  # have typed some lines since the window was anchored …
 MOST_TYPED = 20  # … at most so many
 UNHEALED = 0.12  # half words in the prompt: other clients leave them there
@@ -46,14 +45,14 @@ Encode = Callable[[str], Sequence[int]]
 
 
 class Gap(NamedTuple):
-    """What is missing: from the cursor to *end*."""
+    """The missing text: from the cursor to *end*."""
 
     cursor: Position
     end: Position
 
 
 class Example(NamedTuple):
-    """What the model is shown, and what it is to say after the half word it must begin with."""
+    """The prompt, and the answer that follows the half word it must begin with."""
 
     prompt: Prompt
     answer: str
@@ -87,7 +86,7 @@ def example(rng: random.Random, place: Neighbourhood, n_tokens: int) -> Example 
 
 
 def gap_in(rng: random.Random, lines: Sequence[str]) -> Gap | None:
-    """What to take away from a file."""
+    """What to remove from a file."""
     first = _telling_line(rng, lines)
     last = _last_line(rng, lines, first)
     kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
@@ -121,7 +120,7 @@ def without(lines: Sequence[str], gap: Gap) -> tuple[Document, str]:
 def anchored(
     rng: random.Random, document: Document, cursor: Position, n_chars: float
 ) -> window.Window:
-    """The window somebody has at *cursor*, anchored there or some lines of typing ago."""
+    """The window at *cursor*, anchored there or some lines of typing ago."""
     for_suffix = rng.choice((0.0, 0.1, 0.2, 0.2, 0.3, 0.45))
     budget = window.Budget(
         prefix=int(n_chars * (1 - for_suffix)),

@@ -1,9 +1,9 @@
 r"""
-What a package says of its licence into: may we train on this file? Pure.
+A package's statement of its licence, into: may this file be trained on? Pure.
 
 Wheels say it in METADATA, npm packages in package.json, Debian source packages per file in
-debian/copyright (DEP-5, "machine-readable"). A package that does not say it in such a form is left
-out, and so is whatever is under a licence we do not know.
+debian/copyright (DEP-5, "machine-readable"). A package without such a statement is left out,
+and so are files under a licence we do not know.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-How much a model says word for word of what it was trained on, beyond what stood in its prompt.
+How much of its training set a model repeats word for word, beyond what is in its prompt.
 
     python -m training.memorised ~/fim-data fim-small-q8_0.gguf --prompts 1000
 
-The prompts are examples of the training set itself, as a session would send them, where memory shows most.
+The prompts are examples of the training set itself, as a session would send them, where memorised text shows most.
 Counted is the longest run of words of an answer that stands anywhere in the training set; a run that
 stands in more than a few packages is an idiom (a licence header, a loop), and so is one of few words.
 """
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks.serve import serving
 from fim_lsp.context.similarity import WORD
-from server_bridge.llama import LlamaServer
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Prompt
 from training.asking import said
 from training.duplicates import hash_of
@@ -113,7 +113,8 @@ def table(runs: list[Run]) -> str:
 
 def prompts(entries: Iterable[Entry], n: int) -> list[Prompt]:
     """*n* prompts of the training set."""
-    rng, places, found = random.Random(SEED), neighbourhoods(entries), []
+    rng, places = random.Random(SEED), neighbourhoods(entries)
+    found: list[Prompt] = []
     weights = [place.weight for place in places]
     while len(found) < n:
         one = example(rng, rng.choices(places, weights)[0], ROW_TOKENS)

@@ -1,8 +1,9 @@
 """
-The files somebody works in together, and which of their places the ring might show.
+Files that a user works in together, and which of their pieces the ring might show.
 
-A package is split into neighbourhoods of about a megabyte (`shards.units`): files of one folder stay together. The pieces are those of the real ring, cut when the corpus was made; which of them are
-shown is drawn, most for an identifier that is needed, since that is what the ring looks for, too.
+A package is split into neighbourhoods of about a megabyte (`shards.units`): files of one folder stay
+together. The pieces are those of the real ring, cut when the corpus was made; which of them are shown is
+drawn, most for an identifier that the answer needs, since the ring looks for that, too.
 """
 
 from __future__ import annotations

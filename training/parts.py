@@ -1,8 +1,8 @@
 """
 Weights into a few files of limited size and back: q8_0 blocks, as llama.cpp lays them out.
 
-What comes back from a GPU machine may be limited in number and size of files; q8_0 is a quarter of
-float32 and the very format the model is shipped in, so nothing is lost on the way that matters.
+The files that a GPU machine returns may be limited in number and size; q8_0 is a quarter of float32 and
+the format the model is shipped in, so nothing is lost that matters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_BYTES = (16 << 20) - (1 << 16)  # of a part; the rest is for the archive's own headers
-MOST_PARTS = 4  # four of 16 MiB: all that may come back at once, 64 MiB
+MOST_PARTS = 4  # four of 16 MiB: all that may be returned at once, 64 MiB
 BLOCK = 32  # weights that share a scale (ggml-common.h, block_q8_0: a float16 and 32 int8)
 
 Weights = dict[str, NDArray[Any]]  # uint8 (rows, bytes of blocks) for matrices, float32 for vectors
@@ -45,7 +45,7 @@ def restored(packed: NDArray[np.uint8]) -> NDArray[np.float32]:
 def save(
     weights: dict[str, NDArray[np.float32]], notes: dict[str, Any], folder: Path
 ) -> list[Path]:
-    """Write part0.npz … into *folder*, largest tensors first; *notes* travel with them."""
+    """Write part0.npz … into *folder*, largest tensors first; *notes* beside them."""
     small: Weights = {
         name: quantised(each) if each.ndim == 2 else each for name, each in weights.items()
     }
@@ -61,11 +61,11 @@ def save(
             part = {}
             parts.append(part)
         part[name] = each
-    assert len(parts) <= MOST_PARTS, f"{len(parts)} parts: too many to come back"
+    assert len(parts) <= MOST_PARTS, f"{len(parts)} parts: too many to return"
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"part{n}.npz" for n in range(len(parts))]
     for path, part in zip(paths, parts, strict=True):
-        np.savez(path, **part)
+        np.savez(path, allow_pickle=False, **part)
     (folder / "notes.json").write_text(json.dumps(notes, indent=1) + "\n", "utf-8")
     return paths
 

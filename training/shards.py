@@ -1,5 +1,5 @@
 """
-A corpus into compressed shards that fit the way to a GPU, and back.
+A corpus into compressed shards small enough to send to a GPU machine, and back.
 
     python -m training.shards ~/fim-data 2 48 .shards      2 shards of at most 48 MiB: .shards/0.jsonl.xz …
 
@@ -101,7 +101,7 @@ def pack(shard: list[Unit], path: Path, n_bytes: int) -> int:
 
 
 def main() -> None:
-    """Write the shards and say what they hold."""
+    """Write the shards and print what they hold."""
     folder, n_shards, n_mib, out = (
         Path(sys.argv[1]),
         int(sys.argv[2]),

@@ -1,5 +1,5 @@
 """
-Names of packages into their files: fetched through pip, npm and apt as each is set up on this machine.
+Names of packages into their files: fetched through pip, npm and apt as each is configured on this machine.
 
     python -m training.sources ~/fim-data                      everything packages.toml names
     python -m training.sources ~/fim-data apt:redis pip:rich   these
@@ -199,14 +199,14 @@ def _text(archive: Path, ending: str) -> str:
 
 
 def main() -> None:
-    """Fetch what is asked for; say what could not be had and go on."""
+    """Fetch what is asked for; print what could not be fetched and go on."""
     folder, *specs = sys.argv[1:]
     train, held_out = named()
     for spec in specs or [*train, *(each for specs in held_out.values() for each in specs)]:
         try:
             fetch(Path(folder).absolute(), spec)
         except subprocess.CalledProcessError as error:
-            print(f"{spec}: not to be had ({error.returncode})", flush=True)
+            print(f"{spec}: not available ({error.returncode})", flush=True)
 
 
 if __name__ == "__main__":

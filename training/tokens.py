@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from server_bridge.specials import Specials, called
+from server_bridge.fim.tokens import Specials, called
 from training import shards
 
 VOCAB = 16_384  # 512 wide they are a fifth of the parameters; a token of Python holds 4.2 characters, with 4,096 it held 3.65
@@ -41,7 +41,7 @@ FIM = Specials(_QWEN, PREFIX, SUFFIX, MIDDLE, REPO, FILE, None)
 
 
 def sample(path: Path) -> list[str]:
-    """Texts of every language, in an order without order."""
+    """Texts of every language, shuffled."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for entry in shards.read(path):
         texts[entry.language].append(entry.text)

@@ -4,7 +4,7 @@ Shards into weights, by the clock: warm-up, constant rate, linear decay; the las
     python3 -m training.train .shards/0.jsonl.xz --minutes 9 --of 18 --out $OUT
 
 stops in time, saves its state on that machine (--state) and the weights in parts (--out). Called
-again with other shards it goes on where it was; on another machine, --init PARTS goes on from the
+again with other shards it continues from there; on another machine, --init PARTS continues from the
 weights alone. README.md has the plan and its arithmetic; --smoke is the same on a CPU in minutes.
 """
 

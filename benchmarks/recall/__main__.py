@@ -1,11 +1,11 @@
 """
-What the extra context is good for: ours and llama.vim's, on git histories played as typed.
+How useful the extra context is: ours and llama.vim's, on git histories replayed as typing.
 
     python -m benchmarks.recall                               # this project's own history
     python -m benchmarks.recall ~/src/attrs ~/src/cobra       # others, by path
     python -m benchmarks.recall --sizes 16 --seeds 1 ~/src/x  # a quick look
 
-For each number of llama.vim's chunks its ring is played with several seeds, then ours with as many
+For each number of llama.vim's chunks its ring is replayed with several seeds, then ours with as many
 tokens as that took on average. Prints a table per history and, with --out, writes it and the curve of
 recall against tokens. `replay` says what is counted. Times are CPU times of one thread.
 """

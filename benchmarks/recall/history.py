@@ -51,7 +51,7 @@ class Save(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A commit begins; *outside* are files somebody else changed (too large to type), by path."""
+    """A commit begins; *outside* are files changed by others (too large to type), by path."""
 
     id: str
     outside: dict[str, tuple[str, ...] | None]

@@ -1,5 +1,5 @@
 """
-The policy of llama.vim (a1c8e6e, 2026-01-31), written anew from its documented behaviour.
+The policy of llama.vim (a1c8e6e, 2026-01-31), implemented from its documented behaviour.
 
 Chunks are random cuts around the cursor at buffer changes and saves, and from far above and below
 it at jumps; one queued chunk enters the ring per step, the oldest leaves; before every request the

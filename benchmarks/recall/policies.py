@@ -1,7 +1,7 @@
 """
-Ring policies behind one face, as the replay drives them: ours, and llama.vim's.
+Ring policies with one interface, as the replay uses them: ours, and llama.vim's.
 
-Both are told the same: a file is looked at, an edit happened, the cursor jumped, there is time
+Both get the same events: a file is looked at, an edit happened, the cursor jumped, there is time
 (`idle`). Both answer `shown`: the pieces of text a request at a line carries, as (path, text).
 """
 
@@ -16,10 +16,11 @@ from typing import Protocol
 from benchmarks.recall.llama_vim import LlamaVim, Piece
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, definitions, strangers, updated
+from fim_lsp.context.index import Entry, Index, definitions, unopened_files, updated
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.turn import View, turn
+from fim_lsp.context.syntax import units
+from fim_lsp.context.update import Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, edited, opened, split
 
 
@@ -33,7 +34,7 @@ class Policy(Protocol):
     def outside(self, path: str, lines: tuple[str, ...] | None) -> None: ...
     def replace(self, path: str, start: int, end: int, lines: tuple[str, ...]) -> None: ...
     def save(self, path: str, at: int) -> None: ...
-    def shown(self, view: View, *, anchored: bool) -> list[Piece]: ...
+    def shown(self, view: Viewport, *, anchored: bool) -> list[Piece]: ...
 
 
 class Ours:
@@ -57,7 +58,7 @@ class Ours:
     def _written(self, path: str, text: str) -> None:
         language = language_of(path)
         self._disk[path] = text
-        entry = Entry(language, (0, 0), definitions(language, text))
+        entry = Entry(language, (0, 0), definitions(units(language, text)))
         self._index = updated(self._index, {path: entry})
 
     def _stranger(self, path: str) -> Source | None:
@@ -97,14 +98,14 @@ class Ours:
         self._written(path, self._documents[path].text)
         self.memory.saved(path)
 
-    def shown(self, view: View, *, anchored: bool) -> list[Piece]:
+    def shown(self, view: Viewport, *, anchored: bool) -> list[Piece]:
         self._typed += 1
         if anchored or self._typed % _TURN_LINES == 0:
             began = time.thread_time()
             snapshot = self.memory.snapshot(view)
-            others = tuple(strangers(self._index, snapshot, self._stranger))
+            others = tuple(unopened_files(self._index, snapshot, self._stranger))
             snapshot = replace(snapshot, others=(*snapshot.others, *others))
-            assert self.memory.accept(turn(snapshot))
+            assert self.memory.accept(update_ring(snapshot))
             self.turn_ms.append((time.thread_time() - began) * 1e3)
             self._shown = [(chunk.name, chunk.text) for chunk in self.memory.visible(view)]
         return self._shown
@@ -138,7 +139,7 @@ class Theirs:
     def save(self, path: str, at: int) -> None:
         self._ring.around(path, self._lines[path], at)
 
-    def shown(self, view: View, *, anchored: bool) -> list[Piece]:
+    def shown(self, view: Viewport, *, anchored: bool) -> list[Piece]:
         if anchored:
             self._ring.idle()
         began = time.thread_time()

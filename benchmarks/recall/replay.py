@@ -1,9 +1,9 @@
 """
-Play a history to a policy and count what its context is good for.
+Replay a history through a policy and count how useful its context is.
 
 *Identifier recall*: of the words in the next typed line that are not in the window, the share that
-stands in the extra context. The window is what `fim_lsp.window` anchors by default: 1,024 tokens
-above the cursor and 256 below, anchored anew when the cursor leaves it. Tokens are characters / 3.6,
+is in the extra context. The window is what `fim_lsp.prompt.window` anchors by default: 1,024 tokens
+above the cursor and 256 below, anchored again when the cursor leaves it. Tokens are characters / 3.6,
 the ratio of the bundled tokenizer on Python, for every policy alike.
 """
 
@@ -18,7 +18,7 @@ from benchmarks.recall.history import Commit, Open, Replace, Save, Step, Type
 from benchmarks.recall.llama_vim import Piece
 from benchmarks.recall.policies import Policy
 from fim_lsp.context.similarity import WORD
-from fim_lsp.context.turn import View
+from fim_lsp.context.update import Viewport
 
 CHARS_PER_TOKEN = 3.6
 _ABOVE, _BELOW = 1024, 256  # tokens
@@ -64,7 +64,7 @@ class _Player:
         self._policy = policy
         self._texts = {path: text.splitlines(keepends=True) for path, text in files.items()}
         policy.workspace(files)
-        self._view: View | None = None
+        self._view: Viewport | None = None
         self._last: list[Piece] = []
         self._at = 0
 
@@ -128,7 +128,7 @@ class _Player:
         self.result.evaluated += sum(_size(piece) for piece in shown[same:])
         self._last = shown
 
-    def _waste(self, view: View, shown: list[Piece], window: Sequence[str]) -> None:
+    def _waste(self, view: Viewport, shown: list[Piece], window: Sequence[str]) -> None:
         """Lines from a second file, or oftener than their file has them; lines no file has."""
         seen = Counter(_telling(window))
         self.result.judged += sum(_size(piece) for piece in shown)
@@ -159,7 +159,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(WORD.findall(text))
 
 
-def _window(path: str, lines: Sequence[str], at: int) -> View:
+def _window(path: str, lines: Sequence[str], at: int) -> Viewport:
     first, room = at, _ABOVE * CHARS_PER_TOKEN
     while first > 0 and room > 0:
         first -= 1
@@ -168,7 +168,7 @@ def _window(path: str, lines: Sequence[str], at: int) -> View:
     while last < len(lines) and room > 0:
         room -= len(lines[last])
         last += 1
-    return View(path, at, first, last)
+    return Viewport(path, at, first, last)
 
 
 def _size(piece: Piece) -> int:

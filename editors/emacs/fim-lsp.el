@@ -1,7 +1,7 @@
 ;;; fim-lsp.el --- fim-lsp for lsp-mode: local completions as overlays  -*- lexical-binding: t; -*-
 
-;; Needs lsp-mode 10 (MELPA, or Debian's elpa-lsp-mode).  Suggestions stand beside what the
-;; language's own server does: this one is an add-on.  Load it and start lsp as ever:
+;; Needs lsp-mode 10 (MELPA, or Debian's elpa-lsp-mode).  This server is an add-on: the language's
+;; own server keeps running.  Load this file and start lsp as usual:
 ;;
 ;;   (load "/path/to/editors/emacs/fim-lsp.el")
 ;;   (add-hook 'prog-mode-hook #'lsp)
@@ -20,7 +20,7 @@
 For example ((backend . ((url . \"http://127.0.0.1:8012\"))))."
   :type '(alist))
 
-;; lsp-mode waits two seconds; the server knows better when to wait.
+;; lsp-mode waits two seconds; the server itself decides how long to wait.
 (setq lsp-inline-completion-idle-delay 0.1)
 
 (lsp-register-client

@@ -1,7 +1,7 @@
 """
 The questions `fim-lsp doctor` asks, one small function each; adding one is adding it to `CHECKS`.
 
-A check takes the `Patient` and returns what it found. None raises, and none repeats what an earlier
+A check takes the `Target` and returns what it found. None raises, and none repeats what an earlier
 one has said: those that need a backend find nothing without one.
 """
 
@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp import exposure
 from fim_lsp.cli.client import ServerError, editor
-from fim_lsp.config import Config
+from fim_lsp.settings import egress
+from fim_lsp.settings.config import Config
+from server_bridge.machine.addresses import shown
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -60,7 +61,7 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class Target:
     """
     What is examined: the settings with the problems in them, and the backend they name.
 
@@ -73,46 +74,46 @@ class Patient:
     open_to_pages: Callable[[str], Awaitable[bool]]
 
 
-Check = Callable[[Patient], Awaitable[list[Finding]]]
+Check = Callable[[Target], Awaitable[list[Finding]]]
 
 
-async def python(_: Patient) -> list[Finding]:
+async def python(_: Target) -> list[Finding]:
     """Which interpreter this is: the first thing a bug report needs."""
     version = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     return [Finding("python", "ok", version)]
 
 
-async def packages(patient: Patient) -> list[Finding]:
+async def packages(target: Target) -> list[Finding]:
     """Whether everything is installed."""
     found = {name: _version(name) for name in (*NEEDED, ENGINE)}
     missing = [name for name in NEEDED if not found[name]]
     if missing:
         fix = "reinstall: pip install --force-reinstall fim-lsp"
         return [Finding("packages", "bad", f"missing: {', '.join(missing)}", fix)]
-    if not found[ENGINE] and patient.config.backend.kind in {"auto", "embedded"}:
+    if not found[ENGINE] and target.config.backend.kind in {"auto", "embedded"}:
         fix = f"pip install {ENGINE}, or set fim.backend.url to a llama-server"
         return [Finding("packages", "warn", f"{ENGINE} is missing: no embedded engine", fix)]
     return [Finding("packages", "ok", ", ".join(f"{n} {v}" for n, v in found.items() if v))]
 
 
-async def settings(patient: Patient) -> list[Finding]:
+async def settings(target: Target) -> list[Finding]:
     """What is wrong in the settings files."""
-    if not patient.problems:
+    if not target.problems:
         return [Finding("settings", "ok", "no problems found")]
     return [
-        Finding("settings", "warn", problem, "the default is used until it is mended")
-        for problem in patient.problems
+        Finding("settings", "warn", problem, "the default is used until it is corrected")
+        for problem in target.problems
     ]
 
 
-async def privacy(patient: Patient) -> list[Finding]:
-    """Where code goes, and whether somebody on the way could read it."""
-    backend = patient.config.backend
+async def privacy(target: Target) -> list[Finding]:
+    """Where code goes, and whether it could be read on the way."""
+    backend = target.config.backend
     findings = []
-    for env in {each.api_key_env for each in exposure.servers(backend)} - {"", *os.environ}:
+    for env in {each.api_key_env for each in egress.servers(backend)} - {"", *os.environ}:
         says = f"the environment variable {env} (fim.backend.apiKeyEnv) is not set"
         findings.append(Finding("privacy", "warn", says, f"export {env}=…"))
-    ways = [*exposure.ways(backend)]
+    ways = [*egress.ways(backend)]
     if not ways:
         findings.append(Finding("privacy", "ok", "your code stays on this machine"))
     for way in ways:
@@ -122,7 +123,7 @@ async def privacy(patient: Patient) -> list[Finding]:
     return findings
 
 
-async def server(_: Patient) -> list[Finding]:
+async def server(_: Target) -> list[Finding]:
     """Whether the language server itself starts, as an editor starts it."""
     started = time.perf_counter()
     try:
@@ -133,41 +134,45 @@ async def server(_: Patient) -> list[Finding]:
     return [Finding("server", "ok", f"`fim-lsp --stdio` answers after {ms:.0f} ms")]
 
 
-async def model(patient: Patient) -> list[Finding]:
+async def model(target: Target) -> list[Finding]:
     """Whether a model server is there whose model can fill in the middle."""
     try:
-        state = await patient.backend.connect()
+        state = await target.backend.connect()
     except BackendError as error:
         return [Finding("model", "bad", str(error), "see docs/configuration.md, fim.backend")]
-    where = state.url or patient.config.backend.url
+    where = state.url or target.config.backend.url
     if state.health is Health.READY:
         says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
-        return [Finding("model", "ok", says)]
+        instead = [Finding("model", "warn", state.message)] if state.message else []
+        return [Finding("model", "ok", says), *instead]
     fix = "start one: fim-lsp serve; or set fim.backend.kind to embedded"
     says = state.message or f"{where or 'the model server'} is {state.health.value}"
     return [Finding("model", "bad", says, "" if state.message else fix)]
 
 
-async def access(patient: Patient) -> list[Finding]:
-    """Whether the server serves others: everybody who reaches it, every web page that you open."""
-    state, backend = patient.backend.state, patient.config.backend
-    used = [each for each in exposure.servers(backend) if each.url.startswith(state.url)]
+async def access(target: Target) -> list[Finding]:
+    """Whether the server answers others: all that can reach it, every web page that you open."""
+    state, backend = target.backend.state, target.config.backend
+    used = [each for each in egress.servers(backend) if shown(each.url).startswith(state.url)]
     has_key = any(e.api_key_env or e.api_key_file or e.api_key_command for e in used)
     if state.health is not Health.READY or has_key:
         return []
     key = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
-    if hosts := [way.host for each in used for way in exposure.ways(each)]:
-        return [Finding("access", "warn", f"{hosts[0]} answers everybody who reaches it", key)]
-    if await patient.open_to_pages(state.url):
-        fix = "start it with --cors-origins localhost (vLLM: --allowed-origins '[]')"
+    if hosts := [way.host for each in used for way in egress.ways(each)]:
+        return [Finding("access", "warn", f"{hosts[0]} answers all that can reach it", key)]
+    if await target.open_to_pages(state.url):
+        fix = (
+            "use fim-lsp serve, or start it with --api-key-file FILE and --cors-origins localhost "
+            "(vLLM: --api-key KEY and --allowed-origins '[]')"
+        )
         says = f"every page in your browser may ask {state.url}, and read what it answers"
         return [Finding("access", "warn", says, fix)]
     return []
 
 
-async def context(patient: Patient) -> list[Finding]:
+async def context(target: Target) -> list[Finding]:
     """Whether a prompt with other files fits into one slot."""
-    state = patient.backend.state
+    state = target.backend.state
     if state.health is not Health.READY:
         return []
     says = f"{state.n_ctx} tokens in each of {state.slots} slot{'s' * (state.slots != 1)}"
@@ -177,13 +182,13 @@ async def context(patient: Patient) -> list[Finding]:
     return [Finding("context", "ok", says)]
 
 
-async def speed(patient: Patient) -> list[Finding]:
+async def speed(target: Target) -> list[Finding]:
     """How long one line takes, and whether the server keeps what it evaluated."""
-    if patient.backend.state.health is not Health.READY:
+    if target.backend.state.health is not Health.READY:
         return []
     try:
-        await _trial(patient.backend)
-        reply, ms = await _trial(patient.backend)
+        await _trial(target.backend)
+        reply, ms = await _trial(target.backend)
     except BackendError as error:
         return [Finding("speed", "bad", f"a completion failed: {error}", "see the server's log")]
     cost = reply.timings
@@ -198,28 +203,28 @@ async def speed(patient: Patient) -> list[Finding]:
     return [Finding("speed", "ok", says)]
 
 
-async def cache(patient: Patient) -> list[Finding]:
-    """Whether the server keeps what it evaluated when somebody types in two files in turn."""
-    if patient.backend.state.health is not Health.READY:
+async def cache(target: Target) -> list[Finding]:
+    """Whether the server keeps what it evaluated when two files are typed in, in turn."""
+    if target.backend.state.health is not Health.READY:
         return []
     n_right, n_foretold = 0, 0
     for typed in WORDS:
         for path in ("first.py", "second.py"):
             prompt = replace(TRIAL, path=path, middle=TRIAL.middle + typed)
             try:
-                cost = (await patient.backend.complete(Request(prompt, 1))).timings
+                cost = (await target.backend.complete(Request(prompt, 1))).timings
             except BackendError as error:
                 return [Finding("cache", "warn", f"a completion failed: {error}")]
             n_foretold += cost.expected_n is not None
             n_right += cost.expected_n == cost.cache_n
     says = f"{n_right} of {n_foretold} predictions of what the server keeps were right"
-    doubt = patient.backend.state.doubt
-    return [Finding("cache", "warn" if doubt else "ok", says, doubt)] if n_foretold else []
+    problem = target.backend.state.cache_problem
+    return [Finding("cache", "warn" if problem else "ok", says, problem)] if n_foretold else []
 
 
-async def speculation(patient: Patient) -> list[Finding]:
+async def speculation(target: Target) -> list[Finding]:
     """Whether a server that was told to draft tokens ahead does so."""
-    state = patient.backend.state
+    state = target.backend.state
     if state.health is not Health.READY or not state.drafters:
         return []
     if state.drafts:

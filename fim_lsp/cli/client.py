@@ -1,9 +1,8 @@
 """
-A small editor without a screen: it starts the real server and does to it over stdio what a person does.
+A headless editor: it starts the real server and uses it over stdio as an editor does.
 
-`complete`, `demo` and `doctor` all go this way, so what they show is what an editor would get.
-It behaves like one: positions in UTF-16, incremental changes, inline completion declared, one
-request at a time.
+`complete`, `demo` and `doctor` work through it, so they show what an editor would get: positions in
+UTF-16, incremental changes, inline completion declared, one request at a time.
 """
 
 from __future__ import annotations
@@ -24,21 +23,22 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 from pygls.protocol import JsonRPCResponseMessage, default_converter
 
-from fim_lsp import __version__, convert
-from fim_lsp.documents import Document, Edit, Position, edited, opened
+from fim_lsp import __version__
+from fim_lsp.documents import Document, Edit, Position, after, edited, opened
+from fim_lsp.lsp import convert
 
 # Longest wait for one answer. A first completion on a slow machine evaluates the whole prompt.
 ANSWER_SECONDS = 60.0
-# A server that refuses connections for so long is not just restarting.
+# A backend that refuses connections for longer is not just restarting.
 DOWN_SECONDS = 3.0
 # Python, pygls and the config files; ten times what a busy small machine needs.
 START_SECONDS = 20.0
-# A server that was told to exit and has not after this long is ended.
+# A server that has not exited after this long is killed.
 EXIT_SECONDS = 5.0
-POLL_SECONDS = 0.1  # a person sees a progress line move
-LAST_WORDS = 20  # lines of the server's log kept for an error message
+POLL_SECONDS = 0.1  # often enough for a line of progress
+LOG_LINES = 20  # of the server, kept for an error message
 
-ENCODING = "utf-16"  # what every client can; most can nothing else
+ENCODING = "utf-16"  # the one that every client supports
 
 SERVER = (sys.executable, "-m", "fim_lsp", "--stdio")
 # `-m` looks in the current folder first: never let that be the user's project.
@@ -56,11 +56,11 @@ LANGUAGES = {
 
 
 class ServerError(Exception):
-    """The server ended or does not answer; the message has its last words."""
+    """The server ended or does not answer; the message has the last lines of its log."""
 
 
-class Offer(NamedTuple):
-    """One suggestion: replace the text between *start* and *end* by *text*; *item* as it came."""
+class Suggested(NamedTuple):
+    """One suggestion: replace the text between *start* and *end* by *text*; *item* as the server sent it."""
 
     text: str
     start: Position
@@ -69,26 +69,26 @@ class Offer(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came back for one request, and after how many milliseconds."""
+    """The suggestions for one request, and after how many milliseconds they came."""
 
-    offers: tuple[Offer, ...]
+    suggestions: tuple[Suggested, ...]
     ms: float
 
 
-class Editor:
+class LspClient:
     """One server process, and the documents opened in it."""
 
-    def __init__(self, client: LanguageClient, last_words: deque[str]) -> None:
+    def __init__(self, client: LanguageClient, last_lines: deque[str]) -> None:
         self._client = client
-        self._last_words = last_words
+        self._last_lines = last_lines
         self._documents: dict[Path, Document] = {}
 
     def document(self, path: Path) -> Document:
-        """The text of an open document as it stands."""
+        """An open document with its text now."""
         return self._documents[path]
 
     def open(self, path: Path, text: str) -> None:
-        """Show a file to the server."""
+        """Open a file in the server."""
         language = LANGUAGES.get(path.suffix.lower(), "plaintext")
         self._documents[path] = opened(path.resolve().as_uri(), language, 1, text)
         document = self._documents[path]
@@ -112,13 +112,10 @@ class Editor:
             )
         )
         self._documents[path] = edited(before, [Edit(start, end, text)], before.version + 1)
-        head, newline, tail = text.rpartition("\n")
-        if not newline:
-            return Position(start.line, start.column + len(text))
-        return Position(start.line + head.count("\n") + 1, len(tail))
+        return after(start, text)
 
     async def complete(self, path: Path, position: Position, *, invoked: bool = False) -> Answer:
-        """Ask for inline completions, as automatically as an editor does while someone types."""
+        """Request inline completions, by default automatic ones, as an editor does during typing."""
         document = self._documents[path]
         kind = types.InlineCompletionTriggerKind
         params = types.InlineCompletionParams(
@@ -130,19 +127,19 @@ class Editor:
         result = await self._answer(self._client.text_document_inline_completion_async(params))
         ms = (time.perf_counter() - started) * 1000
         items = result.items if isinstance(result, types.InlineCompletionList) else result or ()
-        return Answer(tuple(_offer(document, position, item) for item in items), ms)
+        return Answer(tuple(_suggested(document, position, item) for item in items), ms)
 
-    async def accept(self, path: Path, offer: Offer, length: int) -> Position:
+    async def accept(self, path: Path, suggestion: Suggested, length: int) -> Position:
         """
         Put the first *length* characters of a suggestion into the text and tell the server, as
         editors do: by the item's command for all of it, by a notification for a part.
         """
-        taken = offer.text[:length]
-        cursor = self.replace(path, offer.start, offer.end, taken)
-        command = offer.item.command
-        if length < len(offer.text):
+        taken = suggestion.text[:length]
+        cursor = self.replace(path, suggestion.start, suggestion.end, taken)
+        command = suggestion.item.command
+        if length < len(suggestion.text):
             units = len(taken.encode("utf-16-le")) // 2
-            params = {"item": offer.item, "acceptedLength": units}
+            params = {"item": suggestion.item, "acceptedLength": units}
             self._client.protocol.notify("textDocument/didPartiallyAcceptCompletion", params)
         elif command is not None:
             request = types.ExecuteCommandParams(command.command, command.arguments)
@@ -171,28 +168,28 @@ class Editor:
         try:
             return await asyncio.wait_for(request, ANSWER_SECONDS)
         except (asyncio.TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
-            raise ServerError("\n".join((*self._last_words, f"no answer: {error!r}"))) from error
+            raise ServerError("\n".join((*self._last_lines, f"no answer: {error!r}"))) from error
 
 
 @asynccontextmanager
-async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Editor]:
+async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[LspClient]:
     """
-    Start a server with *root* (absolute) as its workspace and *settings* of the section `fim`; on
-    leaving, end it as the protocol says.
+    Start a server with *root* (absolute) as its workspace and *settings* of the section `fim`; at the
+    end of the block, shut it down as the protocol says.
     """
     client = LanguageClient("fim-lsp", __version__, converter_factory=_converter)
-    # It logs every message it sends, and answers that came too late as errors.
+    # pygls logs every message that it sends, and late answers as errors.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    last_words: deque[str] = deque(maxlen=LAST_WORDS)
+    last_lines: deque[str] = deque(maxlen=LOG_LINES)
     await client.start_io(*SERVER, cwd=SERVER_FOLDER)
-    process = client._server  # noqa: SLF001 - pygls gives no other way to its log and its end
+    process = client._server  # noqa: SLF001 - pygls has no other access to the process
     assert process is not None
     assert process.stderr is not None
-    # Somebody has to read this pipe: a full one stops the server.
-    listener = asyncio.create_task(_listen(process.stderr, last_words))
+    # This pipe must be read: a full one stops the server.
+    listener = asyncio.create_task(_listen(process.stderr, last_lines))
     try:
-        await _initialize(client, root, settings, last_words)
-        yield Editor(client, last_words)
+        await _initialize(client, root, settings, last_lines)
+        yield LspClient(client, last_lines)
         await asyncio.wait_for(client.shutdown_async(None), EXIT_SECONDS)
         client.exit(None)
     finally:
@@ -205,7 +202,7 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ed
 
 
 async def _initialize(
-    client: LanguageClient, root: Path, settings: Mapping[str, object], last_words: deque[str]
+    client: LanguageClient, root: Path, settings: Mapping[str, object], last_lines: deque[str]
 ) -> None:
     uri = root.as_uri()
     params = types.InitializeParams(
@@ -226,14 +223,14 @@ async def _initialize(
         await asyncio.wait_for(client.initialize_async(params), START_SECONDS)
     except (asyncio.TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
         raise ServerError(
-            "\n".join((*last_words, f"the server did not start: {error!r}"))
+            "\n".join((*last_lines, f"the server did not start: {error!r}"))
         ) from error
     client.initialized(types.InitializedParams())
 
 
-async def _listen(stderr: asyncio.StreamReader, last_words: deque[str]) -> None:
+async def _listen(stderr: asyncio.StreamReader, last_lines: deque[str]) -> None:
     async for line in stderr:
-        last_words.append(line.decode("utf-8", "replace").rstrip())
+        last_lines.append(line.decode("utf-8", "replace").rstrip())
 
 
 def _converter() -> Converter:
@@ -245,11 +242,11 @@ def _converter() -> Converter:
     return converter
 
 
-def _offer(document: Document, cursor: Position, item: types.InlineCompletionItem) -> Offer:
+def _suggested(document: Document, cursor: Position, item: types.InlineCompletionItem) -> Suggested:
     text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
     if item.range is None:
-        return Offer(text, cursor, cursor, item)
+        return Suggested(text, cursor, cursor, item)
     start, end = (
         convert.position(document, p, ENCODING) for p in (item.range.start, item.range.end)
     )
-    return Offer(text, start, end, item)
+    return Suggested(text, start, end, item)

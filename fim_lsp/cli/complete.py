@@ -1,7 +1,7 @@
 """
-`fim-lsp complete`: one completion at one place, asked of the real server as an editor would.
+`fim-lsp complete`: one completion at one position, from the real server, as an editor would get it.
 
-stdout gets the suggestion and nothing else; exit codes are grep's: 0 something, 1 nothing, 2 trouble.
+stdout gets the suggestion and nothing else; exit codes are grep's: 0 a suggestion, 1 none, 2 an error.
 """
 
 from __future__ import annotations
@@ -14,58 +14,61 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fim_lsp.cli.client import Answer, Editor, ServerError, editor
-from fim_lsp.cli.place import InputError, Place, find_place, read_text, root_of
+from fim_lsp.cli.client import Answer, LspClient, ServerError, editor
+from fim_lsp.cli.location import FilePosition, InputError, find_position, read_text, root_of
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.documents import Position
 
-SOMETHING, NOTHING, TROUBLE = 0, 1, 2
+SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
 
 
 def run(arguments: Namespace) -> int:
-    """Print the suggestion for `arguments.place`; returns the exit code."""
+    """Print the suggestion for `arguments.position`; returns the exit code."""
     screen = screen_on(sys.stderr)
     try:
-        place, others = _read(arguments)
-        answer, stats = asyncio.run(_ask(place, others, _settings(arguments), screen))
+        position, others = _read(arguments)
+        answer, stats = asyncio.run(_ask(position, others, _settings(arguments), screen))
     except (InputError, ServerError) as error:
         screen.status("")
         screen.line(f"fim-lsp: {error}")
-        return TROUBLE
+        return ERROR
     if arguments.json:
-        print(json.dumps(_as_json(place, answer, stats), ensure_ascii=False, indent=2))
-    elif answer.offers:
-        sys.stdout.write(answer.offers[0].text + "\n")
+        print(json.dumps(_as_json(position, answer, stats), ensure_ascii=False, indent=2))
+    elif answer.suggestions:
+        sys.stdout.write(answer.suggestions[0].text + "\n")
     else:
         screen.line("fim-lsp: nothing to suggest here")
-    return SOMETHING if answer.offers else NOTHING
+    return SUGGESTION if answer.suggestions else NO_SUGGESTION
 
 
-def _read(arguments: Namespace) -> tuple[Place, dict[Path, str]]:
-    place = find_place(arguments.place)
+def _read(arguments: Namespace) -> tuple[FilePosition, dict[Path, str]]:
+    position = find_position(arguments.position)
     others = {Path(name): read_text(Path(name)) for name in arguments.open}
-    if not place.text.strip() and not others:
+    if not position.text.strip() and not others:
         raise InputError(
-            f"{place.path} is empty, there is nothing to go by: write a line first, "
-            f"or show other files with --open"
+            f"{position.path} is empty, so there is no context: write a line first, "
+            f"or add other files with --open"
         )
-    return place, others
+    return position, others
 
 
 async def _ask(
-    place: Place, others: Mapping[Path, str], settings: Mapping[str, object], screen: Screen
+    position: FilePosition,
+    others: Mapping[Path, str],
+    settings: Mapping[str, object],
+    screen: Screen,
 ) -> tuple[Answer, dict[str, Any]]:
-    root = root_of(place.path)
+    root = root_of(position.path)
     async with editor(root, settings) as server:
         for path, text in others.items():
             server.open(path, text)
-        server.open(place.path, place.text)
+        server.open(position.path, position.text)
         await _wait_ready(server, screen)
-        answer = await server.complete(place.path, place.position, invoked=True)
+        answer = await server.complete(position.path, position.position, invoked=True)
         return answer, await server.stats()
 
 
-async def _wait_ready(server: Editor, screen: Screen) -> None:
+async def _wait_ready(server: LspClient, screen: Screen) -> None:
     backend = await server.wait_settled(
         lambda seconds: screen.status(f"waiting for the model … {seconds:.1f} s")
     )
@@ -76,20 +79,20 @@ async def _wait_ready(server: Editor, screen: Screen) -> None:
 
 
 def _settings(arguments: Namespace) -> dict[str, object]:
-    """A person waits for this one answer, so it may take longer than a keystroke's."""
+    """The user waits for this one answer, so it may take longer than one during typing."""
     settings: dict[str, object] = {"completion": {"deadlineMs": 30_000}}
     if arguments.url:
         settings["backend"] = {"kind": "llama-server", "url": arguments.url}
     return settings
 
 
-def _as_json(place: Place, answer: Answer, stats: Mapping[str, Any]) -> dict[str, object]:
+def _as_json(position: FilePosition, answer: Answer, stats: Mapping[str, Any]) -> dict[str, object]:
     return {
-        "file": str(place.path),
-        **_one_based(place.position),
+        "file": str(position.path),
+        **_one_based(position.position),
         "items": [
-            {"text": o.text, "start": _one_based(o.start), "end": _one_based(o.end)}
-            for o in answer.offers
+            {"text": each.text, "start": _one_based(each.start), "end": _one_based(each.end)}
+            for each in answer.suggestions
         ],
         "ms": round(answer.ms, 1),
         "backend": stats["backend"],

@@ -1,14 +1,15 @@
 """
-`fim-lsp demo`: the main job, shown. Types a scripted session into the bundled sample project through
-the real server, with llama.cpp and the bundled model inside, and prints what an editor would show.
+`fim-lsp demo`: types a scripted session into the bundled sample project through the real server, with
+llama.cpp and the bundled model inside, and prints what an editor would show.
 
-The person in `script` knows what to write and takes a suggestion only when it says just that. One
+`demo_script` has the text to type; a suggestion is accepted only where it agrees with that text. One
 row per key: the line with its ghost text, tokens evaluated and reused for it, and milliseconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 import statistics
@@ -20,21 +21,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fim_lsp.cli.client import Answer, Editor, Offer, ServerError, editor
-from fim_lsp.cli.script import OPEN, SAMPLE, SCENES, Scene
+from fim_lsp.cli.client import Answer, LspClient, ServerError, Suggested, editor
+from fim_lsp.cli.demo_script import OPEN, SAMPLE, SCENES, Scene
 from fim_lsp.cli.terminal import Screen, clip, clip_left, screen_on
 from fim_lsp.documents import Position, body
 
-# The demo needs nothing but this package; debounce is for people, not for a script.
+# The demo needs nothing but this package; a script needs no debounce.
 SETTINGS: dict[str, object] = {
     "backend": {"kind": "embedded"},
     "completion": {"debounceMs": 0},
     "state": {"save": False},  # the sample is gone afterwards
 }
 KEY_SECONDS = 0.05  # 20 keys a second: a fast typist's burst, still readable
-LOOK_SECONDS = 0.8  # a person looks at a suggestion before taking it
-WORTH_TAKING = 3  # characters; typing two is quicker than deciding about them
-WORDS_WORTH_TAKING = 8  # of a suggestion that is wrong further on: one has to read it closely
+LOOK_SECONDS = 0.8  # before a suggestion is accepted, so that it can be read
+WORTH_TAKING = 3  # characters; two are typed faster than accepted
+WORDS_WORTH_TAKING = (
+    8  # characters of a suggestion that is wrong further on, and so takes longer to read
+)
 INSIDE_WORD = re.compile(r"\w\w")
 NUMBERS = "{:>9} {:>8} {:>7}"
 NUMBERS_WIDTH = 9 + 1 + 8 + 1 + 7
@@ -43,7 +46,7 @@ MARGIN, TAKEN = "     ", "   ⇥ "
 
 
 class Cost(NamedTuple):
-    """What one key cost the model server; a *jump* is the first key at a new place."""
+    """What one key cost the model server; a *jump* is the first key at a new position."""
 
     evaluated: int
     cached: int
@@ -61,23 +64,23 @@ class Tally:
 
 
 def run(arguments: Namespace) -> int:
-    """Play the session; returns the exit code."""
+    """Type the session; returns the exit code."""
     screen = screen_on(sys.stdout)
     try:
         asyncio.run(_play(screen, hurry=arguments.fast or not screen.live))
     except ServerError as error:
         screen.status("")
-        screen.line(f"fim-lsp: the demo could not go on: {error}")
+        screen.line(f"fim-lsp: the demo stopped: {error}")
         return 1
     return 0
 
 
 async def _play(screen: Screen, *, hurry: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        # Its own folder: what lies in an installed package may well be git-ignored, and then excluded.
+        # A folder of its own: files of an installed package are often git-ignored, and so excluded.
         root = shutil.copytree(SAMPLE, Path(folder, SAMPLE.name))
         async with editor(root, SETTINGS) as server:
-            for name in OPEN:  # the first file wakes the backend
+            for name in OPEN:  # the first file starts the backend
                 server.open(root / name, (root / name).read_text("utf-8"))
             await _start(server, screen)
             tally = Tally()
@@ -86,7 +89,7 @@ async def _play(screen: Screen, *, hurry: bool) -> None:
             _summary(screen, tally, await server.stats())
 
 
-async def _start(server: Editor, screen: Screen) -> None:
+async def _start(server: LspClient, screen: Screen) -> None:
     screen.line(screen.paint("fim-lsp demo", "title"))
     waited = 0.0
 
@@ -106,10 +109,10 @@ async def _start(server: Editor, screen: Screen) -> None:
 
 
 class Typist:
-    """A person at one file: types a scene's text key by key and takes what is right."""
+    """Types a scene's text into one file key by key, and accepts what agrees with it."""
 
     def __init__(
-        self, server: Editor, screen: Screen, tally: Tally, path: Path, *, hurry: bool
+        self, server: LspClient, screen: Screen, tally: Tally, path: Path, *, hurry: bool
     ) -> None:
         self._server = server
         self._screen = screen
@@ -130,9 +133,9 @@ class Typist:
             self._cursor = self._server.replace(self._path, self._cursor, self._cursor, key)
             answer, cost = await self._ask(is_jump=rest == scene.text[len(key) :])
             self._row(answer, cost)
-            if answer.offers and (length := _right(answer.offers[0].text, rest)):
+            if answer.suggestions and (length := _right(answer.suggestions[0].text, rest)):
                 await asyncio.sleep(self._pace * LOOK_SECONDS)
-                await self._take(answer.offers[0], length)
+                await self._take(answer.suggestions[0], length)
                 rest = rest[length:]
             await asyncio.sleep(self._pace * KEY_SECONDS)
 
@@ -144,9 +147,9 @@ class Typist:
         self._tally.waits_ms.append(answer.ms)
         return answer, cost
 
-    async def _take(self, offer: Offer, length: int) -> None:
-        self._cursor = await self._server.accept(self._path, offer, length)
-        taken = offer.text[:length]
+    async def _take(self, suggestion: Suggested, length: int) -> None:
+        self._cursor = await self._server.accept(self._path, suggestion, length)
+        taken = suggestion.text[:length]
         self._tally.taken.append(taken)
         lines = self._server.document(self._path).lines[: self._cursor.line + 1]
         for line in lines[-1 - taken.count("\n") :]:
@@ -160,11 +163,10 @@ class Typist:
         self._screen.line(self._screen.paint(head, "faint"))
 
     def _row(self, answer: Answer, cost: Cost) -> None:
-        ghost = answer.offers[0].text if answer.offers else ""
-        tokens = (
-            (cost.evaluated, cost.cached) if cost.bursts else ("·", "·")
-        )  # known: nothing asked
-        numbers = NUMBERS.format(*tokens, f"{answer.ms:.1f}")
+        ghost = answer.suggestions[0].text if answer.suggestions else ""
+        known = not cost.bursts  # no request to the model
+        evaluated, cached = ("·", "·") if known else (cost.evaluated, cost.cached)
+        numbers = NUMBERS.format(evaluated, cached, f"{answer.ms:.1f}")
         self._screen.line(self._code(ghost) + self._screen.paint(numbers, "faint"))
         below = ghost.split("\n")[1:]
         if below and not self._shown.endswith("\n".join(below)):
@@ -197,24 +199,23 @@ def _key(rest: str) -> str:
     return rest[: len(rest) - len(rest.lstrip("\n ")) or 1] if rest.strip() else rest
 
 
-def _right(offered: str, rest: str) -> int:
+def _right(suggested: str, rest: str) -> int:
     """
-    How much of what is offered the person was about to write, and would take: all of it, whole
+    How many characters of a suggestion to accept, of those that agree with *rest*: all of it, whole
     lines, or, where that saves a lot, words.
     """
-    same = next((n for n, (a, b) in enumerate(zip(offered, rest, strict=False)) if a != b), None)
-    length = min(len(offered), len(rest)) if same is None else same
+    length = len(os.path.commonprefix([suggested, rest]))  # noqa: RUF071 (it compares characters)
     ends_line = rest[length:][:1] in {"", "\n"}
-    if ends_line and offered[length:][:1] in {"", "\n"}:
+    if ends_line and suggested[length:][:1] in {"", "\n"}:
         return length if length >= WORTH_TAKING else 0
-    if (line := offered.rfind("\n", 0, length)) > 0:
+    if (line := suggested.rfind("\n", 0, length)) > 0:
         return line
-    while length and INSIDE_WORD.fullmatch(offered, length - 1, length + 1):
+    while length and INSIDE_WORD.fullmatch(suggested, length - 1, length + 1):
         length -= 1
     return length if length >= WORDS_WORTH_TAKING else 0
 
 
-def _line_below(server: Editor, path: Path, below: str) -> Position:
+def _line_below(server: LspClient, path: Path, below: str) -> Position:
     """Open a new line below the one that reads *below*, as `o` does in vi."""
     lines = server.document(path).lines
     number = next(n for n, line in enumerate(lines) if body(line).strip() == below)
@@ -246,9 +247,10 @@ def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
     screen.line(screen.paint("In all", "title"))
     screen.line(f"""\
   {n_keys} keys typed, and {n_chars} more characters taken from {n_taken} suggestions ({n_multi} of several lines)
-  {n_asked} of {n_keys} completions went to the model, the others were known already
-  {jumps} tokens evaluated at the {n_keys - n_typing} jumps to a new place, {typing:.1f} per key while typing there
+  {n_asked} of {n_keys} completions needed the model, the others were known already
+  {jumps} tokens evaluated at the {n_keys - n_typing} jumps to a new position, {typing:.1f} per key while typing there
   {stats["tokens"]["background"]} more while idle; {reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
   {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95th percentile)
 
-The bundled model is tiny, for trying out and tests. For real work the README has one line.""")
+The bundled model is tiny, for trying out and tests. For real work: install llama.cpp, then run
+fim-lsp serve --qwen (it asks before it downloads).""")

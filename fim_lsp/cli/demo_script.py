@@ -1,8 +1,8 @@
 """
-What the person of `fim-lsp demo` writes, as data.
+The text that `fim-lsp demo` types, as data.
 
-The lines are such that a model of 4 million parameters can follow; which of them it does follow is
-found out while the demo runs.
+The lines are simple enough for a model of 4 million parameters; which of them it suggests is not
+fixed, the demo runs the real model.
 """
 
 from __future__ import annotations

@@ -13,19 +13,19 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from fim_lsp.cli import drafts, layouts
-from fim_lsp.cli.checks import CHECKS, Finding, Patient
+from fim_lsp.cli import layouts, speculation
+from fim_lsp.cli.checks import CHECKS, Finding, Target
 from fim_lsp.cli.terminal import Screen, screen_on
 from server_bridge.protocol import Backend, BackendError
 
-Report = Callable[[Backend, Sequence[layouts.Place], Screen], Awaitable[None]]
+Report = Callable[[Backend, Sequence[layouts.Trial], Screen], Awaitable[None]]
 ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
 
 
-def run(arguments: Namespace, patient: Patient) -> int:
+def run(arguments: Namespace, target: Target) -> int:
     """Print what the checks find; returns the exit code."""
     screen = None if arguments.json else screen_on(sys.stdout)
-    findings = asyncio.run(_examine(patient, screen))
+    findings = asyncio.run(_examine(target, screen))
     works = all(finding.level != "bad" for finding in findings)
     if screen is None:
         print(json.dumps({"works": works, "findings": [f._asdict() for f in findings]}, indent=2))
@@ -42,13 +42,13 @@ def run_layouts(arguments: Namespace, backend: Backend) -> int:
 
 def run_speculation(arguments: Namespace, backend: Backend) -> int:
     """Compare decoding with and without drafts on the user's own files; returns the exit code."""
-    return _try(backend, arguments.speculation, drafts.N_PLACES, drafts.report)
+    return _try(backend, arguments.speculation, speculation.N_PLACES, speculation.report)
 
 
 def _try(backend: Backend, paths: Sequence[Path], n_places: int, report: Report) -> int:
     """Try something at places of the user's files, the current folder's if there are no *paths*."""
     screen = screen_on(sys.stdout)
-    where = layouts.places([path.resolve() for path in paths or [Path.cwd()]], n_places)
+    where = layouts.trials([path.resolve() for path in paths or [Path.cwd()]], n_places)
     if not where:
         screen.line("fim-lsp: there is no code to try in: name files or folders with source code")
         return 1
@@ -61,7 +61,7 @@ def _try(backend: Backend, paths: Sequence[Path], n_places: int, report: Report)
 
 
 async def _reported(
-    backend: Backend, where: Sequence[layouts.Place], screen: Screen, report: Report
+    backend: Backend, where: Sequence[layouts.Trial], screen: Screen, report: Report
 ) -> None:
     try:
         await backend.connect()
@@ -70,18 +70,18 @@ async def _reported(
         await backend.aclose()
 
 
-async def _examine(patient: Patient, screen: Screen | None) -> list[Finding]:
+async def _examine(target: Target, screen: Screen | None) -> list[Finding]:
     findings: list[Finding] = []
     try:
         for check in CHECKS:
             if screen:
                 screen.status(f"checking {check.__name__} …")
-            found = await check(patient)
+            found = await check(target)
             findings += found
             if screen:
                 _show(screen, found)
     finally:
-        await patient.backend.aclose()
+        await target.backend.aclose()
     return findings
 
 

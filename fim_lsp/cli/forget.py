@@ -1,7 +1,7 @@
 """
-`fim-lsp forget`: deletes everything that was kept from one session to the next.
+`fim-lsp forget`: deletes everything that is kept from one session to the next.
 
-That is model states, rings and where you were; your settings and your files are not touched.
+That is model states, rings and cursor positions; settings and other files are not touched.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from fim_lsp import saved
 from fim_lsp.cli.terminal import screen_on
+from fim_lsp.session import state_file
 
 MEGABYTE = 1e6
 
 
 def run(cache: Path) -> int:
-    """Delete and say so; returns the exit code."""
-    n_bytes = saved.forget(cache)
+    """Delete, and print how much; returns the exit code."""
+    n_bytes = state_file.forget(cache)
     screen = screen_on(sys.stdout)
     if n_bytes:
         screen.line(f"Deleted {n_bytes / MEGABYTE:.1f} MB in {cache}.")

@@ -1,11 +1,11 @@
 """
 `fim-lsp doctor --layouts`: is the growing prompt as good as the classic one, for this model and code?
 
-Models are trained with middles that begin anywhere, so text typed since some lines above should tell
-them as much behind the middle token as before the suffix. This does not believe it but asks: at
-places of the user's own files, with the line's first part typed, it compares what the model says to
-what stands there, for the typed part before the suffix (classic), behind the middle token, and there
-with more and more earlier lines before it.
+Models are trained with middles that begin anywhere, so text typed since some lines above should help
+them as much after the middle token as before the suffix. This measures it: at positions in the user's
+own files, with the line's first part typed, the model's answer is compared with the rest of the line,
+for the typed part before the suffix (classic), after the middle token, and there with more and more
+earlier lines before it.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp import engine
 from fim_lsp.cli.terminal import Screen
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Position, body, opened
-from fim_lsp.view import Frame, Header
-from fim_lsp.window import Budget, Window, anchored
+from fim_lsp.prompt.compose import compose
+from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.window import Budget, Window, anchored
+from fim_lsp.session.pacing import step_tokens
 from server_bridge.protocol import Backend, Prompt, Reply, Request, Stop
 
 EARLIER = (0, 1, 5, 10, 20)  # lines between the anchor and the cursor's line
-TYPED = 0.4  # of the line: far enough to tell which line it is, and often inside a word
-SHORTEST = 8  # characters; what is shorter says little
+TYPED = 0.4  # of the line: enough to know which line it is, and often inside a word
+SHORTEST = 8  # characters; shorter lines tell little
 N_PLACES = 100  # half a minute on the bundled model
 TOKENS = 64  # more than a line
 LARGEST = 200_000  # bytes of a file; larger ones are data
 
 
-class Place(NamedTuple):
+class Trial(NamedTuple):
     """A line of which the first part is typed."""
 
     document: Document
@@ -42,7 +43,7 @@ class Place(NamedTuple):
 
 
 class Score(NamedTuple):
-    """How one layout did, as shares of all places."""
+    """The results of one layout, as shares of all positions."""
 
     layout: str
     exact: float
@@ -50,28 +51,28 @@ class Score(NamedTuple):
     stopped: float
 
 
-def places(files: Sequence[Path], n: int = N_PLACES) -> list[Place]:
+def trials(files: Sequence[Path], n: int = N_PLACES) -> list[Trial]:
     """*n* places evenly spread over the code lines of *files* and the folders among them."""
-    found = [place for file in _sources(files) for place in _lines(file)]
+    found = [trial for file in _sources(files) for trial in _lines(file)]
     step = max(1, len(found) // n)
     return found[::step][:n]
 
 
-async def report(backend: Backend, where: Sequence[Place], screen: Screen) -> None:
+async def report(backend: Backend, where: Sequence[Trial], screen: Screen) -> None:
     """Compare at all places, and show it."""
     show(await compare(backend, where, screen), len(where), screen)
 
 
-async def compare(backend: Backend, where: Sequence[Place], screen: Screen) -> list[Score]:
+async def compare(backend: Backend, where: Sequence[Trial], screen: Screen) -> list[Score]:
     """One score per layout; raises `BackendError`."""
     layouts: list[tuple[str, int, bool]] = [("classic: typed text before the suffix", 0, True)]
     layouts += [(f"growing: {n} earlier lines" if n else "growing", n, False) for n in EARLIER]
     scores = []
     for name, n_earlier, classic in layouts:
         results = []
-        for idx, place in enumerate(where):
+        for idx, trial in enumerate(where):
             screen.status(f"{name}: {idx + 1} of {len(where)}")
-            results.append(await _ask(backend, place, n_earlier, classic=classic))
+            results.append(await _ask(backend, trial, n_earlier, classic=classic))
         columns = [statistics.fmean(column) for column in zip(*results, strict=True)]
         scores.append(Score(name, *columns))
     screen.status("")
@@ -79,7 +80,7 @@ async def compare(backend: Backend, where: Sequence[Place], screen: Screen) -> l
 
 
 def show(scores: Sequence[Score], n_places: int, screen: Screen) -> None:
-    """The table, and what to make of it."""
+    """The table, and what to set."""
     screen.line(f"{'layout':<40} {'exact':>7} {'similar':>8} {'stops':>7}   ({n_places} places)")
     for score in scores:
         screen.line(
@@ -96,29 +97,29 @@ def show(scores: Sequence[Score], n_places: int, screen: Screen) -> None:
 
 
 async def completed(backend: Backend, request: Request) -> Reply:
-    """The answer of a backend that may have to read the prompt first."""
-    while (await backend.warm(request.prompt, engine.step_tokens(backend.state))).left:
+    """The answer of a backend, after it has evaluated the prompt."""
+    while (await backend.warm(request.prompt, step_tokens(backend.state))).left:
         pass
     return await backend.complete(request)
 
 
-def prompt_at(backend: Backend, place: Place, n_earlier: int = 0, *, classic: bool) -> Prompt:
-    """What the model is shown at a place, with *n_earlier* lines behind the anchor."""
-    document, position = place.document, place.position
+def prompt_at(backend: Backend, trial: Trial, n_earlier: int = 0, *, classic: bool) -> Prompt:
+    """The prompt at a position, with *n_earlier* lines after the anchor."""
+    document, position = trial.document, trial.position
     line = max(0, position.line - n_earlier)
     window = anchored(document, position, _budget(backend), None)
     text = "".join(document.lines[min(window.first, line) : line])
-    frame = Frame(Header("", (), place.path), Window(window.first, line, text, window.suffix))
+    frame = Frame(Header("", (), trial.path), Window(window.first, line, text, window.suffix))
     typed = document.between(Position(line, 0), position)
-    return engine.compose(frame, typed, (), classic=classic)
+    return compose(frame, typed, (), classic=classic)
 
 
 async def _ask(
-    backend: Backend, place: Place, n_earlier: int, *, classic: bool
+    backend: Backend, trial: Trial, n_earlier: int, *, classic: bool
 ) -> tuple[float, float, float]:
-    prompt = prompt_at(backend, place, n_earlier, classic=classic)
+    prompt = prompt_at(backend, trial, n_earlier, classic=classic)
     reply = await completed(backend, Request(prompt, TOKENS, stop=("\n",)))
-    return _judged(reply, len(prompt.forced), place.rest)
+    return _judged(reply, len(prompt.forced), trial.rest)
 
 
 def _budget(backend: Backend) -> Budget:
@@ -146,7 +147,7 @@ def _sources(files: Sequence[Path]) -> Iterator[Path]:
                 yield each
 
 
-def _lines(file: Path) -> Iterator[Place]:
+def _lines(file: Path) -> Iterator[Trial]:
     try:
         document = opened(file.as_uri(), language_of(file.name), 0, file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, ValueError):
@@ -163,4 +164,4 @@ def _lines(file: Path) -> Iterator[Place]:
             *document.lines[number + 1 :],
         )
         cut = opened(document.uri, document.language, 0, "".join(blanked))
-        yield Place(cut, file.name, Position(number, column), rest)
+        yield Trial(cut, file.name, Position(number, column), rest)

@@ -2,7 +2,7 @@
 `FILE:LINE[:COL]` into a text and a position in it, or one sentence that says what to change.
 
 Lines and columns count from 1 as editors show them; a column is the place *before* that character,
-so a line of 12 characters has columns 1 to 13. Without a column the end of the line is meant.
+so a line of 12 characters has columns 1 to 13. Without a column it is the end of the line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Position, body, split
 
-# The path may hold colons itself (C:\x.py:3): only numbers at the very end are a place.
+# The path may hold colons itself (C:\x.py:3): only numbers at the very end are the position.
 PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?", re.DOTALL)
 
 # What marks the root of a workspace, as editors look for it.
@@ -24,26 +24,26 @@ UTF_16_OR_32 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, c
 
 
 class InputError(Exception):
-    """What the user gave cannot be used; the message is one sentence and names the fix."""
+    """An argument cannot be used; the message is one sentence and names the fix."""
 
 
-class Place(NamedTuple):
-    """A position in a file as the user means it; `position` counts from zero."""
+class FilePosition(NamedTuple):
+    """A file with a position in it; `position` counts from zero."""
 
     path: Path
     text: str
     position: Position
 
 
-def find_place(argument: str) -> Place:
-    """Read the file named by `FILE:LINE[:COL]` and check that the place exists."""
+def find_position(argument: str) -> FilePosition:
+    """Read the file named by `FILE:LINE[:COL]` and check that the position exists."""
     match = PLACE.fullmatch(argument)
     if match is None:
-        raise InputError(f"{argument!r} is not a place: write FILE:LINE or FILE:LINE:COLUMN")
+        raise InputError(f"{argument!r} is not a position: write FILE:LINE or FILE:LINE:COLUMN")
     path = Path(match["path"])
     text = read_text(path)
     column = int(match["column"]) if match["column"] else None
-    return Place(path, text, _position(path, text, int(match["line"]), column))
+    return FilePosition(path, text, _position(path, text, int(match["line"]), column))
 
 
 def read_text(path: Path) -> str:
@@ -104,4 +104,4 @@ def _not_readable(path: Path) -> str:
     """Windows says "permission denied" when a folder is opened as a file."""
     if path.is_dir():
         return f"{path} is a folder: name a file in it"
-    return f"{path} cannot be read: give yourself permission, for example with: chmod u+r {path}"
+    return f"{path} cannot be read: allow yourself to read it, for example with: chmod u+r {path}"

@@ -1,14 +1,16 @@
-"""The command line's words into what was asked for. Imports nothing heavy: an editor waits for it."""
+"""The command line into options. Imports nothing heavy: an editor waits for it."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from fim_lsp import __version__
+from server_bridge.machine.addresses import USUAL_PORTS, is_loopback_host
 
-QWEN_SIZES = ("1.5b", "3b", "7b", "30b")  # see `launch.PRESETS`
+QWEN_SIZES = ("1.5b", "3b", "7b", "30b")  # see `command_line.PRESETS`
 
 RAW = argparse.RawDescriptionHelpFormatter
 Commands: TypeAlias = Any  # argparse has no public name for what `add_subparsers` returns
@@ -16,9 +18,9 @@ Commands: TypeAlias = Any  # argparse has no public name for what `add_subparser
 DESCRIPTION = """\
 A language server for local, private, multi-line code completion.
 
-Editors start it with --stdio. Everything else is for people and scripts:
+Editors start it with --stdio. Everything else is for terminals and scripts:
   fim-lsp demo                      watch it work, with the bundled model, no set-up
-  fim-lsp serve                     a model server for this machine, started as it is best
+  fim-lsp serve                     a model server with the best flags for this machine
   fim-lsp setup                     choose where completions come from
   fim-lsp doctor                    check backend, model and settings; says what to change
   fim-lsp complete app.py:12        one completion, as an editor would get it
@@ -34,8 +36,8 @@ machine's usual ports, else from the bundled model, which is tiny: for real work
 SERVE_EPILOG = """\
 Starts llama-server with what this machine has and completions need (docs/backends.md says what and
 why), starts it again when it dies, and ends it with Ctrl-C. Without llama-server it is the engine
-inside this package. It listens on this machine only; a key, if it is to ask for one, is read from
-the environment variable LLAMA_API_KEY.
+inside this package. It listens on this machine only, and asks for a key that your editors find by
+themselves: a new one for each run, or that of the environment variable LLAMA_API_KEY.
   fim-lsp serve                                    the bundled model: tiny, nothing to download
   fim-lsp serve --qwen                             Qwen Coder, as large as fits this machine
   fim-lsp serve --model big.gguf --draft small.gguf
@@ -60,8 +62,15 @@ def parser() -> argparse.ArgumentParser:
     server = parser.add_argument_group("the server")
     server.add_argument("--stdio", action="store_true", help="serve one editor on stdin and stdout")
     server.add_argument(
-        "--tcp", metavar="HOST:PORT", type=_address, help="serve one editor on a port"
+        "--tcp",
+        metavar="HOST:PORT",
+        type=_address,
+        help="serve one editor on a port of this machine",
     )
+    server.add_argument(
+        "--token-file", metavar="FILE", type=_token,
+        help="with --tcp: the secret that the editor must know (or in FIM_LSP_TOKEN)",
+    )  # fmt: skip
     server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
     server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -78,7 +87,7 @@ def _add_complete(commands: Commands) -> None:
         epilog=COMPLETE_EPILOG,
         formatter_class=RAW,
     )
-    complete.add_argument("place", metavar="FILE:LINE[:COL]")
+    complete.add_argument("position", metavar="FILE:LINE[:COL]")
     complete.add_argument(
         "--open", metavar="FILE", nargs="+", default=[], help="files to know, too"
     )
@@ -90,7 +99,7 @@ def _add_complete(commands: Commands) -> None:
 
 def _add_demo(commands: Commands) -> None:
     demo = commands.add_parser("demo", help="watch a session typed with the bundled model")
-    demo.add_argument("--fast", action="store_true", help="do not type at a person's pace")
+    demo.add_argument("--fast", action="store_true", help="type faster than a person")
 
 
 def _add_forget(commands: Commands) -> None:
@@ -135,7 +144,9 @@ def _add_serve(commands: Commands) -> None:
     serve.add_argument(
         "--no-speculation", action="store_true", help="no drafts by n-grams (the text is the same)"
     )
-    serve.add_argument("--port", type=_port, default=8012, help="where to listen (default: 8012)")
+    serve.add_argument(
+        "--port", type=_port, default=USUAL_PORTS[0], help="where to listen (default: %(default)s)"
+    )
     serve.add_argument(
         "--program", metavar="PATH", default="llama-server", help="llama-server's name or path"
     )
@@ -165,9 +176,29 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _token(text: str) -> str:
+    """The secret in a file."""
+    try:
+        is_open = os.name == "posix" and Path(text).stat().st_mode & 0o077
+        token = Path(text).read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be read: {error}") from error
+    if is_open:
+        raise argparse.ArgumentTypeError(f"{text!r} is open to other users: chmod 600 {text}")
+    if not token:
+        raise argparse.ArgumentTypeError(f"{text!r} is empty: write a secret into it")
+    return token
+
+
 def _address(text: str) -> tuple[str, int]:
-    """`HOST:PORT`, also `[::1]:PORT`."""
+    """`HOST:PORT`, also `[::1]:PORT`; a host of this machine."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:2087")
-    return host.strip("[]") or "127.0.0.1", int(port)
+    host = host.strip("[]").lower() or "127.0.0.1"
+    if not is_loopback_host(host) or host.endswith(".localhost"):
+        raise argparse.ArgumentTypeError(
+            f"{host!r} can be reached from other machines: take 127.0.0.1:{port}, and from another "
+            f"machine ssh -L {port}:127.0.0.1:{port} to this one"
+        )
+    return host, int(port)

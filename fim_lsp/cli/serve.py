@@ -14,8 +14,10 @@ import time
 from argparse import Namespace
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
+from pathlib import Path
 
 from fim_lsp.cli.terminal import Screen, screen_on
+from server_bridge.machine.addresses import USUAL_PORTS, port_of
 from server_bridge.protocol import Health, State
 
 GIGABYTE = 1e9
@@ -23,7 +25,6 @@ INSTALL = """\
 llama-server is not installed: brew install llama.cpp, winget install llama.cpp, or a file from
 https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
 BUNDLED = "fim-tiny"  # see server_bridge/models
-FOUND_BY_ITSELF = (8012, 8080, 9931)  # where `auto` looks
 
 
 def may_lack(given: Namespace) -> bool:
@@ -40,7 +41,7 @@ def may_lack(given: Namespace) -> bool:
 
 
 def may_download(name: str, weights: int, *, agreed: bool) -> bool:
-    """Ask whether a model of *weights* bytes may be downloaded; nobody there to answer means no."""
+    """Ask whether a model of *weights* bytes may be downloaded; without a terminal to ask in, no."""
     what = f"Qwen Coder {name}: llama.cpp downloads it once, {weights / GIGABYTE:.1f} GB"
     if agreed:
         return True
@@ -50,9 +51,13 @@ def may_download(name: str, weights: int, *, agreed: bool) -> bool:
     return input(f"{what}. Go on? [y/N] ").strip().lower() in {"y", "yes"}
 
 
-def show(command: Sequence[str]) -> int:
+def show(command: Sequence[str], key_file: Path) -> int:
     """Print a command line as a shell takes it; returns the exit code."""
     print(shlex.join(command))
+    if not key_file.exists():  # written by `serve` alone, for as long as it runs
+        file, folder = shlex.quote(str(key_file)), shlex.quote(str(key_file.parent))
+        make = f"(umask 077; mkdir -p {folder}; openssl rand -hex 32 > {file})"
+        print(f"Make its key first: {make}", file=sys.stderr)
     return 0
 
 
@@ -62,21 +67,21 @@ def refuse(reason: str) -> int:
     return 1
 
 
-def run(states: AsyncGenerator[State, None], *, has_key: bool, downloads: bool) -> int:
+def run(states: AsyncGenerator[State, None], key_file: Path, *, downloads: bool) -> int:
     """Show how the server does until it cannot or Ctrl-C ends it; returns the exit code."""
     screen = screen_on(sys.stdout)
     try:
-        return asyncio.run(_watch(states, screen, has_key=has_key, downloads=downloads))
+        return asyncio.run(_watch(states, screen, key_file, downloads=downloads))
     except (KeyboardInterrupt, asyncio.CancelledError):
         screen.status("")
         screen.line("The server is ended.")
         return 0
     except OSError as error:  # no place for its log, or the program is gone
-        return refuse(str(error))
+        return refuse(f"the server cannot be started: {error}")
 
 
 async def _watch(
-    states: AsyncGenerator[State, None], screen: Screen, *, has_key: bool, downloads: bool
+    states: AsyncGenerator[State, None], screen: Screen, key_file: Path, *, downloads: bool
 ) -> int:
     _end_on_signals()
     started, n_starts = time.monotonic(), 0
@@ -91,7 +96,7 @@ async def _watch(
             if state.health is Health.READY:
                 _ready(screen, state, seconds)
                 if not n_starts:
-                    _instructions(screen, state, has_key=has_key)
+                    _instructions(screen, state, key_file)
                 n_starts += 1
             else:
                 screen.line(screen.paint(state.message, "warn"))
@@ -119,21 +124,17 @@ def _ready(screen: Screen, state: State, seconds: float) -> None:
         screen.line(screen.paint(message, "warn"))
 
 
-def _instructions(screen: Screen, state: State, *, has_key: bool) -> None:
+def _instructions(screen: Screen, state: State, key_file: Path) -> None:
     """What to tell the editor, if anything."""
-    url = state.url
     if state.model.startswith(BUNDLED):
         screen.line("It is tiny, for trying out. For real work: fim-lsp serve --qwen (asks first)")
-    if not has_key and int(url.rpartition(":")[2]) in FOUND_BY_ITSELF:
-        screen.line("Editors find it by themselves. To name it:")
+    if port_of(state.url) in USUAL_PORTS:
+        screen.line("Your editors find it, and its key, by themselves. To name it:")
     else:
-        screen.line("Tell your editor where it is:")
+        screen.line("Tell your editor where it is; its key is found by itself:")
     screen.line()
-    screen.line(f'    config.toml    backend.url = "{url}"')
-    if has_key:
-        screen.line('                   backend.apiKeyEnv = "LLAMA_API_KEY"')
-    screen.line(f'    settings.json  "fim.backend.url": "{url}"')
-    if has_key:
-        screen.line('                   "fim.backend.apiKeyEnv": "LLAMA_API_KEY"')
+    screen.line(f'    config.toml    backend.url = "{state.url}"')
+    screen.line(f'    settings.json  "fim.backend.url": "{state.url}"')
     screen.line()
+    screen.line(f"Other programs need its key: {key_file}")
     screen.line("Ctrl-C ends it.")

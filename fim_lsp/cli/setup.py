@@ -1,8 +1,9 @@
 """
 `fim-lsp setup`: a few answers, or flags, into the user's config.toml.
 
-Writes the four settings that say where completions come from and leaves all else as it is. Nothing
-is started or downloaded here; what to start is said, and `doctor` has the last word.
+Writes the four settings that say where completions come from and leaves all others as they are.
+Nothing is started or downloaded here; the command to start a server is printed, and `doctor` runs at
+the end.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from fim_lsp.cli.edited import CannotEdit, edited
 from fim_lsp.cli.terminal import Screen, screen_on
+from fim_lsp.cli.toml_edit import CannotEdit, edited
 
 Ask = Callable[[str], str]
 Values = Mapping[str, str]
@@ -23,8 +24,8 @@ FOUND, FILE, ADDRESS = "1", "2", "3"
 QUESTION = """\
 Where do completions come from?
   1  a llama.cpp server on this machine, found by itself; the tiny bundled model until there is one
-  2  a model of yours, a GGUF file
-  3  a server that has an address
+  2  a GGUF file
+  3  a server, by its address
 1, 2 or 3 [1]: """
 NEXT = {
     FOUND: "Start a server for real work with: fim-lsp serve --qwen   (asks before it downloads)",
@@ -32,14 +33,14 @@ NEXT = {
     ADDRESS: "",
 }
 NO_TERMINAL = """\
-fim-lsp: there is nobody to ask; say it with flags:
+fim-lsp: there is no terminal to ask in; use flags:
   fim-lsp setup --auto
   fim-lsp setup --model FILE.gguf
   fim-lsp setup --url URL [--openai [--model NAME]] [--key-env VARIABLE]"""
 
 
 def run(given: Namespace, path: Path) -> int:
-    """Ask, if the flags do not say it, and write *path*; returns the exit code."""
+    """Ask what the flags leave open, and write *path*; returns the exit code."""
     screen = screen_on(sys.stdout)
     choice, values = said(given)
     if not choice and not sys.stdin.isatty():
@@ -58,7 +59,7 @@ def run(given: Namespace, path: Path) -> int:
 
 
 def said(given: Namespace) -> tuple[str, Values]:
-    """What the flags say: the choice, "" if they make none, and the settings of `fim.backend`."""
+    """The choice that the flags make, "" for none, and the settings of `fim.backend`."""
     if given.url:
         kind = "openai" if given.openai else ""
         return ADDRESS, _values(given.url, kind, given.model or "", given.key_env or "")
@@ -68,7 +69,7 @@ def said(given: Namespace) -> tuple[str, Values]:
 
 
 def asked(ask: Ask) -> tuple[str, Values]:
-    """What somebody answers, asked again until it is an answer."""
+    """The user's choice and its settings; a question is repeated until its answer is valid."""
     choice = ""
     while choice not in NEXT:
         choice = ask(QUESTION).strip() or FOUND
@@ -84,7 +85,7 @@ def asked(ask: Ask) -> tuple[str, Values]:
 
 
 def _values(url: str = "", kind: str = "", model: str = "", key_env: str = "") -> Values:
-    """All four: what is "" goes back to its default."""
+    """All four settings; "" resets one to its default."""
     return {"kind": kind, "url": url, "model": model, "apiKeyEnv": key_env}
 
 
@@ -103,7 +104,7 @@ def _write(path: Path, values: Values, screen: Screen) -> None:
     before = path.read_text("utf-8") if path.exists() else ""
     after = edited(before, "backend", values)
     if after == before:
-        screen.line(f"{path} says so already." if before else "The defaults say so already.")
+        screen.line(f"{path} has these settings already." if before else "These are the defaults.")
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".new")

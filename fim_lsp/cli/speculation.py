@@ -1,10 +1,10 @@
 """
-`fim-lsp doctor --speculation`: does it pay, on this machine and code, that the server drafts tokens ahead?
+`fim-lsp doctor --speculation`: are drafted tokens worth their cost, on this machine and code?
 
-A server cannot be told so for one request. But a request for one token leaves nothing to draft: so at
-each place of the user's own files the same text is written in bursts, as the session asks for them,
-and then token by token, both timed by the server itself. Both evaluate one token again per request or
-step, so they differ by the drafts alone. First in bursts: n-grams learn from what they have seen.
+A server cannot switch drafting per request. But a request for one token leaves nothing to draft: so
+at each position the same text is generated in bursts, as the session requests them, and then token by
+token, both timed by the server itself. Both evaluate one token again per request or step, so they
+differ by the drafts alone. Bursts come first: n-grams learn from earlier text.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fim_lsp.cli.layouts import Place, completed, prompt_at
+from fim_lsp.cli.layouts import Trial, completed, prompt_at
 from fim_lsp.cli.terminal import Screen
-from fim_lsp.engine import BURST_TOKENS
+from fim_lsp.session.pacing import BURST_TOKENS
 from server_bridge.protocol import Backend, Prompt, Request, Stop, extended
 
 N_PLACES = 16  # half a minute at 30 ms a token
@@ -24,7 +24,7 @@ PAYS = 1.15  # times as fast; two runs on a busy machine differ by less
 
 @dataclass(slots=True)
 class Cost:
-    """Tokens written, the server's milliseconds for them, tokens drafted and drafted well."""
+    """Tokens generated, the server's milliseconds for them, tokens drafted, and drafts accepted."""
 
     written: int = 0
     ms: float = 0.0
@@ -37,18 +37,19 @@ class Cost:
         return self.ms / max(1, self.written)
 
 
-async def report(backend: Backend, where: Sequence[Place], screen: Screen) -> None:
-    """Write at all places with and without drafts, and say which is better."""
+async def report(backend: Backend, where: Sequence[Trial], screen: Screen) -> None:
+    """Generate at all positions with and without drafts, and print which is better."""
     with_drafts, without, n_same = Cost(), Cost(), 0
-    for idx, place in enumerate(where):
+    for idx, trial in enumerate(where):
         screen.status(f"place {idx + 1} of {len(where)}")
-        prompt = prompt_at(backend, place, classic=False)
+        prompt = prompt_at(backend, trial, classic=False)
         text = await _write(backend, prompt, BURST_TOKENS[1], with_drafts)
         if not backend.state.drafts:
             screen.status("")
             screen.line("The server does not speculate; `fim-lsp serve` starts one that does.")
             return
-        n_same += text == await _write(backend, prompt, 1, without)
+        if text == await _write(backend, prompt, 1, without):
+            n_same += 1
     screen.status("")
     screen.line(
         f"{with_drafts.accepted} of {with_drafts.drafted} drafted tokens were right "
@@ -64,7 +65,7 @@ async def report(backend: Backend, where: Sequence[Place], screen: Screen) -> No
 def verdict(with_drafts: Cost, without: Cost) -> str:
     """What to do about it."""
     if not with_drafts.ms or not without.ms:
-        return "Nothing was written here: name other files."
+        return "Nothing was generated here: name other files."
     faster = without.ms_per_token / with_drafts.ms_per_token
     if faster >= PAYS:
         return f"It pays here: {faster:.1f} times as fast."
@@ -77,13 +78,15 @@ def verdict(with_drafts: Cost, without: Cost) -> str:
 
 
 async def _write(backend: Backend, prompt: Prompt, burst: int, cost: Cost) -> str:
-    """Write on in requests of *burst* tokens and add up the *cost*, but for reading the prompt."""
+    """Generate in requests of *burst* tokens and add up the *cost*, without evaluating the prompt."""
     text, n_left, is_read = "", TOKENS, False
     while n_left > 0:
         reply = await completed(backend, Request(prompt, min(burst, n_left)))
         took = reply.timings
         cost.written += took.predicted_n
-        cost.ms += took.predicted_ms + took.prompt_ms * is_read
+        cost.ms += took.predicted_ms
+        if is_read:
+            cost.ms += took.prompt_ms
         cost.drafted += took.draft_n
         cost.accepted += took.draft_accepted_n
         text += reply.text

@@ -1,7 +1,7 @@
 """
 Plain text into what a terminal shows: colour only where it is wanted, never wider than the screen.
 
-Nobody outside this module knows an escape sequence.
+Escape sequences are used in this module only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-# What is said, as SGR codes. Ghost text is dim *and* italic, so that it stays readable where a
+# SGR codes by role. Ghost text is dim *and* italic, so that it stays readable where a
 # theme has no dim.
 CODES = {
     "plain": "",
@@ -28,7 +28,7 @@ CODES = {
 }
 # Without a terminal lines may be long, but a log that wraps is hard to read.
 WIDTH_OF_A_PIPE = 100
-WIDEST = 120  # beyond it the eye loses the row between code and numbers
+WIDEST = 120  # in wider rows code and numbers are too far apart
 ERASE_LINE = "\r\x1b[2K"
 
 
@@ -79,7 +79,7 @@ def clip_left(text: str, width: int) -> str:
 
 
 def survive_any_encoding() -> None:
-    """A console of another code page shows `?` for what it lacks; it must not end the program."""
+    """A console of another code page shows `?` for missing characters instead of an error."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

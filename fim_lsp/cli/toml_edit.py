@@ -1,9 +1,9 @@
 """
 The text of a config.toml with some settings changed, everything else as it was. Pure.
 
-Only whole lines are replaced or added, and what comes out is read back: where that does not say
-exactly what it should (a value over several lines, a table in braces), there is `CannotEdit`, and
-nothing is lost.
+Only whole lines are replaced or added, and the result is read back: where its settings are not exactly
+the wanted ones (a value over several lines, a table in braces), it raises `CannotEdit`, and nothing is
+lost.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ASSIGNED = re.compile(r"""=\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^#\r\n]*?(?=\s*(?:#|$)
 
 
 class CannotEdit(Exception):
-    """The text cannot be changed line by line; the message has the lines that say what was wanted."""
+    """The text cannot be changed line by line; the message has the lines to write by hand."""
 
 
 def edited(text: str, section: str, values: Mapping[str, str]) -> str:
     """
-    *text* with *values* set in *section*; what is "" is removed.
+    *text* with *values* set in *section*; "" removes a setting.
 
     Raises CannotEdit, also where *text* is no TOML.
     """
@@ -38,7 +38,7 @@ def edited(text: str, section: str, values: Mapping[str, str]) -> str:
     except tomllib.TOMLDecodeError as error:
         raise CannotEdit(f"it cannot be read: {error}") from error
     before = _flat(found)
-    # Where one setting is called fim.…, only those that are count; see `settings`.
+    # Where one setting is called fim.…, all others without it are ignored; see `settings.merge`.
     shared = "fim" in found or any(key.startswith("fim.") for key in before)
     path = f"fim.{section}" if shared else section
     wanted = {f"{path}.{key}": value for key, value in values.items()}
@@ -50,7 +50,7 @@ def edited(text: str, section: str, values: Mapping[str, str]) -> str:
         after = {}
     if after != {key: value for key, value in {**before, **wanted}.items() if value != ""}:
         lines = "".join(f"\n    {key} = {json.dumps(value)}" for key, value in wanted.items())
-        raise CannotEdit(f"it is written in a way that is left to you; it should say{lines}")
+        raise CannotEdit(f"it cannot be changed automatically; write into it{lines}")
     return text
 
 
@@ -60,7 +60,9 @@ def _with(text: str, path: str, key: str, value: str) -> str:
     table, header, sibling = "", -1, -1
     for idx, line in enumerate(lines):
         if found := HEADER.match(line):
-            table = found[1]  # a [[table]] keeps its inner bracket: it is none of ours
+            table = found[
+                1
+            ]  # a [[table]] keeps its inner bracket, so it matches no section of ours
             header = idx if table == path else header
         name = f"{table}.{line.split('=')[0].strip()}".removeprefix(".").replace('"', "")
         if name == f"{path}.{key}":
@@ -85,7 +87,7 @@ def _inserted(lines: list[str], at: int, new: str) -> str:
 
 
 def _flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted keys with their values; what is "" is as good as not there."""
+    """Dotted keys with their values, without those that are ""."""
     found: dict[str, Any] = {}
     for key, value in tables.items():
         if isinstance(value, dict):

@@ -2,7 +2,7 @@
 Texts into pieces, and chosen pieces into the chunks a model is shown. Pure.
 
 A `Source` is a text we may use: an open document, one closed lately, a file of the workspace. It is
-cut once per version into small pieces at the borders of its units. Choice works on pieces, because
+cut once per version into small pieces at the borders of its units. Pieces are what is chosen, because
 a dense half of a screen beats a whole one; the prompt gets chunks, several pieces of one file in
 their order under one heading, because headings cost tokens and a file told in order reads better.
 """
@@ -12,14 +12,29 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from fim_lsp.context.secrets import looks_secret
+from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.context.similarity import WORD
-from fim_lsp.context.syntax import units
-from fim_lsp.documents import body, unix
+from fim_lsp.context.syntax import Unit, units
+from fim_lsp.documents import LINE_CHARS, body, unix
+
+SOURCE_CHARS = 1_000_000
+"""Characters of a text that is cut into pieces: 25,000 lines, parsed in 0.2 s. Nothing is learned from
+a longer one, which is data or generated code; the lines around the cursor are shown all the same."""
+
+PIECES = 2_000
+"""Pieces of one text, its first ones: all of 32,000 lines. A piece takes about 4 kB of memory."""
+
+PIECE_CHARS = 4_000
+"""Characters of a piece. The usual one has 600; denser text is data and its words are no names."""
+
+YANK_CHARS = 20_000
+"""Characters of a yank that is kept: what a ring can show. A file that is copied whole is no hint."""
 
 PIECE_LINES = 16
 """Recall at equal tokens by size of piece, three histories: 8 lines 0.62, 16 lines 0.60, 32 lines
@@ -29,11 +44,14 @@ TELLING_WORDS = 5
 """Words from which a line is a copy when it stands in two files; shorter ones are idioms, like
 `def __init__(self) -> None:` and `from __future__ import annotations`."""
 
+_PLACES = 50
+"""Places of one line that are looked at for the lines around it: a text may be one line 100,000 times."""
+
 HEADING = 4  # characters a chunk costs besides its name and text: separator token, line ends
 
 
 class Why(enum.Enum):
-    """Why a piece is known. Which of the known ones are shown is `choice`'s decision."""
+    """Why a piece is known. Which of the known ones are shown is decided in `ranking`."""
 
     OPENED = "in a file you opened"
     EDITED = "edited lately"
@@ -74,7 +92,7 @@ class Piece:
 
     @property
     def home(self) -> str:
-        """Whose lines these are; a yank that stands nowhere any more is its own file."""
+        """The file of these lines; a yank that stands nowhere any more is its own file."""
         return self.uri if self.end else f"yanked from {self.uri}"
 
 
@@ -111,36 +129,55 @@ class ContextChunk:
         return sum(piece.n_lines for piece in self.pieces)
 
 
+class Cut(NamedTuple):
+    """What is known of one version of a text: its pieces, and the names its import blocks bring in."""
+
+    pieces: tuple[Piece, ...] = ()
+    imported: tuple[str, ...] = ()
+
+
+Read = Callable[[Source], Cut]  # `read`, or the same in another process
+
+
+@functools.lru_cache(maxsize=64)
+def read(source: Source) -> Cut:
+    """
+    *source* cut, for texts that are no danger: benchmarks, training, tests.
+
+    A session reads with `workspace.reader`, because parsing a hostile text can end the process.
+    """
+    return cut(source, units(source.language, "".join(source.lines)))
+
+
 def pieces(source: Source) -> tuple[Piece, ...]:
     """All of *source* in pieces of at most `PIECE_LINES`, cut where units begin and end."""
-    return _read(source)[0]
+    return read(source).pieces
 
 
-def imported(source: Source) -> tuple[str, ...]:
-    """The names its import blocks bring in."""
-    return _read(source)[1]
-
-
-@functools.lru_cache(maxsize=64)  # the files of a session; an edited one comes as a new version
-def _read(source: Source) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+def cut(source: Source, found: Sequence[Unit]) -> Cut:
+    """*source*, in which the units *found* stand, cut where they begin and end."""
     lines = unix("".join(source.lines)).split("\n")
-    found = units(source.language, "\n".join(lines))
     borders = {0, len(lines)} | {u.start for u in found} | {u.end for u in found}
-    cut = (_piece(source, lines, Why.OPENED, span) for span in _spans(sorted(borders)))
+    spans = _spans(sorted(borders))
+    each = (_piece(source, lines, Why.OPENED, span, PIECE_CHARS) for span in spans)
+    known = itertools.islice((piece for piece in each if piece is not None), PIECES)
     names = dict.fromkeys(name for unit in found for name in unit.names)
-    return tuple(piece for piece in cut if piece is not None), tuple(names)
+    return Cut(tuple(known), tuple(names))
 
 
 def yanked(source: Source, text: str) -> Piece | None:
     """A yank as the user took it; None when there is nothing to learn from it or it is secret."""
+    if len(text) > YANK_CHARS:
+        return None
     lines = unix(text).strip("\n").split("\n")
-    return _piece(source, lines, Why.YANKED, (0, len(lines)))
+    return _piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
 
 
 def located(piece: Piece, source: Source) -> Piece:
     """The piece where its lines stand in *source* now; not fresh when they do not."""
     wanted = piece.text.split("\n")
-    for start in places(wanted[0], source.lines):
+    elsewhere = itertools.islice(places(wanted[0], source.lines), _PLACES)
+    for start in itertools.chain((piece.start,), elsewhere):
         end = start + len(wanted)
         if [body(line) for line in source.lines[start:end]] == wanted:
             return replace(
@@ -159,10 +196,15 @@ def places(line: str, lines: tuple[str, ...]) -> Iterator[int]:
             yield at
 
 
-@functools.lru_cache(maxsize=4096)  # asked of each shown piece at each look
+@functools.lru_cache(maxsize=512)  # asked of each shown piece at each request
 def telling(text: str) -> frozenset[str]:
     """The lines of *text* that say enough to be a copy when they stand elsewhere, too."""
-    return frozenset(filter(None, map(_telling, text.split("\n"))))
+    return telling_lines(text.split("\n"))
+
+
+def telling_lines(lines: Iterable[str]) -> frozenset[str]:
+    """The same of *lines*, with or without their ends."""
+    return frozenset(filter(None, map(_telling, lines)))
 
 
 def without(piece: Piece, doubled: AbstractSet[str]) -> Iterator[Piece]:
@@ -207,10 +249,11 @@ def _part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Pi
         yield replace(piece, start=start, end=start + len(run), text=text, words=known)
 
 
-@functools.lru_cache(maxsize=16_384)
+@functools.lru_cache(maxsize=2048)  # the lines of the window, and of the pieces next to be chosen
 def _telling(line: str) -> str:
     """The line without its indent, "" when it has too few words to be more than an idiom."""
-    return line.strip() if len(WORD.findall(line)) >= TELLING_WORDS else ""
+    line = line.strip()
+    return line if len(line) <= LINE_CHARS and len(WORD.findall(line)) >= TELLING_WORDS else ""
 
 
 def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -225,21 +268,27 @@ def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
             start = border
 
 
-def _piece(source: Source, lines: Sequence[str], why: Why, span: tuple[int, int]) -> Piece | None:
-    """None for lines without words, and for those that hold a secret: they never leave."""
+def _piece(
+    source: Source, lines: Sequence[str], why: Why, span: tuple[int, int], n_chars: int
+) -> Piece | None:
+    """None for lines without words, for data, and for lines that hold a secret: they never leave."""
     start, end = span
     while start < end and not lines[start].strip():
         start += 1
     while end > start and not lines[end - 1].strip():
         end -= 1
+    if any(len(line) > LINE_CHARS for line in lines[start:end]):
+        return None
     text = "\n".join(lines[start:end])
-    known = words(text)
+    known = words(text) if len(text) <= n_chars else frozenset()
     if not known:
         return None
     return Piece(source.uri, source.name, start, end, source.version, text, why, known)
 
 
-@functools.lru_cache(maxsize=4096)  # after an edit most pieces of a file are as they were
+@functools.lru_cache(maxsize=1024)  # after an edit most pieces of a file are as they were
 def words(text: str) -> frozenset[str]:
     """The words that may be learned from *text*: none where it holds a secret."""
-    return frozenset() if looks_secret(text) else frozenset(WORD.findall(text))
+    if looks_secret(text):
+        return frozenset()
+    return frozenset(map(sys.intern, WORD.findall(text)))  # a name stands in many pieces

@@ -1,9 +1,9 @@
 """
-Which file of a workspace defines a name, and which files are worth a look from where one works. Pure.
+Which file of a workspace defines a name, and which files are worth a look from the cursor. Pure.
 
 An `Index` knows of each file its definitions (a name and where it begins and ends) and nothing of
-its text: 2,000 files are a few megabytes. `wanted` ranks files for one place, `strangers` cuts the
-best of them into pieces for `choice`, which decides what is shown.
+its text: 2,000 files are a few megabytes. `wanted` ranks files for one cursor, `unopened_files` cuts
+the best of them into pieces; what is shown of those is decided in `ranking`.
 
 Files are known by their path within the workspace, so a file has one entry however an editor
 spells its URI.
@@ -11,7 +11,6 @@ spells its URI.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,9 +18,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import Piece, Source, Why, imported, pieces
-from fim_lsp.context.syntax import Kind, units
-from fim_lsp.context.turn import Snapshot
+from fim_lsp.context.chunks import Piece, Read, Source, Why, read
+from fim_lsp.context.syntax import Unit, UnitKind
+from fim_lsp.context.update import Snapshot
+
+DEFINITIONS = 50_000
+"""In one index: 2,000 usual files have 30 each. Each takes some 300 bytes; files that are indexed
+later are known by their names and folders only."""
+
+_FILE_DEFINITIONS = 1_000  # of one file: the longest file of CPython has 1,300
 
 _HOMES = 4  # a name with more definitions (`run`, `get`) says nothing about which one is meant
 _IMPORTED = 2.0  # an imported name is in use here; a word near the cursor may be a local one
@@ -29,7 +34,7 @@ _SIBLING = 0.5  # a file of the same folder and language: half as good as a defi
 _TWIN = 2.0  # the file a test tests, the header of a source: its names are needed for sure
 _AFFIXES = ("test_", "_test", "-test", "_spec")  # of twins' names
 
-_READ = 12  # files read for one choice: 12 × 300 lines are read and cut in 20 ms
+_READ = 12  # files read for one update: 12 × 300 lines are read and cut in 20 ms
 
 
 class Definition(NamedTuple):
@@ -48,19 +53,25 @@ class Entry(NamedTuple):
     definitions: tuple[Definition, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # one is as good as another only if it is the same
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: an equal one is not sought
 class Index:
     """Entries by path, and the paths by the names they define; a file defines its own name, too."""
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
     homes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @property
+    def n_definitions(self) -> int:
+        """Definitions in all entries."""
+        return sum(len(entry.definitions) for entry in self.entries.values())
 
-def definitions(language: str, text: str) -> tuple[Definition, ...]:
-    """What *text* defines at any depth; `__init__` and its like belong to everybody."""
-    found = (u for u in units(language, text) if u.kind in (Kind.FUNCTION, Kind.CLASS))
-    named = (u for u in found if len(u.name) > 1 and not u.name.startswith("__"))
-    return tuple(Definition(unit.name, unit.start, unit.end) for unit in named)
+
+def definitions(found: Iterable[Unit]) -> tuple[Definition, ...]:
+    """What the units of a text define at any depth; `__init__` and its like are in every file."""
+    defining = (u for u in found if u.kind in (UnitKind.FUNCTION, UnitKind.CLASS))
+    named = (u for u in defining if len(u.name) > 1 and not u.name.startswith("__"))
+    first = itertools.islice(named, _FILE_DEFINITIONS)
+    return tuple(Definition(unit.name, unit.start, unit.end) for unit in first)
 
 
 def updated(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
@@ -95,35 +106,33 @@ def wanted(
     return sorted(scores, key=lambda other: (-scores[other], other))
 
 
-def strangers(
-    index: Index, snapshot: Snapshot, read: Callable[[str], Source | None]
+def unopened_files(
+    index: Index,
+    snapshot: Snapshot,
+    source_of: Callable[[str], Source | None],
+    read: Read = read,
 ) -> Iterator[Piece]:
     """
-    Pieces of files that nobody opened, for where *snapshot* was taken; they say why they are there.
+    Pieces of files that are not open, for where *snapshot* was taken; they say why they are there.
 
-    *read* gives the text of an indexed file, None when it cannot.
+    *source_of* gives the text of an indexed file by its path, None when it cannot.
     """
     here = snapshot.here
     if here is None:
         return
-    names, near = imported(here), snapshot.near
+    names, near = read(here).imported, snapshot.near
     opened = {source.name for source in snapshot.sources}
     unknown = (p for p in wanted(index, here.name, here.language, names, near) if p not in opened)
     for path in itertools.islice(unknown, _READ):
-        if source := read(path):
-            yield from _pieces(source, index.entries[path], {*names, *near})
+        if source := source_of(path):
+            yield from _pieces(read(source).pieces, index.entries[path], {*names, *near})
 
 
-def _pieces(source: Source, entry: Entry, names: AbstractSet[str]) -> Iterator[Piece]:
+def _pieces(cut: Iterable[Piece], entry: Entry, names: AbstractSet[str]) -> Iterator[Piece]:
     spans = [d for d in entry.definitions if d.name in names]
-    for piece in _sibling_pieces(source):
+    for piece in cut:
         defines = any(d.start < piece.end and piece.start < d.end for d in spans)
-        yield replace(piece, why=Why.DEFINITION) if defines else piece
-
-
-@functools.lru_cache(maxsize=32)  # two or three places' worth of files
-def _sibling_pieces(source: Source) -> tuple[Piece, ...]:
-    return tuple(replace(piece, why=Why.SIBLING) for piece in pieces(source))
+        yield replace(piece, why=Why.DEFINITION if defines else Why.SIBLING)
 
 
 def _names(path: str, entry: Entry | None) -> set[str]:

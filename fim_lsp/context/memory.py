@@ -1,14 +1,14 @@
 """
-What one workspace root remembers of its user: events in, the chunks for the next prompt out. Pure.
+What is remembered of one workspace root: events in, the chunks for the next prompt out. Pure.
 
 `Memory` is the one object of `context` with state; the session keeps one per workspace root and
 tells it what happens. An event costs microseconds, whatever the size of the file. Reading syntax
-and choosing is left for later: while nothing is to do, the session takes a snapshot, lets a worker
-thread compute `turn`, and gives the result back, which counts unless something happened meanwhile.
+and choosing is left for later: while idle, the session takes a snapshot, has a worker thread compute
+`update_ring`, and gives the result back, which counts unless something happened meanwhile.
 
-    memory.edited(after, edits)                  each event
-    memory.visible(view)                         when the window is anchored: the prompt's chunks
-    memory.accept(turn(memory.snapshot(view)))   while idle; `turn` takes 10 to 100 ms
+    memory.edited(before, after, edits)                     each event
+    memory.visible(viewport)                                a prompt's chunks, for a window
+    memory.accept(update_ring(memory.snapshot(viewport)))   while idle; takes 10 to 100 ms
 
 Lines move under edits, and what is remembered by line moves along: the clock of each edited line,
 and the pieces in the ring. A piece whose own lines are edited is no longer *fresh* and is not shown.
@@ -18,18 +18,24 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fim_lsp.context.chunks import ContextChunk, Piece, Source, located, yanked
-from fim_lsp.context.inference import MIN_LINES, origin
+from fim_lsp.context.chunks import SOURCE_CHARS, ContextChunk, Piece, Source, located, yanked
+from fim_lsp.context.paste_origin import MIN_LINES, origin
 from fim_lsp.context.ring import Limits, Ring, visible
 from fim_lsp.context.similarity import features, like
-from fim_lsp.context.turn import Snapshot, Turned, View, judge
-from fim_lsp.documents import Document, Edit, split
+from fim_lsp.context.update import RingUpdate, Snapshot, Viewport, judge
+from fim_lsp.documents import Document, Edit, alike, split
 
 _FILES = 20  # looked at lately: what was looked at before adds noise and parse time
+_CLOSED_CHARS = (
+    2_000_000  # of files among those that are closed: twenty usual ones have a fifth of it
+)
 _YANKS = 8  # yanks remembered: what was copied longer ago is pasted by now
+_EDITS = (
+    100  # edits of one message that are followed one by one; more are a formatter's or a rename
+)
 _EDITED_LINES = 400  # edited lines remembered per file; their chance has faded by then
 _PASTE_LINES = 64  # of an insertion count as edited: a pasted file was not written here
 _JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's distance, too)
@@ -41,29 +47,33 @@ class Memory:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._sources: OrderedDict[str, Source] = OrderedDict()  # looked at last stands last
-        self._open: set[str] = set()  # of these, what the editor shows; the rest is on disk
+        self._closed: dict[str, int] = {}  # of these, the characters of those that are not open
         self._edited: dict[str, dict[int, int]] = {}  # uri → line → clock of its last edit
         self._clock = 0  # counts edited lines: the unit of "lately", the same at any typing speed
         self._at = ("", -1)  # uri and line of the last edit or cursor
         self._yanks: tuple[Piece, ...] = ()
-        self._queued: dict[str, None] = {}  # files with news since the last turn
+        self._queued: dict[str, None] = {}  # files with news since the last update of the ring
         self._n_events = 0
         self.ring = Ring()
 
     def opened(self, source: Source) -> None:
         """A document was opened: from now on its text is what the editor says."""
-        self._open.add(source.uri)
+        self._closed.pop(source.uri, None)
         self._replace(source)
         self.focused(source.uri)
 
     def closed(self, uri: str) -> None:
         """A document was closed: from now on its text is what the disk says, see `unsure`."""
-        self._open.discard(uri)
+        source = self._sources.get(uri)
+        if source is None:
+            return
         self.focused(uri)
-        on_disk = [each for each in self._sources if each not in self._open]
-        for each in on_disk[:-_FILES]:
-            del self._sources[each]
-            self._edited.pop(each, None)
+        self._closed.pop(uri, None)  # the one closed last stands last
+        self._closed[uri] = n_chars = sum(map(len, source.lines))
+        if n_chars > SOURCE_CHARS:
+            self._forget(uri)
+        while len(self._closed) > _FILES or sum(self._closed.values()) > _CLOSED_CHARS:
+            self._forget(next(iter(self._closed)))
 
     def focused(self, uri: str) -> None:
         """The user looks at this file now."""
@@ -88,14 +98,11 @@ class Memory:
         edits = tuple(edits)
         if after.uri != self._at[0]:
             self.focused(after.uri)
-        for edit in edits:
-            if copied := origin(edit, self._sources.values()):
-                self.yanked(*copied)
-        for edit in edits:
-            if isinstance(edit, str):
-                self._replaced_all(before, after)
-                break
-            self._replaced(after.uri, edit)
+        parts = [edit for edit in edits if isinstance(edit, Edit)]
+        if len(parts) < len(edits) or len(edits) > _EDITS:
+            self._replaced_all(before, after)
+        else:
+            self._followed(after.uri, parts)
         self._sources[after.uri] = replace(source, version=after.version, lines=after.lines)
         self._news(after.uri)
 
@@ -117,58 +124,76 @@ class Memory:
         """Is its text remembered?"""
         return uri in self._sources
 
+    @property
+    def has_open(self) -> bool:
+        """Is any of its files open?"""
+        return len(self._sources) > len(self._closed)
+
     def unsure(self) -> list[Source]:
         """All that is remembered of files that are not open, as it was: to be compared with the disk."""
         pieces = [piece for chunk in self.ring.chunks for piece in chunk.pieces]
         shown = {p.uri: Source(p.uri, p.name, "", p.version, ()) for p in pieces}
         known = {**shown, **self._sources}
-        return [source for uri, source in known.items() if uri not in self._open]
+        return [source for uri, source in known.items() if not self._is_open(uri)]
 
     def changed(self, source: Source) -> None:
         """A file that is not open changed on disk; pieces that are still true stay."""
         if source.uri in self._sources:
             self._replace(source)
-        self._remap(source.uri, lambda piece: located(piece, source))
+        else:
+            self._remap(source.uri, lambda piece: located(piece, source))
         self._news(source.uri)
 
     def deleted(self, uri: str) -> None:
         """The file is gone, or private now: nothing of it is shown again."""
-        self._sources.pop(uri, None)
-        self._open.discard(uri)
-        self._edited.pop(uri, None)
+        self._forget(uri)
         self._yanks = tuple(piece for piece in self._yanks if piece.uri != uri)
         self._remap(uri, lambda piece: replace(piece, fresh=False))
         self._n_events += 1
 
-    def visible(self, view: View) -> tuple[ContextChunk, ...]:
+    def visible(self, viewport: Viewport) -> tuple[ContextChunk, ...]:
         """The chunks a prompt with this window shows: a prefix of the ring, evaluated already."""
-        return visible(self.ring, judge(view, self._sources.get(view.uri)))
+        return visible(self.ring, judge(viewport, self._sources.get(viewport.uri)))
 
-    def snapshot(self, view: View) -> Snapshot:
-        """What `turn` needs, unchanging."""
+    def snapshot(self, viewport: Viewport) -> Snapshot:
+        """What `update_ring` needs, unchanging."""
         edited = {uri: dict(lines) for uri, lines in self._edited.items()}
         sources = tuple(itertools.islice(reversed(self._sources.values()), _FILES))
         return Snapshot(
-            self._n_events, self.ring, self.limits, view, sources, edited, self._clock, self._yanks
+            self._n_events,
+            self.ring,
+            self.limits,
+            viewport,
+            sources,
+            edited,
+            self._clock,
+            self._yanks,
         )
 
-    def accept(self, turned: Turned) -> bool:
+    def accept(self, update: RingUpdate) -> bool:
         """Take the new ring, unless something happened since its snapshot."""
-        if turned.n_events != self._n_events:
+        if update.n_events != self._n_events:
             return False
-        self.ring = turned.ring
+        self.ring = update.ring
         self._queued.clear()
         return True
 
     def stats(self) -> Mapping[str, int]:
-        """The counters of `fim/stats`: chunks now and at most, files with news, chunks that left."""
+        """Counters of `fim/stats`: chunks now, files with news, chunks that left."""
         ring = self.ring
         return {
             "chunks": len(ring.chunks),
-            "capacity": self.limits.n_chunks,
             "queued": len(self._queued),
             "evicted": ring.evicted,
         }
+
+    def _is_open(self, uri: str) -> bool:
+        return uri in self._sources and uri not in self._closed
+
+    def _forget(self, uri: str) -> None:
+        """Keep nothing of a file but what the ring shows."""
+        for known in (self._sources, self._closed, self._edited, self._queued):
+            known.pop(uri, None)
 
     def _news(self, uri: str) -> None:
         self._n_events += 1
@@ -177,17 +202,25 @@ class Memory:
     def _replace(self, source: Source) -> None:
         """A new text from elsewhere: pieces stay where their lines still stand."""
         self._sources[source.uri] = source
+        if source.uri in self._closed:
+            self._closed[source.uri] = sum(map(len, source.lines))
         self._edited.pop(source.uri, None)
         self._remap(source.uri, lambda piece: located(piece, source))
 
+    def _followed(self, uri: str, edits: Sequence[Edit]) -> None:
+        """Look for what was pasted, then mark the lines of each edit."""
+        lately = [*itertools.islice(reversed(self._sources.values()), _FILES)]
+        for edit in edits:
+            if copied := origin(edit, reversed(lately)):
+                self.yanked(*copied)
+        for edit in edits:
+            self._replaced(uri, edit)
+
     def _replaced_all(self, before: Document, after: Document) -> None:
         """A whole new text counts as an edit of the lines that differ."""
-        a, b = before.lines, after.lines
-        shortest = min(len(a), len(b))
-        head = next((n for n in range(shortest) if a[n] != b[n]), shortest)
-        rest = shortest - head
-        tail = next((n for n in range(rest) if a[-1 - n] != b[-1 - n]), rest)
-        self._lines_replaced(after.uri, head, len(a) - tail, len(b) - tail - head)
+        head, tail = alike(before.lines, after.lines)
+        n_before, n_after = len(before.lines) - tail, len(after.lines) - tail
+        self._lines_replaced(after.uri, head, n_before, n_after - head)
 
     def _replaced(self, uri: str, edit: Edit) -> None:
         """An edit from line start to line start replaces whole lines; any other also touches its last."""
@@ -205,7 +238,7 @@ class Memory:
             self._clock += max(1, min(n_lines, _PASTE_LINES))
         self._at = (uri, first + n_lines - 1)
         marks = self._edited.setdefault(uri, {})
-        if delta:
+        if delta or len(marks) > _EDITED_LINES:
             moved = {
                 n if n < first else n + delta: c for n, c in marks.items() if not first <= n < last
             }

@@ -1,19 +1,22 @@
 """
-What an editor did not say, from what it did: a paste tells where the user copied from. Pure.
+Where a pasted text was copied from. Pure.
 
-Editors that send no `fim/didYank` (all without a plugin) still send the paste, and whoever pastes
+Editors that send no `fim/didYank` (all without a plugin) still send the paste, and a user who pastes
 a function is about to work with what stands around its original.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from fim_lsp.context.chunks import Source, places
+from fim_lsp.context.chunks import YANK_CHARS, Source, places
 from fim_lsp.documents import Edit, body, split
 
 MIN_LINES = 3
 """A shorter yank is being moved, not studied (llama.vim's limit, too)."""
+
+_PLACES = 50  # of the longest line, in one text, that are looked at for the others
 
 
 def origin(edit: Edit | str, sources: Iterable[Source]) -> tuple[str, str] | None:
@@ -23,7 +26,7 @@ def origin(edit: Edit | str, sources: Iterable[Source]) -> tuple[str, str] | Non
     *sources* hold the texts before the edit. A search of 100,000 lines takes 2 ms: it compares
     one line, the longest, and looks closer only where that stands.
     """
-    if isinstance(edit, str) or edit.start != edit.end:
+    if isinstance(edit, str) or edit.start != edit.end or len(edit.text) > YANK_CHARS:
         return None
     lines = [body(line) for line in split(edit.text.strip("\r\n"))]
     if len(lines) < MIN_LINES:
@@ -39,7 +42,7 @@ def origin(edit: Edit | str, sources: Iterable[Source]) -> tuple[str, str] | Non
 def _places(lines: list[str], source: Source) -> Iterator[int]:
     """Where *lines* stand; the first may begin and the last may end inside a line."""
     inner = max(range(1, len(lines) - 1), key=lambda n: len(lines[n]))
-    for at in places(lines[inner], source.lines):
+    for at in islice(places(lines[inner], source.lines), _PLACES):
         start = at - inner
         here = [body(line) for line in source.lines[max(0, start) : start + len(lines)]]
         if (

@@ -1,25 +1,28 @@
 """
-Which files may be completed in and may inform others: one answer for a path. Pure.
+Which files may be completed in and may inform others: one answer for a file in a folder. Pure.
 
-A file is refused when it matches a rule of `.gitignore` or `.fimignore` (at any level, as git reads
-them) or the user's excludes, or when it lies outside the workspace and outside what package managers
-install. A symbolic link is judged twice, by its own path and by where it leads: the caller resolves
-it (the only question to the disk) and hands over both. What is *in* a file is `secrets`' business.
+A file is refused when a rule of its repository, a `.fimignore` or the user's excludes match it, or
+when it lies in a place that is always private. The caller goes down from the root of the file
+system with `entered`, says what the disk holds in each folder, and asks `refused` of the last: so
+the verdict on a folder is found once for all files in it. What is *in* a file is `secrets`' business.
+
+Stricter than git in four ways: a rule counts for tracked files, too; what a repository around a
+submodule or a nested repository says counts as well; a `!` of one kind of file (.gitignore,
+.fimignore) takes back nothing of the other; where versions of git differ, what hides more.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import PurePosixPath
-from typing import Any
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
-Patterns = Any  # pathspec.GitIgnoreSpec
+from fim_lsp.context.ignore_rules import RuleList, Scope, below, compiled, ignored, scope
+from fim_lsp.context.private_places import NEVER, TEMPORARY, originals
+from fim_lsp.settings.config import SECRETS
 
 IGNORE_FILES = (".gitignore", ".fimignore")
-"""Files of rules, read in this order: what .fimignore says counts over .gitignore."""
+OUTSIDE = "it lies outside the workspace"
 
 DEPENDENCIES = (
     "site-packages", "dist-packages", "node_modules", ".cargo/registry", "pkg/mod", "gems",
@@ -27,110 +30,136 @@ DEPENDENCIES = (
 )  # fmt: skip
 """Folders of installed packages, where an editor goes for a definition: public code by nature."""
 
-
-@dataclass(frozen=True)
-class Rules:
-    """What one workspace root refuses. *ignores* are (folder, patterns), outer folders first."""
-
-    root: str  # absolute, symbolic links resolved, without a slash at the end
-    ignores: tuple[tuple[str, Patterns], ...]
-    excludes: Patterns
+_HOMES = frozenset(each for each in SECRETS if each.endswith("/") and each[0] != "!")
+"""Folders such as `.ssh/`: private also where the workspace is one, or lies in one."""
 
 
-def rules(root: str, ignore_files: Mapping[str, str], excludes: Iterable[str]) -> Rules:
+class Repository(NamedTuple):
     """
-    The rules of the workspace at *root*.
+    What a repository says besides its `.gitignore` files.
 
-    *ignore_files* maps relative paths of `.gitignore` and `.fimignore` files to their contents;
-    *excludes* are patterns in the same language that nothing re-includes.
+    *fold* is `core.ignoreCase`; *rules* are names and contents of further files, the most important
+    first; what one of *others* ignores is ignored in any case.
     """
-    ordered = sorted(ignore_files, key=lambda path: (path.count("/"), _rank(path)))
-    folders = ((path.rpartition("/")[0], ignore_files[path]) for path in ordered)
-    ignores = tuple((folder, _spec(text.splitlines())) for folder, text in folders)
-    return Rules(root.rstrip("/"), ignores, _spec(excludes))
+
+    fold: bool = False
+    rules: tuple[tuple[str, bytes], ...] = ()
+    others: tuple[tuple[str, bytes], ...] = ()
 
 
-def deeper(above: Rules, ignore_files: Mapping[str, str]) -> Rules:
-    """The rules with more ignore files, of a folder below those that are known."""
-    return replace(above, ignores=above.ignores + rules("", ignore_files, ()).ignores)
+class Found(NamedTuple):
+    """What the disk says of a folder: its ignore files by name, and what begins there."""
+
+    files: Mapping[str, bytes] = {}
+    repository: Repository | None = None
+    is_root: bool = False  # of the workspace
+    is_temporary: bool = False  # a folder of temporary files
 
 
-def installed(relative: str) -> bool:
-    """Is this a folder, or in one, that package managers fill?"""
-    return bool(_dependencies().match_file(relative))
+NOTHING = Found()
 
 
-def refused(rules: Rules, path: str, real_path: str | None = None) -> str:
-    """
-    Why the file at the absolute *path* must stay private, "" when it need not.
+class _Tree(NamedTuple):
+    """Rules of the files called *file*, from one folder down."""
 
-    *real_path* is where it leads with all symbolic links resolved.
-    """
-    for each in dict.fromkeys((path, real_path or path)):
-        relative = relative_path(rules.root, each)
-        reason = _refused_outside(rules, each) if relative is None else _refused(rules, relative)
-        if reason:
-            return reason if each == path else f"it leads to a file that is private: {reason}"
+    file: str
+    fold: bool
+    scope: Scope
+
+
+class Folder(NamedTuple):
+    """What holds in a folder."""
+
+    excludes: RuleList
+    excluded: Scope
+    homes: Scope
+    places: tuple[Scope, ...]
+    trees: tuple[_Tree, ...]
+
+
+def outermost(excludes: Collection[str], found: Found = NOTHING) -> Folder:
+    """The root of the file system, under the patterns of `fim.privacy.exclude`."""
+    ours = _excludes(tuple(excludes))
+    homes = _excludes(tuple(each for each in excludes if each.removeprefix("!") in _HOMES))
+    places = (scope([_places(NEVER)]),)
+    return _arrived(Folder(ours, scope([ours]), scope([homes]), places, ()), found)
+
+
+def entered(outer: Folder, name: bytes, found: Found = NOTHING) -> Folder:
+    """The folder *name* in *outer*, given what the disk says of it."""
+    trees = [
+        tree._replace(scope=below(tree.scope, name, _own(tree.file, tree.fold, found)))
+        for tree in outer.trees
+    ]
+    places = [below(each, name) for each in outer.places]
+    alive = tuple(each for each in places if each.lists or each.closed)
+    excluded, homes = below(outer.excluded, name), below(outer.homes, name)
+    return _arrived(Folder(outer.excludes, excluded, homes, alive, tuple(trees)), found)
+
+
+def refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
+    """Why the file, or the folder, *name* in *outer* must stay private, "" when it need not."""
+    for place in outer.places:
+        if ignored(place, name, folder=folder):
+            return "it lies in a folder of the system, or is a program's temporary file"
+    for each in (name,) if folder else (name, *originals(name)):
+        if reason := ignored(outer.excluded, each, folder=folder):
+            return reason
+    for tree in outer.trees:
+        if reason := ignored(tree.scope, name, folder=folder):
+            return reason
     return ""
 
 
-def relative_path(root: str, path: str) -> str | None:
-    """*path* below *root* with slashes, None when it is not below it."""
-    parts = PurePosixPath(path.replace("\\", "/")).parts
-    base = PurePosixPath(root.replace("\\", "/")).parts
-    if parts[: len(base)] != base or ".." in parts or len(parts) == len(base):
-        return None
-    return "/".join(parts[len(base) :])
+def installed(path: bytes) -> bool:
+    """Does a file with this path lie in a folder that package managers fill?"""
+    inside = scope([_dependencies()])
+    for name in path.split(b"/")[:-1]:
+        inside = below(inside, name) if name else inside
+    return bool(inside.closed)
 
 
-def ignored(rules: Rules, relative: str) -> bool:
-    """Do the ignore files match this path or a folder above it? A folder ends with a slash."""
-    parts = relative.rstrip("/").split("/")
-    folders = ["/".join(parts[: n + 1]) + "/" for n in range(len(parts) - 1)]
-    return any(_verdict(rules, path) for path in (*folders, relative))
+def _arrived(here: Folder, found: Found) -> Folder:
+    """The folder with what begins in it."""
+    if found.is_temporary:
+        here = here._replace(places=(*here.places, scope([_places(TEMPORARY)])))
+    if found.is_root:
+        closed = Scope((), here.homes.closed)
+        here = here._replace(excluded=closed if closed.closed else scope([here.excludes]))
+    if found.repository is not None:
+        here = here._replace(trees=(*here.trees, *_trees(found, found.repository)))
+    return here
 
 
-def _refused(rules: Rules, relative: str) -> str:
-    if rules.excludes.match_file(relative):
-        return "it matches fim.privacy.exclude"
-    return "it matches .gitignore or .fimignore" if ignored(rules, relative) else ""
+def _trees(found: Found, repository: Repository) -> list[_Tree]:
+    fold = repository.fold
+    further = [compiled(data, name, fold=fold) for name, data in repository.rules]
+    own = [[*filter(None, [_own(name, fold, found)])] for name in IGNORE_FILES]
+    trees = [_Tree(IGNORE_FILES[0], fold, scope([*own[0], *further]))]
+    others = [compiled(data, name, fold=fold) for name, data in repository.others]
+    return [
+        *trees,
+        _Tree(IGNORE_FILES[1], fold, scope(own[1])),
+        *(_Tree("", fold, scope([each])) for each in others),
+    ]
 
 
-def _refused_outside(rules: Rules, path: str) -> str:
-    if rules.excludes.match_file(path.lstrip("/")):
-        return "it matches fim.privacy.exclude"
-    return "" if _dependencies().match_file(path.lstrip("/")) else "it lies outside the workspace"
+def _own(name: str, fold: bool, found: Found) -> RuleList | None:
+    data = found.files.get(name)
+    return compiled(data, name, fold=fold) if data else None
 
 
-def _verdict(rules: Rules, path: str) -> bool:
-    """What the innermost rule file that knows the path says; no rule means not ignored."""
-    verdict = False
-    for folder, spec in rules.ignores:
-        if folder and not path.startswith(folder + "/"):
-            continue
-        included = spec.check_file(path[len(folder) + 1 :] if folder else path).include
-        verdict = verdict if included is None else included
-    return verdict
+@lru_cache(maxsize=16)
+def _excludes(lines: tuple[str, ...]) -> RuleList:
+    data = "\n".join(lines).encode("utf-8", "surrogatepass")
+    return compiled(data, "fim.privacy.exclude", fold=True)
 
 
-def _rank(path: str) -> int:
-    return IGNORE_FILES.index(path.rpartition("/")[2])
+@lru_cache(maxsize=2)
+def _places(lines: tuple[str, ...]) -> RuleList:
+    return compiled("\n".join(lines).encode(), "", fold=True)
 
 
-def _spec(lines: Iterable[str]) -> Patterns:
-    """A pattern that cannot be read is left out: an odd line must not void the others."""
-    # Imported when the first file is judged: it costs 30 ms, and an editor waits for our start.
-    patterns = importlib.import_module("pathspec").GitIgnoreSpec
-    good = []
-    for line in lines:
-        try:
-            patterns.from_lines([line])
-        except ValueError:
-            continue
-        good.append(line)
-    return patterns.from_lines(good)
-
-
-@cache
-def _dependencies() -> Patterns:
-    return _spec(f"**/{folder}/**" for folder in DEPENDENCIES)
+@lru_cache(maxsize=1)
+def _dependencies() -> RuleList:
+    return compiled("\n".join(f"**/{folder}/" for folder in DEPENDENCIES).encode(), "")

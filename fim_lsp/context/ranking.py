@@ -79,9 +79,9 @@ class Interest:
         self.chances = {w: self._chance(w) for w in self._n_with if w not in surroundings.seen}
         self._words = frozenset(self.chances)
 
-    def window(self) -> Shown:
+    def window(self) -> ShownLines:
         """What is shown before anything is chosen."""
-        return Shown(self._surroundings.uri, self._surroundings.lines)
+        return ShownLines(self._surroundings.uri, self._surroundings.lines)
 
     def scored(self, piece: Piece) -> Scored:
         """The piece with what does not change while choosing."""
@@ -125,7 +125,7 @@ class Interest:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RingChoice:
     """Pieces in the order they were chosen, and what they and the kept ones are worth."""
 
     pieces: tuple[Piece, ...]
@@ -165,7 +165,7 @@ class Room:
         return True
 
 
-class Shown:
+class ShownLines:
     """What the prompt shows so far: its words, and the file of each telling line."""
 
     def __init__(self, uri: str, lines: Iterable[str]) -> None:
@@ -191,13 +191,13 @@ def choose(
     kept: Iterable[Piece],
     room: Room,
     carried: AbstractSet[tuple[str, str]],
-) -> Choice:
+) -> RingChoice:
     """
     Fill *room* with the candidates that add most per character to what is *kept*.
 
     *candidates* come by falling density. *carried* are the (uri, text) of pieces whose evaluation
     would be lost by this change. Lazy greedy: worth only falls as words become known, so an
-    outdated entry of the heap is an upper bound and only the top needs to be computed anew. A
+    outdated entry of the heap is an upper bound and only the top needs to be computed again. A
     piece with lines that another file shows already is taken without them.
     """
     shown, worth = interest.window(), 0.0
@@ -225,7 +225,7 @@ def choose(
             chosen.append(piece)
             worth += density * pool[idx].cost
             shown.add(pool[idx])
-    return Choice(tuple(chosen), worth)
+    return RingChoice(tuple(chosen), worth)
 
 
 def _n_chunks(pieces: Iterable[Piece], chunk_lines: int) -> int:

@@ -5,8 +5,8 @@ Theory of operation.
 
 The backend re-evaluates everything behind the first change, so the price of a change is the size of
 what follows it. A change therefore cuts the ring somewhere, keeps what stands before the cut
-untouched, and writes what stands behind it anew: some pieces that were there (*carried*: evaluated
-again) and some that were not (*admitted*).
+untouched, and writes new chunks behind it: some pieces that were there (*carried*: evaluated again)
+and some that were not (*admitted*).
 
 The account. Admitting n characters earns a credit of n; carrying n costs n; the credit never falls
 below zero. So over any history all evaluated characters are at most twice the admitted ones,
@@ -14,12 +14,12 @@ on backends that can reuse an exact prefix and nothing else. No other rule limit
 evicted; cutting at the front (a bulk change) is simply dear and happens when enough was earned.
 
 The cut. Every few chunks a cut is tried, and the one with the greatest worth wins, less `PRICE` per
-evaluated character. The order within what is written anew is from stable to volatile: files by
+evaluated character. The order within the new chunks is from stable to volatile: files by
 when they were looked at last, the latest at the end, where the next change will come.
 
 The window. Chunks that hold lines of the window, and those whose lines are no longer true, must
 not be shown. `visible` shows what stands before the first of these, which costs nothing at all;
-the next `turned` cuts there and fills up again.
+the next `updated` cuts there and fills up again.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from fim_lsp.context.choice import Interest, Room, Scored, choose
 from fim_lsp.context.chunks import ContextChunk, Piece, by_file, grouped, overlaps
+from fim_lsp.context.ranking import Interest, Room, Scored, choose
 
 PRICE = 0.002
 """
@@ -52,7 +52,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """One state of the ring; `turned` makes the next. Counts are characters but for *evicted*."""
+    """One state of the ring; `updated` makes the next. Counts are characters but for *evicted*."""
 
     chunks: tuple[ContextChunk, ...] = ()
     credit: int = 0
@@ -74,7 +74,7 @@ def visible(ring: Ring, bad: Bad) -> tuple[ContextChunk, ...]:
     return ring.chunks[: _first_bad(ring, bad)]
 
 
-def turned(
+def updated(
     ring: Ring, candidates: Sequence[Piece], interest: Interest, limits: Limits, bad: Bad
 ) -> Ring:
     """

@@ -1,33 +1,42 @@
 """
-A text into whole units: functions, classes, import blocks and what stands between them.
+A text into whole units: functions, classes, import blocks and what stands between them. Pure.
 
 `units` is the one entry point. With a grammar it reads the syntax tree, only as deep as classes
 within classes; statements inside functions are never visited, so the walk costs per definition,
 not per token. Without one, or where the syntax is broken, blocks of lines stand in.
 
-Cost: tree-sitter needs about 4 ms per 1,000 lines, so this runs in a worker thread, never while
-handling an event. The parser holds Python's lock, except when it calls back for more text: it is
-therefore fed in slices (`_SLICE`), between which the event loop gets its turn.
+Cost: tree-sitter needs about 4 ms per 1,000 lines and holds Python's lock meanwhile. See `parse` for
+why files are read in another process.
 """
 
 from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
-from tree_sitter import Node, Parser
+from tree_sitter import Node
 
-from fim_lsp.context.grammars import Grammar, grammar_of, load, types
+from fim_lsp.context.grammars import Grammar, grammar_of, types
+from fim_lsp.context.parse import allowed, parsed, parser_of
 from fim_lsp.documents import unix
 
-_SLICE = 4096  # bytes per read: 0.2 ms of parsing, where 64 KiB hold the lock for 4 ms
-_SIGNATURE_LINES = 12  # longer heads (huge parameter lists) are cut: a signature is a summary
+UNITS = 5_000
+"""Units of one text. The longest file of CPython has 1,400; behind this a text is cut by lines."""
+
+DEPTH = 32
+"""Classes within classes, wrappers within wrappers. HTML nests its elements some 20 deep."""
+
+NAME_CHARS = 100  # of a definition: a longer name is generated, not typed
+_IMPORTED = 1_000  # names of one import block
+_HEAD_BYTES = 1_000  # of a line that names a statement (`documents.LINE_CHARS`)
+_REQUIRE_BYTES = 200  # … in which a call of `require` counts as an import
 _BLOCK_LINES = 40  # fallback blocks: about a screen, the size of a long function
 
 
-class Kind(enum.Enum):
+class UnitKind(enum.Enum):
     """What a unit is."""
 
     FUNCTION = "function"  # or any other definition without members worth a unit of their own
@@ -41,101 +50,135 @@ class Unit:
     """
     The lines [start, end) of a text; comments and decorators directly above belong to it.
 
-    Members follow their class in the tuple, with *depth* one higher. *signature* is the text
-    from the start up to the body, *names* what an import block brings in.
+    Members follow their class in the tuple, with *depth* one higher. *names* is what an import
+    block brings in.
     """
 
-    kind: Kind
+    kind: UnitKind
     name: str
     start: int
     end: int
     depth: int = 0
-    signature: str = ""
     names: tuple[str, ...] = ()
 
 
 def units(language: str, text: str) -> tuple[Unit, ...]:
-    """Every unit of *text* in order; siblings share at most a line. Any text will do."""
+    """The first `UNITS` of *text* in order; siblings share at most a line. Any text will do."""
     lines = unix(text).split("\n")
-    grammar = grammar_of(language)
-    if grammar is None:
-        return tuple(_blocks(lines, 0, len(lines)))
-    return tuple(_Walk(grammar, lines).units())
+    return tuple(islice(_units(grammar_of(language), lines), UNITS))
 
 
-def enclosing(units: Iterable[Unit], line: int) -> Unit | None:
-    """The innermost unit that holds *line*."""
-    found = None
-    for unit in units:
-        if unit.start <= line < unit.end and (found is None or unit.depth >= found.depth):
-            found = unit
-    return found
+def _units(grammar: Grammar | None, lines: Sequence[str]) -> Iterator[Unit]:
+    data = "\n".join(lines).encode("utf-8", "replace")
+    tree = parsed(parser_of(grammar), data, allowed(len(data))).tree if grammar else None
+    if grammar is None or tree is None or tree.root_node.type == "ERROR":
+        return _blocks(lines, 0, len(lines))
+    return _merged(_Walk(grammar, data, lines).units(tree.root_node), lines)
+
+
+class _Level:
+    """Siblings that are being visited, and the comments right above the next of them."""
+
+    def __init__(self, nodes: Iterator[Node], depth: int) -> None:
+        self.nodes = nodes
+        self.depth = depth
+        self._above = -1  # first line of the comments that end right above the next node
+        self._end = -1
+
+    def comment(self, node: Node) -> None:
+        """A comment: it belongs to what stands directly below."""
+        self._above = self.first_line(node)
+        self._end = _end_line(node)
+
+    def first_line(self, node: Node) -> int:
+        """Where *node* begins, with its comments."""
+        start = node.start_point.row
+        first = self._above if self._above >= 0 and start <= self._end else start
+        self._above = -1
+        return first
 
 
 class _Walk:
-    """One pass over the upper levels of one syntax tree."""
+    """One pass over the upper levels of one syntax tree, without recursion."""
 
-    def __init__(self, grammar: Grammar, lines: Sequence[str]) -> None:
+    def __init__(self, grammar: Grammar, data: bytes, lines: Sequence[str]) -> None:
         self._grammar = grammar
+        self._data = data
         self._lines = lines
 
-    def units(self) -> Iterator[Unit]:
-        data = "\n".join(self._lines).encode("utf-8", "replace")
-        parser = Parser(load(self._grammar.module, self._grammar.function))
-        root = parser.parse(lambda offset, _: data[offset : offset + _SLICE]).root_node
-        if root.type == "ERROR":
-            return _blocks(self._lines, 0, len(self._lines))
-        return _merged(self._level(root, 0), self._lines)
-
-    def _level(self, node: Node, depth: int) -> Iterator[Unit]:
-        """The units among the children of *node*; comments join the unit directly below them."""
-        above = -1  # first line of the comments that end right above the next node
-        end = -1
-        for child in self._children(node):
-            start = child.start_point.row
-            if "comment" in child.type or child.type in _ATTRIBUTES:
-                above = above if above >= 0 and start <= end else start
-                end = _end_line(child)
-                continue
-            joined = above if above >= 0 and start <= end else start
-            above = -1
-            yield from self._unit(child, joined, depth)
+    def units(self, root: Node) -> Iterator[Unit]:
+        """The units in order, not merged."""
+        levels = [_Level(self._children(root), 0)]
+        while levels:
+            level = levels[-1]
+            node = next(level.nodes, None)
+            if node is None:
+                levels.pop()
+            elif "comment" in node.type or node.type in _ATTRIBUTES:
+                level.comment(node)
+            else:
+                members = yield from self._unit(node, level.first_line(node), level.depth)
+                if members is not None and len(levels) < DEPTH:
+                    levels.append(_Level(self._children(members), level.depth + 1))
 
     def _children(self, node: Node) -> Iterator[Node]:
-        for child in node.named_children:
-            if child.type in self._grammar.transparent:
-                inner = self._children(child)
-                yield from (c for c in inner if not c.type.endswith(_NAME_TYPES))
-            else:
+        """The named children of *node*, those of transparent ones in their place."""
+        nested = [iter(node.named_children)]
+        while nested:
+            child = next(nested[-1], None)
+            if child is None:
+                nested.pop()
+            elif child.type in self._grammar.transparent:
+                if len(nested) < DEPTH:
+                    nested.append(iter(child.named_children))
+            elif len(nested) == 1 or not child.type.endswith(_NAME_TYPES):
                 yield child
 
-    def _unit(self, node: Node, start: int, depth: int) -> Iterator[Unit]:
+    def _unit(self, node: Node, start: int, depth: int) -> Generator[Unit, None, Node | None]:
+        """The unit that *node* is, or the units; returns the node whose children are its members."""
         grammar, end = self._grammar, _end_line(node)
         inner = _unwrapped(node, grammar)
         if inner.type in grammar.classes:
-            yield self._definition(Kind.CLASS, inner, (start, end), depth)
-            body = _body(inner)
-            if body is not None:
-                members = _merged(self._level(body, depth + 1), self._lines)
-                yield from (u for u in members if u.kind is not Kind.IMPORTS)
-        elif inner.type in grammar.functions or _is_function_value(inner):
-            yield self._definition(Kind.FUNCTION, inner, (start, end), depth)
-        elif inner.type in grammar.imports or _is_require(inner):
-            names = imported_names(self._lines[start:end])
-            yield Unit(Kind.IMPORTS, "", start, end, depth, names=names)
+            yield Unit(UnitKind.CLASS, self._name(inner), start, end, depth)
+            return _body(inner)
+        if inner.type in grammar.functions or _is_function_value(inner):
+            yield Unit(UnitKind.FUNCTION, self._name(inner), start, end, depth)
+        elif inner.type in grammar.imports or self._is_require(inner):
+            if depth == 0:
+                names = imported_names(self._lines[start:end])
+                yield Unit(UnitKind.IMPORTS, "", start, end, depth, names)
         elif node.type == "ERROR":
             yield from (replace(b, depth=depth) for b in _blocks(self._lines, start, end))
         else:
-            yield Unit(Kind.BLOCK, _name(inner), start, end, depth)
+            yield Unit(UnitKind.BLOCK, self._name(inner), start, end, depth)
+        return None
 
-    def _definition(self, kind: Kind, node: Node, span: tuple[int, int], depth: int) -> Unit:
-        start, end = span
-        body = _body(node)
-        stop = end if body is None else max(body.start_point.row, node.start_point.row + 1)
-        head = self._lines[
-            node.start_point.row : min(stop, node.start_point.row + _SIGNATURE_LINES)
-        ]
-        return Unit(kind, _name(node), start, end, depth, signature="\n".join(head))
+    def _is_require(self, node: Node) -> bool:
+        """`require "x"` in Ruby, Lua, PHP and CommonJS is an import by use, not by syntax."""
+        is_short = node.end_point.row - node.start_point.row <= 1
+        return is_short and "require" in self._head(node)[:_REQUIRE_BYTES]
+
+    def _name(self, node: Node) -> str:
+        """The last word of what a node defines; C hides it in a chain of declarators."""
+        named = node.child_by_field_name("name")
+        for _ in range(DEPTH):
+            if named is not None or node.type.endswith(_NAME_TYPES):
+                break
+            fields = (node.child_by_field_name(field) for field in _NAME_FIELDS)
+            leaves = (c for c in node.named_children if c.type.endswith(_LEAF_TYPES))
+            inner = next((field for field in fields if field is not None), None)
+            inner = inner or next(leaves, None)
+            if inner is None:
+                break
+            node = inner
+            named = node.child_by_field_name("name")
+        words = _WORD.findall(self._head(named or node))
+        return words[-1][:NAME_CHARS] if words else ""
+
+    def _head(self, node: Node) -> str:
+        """The first line of *node*."""
+        end = min(node.end_byte, node.start_byte + _HEAD_BYTES)
+        return self._data[node.start_byte : end].decode("utf-8", "replace").partition("\n")[0]
 
 
 _ATTRIBUTES = types("attribute_item inner_attribute_item attribute_list annotation")
@@ -157,19 +200,15 @@ def imported_names(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _unwrapped(node: Node, grammar: Grammar) -> Node:
-    while node.type in grammar.wrappers:
+    for _ in range(DEPTH):
+        if node.type not in grammar.wrappers:
+            break
         inner = node.child_by_field_name("definition") or node.child_by_field_name("declaration")
         inner = inner or (node.named_children or [node])[-1]
         if inner.id == node.id:
             break
         node = inner
     return node
-
-
-def _is_require(node: Node) -> bool:
-    """`require "x"` in Ruby, Lua, PHP and CommonJS is an import by use, not by syntax."""
-    head = (node.text or b"")[:200].lstrip()
-    return node.end_point.row - node.start_point.row <= 1 and b"require" in head.split(b"\n")[0]
 
 
 def _is_function_value(node: Node) -> bool:
@@ -190,26 +229,8 @@ def _body(node: Node) -> Node | None:
 
 
 _NAME_TYPES = ("identifier", "name")  # endings of the node types that are names
-_NAME_FIELDS = ("declarator", "left", "key", "type")
-
-
-def _name(node: Node) -> str:
-    """The last word of what a node defines; C hides it in a chain of declarators."""
-    named = node.child_by_field_name("name")
-    while named is None and not node.type.endswith(_NAME_TYPES):
-        fields = (node.child_by_field_name(field) for field in _NAME_FIELDS)
-        leaves = (c for c in node.named_children if c.type.endswith(_LEAF_TYPES))
-        inner = next((field for field in fields if field is not None), None) or next(leaves, None)
-        if inner is None:
-            break
-        node = inner
-        named = node.child_by_field_name("name")
-    text = ((named or node).text or b"").decode("utf-8", "replace")
-    words = _WORD.findall(text.split("\n")[0])
-    return words[-1] if words else ""
-
-
 _LEAF_TYPES = (*_NAME_TYPES, "declarator", "spec")
+_NAME_FIELDS = ("declarator", "left", "key", "type")
 
 
 def _end_line(node: Node) -> int:
@@ -218,26 +239,27 @@ def _end_line(node: Node) -> int:
     return row + 1 if column > 0 or row == node.start_point.row else row
 
 
-def _merged(units: Iterator[Unit], lines: Sequence[str]) -> Iterator[Unit]:
+def _merged(units: Iterable[Unit], lines: Sequence[str]) -> Iterator[Unit]:
     """Imports in a row become one block, and so do loose statements up to a blank line."""
     last: Unit | None = None
+    names: dict[str, None] = {}
     for unit in units:
         if last is not None and _joins(last, unit, lines):
-            names = tuple(dict.fromkeys(last.names + unit.names))
-            last = replace(last, end=max(last.end, unit.end), names=names)
+            last = replace(last, end=max(last.end, unit.end))
+            names |= dict.fromkeys(unit.names)
             continue
         if last is not None:
-            yield last
-        last = unit
+            yield replace(last, names=tuple(islice(names, _IMPORTED)))
+        last, names = unit, dict.fromkeys(unit.names)
     if last is not None:
-        yield last
+        yield replace(last, names=tuple(islice(names, _IMPORTED)))
 
 
 def _joins(last: Unit, unit: Unit, lines: Sequence[str]) -> bool:
     same = last.kind is unit.kind and last.depth == unit.depth
-    if not same or unit.kind not in (Kind.IMPORTS, Kind.BLOCK):
+    if not same or unit.kind not in (UnitKind.IMPORTS, UnitKind.BLOCK):
         return False
-    if unit.kind is Kind.IMPORTS:
+    if unit.kind is UnitKind.IMPORTS:
         return all(not line.strip() for line in lines[last.end : unit.start])
     return unit.start <= last.end and unit.end - last.start <= _BLOCK_LINES
 
@@ -259,4 +281,4 @@ def _block(lines: Sequence[str], start: int, end: int) -> Iterator[Unit]:
     while start < end and not lines[start].strip():
         start += 1
     if start < end:
-        yield Unit(Kind.BLOCK, "", start, end)
+        yield Unit(UnitKind.BLOCK, "", start, end)

@@ -1,8 +1,8 @@
 """
-One turn of the ring: from a snapshot of what is remembered to the next state. Pure.
+The next state of the ring, from a snapshot of what is remembered. Pure.
 
 The only part of `context` that takes longer than an event may, and therefore a function of plain
-values: it runs in a worker thread on a `Snapshot` nobody changes. The first turn after an edit
+values: it runs in a worker thread on a `Snapshot`, which never changes. The first update after an edit
 reads the syntax of that file (4 ms per 1,000 lines), the others are remembered by version.
 """
 
@@ -10,30 +10,38 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fim_lsp.context.choice import Interest, Surroundings
 from fim_lsp.context.chunks import (
     ContextChunk,
     Piece,
+    Read,
     Source,
     Why,
     located,
     overlaps,
-    pieces,
+    read,
     telling,
+    telling_lines,
 )
-from fim_lsp.context.ring import Bad, Limits, Ring, turned
+from fim_lsp.context.ranking import Interest, Surroundings
+from fim_lsp.context.ring import Bad, Limits, Ring, updated
 from fim_lsp.context.similarity import WORD
-from fim_lsp.documents import unix
+from fim_lsp.documents import LINE_CHARS
+
+_CANDIDATE_CHARS = 2_000_000
+"""Characters of all candidates together, the files looked at last first: 3,000 pieces, ranked in 0.3 s.
+Twenty usual files have a fifth of that."""
+
+_PIECE_COST = 200  # characters that a piece counts besides its own: the work that any piece makes
 
 _NEAR_ABOVE = 20  # lines around the cursor that say what the work is about: the function so far
 _NEAR_BELOW = 10  # … and what comes of it
 
 
-class View(NamedTuple):
+class Viewport(NamedTuple):
     """The window of a prompt: lines [first, last) of a document, the cursor on *line*."""
 
     uri: str
@@ -49,72 +57,81 @@ class Snapshot:
     n_events: int
     ring: Ring
     limits: Limits
-    view: View
+    viewport: Viewport
     sources: tuple[Source, ...]
     edited: Mapping[str, Mapping[int, int]]  # uri → line → clock
     clock: int
-    others: tuple[Piece, ...]  # yanks, and pieces of files nobody opened
+    others: tuple[Piece, ...]  # yanks, and pieces of files that are not open
 
     @property
     def here(self) -> Source | None:
         """The file that is worked on."""
-        return next((s for s in self.sources if s.uri == self.view.uri), None)
+        return next((s for s in self.sources if s.uri == self.viewport.uri), None)
 
     @property
     def near(self) -> frozenset[str]:
         """The words around the cursor."""
-        line, lines = self.view.line, self.here.lines if self.here else ()
+        line, lines = self.viewport.line, self.here.lines if self.here else ()
         return _words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class RingUpdate:
     """The next ring, and the moment it belongs to."""
 
     n_events: int
     ring: Ring
 
 
-def turn(snapshot: Snapshot) -> Turned:
-    """Choose anew, as far as the account of the ring allows."""
-    candidates = list(_candidates(snapshot))
-    interest = Interest(_surroundings(snapshot), candidates)
-    bad = judge(snapshot.view, snapshot.here)
-    ring = turned(snapshot.ring, candidates, interest, snapshot.limits, bad)
-    return Turned(snapshot.n_events, ring)
+def update_ring(snapshot: Snapshot, read: Read = read) -> RingUpdate:
+    """Choose again, as far as the account of the ring allows."""
+    candidates = list(_within(_candidates(snapshot, read), _CANDIDATE_CHARS))
+    interest = Interest(_surroundings(snapshot, read), candidates)
+    bad = judge(snapshot.viewport, snapshot.here)
+    ring = updated(snapshot.ring, candidates, interest, snapshot.limits, bad)
+    return RingUpdate(snapshot.n_events, ring)
 
 
-def judge(view: View, here: Source | None) -> Bad:
+def judge(viewport: Viewport, here: Source | None) -> Bad:
     """Tells of a chunk whether it must not be shown: no longer true, or lines of it in the window."""
-    window = _window_lines(view, here)
+    window = _window_lines(viewport, here)
 
     def is_bad(chunk: ContextChunk) -> bool:
         return any(
             not piece.fresh
-            or _in_window(piece, view)
-            or (piece.home != view.uri and not window.isdisjoint(telling(piece.text)))
+            or _in_window(piece, viewport)
+            or (piece.home != viewport.uri and not window.isdisjoint(telling(piece.text)))
             for piece in chunk.pieces
         )
 
     return is_bad
 
 
-def _window_lines(view: View, here: Source | None) -> frozenset[str]:
-    return telling(unix("".join(here.lines[view.first : view.last]))) if here else frozenset()
+def _window_lines(viewport: Viewport, here: Source | None) -> frozenset[str]:
+    return telling_lines(here.lines[viewport.first : viewport.last]) if here else frozenset()
 
 
-def _in_window(piece: Piece, view: View) -> bool:
-    return piece.uri == view.uri and piece.start < view.last and piece.end > view.first
+def _in_window(piece: Piece, viewport: Viewport) -> bool:
+    return piece.uri == viewport.uri and piece.start < viewport.last and piece.end > viewport.first
 
 
-def _candidates(snapshot: Snapshot) -> Iterator[Piece]:
-    """All that could be shown: yanks and strangers first, then files, but for lines named before."""
-    view = snapshot.view
+def _within(pieces: Iterable[Piece], n_chars: int) -> Iterator[Piece]:
+    """The first of *pieces* that have so many characters together."""
+    for piece in pieces:
+        n_chars -= len(piece.text) + _PIECE_COST
+        if n_chars < 0:
+            return
+        yield piece
+
+
+def _candidates(snapshot: Snapshot, read: Read) -> Iterator[Piece]:
+    """All that could be shown: yanks and unopened files, then open ones; no lines twice."""
+    viewport = snapshot.viewport
     taken: dict[str, list[Piece]] = {}
-    cut = (piece for source in snapshot.sources for piece in pieces(source))
+    cut = (piece for source in snapshot.sources for piece in read(source).pieces)
     for piece in itertools.chain(_others(snapshot), cut):
-        if not _in_window(piece, view) and not overlaps(piece, taken):
-            if piece.why is not Why.OPENED:
+        if not _in_window(piece, viewport) and not overlaps(piece, taken):
+            if piece.why is Why.YANKED:  # the others are cut from one text each
                 taken.setdefault(piece.uri, []).append(piece)
             yield piece
 
@@ -131,15 +148,15 @@ def _others(snapshot: Snapshot) -> Iterator[Piece]:
             yield piece
 
 
-def _surroundings(snapshot: Snapshot) -> Surroundings:
-    view, here = snapshot.view, snapshot.here
-    window = here.lines[view.first : view.last] if here else ()
+def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
+    viewport, here = snapshot.viewport, snapshot.here
+    window = here.lines[viewport.first : viewport.last] if here else ()
     return Surroundings(
-        uri=view.uri,
-        lines=_window_lines(view, here),
+        uri=viewport.uri,
+        lines=_window_lines(viewport, here),
         seen=_words(window),
         near=snapshot.near,
-        here=_counted(here),
+        here=_counted(here, read),
         ages=_ages(snapshot),
         files={source.uri: rank for rank, source in enumerate(snapshot.sources)},
     )
@@ -151,18 +168,18 @@ def _ages(snapshot: Snapshot) -> dict[str, int]:
     for source in snapshot.sources:
         marks = snapshot.edited.get(source.uri, {})
         for line, clock in sorted(marks.items(), key=lambda mark: mark[1]):
-            if line < len(source.lines):
-                ages.update(dict.fromkeys(WORD.findall(source.lines[line]), snapshot.clock - clock))
+            words = _words(source.lines[line : line + 1])
+            ages.update(dict.fromkeys(words, snapshot.clock - clock))
     return ages
 
 
-def _counted(here: Source | None) -> Counter[str]:
+def _counted(here: Source | None, read: Read) -> Counter[str]:
     """In how many pieces of the file each word stands: reads no text that was read before."""
     counts: Counter[str] = Counter()
-    for piece in pieces(here) if here else ():
+    for piece in read(here).pieces if here else ():
         counts.update(piece.words)
     return counts
 
 
-def _words(lines: Sequence[str]) -> frozenset[str]:
-    return frozenset(WORD.findall("".join(lines)))
+def _words(lines: Iterable[str]) -> frozenset[str]:
+    return frozenset(WORD.findall("".join(line for line in lines if len(line) <= LINE_CHARS)))

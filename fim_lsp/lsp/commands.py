@@ -6,22 +6,26 @@ They take whatever arguments come, and answer in words for editors that show no 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import os
 from collections.abc import Callable
-from pathlib import Path
 
-import platformdirs
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
-from fim_lsp import anatomy, convert
-from fim_lsp.editor import Editor
+from fim_lsp.display import shown
+from fim_lsp.documents import Document
 from fim_lsp.events import Accepted
-from fim_lsp.lsp import types
+from fim_lsp.lsp import convert
+from fim_lsp.lsp.editor import Editor
+from fim_lsp.lsp.messages import MOST_CHARS
+from fim_lsp.lsp.types import types
+from fim_lsp.prompt import report
+from fim_lsp.session.state_file import PAGE
+from fim_lsp.settings import files
+from fim_lsp.workspace.private_file import write_private
 
 TOGGLE = "fim.toggle"
-PAGE = "context.txt"
 
 
 def accepted(editor: Editor, *arguments: object) -> None:
@@ -36,22 +40,22 @@ def toggle(editor: Editor, *_: object) -> bool:
     editor.sources.say(TOGGLE, {"completion": {"auto": on}})
     editor.configure()
     word = "on" if on else "off: ask for one by hand"
-    editor.news.say(types.MessageType.Info, f"Suggestions while typing are {word}.")
+    editor.messages.show(types.MessageType.Info, f"Suggestions while typing are {word}.")
     return on
 
 
 def status(editor: Editor, *_: object) -> str:
     """How things are, in one line."""
     session = editor.session
-    state, stats = session.link.state, session.stats()
+    state, stats = session.connection.state, session.stats()
     parts = [
         " ".join(filter(None, (state.kind, state.model))),
         state.health.value + (f" ({state.message})" if state.message else ""),
         f"suggestions while typing {'on' if session.config.completion.auto else 'off'}",
         f"{stats['accepted']} of {stats['shown']} accepted",
     ]
-    line = ", ".join(parts)
-    editor.news.say(types.MessageType.Info, line)
+    line = shown(", ".join(parts), MOST_CHARS)
+    editor.messages.show(types.MessageType.Info, line)
     return line
 
 
@@ -64,32 +68,22 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
     uri = arguments[0] if arguments and isinstance(arguments[0], str) else editor.current
     shown = await editor.session.context(editor.notebooks.place(uri)[0])
     if get_capability(editor.client_capabilities, "window.show_document.support"):
-        editor.later(_open(editor, anatomy.page(shown)))
+        editor.later(_open(editor, report.page(shown)))
     return {"note": shown.note, "segments": [part._asdict() for part in shown.segments]}
 
 
 async def _open(editor: Editor, text: str) -> None:
-    """Show *text* in the editor; for this user's eyes only."""
-    folder = platformdirs.user_cache_path("fim-lsp", appauthor=False)
+    """Show *text* in the editor, from a file that only this user may read."""
+    path = files.cache_folder() / PAGE
     with contextlib.suppress(JsonRpcException, OSError):
-        path = _written(folder, text)
+        await asyncio.to_thread(write_private, path, text.encode())
         params = types.ShowDocumentParams(path.as_uri(), take_focus=True)
         await editor.window_show_document_async(params)
 
 
-def _written(folder: Path, text: str) -> Path:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / PAGE
-    path.unlink(missing_ok=True)  # one of other rights, or a link
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-    return path
-
-
 async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]:
     """
-    Write on at a place (`{"uri", "position"}`; by default where a suggestion was asked for last).
+    Write a long text at a place (`{"uri", "position"}`; without, where a suggestion was asked for last).
 
     The text is inserted in one piece, so one undo takes it back, and is in the answer, too. Typing
     ends it, and so does the editor's button to cancel, which keeps what came so far.
@@ -97,18 +91,20 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
     uri = str(given.get("uri") or editor.current)
     name, first_line = editor.notebooks.place(uri)
-    document = editor.session.documents.get(name)
-    position = convert.place_of(given.get("position"), document, editor.encoding)
-    with editor.news.writing() as hear:
-        start, text, note = await editor.session.write_on(name, position, hear)
+    document, cell = editor.session.documents.get(name), editor.document(uri)
+    position = convert.place_of(given.get("position"), cell, editor.encoding)
+    if position is not None:
+        position = position._replace(line=position.line + first_line)
+    with editor.messages.writing() as hear:
+        start, text, note = await editor.session.continue_long(name, position, hear)
     text = whole_lines(text)
-    if document is not None and text:
+    if document is not None and cell is not None and text:
         at = convert.client_position(document, start, editor.encoding)
         at = types.Position(at.line - first_line, at.character)
-        edit = types.WorkspaceEdit({uri: [types.TextEdit(types.Range(at, at), text)]})
-        editor.later(_apply(editor, edit))
+        edit = types.TextEdit(types.Range(at, at), text)
+        editor.later(_apply(editor, _workspace_edit(editor, cell, edit)))
     if note:
-        editor.news.say(types.MessageType.Info, f"fim-lsp stopped writing: {note}")
+        editor.messages.show(types.MessageType.Info, f"fim-lsp stopped writing: {note}")
     return {"text": text, "note": note}
 
 
@@ -117,9 +113,19 @@ def whole_lines(text: str) -> str:
     return text.rpartition("\n")[0] or text
 
 
+def _workspace_edit(
+    editor: Editor, document: Document, edit: types.TextEdit
+) -> types.WorkspaceEdit:
+    """An edit of the version that we know, from an editor that compares versions."""
+    if not get_capability(editor.client_capabilities, "workspace.workspace_edit.document_changes"):
+        return types.WorkspaceEdit({document.uri: [edit]})
+    versioned = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [edit])])
+
+
 async def _apply(editor: Editor, edit: types.WorkspaceEdit) -> None:
     with contextlib.suppress(JsonRpcException):
-        params = types.ApplyWorkspaceEditParams(edit, label="fim-lsp wrote on")
+        params = types.ApplyWorkspaceEditParams(edit, label="text by fim-lsp")
         await editor.workspace_apply_edit_async(params)
 
 

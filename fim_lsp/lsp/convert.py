@@ -10,12 +10,13 @@ that exists. Lines of ASCII, nearly all of them, cost nothing to convert.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from fim_lsp.documents import Document, Edit, Position, body, edited
-from fim_lsp.engine import Selected, Suggestion
+from fim_lsp.documents import Document, Edit, Position, apply, body_length, difference
 from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
-from fim_lsp.lsp import types
+from fim_lsp.lsp.types import types
+from fim_lsp.suggest.request import Selected, Suggestion
 from server_bridge.protocol import Health, State
 
 ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item
@@ -25,6 +26,44 @@ _UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-
 
 _BACKTICKS = re.compile(r"`{3,}")
 _LABEL_CHARS = 60  # what completion menus show of a line before they cut it themselves
+_WORD_CHARS = 200  # longer "words" are data, and each candidate repeats the word
+YANK_CHARS = 100_000  # more is a file, not a piece of one
+# Of the changes in one `didChange`. More (a replacement in the whole file) become one edit: what
+# the session does per edit takes longer than the client's user waits.
+MOST_EDITS = 50
+
+
+class ClientPosition(NamedTuple):
+    """A position in the client's units, as LSP's `Position`; made in a tenth of the time."""
+
+    line: int
+    character: int
+
+
+class ClientRange(NamedTuple):
+    """LSP's `Range`."""
+
+    start: ClientPosition
+    end: ClientPosition
+
+
+class ContentChange(NamedTuple):
+    """LSP's `TextDocumentContentChangeEvent`; without *range*, *text* is the whole document."""
+
+    range: ClientRange | None
+    text: str
+
+
+def content_change(raw: object) -> ContentChange:
+    """One change of a `didChange`, of which there may be thousands; raises ValueError."""
+    match raw:
+        case {"range": {"start": start, "end": end}, "text": str(text)}:
+            return ContentChange(ClientRange(_client_position(start), _client_position(end)), text)
+        case {"range": None, "text": str(text)}:
+            return ContentChange(None, text)
+        case {"text": str(text), **others} if "range" not in others:
+            return ContentChange(None, text)
+    raise ValueError("a content change has a text, and a range or none")
 
 
 def well_formed(text: str) -> str:
@@ -45,7 +84,7 @@ def column(line: str, units: int, encoding: str) -> int:
     if line.isascii():
         return min(units, len(line))
     codec, width = _UNITS[encoding]
-    return len(line.encode(codec)[: units * width].decode(codec, "ignore"))
+    return len(line[:units].encode(codec)[: units * width].decode(codec, "ignore"))
 
 
 def units(line: str, column: int, encoding: str) -> int:
@@ -56,11 +95,9 @@ def units(line: str, column: int, encoding: str) -> int:
     return len(line[:column].encode(codec)) // width
 
 
-def position(document: Document, place: types.Position, encoding: str) -> Position:
+def position(document: Document, place: types.Position | ClientPosition, encoding: str) -> Position:
     """The client's position as ours; one that does not exist becomes the nearest that does."""
-    if place.line >= len(document.lines):
-        return document.clamp(Position(place.line, 0))
-    return Position(place.line, column(body(document.lines[place.line]), place.character, encoding))
+    return _position(document.lines, place, encoding)
 
 
 def place_of(place: object, document: Document | None, encoding: str) -> Position | None:
@@ -70,7 +107,7 @@ def place_of(place: object, document: Document | None, encoding: str) -> Positio
     line, character = place.get("line"), place.get("character")
     if not isinstance(line, int) or not isinstance(character, int) or min(line, character) < 0:
         return None
-    return position(document, types.Position(line, character), encoding)
+    return position(document, ClientPosition(line, character), encoding)
 
 
 def client_position(document: Document, place: Position, encoding: str) -> types.Position:
@@ -87,21 +124,38 @@ def client_range(document: Document, start: Position, end: Position, encoding: s
 
 def edits(
     document: Document,
-    changes: Sequence[types.TextDocumentContentChangeEvent],
+    changes: Iterable[types.TextDocumentContentChangeEvent | ContentChange],
     encoding: str,
 ) -> tuple[Edit | str, ...]:
-    """
-    The content changes of one `didChange` as edits.
+    """The content changes of one `didChange` as edits; more than `MOST_EDITS` as one."""
+    *_, result = converted(document, changes, encoding)
+    return result
 
-    Each is said in columns of the text that the one before left, so all but the last must be
-    applied here to know what the next one means; there is rarely more than one.
+
+def converted(
+    document: Document,
+    changes: Iterable[types.TextDocumentContentChangeEvent | ContentChange],
+    encoding: str,
+) -> Iterator[tuple[Edit | str, ...]]:
     """
+    The same in steps that take a moment each; the last one is the result.
+
+    Each change is said in columns of the text that the one before left, so all must be applied here
+    to know what the next one means; there is rarely more than one.
+    """
+    lines: list[str] = []
     result: list[Edit | str] = []
     for change in changes:
+        if len(result) == 1:
+            lines = list(document.lines)
         if result:
-            document = edited(document, result[-1:], document.version)
-        result.append(_edit(document, change, encoding))
-    return tuple(result)
+            apply(lines, result[-1])
+            yield ()
+        result.append(_edit(lines or document.lines, change, encoding))
+    if len(result) > MOST_EDITS:
+        apply(lines, result[-1])
+        result = [difference(document.lines, lines)]
+    yield tuple(result)
 
 
 def selected(document: Document, info: types.SelectedCompletionInfo, encoding: str) -> Selected:
@@ -160,10 +214,14 @@ def completion_item(
 
 
 def opened(item: types.TextDocumentItem) -> Opened:
-    """`didOpen`. The language is a plain string: members of `LanguageKind` hash by their names."""
-    language = item.language_id
-    if isinstance(language, types.LanguageKind):
-        language = language.value
+    """
+    `didOpen`.
+
+    The language is a plain string: members of `LanguageKind` hash by their names, and lsprotocol
+    lets anything else pass.
+    """
+    language = getattr(item.language_id, "value", item.language_id)
+    language = well_formed(language) if isinstance(language, str) else ""
     return Opened(item.uri, language, item.version, well_formed(item.text))
 
 
@@ -203,6 +261,8 @@ def status(state: State) -> dict[str, object]:
 def yanked(params: object) -> Yanked | None:
     """`fim/didYank {textDocument?, text}`. Params of our own methods are what clients make of them."""
     match params:
+        case {"text": str(text)} if len(text) > YANK_CHARS:
+            return None
         case {"text": str(text), "textDocument": {"uri": str(uri)}}:
             return Yanked(uri, well_formed(text))
         case {"text": str(text)}:
@@ -237,13 +297,31 @@ def partly_accepted(params: object) -> PartlyAccepted | None:
     return None
 
 
+def _client_position(raw: object) -> ClientPosition:
+    match raw:
+        case {"line": int(line), "character": int(character)} if line >= 0 and character >= 0:
+            return ClientPosition(line, character)
+    raise ValueError("a position has a line and a character")
+
+
+def _position(
+    lines: Sequence[str], place: types.Position | ClientPosition, encoding: str
+) -> Position:
+    if place.line >= len(lines):
+        return Position(len(lines) - 1, len(lines[-1]))
+    line = lines[place.line]
+    return Position(place.line, min(column(line, place.character, encoding), body_length(line)))
+
+
 def _edit(
-    document: Document, change: types.TextDocumentContentChangeEvent, encoding: str
+    lines: Sequence[str],
+    change: types.TextDocumentContentChangeEvent | ContentChange,
+    encoding: str,
 ) -> Edit | str:
-    if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+    span = getattr(change, "range", None)
+    if span is None:
         return well_formed(change.text)
-    ends = (change.range.start, change.range.end)
-    start, end = sorted(position(document, place, encoding) for place in ends)
+    start, end = sorted(_position(lines, place, encoding) for place in (span.start, span.end))
     return Edit(start, end, well_formed(change.text))
 
 
@@ -252,6 +330,8 @@ def _word_start(document: Document, cursor: Position) -> Position:
     line, start = document.lines[cursor.line], cursor.column
     while start and (line[start - 1].isalnum() or line[start - 1] == "_"):
         start -= 1
+        if start < cursor.column - _WORD_CHARS:
+            return cursor
     return Position(cursor.line, start)
 
 

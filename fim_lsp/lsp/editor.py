@@ -2,7 +2,8 @@
 One editor, as the server sees it: what it can do, what it set, what it asked last.
 
 State: the session, the editor's column encoding, the workspace's roots, the sources of settings,
-and the newest request per document, because an editor that never cancels still wants only that one.
+the documents too large for suggestions, and the newest request per document, because an editor that
+never cancels still wants only that one.
 """
 
 from __future__ import annotations
@@ -10,54 +11,83 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
-from fim_lsp import __version__, clients, exposure, paths
-from fim_lsp.config import Config, LogConfig
-from fim_lsp.documents import Document, Position
-from fim_lsp.engine import Selected, Suggestion
-from fim_lsp.events import Event, Focused, FoldersChanged, Yanked
-from fim_lsp.logs import log_to
-from fim_lsp.lsp import types
-from fim_lsp.news import News
-from fim_lsp.notebooks import Notebooks
-from fim_lsp.rpc import LanguageServer
-from fim_lsp.session import Session
-from fim_lsp.settings_files import PROJECT_FILE, Sources
+from fim_lsp import __version__
+from fim_lsp.context.privacy import IGNORE_FILES
+from fim_lsp.display import shown
+from fim_lsp.documents import DOCUMENT_CHARS, Document, Position
+from fim_lsp.events import Closed, Event, Focused, FoldersChanged, Yanked
+from fim_lsp.lsp import quirks
+from fim_lsp.lsp.large_files import LargeFiles
+from fim_lsp.lsp.logs import log_to
+from fim_lsp.lsp.messages import Messages
+from fim_lsp.lsp.notebooks import Notebooks
+from fim_lsp.lsp.rpc import LanguageServer
+from fim_lsp.lsp.transport import Skipped
+from fim_lsp.lsp.types import types
+from fim_lsp.session.session import Session
+from fim_lsp.settings import egress
+from fim_lsp.settings.config import Config, LogConfig
+from fim_lsp.settings.files import PROJECT_FILE, Sources, user_file
+from fim_lsp.suggest.request import Selected, Suggestion
+from fim_lsp.workspace import paths
 from server_bridge.protocol import State
 
 Ranged = TypeVar("Ranged", Selected, Suggestion)
 
-CLOSE_S = 5.0  # for saving and letting go: the user has left and nothing may linger
+# For saving and ending while the client waits for the answer to `shutdown`: VS Code waits 2 s.
+SHUTDOWN_S = 2.0
+_TEXT_METHODS = {
+    types.TEXT_DOCUMENT_DID_OPEN,
+    types.TEXT_DOCUMENT_DID_CHANGE,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE,
+}
+# Files besides `IGNORE_FILES` that say what git ignores.
+_GIT_FILES = ("/.git/info/exclude", "/git/ignore")
 
 log = logging.getLogger(__name__)
 
 
 class Editor(LanguageServer):
-    """See the module. *open_session* makes the session once the editor has said its settings."""
+    """
+    See the module. *open_session* makes the session once the editor has said its settings.
+
+    An editor *over_tcp* may not set what names files and commands (`settings.merge`). *leave* ends the
+    server as if the editor had gone.
+    """
 
     session: Session
 
     def __init__(
-        self, open_session: Callable[[Config], Session], flags: Mapping[str, object]
+        self,
+        open_session: Callable[[Config], Session],
+        flags: Mapping[str, object],
+        *,
+        over_tcp: bool = False,
     ) -> None:
         super().__init__("fim-lsp", __version__, _NOTEBOOKS)
         self.encoding = "utf-16"
         self.reads_snippets = False
-        self.news = News(self)
+        self.leave: Callable[[], None] = lambda: None
+        self.messages = Messages(self)
         self.notebooks = Notebooks()
-        self.sources = Sources(flags)
+        self.large_files = LargeFiles(self._show_large)
+        self.sources = Sources(flags, over_tcp=over_tcp)
         self.roots: tuple[str, ...] = ()
         self.current = ""  # the URI asked about last
         self._open_session = open_session
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
+        self._shown_large = False
         self._log: LogConfig | None = None
         self._newest: dict[tuple[str, str], asyncio.Task[Any]] = {}
 
@@ -65,35 +95,37 @@ class Editor(LanguageServer):
         """Open the session with the settings known so far."""
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
         name = _name(params)
-        self.reads_snippets = clients.reads_snippets(name)
-        self.roots = _roots(params)
+        self.reads_snippets = quirks.reads_snippets(name)
+        self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)
         self.sources.read(_folders(self.roots))
         self.session = self._open_session(self._config())
         self._is_open = True
-        self.session.client_ms = clients.waits_ms(name)
-        self.session.link.on_status = self._tell_status
-        self.session.on_index(self.news.index)
+        self.session.client_ms = quirks.waits_ms(name)
+        self.session.connection.on_status = self._show_state
+        self.session.on_index(self.messages.show_index)
         self.session.handle(FoldersChanged(self.roots))
 
     def wants_menu(self, params: types.InitializeParams) -> bool:
         """Whether suggestions go into the completion menu, because there will be no ghost text."""
         setting = self.session.config.completion.fallback
         ghost_text = get_capability(params.capabilities, "text_document.inline_completion")
-        without = ghost_text is None and not clients.has_ghost_text_unsaid(_name(params))
+        without = ghost_text is None and not quirks.has_ghost_text_unsaid(_name(params))
         return setting == "always" or (setting == "auto" and without)
 
-    async def aclose(self) -> None:
-        """Let the session save and go. An editor that leaves meanwhile does not cut it short."""
+    async def aclose(self, within_s: float) -> None:
+        """Let the session save and end; what takes longer than *within_s* goes on in the background."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(), name="close session")
-        await asyncio.shield(self._closing)
+        await asyncio.wait({self._closing}, timeout=within_s)
 
     async def _close(self) -> None:
         if self._is_open:
-            self.news.close()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self.session.aclose(), CLOSE_S)
+            self.messages.close()
+            try:
+                await self.session.aclose()
+            except Exception:  # it is the end anyway
+                log.exception("the session did not end well")
 
     # -- settings --------------------------------------------------------------------------------
 
@@ -105,7 +137,7 @@ class Editor(LanguageServer):
         """
         Ask for the settings, of an editor that can be asked.
 
-        Never from within a request: pygls cannot have a task cancelled that awaits the editor.
+        Never within a request: a task that awaits the editor must not be cancelled (pygls#621).
         """
         if not get_capability(self.client_capabilities, "workspace.configuration"):
             return
@@ -116,7 +148,7 @@ class Editor(LanguageServer):
             self.configure()
 
     async def register(self) -> None:
-        """Ask to hear of settings and files, of an editor that tells only when asked to."""
+        """Register for changes of settings and files, with an editor that supports it."""
         dynamic = "workspace.{}.dynamic_registration".format
         registrations = [
             types.Registration(id=method, method=method, register_options=options)
@@ -129,41 +161,68 @@ class Editor(LanguageServer):
 
     def open_folders(self, roots: tuple[str, ...]) -> None:
         """Go on with other root folders, and what their files set."""
-        self.roots = roots
-        self.session.handle(FoldersChanged(roots))
-        self.sources.read(_folders(roots))
+        self.roots = _on_disk(roots)
+        self.session.handle(FoldersChanged(self.roots))
+        self.sources.read(_folders(self.roots))
         self.configure()
 
-    def read_again(self, uris: tuple[str, ...]) -> None:
+    def reread_settings(self, uris: Iterable[str]) -> None:
         """Read the settings files again if one of them is among *uris*."""
-        if any(uri.endswith("/" + PROJECT_FILE) for uri in uris):
+        files = filter(None, map(_file, uris))
+        if any(file.name == PROJECT_FILE or file == user_file() for file in files):
             self.sources.read(_folders(self.roots))
             self.configure()
 
+    def reread_rules(self, uri: str) -> None:
+        """Judge all files again if *uri* says which of them are ignored."""
+        if uri.rpartition("/")[2] in IGNORE_FILES or uri.endswith(_GIT_FILES):
+            self.session.rules_changed()
+
     def _config(self) -> Config:
-        """What the sources add up to; problems that are new are told, once."""
+        """What the sources add up to; problems that are new are shown, once."""
         config, problems = self.sources.config()
         if config.log != self._log:
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
-        problems += tuple(way.warning for way in exposure.ways(config.backend) if way.warning)
-        if new := [problem for problem in problems if problem not in self._told]:
-            self.news.say(types.MessageType.Warning, "fim-lsp: " + "; ".join(new))
-        self._told |= set(problems)
+        problems += tuple(way.warning for way in egress.ways(config.backend) if way.warning)
+        if new := [problem for problem in problems if problem not in self._shown]:
+            self._shown.update(new)
+            self.messages.show_problems(new)
         return config
 
     # -- documents -------------------------------------------------------------------------------
 
     def document(self, uri: str) -> Document | None:
-        """An open document, or cell of a notebook, as the editor knows it."""
+        """An open document that may get suggestions, or cell of a notebook, as the editor knows it."""
         return self.notebooks.cells.get(uri) or self.session.documents.get(uri)
 
     def hear(self, *events: Event) -> None:
-        """Hand on what happened; what is told of a cell is meant of the document it is part of."""
+        """Hand on what happened; an event of a cell is one of the document that it is part of."""
         for event in events:
             if isinstance(event, Focused | Yanked):
                 event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
-            self.session.handle(event)
+            for each in self.large_files.filtered(event, self.session.documents):
+                self.session.handle(each)
+
+    def skipped(self, message: Skipped) -> None:
+        """Go on after a message that was too long: its documents, or files, may be out of step."""
+        if not self._is_open:
+            return
+        if not message.methods & _TEXT_METHODS:
+            self.session.rules_changed()
+            return
+        for uri in message.uris:
+            self.hear(*self.notebooks.arranged(uri, (), ()), Closed(uri))
+            self._show_large(uri)
+
+    def _show_large(self, uri: str) -> None:
+        """Say of the first such document that it gets no suggestions."""
+        log.info("no suggestions in %s: it is too large", uri)
+        if not self._shown_large:
+            self._shown_large = True
+            name = shown(unquote(uri).rpartition("/")[2])
+            why = f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions"
+            self.messages.show(types.MessageType.Info, f"fim-lsp: {name} is large; {why}.")
 
     # -- suggestions -----------------------------------------------------------------------------
 
@@ -176,7 +235,7 @@ class Editor(LanguageServer):
         invoked: bool,
         selected: Selected | None = None,
     ) -> list[Suggestion]:
-        """The session's suggestions; a request of the same kind for the document ends the one before."""
+        """The session's suggestions; a newer request of the same method for the document cancels this one."""
         self.current = document.uri
         task, key = asyncio.current_task(), (method, document.uri)
         assert task is not None
@@ -196,8 +255,8 @@ class Editor(LanguageServer):
             if self._newest.get(key) is task:
                 del self._newest[key]
 
-    def _tell_status(self, state: State) -> None:
-        self.news.tell(state, notify=self.session.config.status.notify)
+    def _show_state(self, state: State) -> None:
+        self.messages.show_state(state, notify=self.session.config.status.notify)
 
 
 _NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])
@@ -233,9 +292,21 @@ def _roots(params: types.InitializeParams) -> tuple[str, ...]:
         return tuple(folder.uri for folder in params.workspace_folders)
     if params.root_uri:
         return (params.root_uri,)
-    return (Path(params.root_path).as_uri(),) if params.root_path else ()
+    root = Path(params.root_path or "")
+    return (root.as_uri(),) if root.is_absolute() else ()
+
+
+def _on_disk(roots: tuple[str, ...]) -> tuple[str, ...]:
+    """The roots that are folders of this machine."""
+    return tuple(root for root in roots if _file(root))
 
 
 def _folders(roots: tuple[str, ...]) -> tuple[Path, ...]:
-    """The roots that are folders of this machine."""
-    return tuple(Path(path) for root in roots if (path := paths.local_path(root)))
+    return tuple(Path(path) for root in roots if (path := _file(root)))
+
+
+def _file(uri: str) -> PurePath | None:
+    try:
+        return paths.local_path(uri)
+    except ValueError:  # no URI at all
+        return None

@@ -1,8 +1,9 @@
 """
-What goes on behind the scenes into what the user sees: progress of long work, one sentence of trouble.
+What the user is shown besides suggestions: progress of long work, one sentence where something is wrong.
 
-It is told once; the same trouble is not told again before the backend was ready in between. That it
-is ready is no news: suggestions come.
+The same trouble with the backend is not shown again before the backend was ready in between; that it
+is ready is not shown at all: suggestions come. All text is made fit to be shown: much of it comes
+from settings of a repository or from a server.
 """
 
 from __future__ import annotations
@@ -11,61 +12,81 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
-from fim_lsp import convert
-from fim_lsp.lsp import types
-from fim_lsp.rpc import LanguageServer
+from fim_lsp.display import shown
+from fim_lsp.lsp import convert
+from fim_lsp.lsp.rpc import LanguageServer
+from fim_lsp.lsp.types import types
 from server_bridge.protocol import Health, State
+
+MODEL = "model"  # the long work that is not the index of a workspace
+LONG_S = 1.0  # an index that is done by then is not worth a progress bar
+MOST_CHARS = 600  # of a message: what is read in one look
+PROBLEM_CHARS = 200
+MOST_PROBLEMS = 5  # in one message; the rest is in the log
+Report = types.WorkDoneProgressReport
 
 log = logging.getLogger(__name__)
 
 
-MODEL = "model"  # the long work that is not a workspace's index
-LONG_S = 1.0  # an index that is done by then is not worth a word
-Report = types.WorkDoneProgressReport
-
-
-class Work(NamedTuple):
-    """Long work on screen; a report of None ends it."""
+class WorkDone(NamedTuple):
+    """The progress of long work, as LSP calls it; a report of None ends it."""
 
     token: str
     reports: asyncio.Queue[Report | None]
 
 
-class News:
-    """State: the trouble told last, what is in progress on screen, and when each index began."""
+class Messages:
+    """State: the trouble shown last, what is in progress, and when each index began."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._trouble = ""
-        self._works: dict[str, Work] = {}
+        self._in_progress: dict[str, WorkDone] = {}
         self._began: dict[str, float] = {}
         self._numbers = itertools.count(1)
 
-    def tell(self, state: State, *, notify: bool) -> None:
-        """Show what is new; *notify* is whether the editor wants `didChangeStatus`."""
+    def show(self, kind: types.MessageType, message: str) -> None:
+        """Show the user one calm sentence."""
+        log.log(logging.WARNING if kind == types.MessageType.Warning else logging.INFO, message)
+        params = types.ShowMessageParams(kind, shown(message, MOST_CHARS))
+        self._server.window_show_message(params)
+
+    def show_problems(self, problems: Sequence[str]) -> None:
+        """Show what is wrong with the settings: the first few, and how many more the log has."""
+        for problem in problems[MOST_PROBLEMS:]:
+            log.warning(problem)
+        parts = [shown(problem, PROBLEM_CHARS) for problem in problems[:MOST_PROBLEMS]]
+        if n_more := len(problems) - len(parts):
+            parts.append(f"{n_more} more in the log")
+        line = "fim-lsp: " + "; ".join(parts)
+        log.warning(line)
+        warning = types.ShowMessageParams(types.MessageType.Warning, line)
+        self._server.window_show_message(warning)
+
+    def show_state(self, state: State, *, notify: bool) -> None:
+        """Show what changed; *notify* is whether the client wants `didChangeStatus`."""
         if notify:
-            self._server.protocol.notify("didChangeStatus", convert.status(state))
+            status = convert.status(state)
+            status["message"] = shown(str(status["message"]), MOST_CHARS)
+            self._server.protocol.notify("didChangeStatus", status)
         if state.health is Health.LOADING:
-            self._begin(MODEL, f"Loading {state.model or 'the model'}")
+            self._begin(MODEL, f"Loading {shown(state.model) or 'the model'}")
         else:
             self._end(MODEL)
         if state.health is Health.READY and not state.message:
             self._trouble = ""
         elif state.health is Health.UNUSABLE:
-            self._show(types.MessageType.Warning, state.message)
-        elif state.health in (
-            Health.DOWN,
-            Health.READY,
-        ):  # ready, but not the one that was asked for
-            self._show(types.MessageType.Info, state.message)
+            self._show_trouble(types.MessageType.Warning, state.message)
+        elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
+            self._show_trouble(types.MessageType.Info, state.message)
 
-    def index(self, root: str, n_done: int, n_files: int) -> None:
+    def show_index(self, root: str, n_done: int, n_files: int) -> None:
         """Show how far the index of a workspace is, if that takes longer than a moment."""
         if n_done >= n_files:
             self._began.pop(root, None)
@@ -74,9 +95,9 @@ class News:
         now = asyncio.get_running_loop().time()
         if now - self._began.setdefault(root, now) > LONG_S:
             self._begin(root, "Indexing names for suggestions")
-        if root in self._works:
+        if root in self._in_progress:
             percentage = 100 * n_done // n_files
-            self._works[root].reports.put_nowait(Report(percentage=percentage))
+            self._in_progress[root].reports.put_nowait(Report(percentage=percentage))
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Callable[[str], bool]]:
@@ -87,7 +108,7 @@ class News:
         """
         name = f"writing {next(self._numbers)}"
         self._begin(name, "Writing on", cancellable=True)
-        work = self._works.get(name)
+        work = self._in_progress.get(name)
 
         def hear(text: str) -> bool:
             if work is not None:
@@ -100,41 +121,39 @@ class News:
             self._end(name)
 
     def close(self) -> None:
-        """End all progress on screen."""
-        for name in [*self._works]:
+        """End all progress."""
+        for name in [*self._in_progress]:
             self._end(name)
 
-    def say(self, kind: types.MessageType, message: str) -> None:
-        """Show the user one calm sentence."""
-        log.log(logging.WARNING if kind == types.MessageType.Warning else logging.INFO, message)
-        self._server.window_show_message(types.ShowMessageParams(kind, message))
-
-    def _show(self, kind: types.MessageType, trouble: str) -> None:
+    def _show_trouble(self, kind: types.MessageType, trouble: str) -> None:
         if trouble and trouble != self._trouble:
             self._trouble = trouble
-            self.say(kind, trouble)
+            self.show(kind, trouble)
 
     def _begin(self, name: str, title: str, *, cancellable: bool = False) -> None:
         able = get_capability(self._server.client_capabilities, "window.work_done_progress")
-        if able and name not in self._works:
-            self._works[name] = work = Work(f"fim-lsp-{next(self._numbers)}", asyncio.Queue())
+        if able and name not in self._in_progress:
+            work = WorkDone(f"fim-lsp-{next(self._numbers)}", asyncio.Queue())
+            self._in_progress[name] = work
             begin = types.WorkDoneProgressBegin(title, cancellable=cancellable)
             self._server.later(self._progress(name, begin, work))
 
     def _end(self, name: str) -> None:
-        if name in self._works:
-            self._works.pop(name).reports.put_nowait(None)
+        if name in self._in_progress:
+            self._in_progress.pop(name).reports.put_nowait(None)
 
-    def _is_cancelled(self, work: Work) -> bool:
+    def _is_cancelled(self, work: WorkDone) -> bool:
         future = self._server.work_done_progress.tokens.get(work.token)
         return future is not None and future.cancelled()
 
-    async def _progress(self, name: str, begin: types.WorkDoneProgressBegin, work: Work) -> None:
+    async def _progress(
+        self, name: str, begin: types.WorkDoneProgressBegin, work: WorkDone
+    ) -> None:
         """Show a work, and how far it is, until it ends."""
         progress = self._server.work_done_progress
-        with contextlib.suppress(JsonRpcException):  # it cannot after all
+        with contextlib.suppress(JsonRpcException):  # the client cannot after all
             await progress.create_async(work.token)
-            if self._works.get(name) is not work:
+            if self._in_progress.get(name) is not work:
                 return  # over already
             progress.begin(work.token, begin)
             while (report := await work.reports.get()) is not None:

@@ -2,20 +2,24 @@
 pygls with its traps closed: message bodies in, handlers called, exactly one answer per request.
 
 What pygls 2.1 does and a client should not notice: it keeps a second copy of every document, split
-at the wrong characters; leaves a request with malformed params unanswered; trips over missing
-params; shows every internal error to the user; answers nothing after `shutdown`; loses exit codes.
+at the wrong characters; leaves requests unanswered that are malformed or whose result cannot be
+written; trips over missing params; shows every internal error to the user, and logs it with the
+user's text; answers nothing after `shutdown`; loses exit codes; draws a random number per notification.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import inspect
+import itertools
 import json
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from cattrs import Converter
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMethodNotFound
 from pygls.lsp.server import LanguageServer as PyglsServer
 from pygls.protocol import (
     JsonRPCNotification,
@@ -24,10 +28,12 @@ from pygls.protocol import (
     default_converter,
 )
 
-from fim_lsp.lsp import types
-from fim_lsp.transport import Client, messages
+from fim_lsp.display import shown
+from fim_lsp.lsp import convert
+from fim_lsp.lsp.transport import BadFrame, Client, Skipped
+from fim_lsp.lsp.types import types
 
-# pygls' own handlers for these mirror documents and folders, or end the process where nobody sees
+# pygls' own handlers for these mirror documents and folders, or end the process where nothing reads
 # the exit code; without them ours are called directly.
 _OURS = (
     types.TEXT_DOCUMENT_DID_OPEN,
@@ -39,61 +45,168 @@ _OURS = (
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
     types.EXIT,
 )
+# Their handlers are tasks, because what they do may take a while, but the next message is about the text
+# that they leave.
+_IN_ORDER = (types.TEXT_DOCUMENT_DID_CHANGE, types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+SLICE_S = 0.01  # of messages handled without a look at what else is to be done
 
 log = logging.getLogger(__name__)
 
 
 class Protocol(LanguageServerProtocol):
-    """Receives message bodies; *ending* since the client said `shutdown`, *exited* since `exit`."""
+    """
+    Receives message bodies; *ending* since the client said `shutdown`, *exited* since `exit`.
+
+    Of the message received last, *is_task* is whether its handler is a task, which has to begin before
+    the next message, and *task* the one that has to be done before that.
+    """
+
+    _server: LanguageServer  # type: ignore[mutable-override]  # it is set once, below
 
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
         super().__init__(server, converter)
         self.ending = False
         self.exited = False
         self._initialized = False
+        self._unanswered: set[int | str] = set()
+        self._numbers = itertools.count(1)
+        self.is_task = False
+        self.task: asyncio.Task[None] | None = None
 
     def receive(self, body: bytes) -> None:
         """Handle one message. Every request in it gets one answer, now or from its handler."""
+        self.is_task, self.task = False, None
         try:
             data = json.loads(body)
         except (ValueError, RecursionError):
-            self._refuse(None, types.ErrorCodes.ParseError, "not JSON")
+            self.refuse(None, types.ErrorCodes.ParseError, "not JSON")
             return
         if not isinstance(data, dict) or data.get("jsonrpc") != self.VERSION:
-            self._refuse(None, types.ErrorCodes.InvalidRequest, "not a JSON-RPC 2.0 message")
-        elif "method" in data and (refusal := self._refusal(data["method"])):
-            if "id" in data:
-                self._refuse(data["id"], *refusal)
+            self.refuse(None, types.ErrorCodes.InvalidRequest, "not a JSON-RPC 2.0 message")
+        elif "method" not in data:
+            self._receive_answer(data)
         else:
-            self._handle(data)
+            self._receive_call(data)
 
-    def _handle(self, data: dict[str, Any]) -> None:
+    def refuse(self, request: object, code: int, message: str) -> None:
+        """Answer a *request* by its id with an error; with None where the id cannot be told."""
+        id_ = request if type(request) in (int, str) else None
+        log.log(logging.WARNING if id_ is None else logging.INFO, "refused: %s", message)
+        error = {"code": int(code), "message": message}
+        self._send_data({"jsonrpc": self.VERSION, "id": id_, "error": error})
+
+    def _receive_call(self, data: dict[str, Any]) -> None:
+        """A request or a notification."""
+        method = data["method"]
+        self.exited = self.exited or method == types.EXIT
+        if refusal := self._refusal(data):
+            if "id" in data:
+                self.refuse(data["id"], *refusal)
+            return
+        if "id" in data:
+            self._unanswered.add(data["id"])
         try:
             message = self.structure_message(data)
             self._initialized = True
-            self.handle_message(message)
+            self.ending = self.ending or method == types.SHUTDOWN
+            if "id" in data:
+                self.is_task = True
+                context = contextvars.copy_context()  # pygls keeps the id in it
+                context.run(self._handle_request, data["id"], method, message.params)
+            else:
+                self._handle_notification(method, message.params)
         except JsonRpcException as error:
-            log.warning("malformed %s: %s", data.get("method", "answer"), error.__cause__ or error)
-            if "method" in data and "id" in data:
-                self._refuse(data["id"], types.ErrorCodes.InvalidParams, "malformed params")
+            log.warning("malformed %s: %s", method, error.__cause__ or error)
+            self._fail(data, types.ErrorCodes.InvalidParams, "malformed params")
         except Exception:  # one message does not end the session
-            log.exception("%s failed", data.get("method", "answer"))
+            log.exception("%s failed", method)
+            self._fail(data, types.ErrorCodes.InternalError, "the server failed")
 
-    def _refusal(self, method: str) -> tuple[int, str] | None:
-        """Follow the client's life from `initialize` to `exit`; what is out of order is refused."""
-        if method == types.EXIT:
-            self.exited = True
+    def _refusal(self, data: dict[str, Any]) -> tuple[int, str] | None:
+        """Why a call is not handled; None where it is."""
+        if wrong := self._malformed(data):
+            return types.ErrorCodes.InvalidRequest, wrong
+        method = data["method"]
+        if self.exited:
             return types.ErrorCodes.InvalidRequest, "the server has ended"
         if self.ending or (self._initialized and method == types.INITIALIZE):
-            return types.ErrorCodes.InvalidRequest, f"too late for {method}"
+            return types.ErrorCodes.InvalidRequest, f"too late for {shown(method)}"
         if not self._initialized and method != types.INITIALIZE:
-            return types.ErrorCodes.ServerNotInitialized, f"{method} before initialize"
-        self.ending = method == types.SHUTDOWN
+            return types.ErrorCodes.ServerNotInitialized, f"{shown(method)} before initialize"
         return None
 
-    def _refuse(self, request: int | str | None, code: int, message: str) -> None:
-        error = {"code": int(code), "message": message}
-        self._send_data({"jsonrpc": self.VERSION, "id": request, "error": error})
+    def _malformed(self, data: dict[str, Any]) -> str:
+        """What is wrong with the form of a call, "" for nothing."""
+        if not isinstance(data["method"], str):
+            return "method must be a string"
+        if "id" in data and type(data["id"]) not in (int, str):
+            return "id must be a whole number or a string"
+        in_use = data.get("id") in self._unanswered
+        return "a request with this id is not answered yet" if in_use else ""
+
+    def _fail(self, data: dict[str, Any], code: int, message: str) -> None:
+        """Answer a request with an error, unless it has its answer."""
+        if data.get("id") in self._unanswered:
+            self._unanswered.discard(data["id"])
+            self.refuse(data["id"], code, message)
+
+    def _receive_answer(self, data: dict[str, Any]) -> None:
+        """An answer to a request of ours; one that makes no sense is an error to the code that waits."""
+        request = data.get("id")
+        if not isinstance(request, str) or request not in self._result_types:
+            log.debug("an answer to no request")
+            return
+        try:
+            self.handle_message(self.structure_message(data))
+        except Exception as error:  # noqa: BLE001 (clients answer anything)
+            log.info("malformed answer: %r", error)
+            future = self._request_futures.pop(request, None)
+            if future is not None and not future.done():
+                future.set_exception(JsonRpcInternalError("malformed answer"))
+
+    def _handle_notification(self, method_name: str, params: Any) -> None:
+        if method_name == types.CANCEL_REQUEST:
+            self._handle_cancel_notification(params.id)
+            return
+        try:
+            handler = self._get_handler(method_name)
+        except JsonRpcMethodNotFound:
+            log.debug("ignored %s", method_name)
+            return
+        if inspect.isgeneratorfunction(handler):  # pygls' own
+            number = f"notification {next(self._numbers)}"
+            self._execute_handler(number, handler, self._check_handler_result, (params,))
+        elif asyncio.iscoroutinefunction(handler):
+            task = self._server.later(handler(params), method_name)
+            self.is_task, self.task = True, task if method_name in _IN_ORDER else None
+        else:
+            handler(params)
+
+    def _handle_cancel_notification(self, msg_id: int | str) -> None:
+        if msg_id in self._unanswered:  # not one of ours, which are kept in the same place
+            super()._handle_cancel_notification(msg_id)
+
+    def _send_response(
+        self, msg_id: int | str, result: Any = None, error: types.ResponseError | None = None
+    ) -> None:
+        if msg_id in self._unanswered:
+            self._unanswered.discard(msg_id)
+            super()._send_response(msg_id, result, error)
+
+    def _send_data(self, data: Any) -> None:
+        """Send one message; an answer that cannot be written becomes an error."""
+        try:
+            body = json.dumps(data, default=self._serialize_message, allow_nan=False)
+        except Exception:
+            log.exception("a message cannot be written")
+            if hasattr(data, "method"):
+                return
+            failed = {"code": types.ErrorCodes.InternalError, "message": "the server failed"}
+            body = json.dumps(
+                {"jsonrpc": self.VERSION, "id": getattr(data, "id", None), "error": failed}
+            )
+        if self.writer is not None:
+            self.writer.write(f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
 
     def _register_builtin_features(self) -> None:
         super()._register_builtin_features()  # type: ignore[no-untyped-call]
@@ -118,34 +231,57 @@ class LanguageServer(PyglsServer):
         )
         self._later: set[asyncio.Task[None]] = set()
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
+    def later(self, work: Coroutine[Any, Any, None], name: str = "task") -> asyncio.Task[None]:
         """
         Do *work* that awaits the client, whatever becomes of the request it is done for.
 
-        A wait that is cancelled leaves pygls with an answer that it cannot give to anybody (pygls#621).
+        A wait that is cancelled leaves pygls with an answer that it cannot hand on (pygls#621).
         """
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(work, name=name)
         self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._later.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.error("%s failed", task.get_name(), exc_info=error)
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
-        """Log *error*; pygls would pop it up in the editor."""
-        log.error("%s: %s", source.__name__, error)
+        """Log *error*; pygls would show it in the editor."""
+        expected = isinstance(error, JsonRpcException) and not isinstance(
+            error, JsonRpcInternalError
+        )
+        level = logging.INFO if expected else logging.ERROR
+        log.log(level, "%s: %s", source.__name__, error, exc_info=not expected)
 
 
-async def serve(protocol: Protocol, client: Client) -> int:
+async def serve(protocol: Protocol, client: Client, skipped: Callable[[Skipped], None]) -> int:
     """
     Handle all messages of *client* until it says `exit` or is gone.
 
-    Returns the exit code: 0 if the client said `shutdown` first, 1 if not (LSP, "exit").
+    *skipped* is called with what could not be read. Returns the exit code: 0 if the client said
+    `shutdown` first, 1 if not (LSP, "exit").
     """
-    protocol.set_writer(client.writer)
-    async for body in messages(client.reader):
-        protocol.receive(body)
-        if protocol.exited:
-            break
-        # Handlers are tasks: let this one take its snapshot before the next message changes the text.
-        await asyncio.sleep(0)
+    protocol.writer = client  # type: ignore[assignment]  # it has what `_send_data` needs
+    clock = asyncio.get_running_loop().time
+    paused = clock()
+    try:
+        async for frame in client.messages():
+            if isinstance(frame, Skipped):
+                protocol.refuse(None, types.ErrorCodes.InvalidRequest, frame.reason)
+                skipped(frame)
+                continue
+            protocol.receive(frame)
+            if protocol.exited:
+                break
+            if protocol.task is not None:
+                await asyncio.wait({protocol.task})
+            elif protocol.is_task or clock() > paused + SLICE_S:
+                await asyncio.sleep(0)
+                paused = clock()
+    except BadFrame as error:
+        protocol.refuse(None, types.ErrorCodes.ParseError, str(error))
     return 0 if protocol.ending else 1
 
 
@@ -161,6 +297,10 @@ def _converter() -> Converter:
     def notification(data: dict[str, Any], _: type) -> JsonRPCNotification:
         return JsonRPCNotification(data["method"], data["jsonrpc"], data.get("params"))
 
+    def content_change(data: object, _: type) -> convert.ContentChange:
+        return convert.content_change(data)
+
+    converter.register_structure_hook(types.TextDocumentContentChangeEvent, content_change)
     converter.register_structure_hook(JsonRPCRequestMessage, request)
     converter.register_structure_hook(JsonRPCNotification, notification)
     return converter

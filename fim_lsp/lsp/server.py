@@ -1,60 +1,76 @@
 """
 LSP methods into calls of a `Session`: each handler converts in, makes one call, converts out.
 
-`run` serves one editor. The rest is `FEATURES`, the table of what we listen to, and the handlers,
-which run until their first wait before the next message is read.
+`run` serves one editor. The rest is `FEATURES`, the table of methods, and their handlers, which run
+until their first wait before the next message is read.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
-import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple, NoReturn, TypeVar
 
-from fim_lsp import convert, transport
-from fim_lsp.commands import COMMANDS
-from fim_lsp.config import Config
-from fim_lsp.editor import Editor
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import types
-from fim_lsp.rpc import serve
-from fim_lsp.session import Session
+from fim_lsp.lsp import convert, ending, tcp, transport
+from fim_lsp.lsp.commands import COMMANDS
+from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
+from fim_lsp.lsp.rpc import SLICE_S, serve
+from fim_lsp.lsp.types import types
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend
+
+Result = TypeVar("Result")
 
 # Where a menu is asked for besides inside words: behind what opens or continues an expression,
 # and behind indentation (Helix asks at these only).
 TRIGGERS = (" ", "\t", "\n", ".", ":", ",", "=", "(", "[", "{")
 
+CLOSE_S = 0.6  # for saving and ending when the client is gone: less than `ending.LEAVE_S`
+FLUSH_S = 0.1  # for the last messages to a client that is not
+
 log = logging.getLogger(__name__)
 
 
+class Address(NamedTuple):
+    """Where one client may connect, and the secret that it must know, if any."""
+
+    host: str
+    port: int
+    token: str
+
+
 def run(
-    address: tuple[str, int] | None,
+    address: Address | None,
     open_backend: Callable[[Config], Backend],
     flags: Mapping[str, object],
     cache: Path,
-) -> int:
+) -> NoReturn:
     """
-    Serve one editor, on stdio or the TCP *address*, to its end; returns the exit code.
+    Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
 
-    *cache* is a folder of our own for what is to outlive us.
-    Who imports us may switch garbage collection off for that long: it takes 50 ms of start-up.
+    *cache* is a folder of our own for what is kept from one run to the next. The caller may switch
+    garbage collection off before: it takes 50 ms of start-up.
     """
-    editor = make_server(partial(Session, open_backend=open_backend, cache=cache), flags)
-    # What was imported lives as long as we do; searching it for garbage takes 50 ms every time.
+    open_session = partial(Session, open_backend=open_backend, cache=cache)
+    editor = make_server(open_session, flags, over_tcp=address is not None)
+    # What was imported stays until the end; searching it for garbage takes 50 ms every time.
     gc.freeze()
     gc.enable()
-    return asyncio.run(_serve(editor, address))
+    asyncio.run(_serve(editor, address))
+    raise AssertionError("_serve ends the process")
 
 
-def make_server(open_session: Callable[[Config], Session], flags: Mapping[str, object]) -> Editor:
+def make_server(
+    open_session: Callable[[Config], Session], flags: Mapping[str, object], *, over_tcp: bool
+) -> Editor:
     """A server that knows all of its methods."""
-    editor = Editor(open_session, flags)
+    editor = Editor(open_session, flags, over_tcp=over_tcp)
     for method, handler, options in FEATURES:
         editor.feature(method, options)(handler)
     for name, command in COMMANDS:
@@ -62,38 +78,64 @@ def make_server(open_session: Callable[[Config], Session], flags: Mapping[str, o
     return editor
 
 
-async def _serve(editor: Editor, address: tuple[str, int] | None) -> int:
-    client = await (transport.tcp(*address) if address else transport.stdio())
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):  # Windows
-            asyncio.get_running_loop().add_signal_handler(number, client.end)
+async def _serve(editor: Editor, address: Address | None) -> NoReturn:
+    """Serve, then leave: before asyncio waits for threads that may hang."""
+    loop = asyncio.get_running_loop()
+    connected: list[transport.Client] = []
+
+    def leave() -> None:
+        ending.end_soon()
+        if not connected:
+            ending.leave(1)
+        loop.call_soon_threadsafe(connected[0].end)
+
+    ending.on_signals(leave)
+    if address is None:
+        client = transport.stdio(ending.end_soon)
+    else:
+        client = await _connected(address)
+    code = 1
     try:
-        return await serve(editor.protocol, client)
-    finally:
-        await editor.aclose()
-        await client.aclose()
+        connected.append(client)
+        editor.leave = leave
+        code = await serve(editor.protocol, client, editor.skipped)
+    except Exception:
+        log.exception("the server failed")
+    ending.end_soon()
+    await editor.aclose(CLOSE_S)
+    client.flush(FLUSH_S)
+    ending.leave(code)
 
 
-# -- life ----------------------------------------------------------------------------------------
+async def _connected(address: Address) -> transport.Client:
+    try:
+        return await tcp.client(*address, ending.end_soon)
+    except OSError as error:
+        log.error("fim-lsp cannot listen on %s:%d: %s", address.host, address.port, error)  # noqa: TRY400
+        ending.leave(1)
+
+
+# -- life cycle ----------------------------------------------------------------------------------
 
 
 def initialize(editor: Editor, params: types.InitializeParams) -> None:
     """Open the session; pygls answers with our capabilities afterwards."""
     editor.begin(params)
+    ending.on_death(params.process_id, editor.leave)
     if editor.wants_menu(params):
         options = types.CompletionOptions(trigger_characters=TRIGGERS, resolve_provider=False)
         editor.feature(types.TEXT_DOCUMENT_COMPLETION, options)(completion)
 
 
 async def initialized(editor: Editor, _: object) -> None:
-    """From now on the editor can be asked."""
+    """From now on the server may send requests."""
     await editor.register()
     await editor.pull()
 
 
 async def shutdown(editor: Editor, _: object) -> None:
-    """Save and let go; the answer says that it is done."""
-    await editor.aclose()
+    """Save and end; the answer says that it is done."""
+    await editor.aclose(SHUTDOWN_S)
 
 
 # -- suggestions ---------------------------------------------------------------------------------
@@ -126,7 +168,7 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
     """
     The same in the completion menu, for editors without ghost text.
 
-    They say "invoked" for every letter typed, so nothing tells a request by hand from another. The
+    They send "invoked" for every letter typed, so a request by hand cannot be told from another. The
     list is never complete: the next key may bring a better one.
     """
     document = editor.document(params.text_document.uri)
@@ -147,43 +189,60 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
 
 
 def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
-    """Know the text from now on."""
+    """Keep the text from now on."""
     editor.hear(convert.opened(params.text_document))
 
 
-def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:
-    """Changes of a document that was never opened mean nothing."""
+async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:
+    """Apply the changes; those of a document that was never opened mean nothing."""
     uri = params.text_document.uri
-    if document := editor.session.documents.get(uri):
-        edits = convert.edits(document, params.content_changes, editor.encoding)
-        editor.hear(Changed(uri, params.text_document.version, edits))
+    document = editor.large_files.documents.get(uri) or editor.session.documents.get(uri)
+    if document is not None:
+        edits = convert.converted(document, params.content_changes, editor.encoding)
+        editor.hear(Changed(uri, params.text_document.version, await _in_slices(edits)))
+
+
+async def _in_slices(steps: Iterator[Result]) -> Result:
+    """The last of *steps*, with other tasks in between where they take longer than a moment."""
+    clock = asyncio.get_running_loop().time
+    paused, last = clock(), next(steps)
+    for step in steps:
+        last = step
+        if clock() > paused + SLICE_S:
+            await asyncio.sleep(0)
+            paused = clock()
+    return last
 
 
 def did_save(editor: Editor, params: types.DidSaveTextDocumentParams) -> None:
-    """Saved text may be worth a place in the ring; a settings file says something new."""
+    """Saved text may be worth a place in the ring, or be a settings file or an ignore file."""
     uri = params.text_document.uri
     editor.hear(Saved(uri))
-    editor.read_again((uri,))
+    editor.reread_settings((uri,))
+    editor.reread_rules(uri)
 
 
 def did_close(editor: Editor, params: types.DidCloseTextDocumentParams) -> None:
-    """Forget the text."""
-    editor.hear(Closed(params.text_document.uri))
+    """Forget the text; the file may have been saved unnoticed."""
+    uri = params.text_document.uri
+    editor.hear(Closed(uri))
+    editor.reread_settings((uri,))
+    editor.reread_rules(uri)
 
 
 # -- notebooks -----------------------------------------------------------------------------------
 
 
 def notebook_opened(editor: Editor, params: types.DidOpenNotebookDocumentParams) -> None:
-    """Know the cells from now on."""
+    """Keep the cells from now on."""
     book = params.notebook_document
     order = tuple(cell.document for cell in book.cells)
     fresh = map(convert.opened, params.cell_text_documents)
     editor.hear(*editor.notebooks.arranged(book.uri, order, fresh))
 
 
-def notebook_changed(editor: Editor, params: types.DidChangeNotebookDocumentParams) -> None:
-    """Cells came, went or moved; the text of some is another."""
+async def notebook_changed(editor: Editor, params: types.DidChangeNotebookDocumentParams) -> None:
+    """Cells came, went or moved; the text of some has changed."""
     uri, cells = params.notebook_document.uri, params.change.cells
     if cells and cells.structure:
         order = [*editor.notebooks.order(uri)]
@@ -193,11 +252,17 @@ def notebook_changed(editor: Editor, params: types.DidChangeNotebookDocumentPara
         ]
         fresh = map(convert.opened, cells.structure.did_open or ())
         editor.hear(*editor.notebooks.arranged(uri, tuple(order), fresh))
+    contents: dict[str, list[types.TextDocumentContentChangeEvent]] = {}
+    versions = {}
     for change in (cells and cells.text_content) or ():
-        if cell := editor.notebooks.cells.get(change.document.uri):
-            edits = convert.edits(cell, change.changes, editor.encoding)
-            changed = Changed(cell.uri, change.document.version, edits)
-            editor.hear(*editor.notebooks.changed(changed))
+        contents.setdefault(change.document.uri, []).extend(change.changes)
+        versions[change.document.uri] = change.document.version
+    changed = []
+    for cell_uri in contents.keys() & editor.notebooks.cells.keys():
+        cell = editor.notebooks.cells[cell_uri]
+        edits = convert.converted(cell, contents[cell_uri], editor.encoding)
+        changed.append(Changed(cell_uri, versions[cell_uri], await _in_slices(edits)))
+    editor.hear(*editor.notebooks.changed(*changed))
 
 
 def notebook_saved(editor: Editor, params: types.DidSaveNotebookDocumentParams) -> None:
@@ -216,7 +281,7 @@ def notebook_closed(editor: Editor, params: types.DidCloseNotebookDocumentParams
 async def did_change_configuration(
     editor: Editor, params: types.DidChangeConfigurationParams
 ) -> None:
-    """New settings, or with none a hint that asking would give some."""
+    """New settings; without any, a hint to pull them."""
     editor.sources.say("workspace/didChangeConfiguration", params.settings)
     editor.configure()
     if not params.settings:
@@ -224,7 +289,7 @@ async def did_change_configuration(
 
 
 def did_change_folders(editor: Editor, params: types.DidChangeWorkspaceFoldersParams) -> None:
-    """Go on with the folders there are now."""
+    """Use the folders that are open now."""
     added = [folder.uri for folder in params.event.added]
     removed = {folder.uri for folder in params.event.removed}
     editor.open_folders(tuple(dict.fromkeys([r for r in editor.roots if r not in removed] + added)))
@@ -237,10 +302,10 @@ def files_changed(
     | types.RenameFilesParams
     | types.DeleteFilesParams,
 ) -> None:
-    """Files were made, changed, renamed or deleted, by anybody."""
+    """Files were made, changed, renamed or deleted, by any program."""
     event = convert.files_changed(params)
     editor.hear(event)
-    editor.read_again(event.changed + event.deleted)
+    editor.reread_settings(event.changed + event.deleted)
 
 
 # -- our own -------------------------------------------------------------------------------------

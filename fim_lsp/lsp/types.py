@@ -2,8 +2,8 @@
 LSP's types, imported in half the time.
 
 lsprotocol defines some 500 classes; attrs writes and compiles a `__repr__` and an `__eq__` for each,
-which nobody calls, and builds each a second time to give it slots. Without, an editor waits 140 ms
-less for the answer to `initialize`.
+which are never called, and builds each a second time to give it slots. Without these, the answer to
+`initialize` comes 140 ms earlier.
 """
 
 from __future__ import annotations

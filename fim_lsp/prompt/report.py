@@ -16,7 +16,7 @@ from server_bridge.protocol import Measure, Prompt
 WIDTH = 80  # of the rules between parts
 
 
-class Segment(NamedTuple):
+class ReportPart(NamedTuple):
     """One part of a prompt; *tokens* is None while there is no backend to count them."""
 
     part: str
@@ -25,14 +25,14 @@ class Segment(NamedTuple):
     text: str
 
 
-class Shown(NamedTuple):
+class PromptReport(NamedTuple):
     """What the model is shown for a document; *note* says the total, or why there is nothing."""
 
     note: str
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[ReportPart, ...] = ()
 
 
-def shown(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk]) -> Shown:
+def shown(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk]) -> PromptReport:
     """*prompt* by part, as *measure* counts it; *ring* knows why its chunks are there."""
     reasons = {(chunk.name, chunk.text): _reason(chunk) for chunk in ring}
     parts = [("repository", "its name never changes", prompt.repo)]
@@ -53,12 +53,12 @@ def shown(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk])
     ]
     tokens = [None] * len(parts) if measure is None else _tokens(measure)
     segments = [
-        Segment(part, n, why, text) for (part, why, text), n in zip(parts, tokens, strict=True)
+        ReportPart(part, n, why, text) for (part, why, text), n in zip(parts, tokens, strict=True)
     ]
-    return Shown(_note(measure), tuple(segments))
+    return PromptReport(_note(measure), tuple(segments))
 
 
-def page(shown: Shown) -> str:
+def page(shown: PromptReport) -> str:
     """*shown* as a text to read, each part under a rule."""
     lines = [f"What the model is shown at the cursor: {shown.note}.", ""]
     for segment in shown.segments:

@@ -9,7 +9,7 @@ re-evaluating a thousand tokens costs a second.
 Plan: the *anchor* is a line start. Above it is the prefix, from it to the cursor the middle, right
 of and below the cursor the suffix. A window `fits` when what it froze still stands around the
 cursor, is `stale` when only far text differs or the middle has outgrown its budget (usable now,
-anchor anew while idle), and is `lost` otherwise.
+anchor again while idle), and is `lost` otherwise.
 
 Closing brackets and quotes right of the cursor are left out of the suffix: editors insert and
 remove them while one types, and the overlap of a suggestion with them is trimmed afterwards.
@@ -104,7 +104,7 @@ def anchored(
     """
     A window for *position* that shares as much of its beginning with *old* as it can.
 
-    A *quick* one, for when somebody waits, is small unless the old prefix can serve again.
+    A *quick* one, for a request that waits, is small unless the old prefix can serve again.
     """
     anchor = _anchor(document, position.line, budget)
     n_prefix = budget.prefix // QUICK_PREFIX if quick else budget.prefix

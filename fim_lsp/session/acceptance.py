@@ -6,7 +6,7 @@ Operations: `offered` when suggestions go out, `heard` when the editor says some
 Goal: numbers to believe, from any editor. Few tell all: Helix tells nothing, VS Code nothing of
 parts. So a change that inserts exactly what was offered, or a beginning that ends with a word, is
 taken for acceptance too, and whatever is both inferred and told counts once.
-Plan: what stood on screen together is one `Offer`, from the answer that brought it through all keys
+Plan: what stood on screen together is one `OfferedSuggestion`, from the answer that brought it through all keys
 that were typed along, whatever ids it had. Its text is a path: `passed` says how far along it the
 document is, `counted` how far acceptance has been counted.
 
@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, after, minimal, split, unix
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
-from fim_lsp.stats import Stats
+from fim_lsp.session.stats import Stats
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
-RETAINED_S = 30.0  # who keeps it that long found it right; Copilot's first look, too
-# Neovim sends what is typed within 150 ms as one change; nobody types three keys in that.
+RETAINED_S = 30.0  # a text kept that long was right; Copilot looks first then, too
+# Neovim sends what is typed within 150 ms as one change; three keys take longer than that.
 LEAST_CHARS = 3
 PAIRED = ")]}>\"'`"  # what editors add to the opening one that is typed
 NEAR_LINES = 2  # where accepted text may have moved to while we lost sight of it
@@ -46,7 +46,7 @@ class Fate(enum.Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Offer:
+class OfferedSuggestion:
     """See the module; *edits* are what its suggestions would still change, the best first."""
 
     edits: list[Edit]
@@ -55,11 +55,11 @@ class Offer:
     counted: int = 0
 
 
-class Known(NamedTuple):
+class Followed(NamedTuple):
     """A suggestion by id: *edit* from *at* on the offer's path; *head* of its text stood there before."""
 
     uri: str
-    offer: Offer
+    offer: OfferedSuggestion
     at: int
     head: int
     edit: Edit
@@ -79,8 +79,8 @@ class Acceptance:
 
     def __init__(self, stats: Stats) -> None:
         self._stats = stats
-        self._open: dict[str, Offer] = {}
-        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._open: dict[str, OfferedSuggestion] = {}
+        self._known: OrderedDict[str, Followed] = OrderedDict()
         self._marks: list[Mark] = []
         self._says_shown = False  # of each suggestion: what it does not say is not on screen
 
@@ -96,13 +96,13 @@ class Acceptance:
             self._end(document.uri)
             if not left:
                 return
-            offer = self._open[document.uri] = Offer(left)
+            offer = self._open[document.uri] = OfferedSuggestion(left)
             if not self._says_shown:
                 self._become(offer, Fate.OPEN)
         offer.edits = left
         for id, edit, changes in sent:  # noqa: A001
             head = len(document.between(edit.start, changes.start))
-            self._known[id] = Known(document.uri, offer, offer.passed, head, changes)
+            self._known[id] = Followed(document.uri, offer, offer.passed, head, changes)
         while len(self._known) > KNOWN:
             self._known.popitem(last=False)
 
@@ -146,7 +146,7 @@ class Acceptance:
 
     # -- counting -------------------------------------------------------------------------------
 
-    def _told(self, known: Known, n_chars: int, now: float) -> None:
+    def _told(self, known: Followed, n_chars: int, now: float) -> None:
         whole = n_chars >= len(known.edit.text)
         text = known.edit.text[:n_chars]
         self._take(known.uri, known.offer, known.at, Edit(*known.edit[:2], text), now)
@@ -157,7 +157,7 @@ class Acceptance:
         elif n_chars and known.offer.fate is not Fate.ACCEPTED:
             self._become(known.offer, Fate.PARTLY)
 
-    def _pass(self, document: Document, offer: Offer, edit: Edit, now: float) -> None:
+    def _pass(self, document: Document, offer: OfferedSuggestion, edit: Edit, now: float) -> None:
         """Go along *offer* as far as *edit* agrees with it; what does not ends it."""
         edit = edit._replace(text=unix(edit.text))
         if not edit.text and edit.start == edit.end:
@@ -181,7 +181,7 @@ class Acceptance:
         offer.edits = [_rest(each, len(text)) for each in left]
         offer.passed += len(text)
 
-    def _take(self, uri: str, offer: Offer, at: int, edit: Edit, now: float) -> None:
+    def _take(self, uri: str, offer: OfferedSuggestion, at: int, edit: Edit, now: float) -> None:
         """Count what *edit* inserts *at* a point of the path, as far as it is not counted yet."""
         n_old = max(0, offer.counted - at)
         text = edit.text[n_old:]
@@ -196,7 +196,7 @@ class Acceptance:
         if offer and offer.fate is Fate.OPEN:
             self._become(offer, Fate.IGNORED)
 
-    def _become(self, offer: Offer, fate: Fate) -> None:
+    def _become(self, offer: OfferedSuggestion, fate: Fate) -> None:
         if offer.fate is not Fate.UNSEEN:
             self._stats.fates[offer.fate.value] -= 1
         offer.fate = fate

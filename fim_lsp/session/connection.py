@@ -1,8 +1,8 @@
 """
-The link to the backend: opens it, reaches it, tells of its changes of state, lets it go.
+The connection to the backend: opens it, reaches it, reports its changes of state, closes it.
 
-Everything works while it is down; reaching it is tried again in the background for as long as the
-session wants one, and the user hears of a change of state once.
+Everything works while it is down; connecting is tried again in the background until it succeeds, and the
+user hears of a change of state once.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ import itertools
 import logging
 from collections.abc import Callable
 
-from fim_lsp.config import Config
+from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendError, Health, State
 
 CONNECT_S = 30.0  # how long a request made by hand waits for a backend that is starting
 RETRY_S = (0.25, 0.5, 1.0, 2.0)  # waits between attempts; recovery is to take less than 5 s
-SLOW_S = (
-    1.0  # a start that takes longer is told of while it lasts; a shorter one would only flicker
-)
-UNUSABLE_S = 3.0  # the user has to change something first, and then wants to see that it helped
+SLOW_S = 1.0  # a start that takes longer is reported while it lasts; a shorter one would flicker
+UNUSABLE_S = 3.0  # the user has to change something first, and then wants to see the effect soon
 
 log = logging.getLogger(__name__)
 
 
-class Link:
+class Connection:
     """State: the settings, the backend they name, the task that reaches it, what was last told of it."""
 
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
@@ -51,11 +49,12 @@ class Link:
     async def wait_ready(self, seconds: float = CONNECT_S) -> State:
         """The state as soon as the backend is ready or unusable, or *seconds* from now."""
         self.reach()
-        if self._reaching is not None and self.state.health not in (Health.READY, Health.UNUSABLE):
+        settled, reaching = (Health.READY, Health.UNUSABLE), self._reaching
+        if reaching is not None and self.state.health not in settled:
             deadline = asyncio.get_running_loop().time() + seconds
-            while not self._reaching.done() and asyncio.get_running_loop().time() < deadline:
-                await asyncio.wait({self._reaching}, timeout=0.05)
-                if self.state.health in (Health.READY, Health.UNUSABLE):
+            while not reaching.done() and asyncio.get_running_loop().time() < deadline:
+                await asyncio.wait({reaching}, timeout=0.05)
+                if self.state.health in settled:
                     break
         return self.state
 
@@ -67,7 +66,7 @@ class Link:
             self.reopen()
 
     def reopen(self) -> None:
-        """Let the backend go and open it anew, as the settings say now."""
+        """Close the backend and open the one that the settings name now."""
         old, self.backend = self.backend, self._open(self.config)
         self._stop_reaching()
         self.reach()

@@ -1,168 +1,180 @@
 """
-The tower: sends out flights for views, lets requests wait for them, keeps what they bring.
+Starts generations, lets requests wait for them, keeps what they bring.
 
-`ask` answers a request with what the model says; while nobody waits, `speculate` decodes what would
-come after the suggestion on screen. Mutable state: the tasks in the air; what flights bring goes into
-their `View`.
+`ask` answers a request with what the model says; while no request waits, `decode_ahead` decodes what
+would come after the suggestion on screen. Mutable state: the tasks under way; what generations bring
+goes into their `DocumentState`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
 from functools import partial
 
-from fim_lsp import engine, window
-from fim_lsp.engine import Asked, Suggestion
-from fim_lsp.flight import Flight, advance, fly
-from fim_lsp.framing import Framing
-from fim_lsp.link import Link
-from fim_lsp.scheduler import Scheduler
-from fim_lsp.stats import Stats
-from fim_lsp.suggest.place import Draft
-from fim_lsp.view import Frame, View
+from fim_lsp.prompt import window
+from fim_lsp.prompt.frame import Frame
+from fim_lsp.session import pacing
+from fim_lsp.session.connection import Connection
+from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.framing import Framing
+from fim_lsp.session.generation import Generation, Phase, advance, generate
+from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.choice import chosen
+from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.request import CompletionRequest, Suggestion, accepted
 from server_bridge.protocol import BackendError, PromptTooLong
 
-PATIENCE = 10  # who asks by hand waits so many times the deadline of an automatic suggestion
+PATIENCE = 10  # a request by hand waits so many times the deadline of an automatic suggestion
 
 
-class Tower:
-    """See the module. *lines* are those that may be said again in a view."""
+class Dispatcher:
+    """See the module."""
 
     def __init__(
         self,
-        link: Link,
+        connection: Connection,
         stats: Stats,
         framing: Framing,
-        lane: Scheduler,
-        lines: Callable[[View], Iterable[str]],
+        scheduler: Scheduler,
+        open_documents: OpenDocuments,
     ) -> None:
-        self._link = link
+        self._connection = connection
         self._stats = stats
         self._framing = framing
-        self._lane = lane
-        self._lines = lines
-        self._flying: set[asyncio.Task[None]] = set()
+        self._scheduler = scheduler
+        self._open_documents = open_documents
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    async def ask(self, asked: Asked, view: View, debounce_s: float, n_wanted: int) -> list[Draft]:
+    async def ask(
+        self, request: CompletionRequest, doc_state: DocumentState, debounce_s: float, n_wanted: int
+    ) -> list[Candidate]:
         """
-        What the model says at a place, *n_wanted* different drafts at most, the greedy one first.
+        What the model says at a place, *n_wanted* different candidates at most, the greedy one first.
 
-        A flight that is on its way and agrees with what is typed is joined at once; before a new one
+        A generation under way that agrees with what is typed is joined at once; before a new one,
         *debounce_s* are waited for the next key, which cancels this. Raises `BackendError`.
         """
         while True:
             try:
-                return await self._said(asked, view, debounce_s, n_wanted)
+                return await self._said(request, doc_state, debounce_s, n_wanted)
             except PromptTooLong as error:
-                if not self._framing.shrunk(view, view.frame, error):
+                if not self._framing.shrunk(doc_state, doc_state.frame, error):
                     raise
 
-    def speculate(self, asked: Asked, view: View, suggestion: Suggestion) -> None:
+    def decode_ahead(
+        self, request: CompletionRequest, doc_state: DocumentState, suggestion: Suggestion
+    ) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
-        after = engine.accepted(asked, suggestion, view.file.path)
-        if view.frame is None or view.known.find(after.place, self._link.state.model):
+        after = accepted(request, suggestion)
+        if doc_state.frame is None or doc_state.continuations.find(after.cursor, self._model):
             return
-        typed = window.middle(view.frame.window, after.document, after.position)
-        if any(flight.agrees(view.frame.window, typed) for flight in view.flights):
+        if doc_state.generation_for(after.document, after.position):
             return
-        flight = self._new_flight(after, view, view.frame, typed)
-        self._lane.background("speculate", partial(self._speculate_step, flight, view))
+        typed = window.middle(doc_state.frame.window, after.document, after.position)
+        generation = self._new(after, doc_state, doc_state.frame, typed)
+        self._scheduler.background("decode ahead", partial(self._step, generation, doc_state))
 
     async def aclose(self) -> None:
-        """End all flights."""
-        for task in self._flying:
+        """End all generations."""
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._flying, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # -- flights --------------------------------------------------------------------------------
+    # -- generations ----------------------------------------------------------------------------
+
+    @property
+    def _model(self) -> str:
+        return self._connection.state.model
 
     async def _said(
-        self, asked: Asked, view: View, debounce_s: float, n_wanted: int
-    ) -> list[Draft]:
-        if not (flight := self._joinable(asked, view)):
+        self, request: CompletionRequest, doc_state: DocumentState, debounce_s: float, n_wanted: int
+    ) -> list[Candidate]:
+        document, position = request.document, request.position
+        if not (generation := doc_state.generation_for(document, position)):
             await asyncio.sleep(debounce_s)
-            flight = self._joinable(asked, view) or await self._take_off(asked, view)
-        typed = window.middle(flight.window, asked.document, asked.position)
-        seconds = (
-            self._link.config.completion.deadline_ms / 1000 * (PATIENCE if asked.invoked else 1)
-        )
-        await self._land(flight, view, seconds)
+            if self._open_documents.current(doc_state) is None:  # closed, or judged again
+                return []
+            generation = doc_state.generation_for(document, position)
+        generation = generation or await self._start(request, doc_state)
+        typed = window.middle(generation.window, document, position)
+        await self._wait(generation, doc_state, request)
         for sample in range(1, n_wanted):
-            await self._land(await self._take_off(asked, view, sample), view, seconds)
-        found = view.known.find(asked.place, self._link.state.model)
-        return found[:n_wanted] or [flight.draft(typed)]
+            await self._wait(await self._start(request, doc_state, sample), doc_state, request)
+        found = doc_state.continuations.find(request.cursor, self._model)
+        return found[:n_wanted] or [generation.candidate(typed)]
 
-    def _joinable(self, asked: Asked, view: View) -> Flight | None:
-        """The flight on its way that agrees with what is typed."""
-        frame, document, position = view.frame, asked.document, asked.position
-        if frame is None or position.line < frame.window.anchor:
-            return None
-        typed = window.middle(frame.window, document, position)
-        return next((f for f in view.flights if f.agrees(frame.window, typed)), None)
+    async def _start(
+        self, request: CompletionRequest, doc_state: DocumentState, sample: int = 0
+    ) -> Generation:
+        # On the wire, so that no other evaluation makes the choice a wrong one.
+        best = partial(self._framing.best, doc_state, request.document, request.position)
+        frame = await self._scheduler.foreground(best)
+        if frame is not doc_state.frame:
+            doc_state.install(frame)
+        typed = window.middle(frame.window, request.document, request.position)
+        return self._new(request, doc_state, frame, typed, sample)
 
-    async def _take_off(self, asked: Asked, view: View, sample: int = 0) -> Flight:
-        # On the wire, so that nothing evaluated behind our back makes the choice a wrong one.
-        best = partial(self._framing.best, view, asked.document, asked.position)
-        frame = await self._lane.foreground(best)
-        if frame is not view.frame:
-            view.take(frame)
-        typed = window.middle(frame.window, asked.document, asked.position)
-        return self._new_flight(asked, view, frame, typed, sample)
-
-    def _new_flight(
-        self, asked: Asked, view: View, frame: Frame, typed: str, sample: int = 0
-    ) -> Flight:
-        prompt = self._framing.compose(frame, typed, view.tape)
-        terms = engine.terms(asked, self._link.config, self._link.state, sample)
-        flight = Flight(
-            asked.place, frame.window, typed, prompt.forced, prompt, terms, terms.n_predict
-        )
-        flight.rests.set()
+    def _new(
+        self,
+        request: CompletionRequest,
+        doc_state: DocumentState,
+        frame: Frame,
+        typed: str,
+        sample: int = 0,
+    ) -> Generation:
+        prompt = self._framing.compose(frame, typed, doc_state.tape)
+        terms = pacing.terms(request, sample)
+        generation = Generation(request.cursor, frame.window, typed, prompt, terms, terms.n_predict)
         if not sample:
-            view.flights.appendleft(flight)
-            self._stats.flights += 1
-        return flight
+            doc_state.generations.appendleft(generation)
+            self._stats.generations += 1
+        return generation
 
-    async def _land(self, flight: Flight, view: View, seconds: float) -> None:
-        """Wait until *flight* is whole, *seconds* at most; with nobody waiting it rests after a burst."""
-        flight.waiting += 1
+    async def _wait(
+        self, generation: Generation, doc_state: DocumentState, request: CompletionRequest
+    ) -> None:
+        """Wait until *generation* has ended, no longer than the deadline; without a request it rests."""
+        deadline_s = request.config.completion.deadline_ms / 1000
+        generation.waiting += 1
         try:
-            if flight.rests.is_set() and not flight.whole:
-                flight.rests.clear()
-                task = asyncio.create_task(self._fly(flight, view), name="flight")
-                self._flying.add(task)
-                task.add_done_callback(self._flying.discard)
+            if generation.idle.is_set() and not generation.ended:
+                generation.idle.clear()
+                task = asyncio.create_task(self._run(generation, doc_state), name="generation")
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(flight.rests.wait(), seconds)
+                seconds = deadline_s * (PATIENCE if request.invoked else 1)
+                await asyncio.wait_for(generation.idle.wait(), seconds)
         finally:
-            flight.waiting -= 1
-        if flight.error is not None:
-            raise flight.error
+            generation.waiting -= 1
+        if generation.error is not None:
+            raise generation.error
 
-    async def _fly(self, flight: Flight, view: View) -> None:
-        await fly(flight, self._link.backend, self._lane, self._stats)
-        self._keep(flight, view)
+    async def _run(self, generation: Generation, doc_state: DocumentState) -> None:
+        await generate(generation, self._connection.backend, self._scheduler, self._stats)
+        self._keep(generation, doc_state)
 
-    def _keep(self, flight: Flight, view: View) -> None:
-        """Keep what a flight brought: the tape, and, once it is whole, what is known now."""
-        if view.frame and flight.window == view.frame.window and flight.tape:
-            view.tape = flight.tape
-        if flight.whole:
-            lines = self._lines(view)
-            draft = engine.drafted(flight, lines, lines_too=self._link.config.completion.local)
-            view.known.put(flight.place, draft, self._link.state.model)
-        if (flight.whole or flight.error) and flight in view.flights:
-            view.flights.remove(flight)
+    def _keep(self, generation: Generation, doc_state: DocumentState) -> None:
+        """Keep what a generation brought: the tape, and, once it is whole, what is known now."""
+        doc_state.took(generation)
+        if generation.phase in (Phase.WHOLE, Phase.SHORT):
+            local = self._connection.config.completion.local
+            lines = self._open_documents.lines(doc_state) if local else None
+            said = generation.candidate(generation.typed)
+            tokens, forced, cursor = generation.tokens, generation.forced, generation.cursor
+            candidate = chosen(said, tokens, forced, cursor, lines)
+            doc_state.continuations.put(cursor, candidate, self._model)
 
-    async def _speculate_step(self, flight: Flight, view: View) -> bool:
-        """One burst of *flight*, unless somebody waits for it by now and it flies anyway."""
-        if flight.waiting or flight.whole:
+    async def _step(self, generation: Generation, doc_state: DocumentState) -> bool:
+        """One burst of *generation* ahead, unless a request waits for it by now and runs it anyway."""
+        if generation.waiting or generation.ended:
             return False
         try:
-            await advance(flight, self._link.backend, self._stats)
+            await advance(generation, self._connection.backend, self._stats)
         except BackendError as error:
-            flight.error = error
-        self._keep(flight, view)
-        return not (flight.whole or flight.error)
+            generation.failed(error)
+        self._keep(generation, doc_state)
+        return not generation.ended

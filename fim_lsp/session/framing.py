@@ -1,23 +1,24 @@
 """
-Framing: which part of a document the model is shown for a request, and after which chunks.
+Which part of a document the model is shown for a request, and after which chunks.
 
-`best` is the frame for somebody who waits, the one of which least is to be evaluated; `ahead` the
-one to be evaluated while nobody does. Mutable state: the chunks that were evaluated last.
+`best` is the frame for a request that waits, the one of which least is to be evaluated; `ahead` the
+one to evaluate while none does. Mutable state: the chunks that were evaluated last.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import partial
 
-from fim_lsp import engine, window
 from fim_lsp.documents import Document, Position
-from fim_lsp.link import Link
-from fim_lsp.tape import Tape
-from fim_lsp.view import Frame, Header, View
-from fim_lsp.window import Window
-from server_bridge.protocol import Chunk, Measure, Prompt, PromptTooLong
+from fim_lsp.prompt import compose, window
+from fim_lsp.prompt.frame import Chunks, Frame, Header, affordable, beside
+from fim_lsp.prompt.tape import Tape
+from fim_lsp.prompt.window import Window
+from fim_lsp.session.connection import Connection
+from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.open_documents import OpenDocuments
+from server_bridge.protocol import Measure, Prompt, PromptTooLong
 
 COLD = 128  # tokens to evaluate; from here on a new small window may be cheaper than one at hand
 
@@ -25,76 +26,86 @@ log = logging.getLogger(__name__)
 
 
 class Framing:
-    """See the module. *header* says what a prompt begins with for a view and a window."""
+    """See the module."""
 
-    def __init__(self, link: Link, header: Callable[[View, Window], Header]) -> None:
-        self._link = link
-        self._header = header
-        self._settled: dict[str, tuple[Chunk, ...]] = {}  # by root
+    def __init__(self, connection: Connection, open_documents: OpenDocuments) -> None:
+        self._connection = connection
+        self._open_documents = open_documents
+        self._evaluated: dict[str, Chunks] = {}  # by workspace root
 
     def compose(self, frame: Frame, typed: str, tape: Tape) -> Prompt:
         """The prompt for a cursor behind *typed*, the middle of the frame's window."""
-        classic = self._link.config.prompt.layout == "classic"
-        return engine.compose(frame, typed, tape, classic=classic)
+        classic = self._connection.config.prompt.layout == "classic"
+        return compose.compose(frame, typed, tape, classic=classic)
 
-    def prompt(self, view: View, frame: Frame, document: Document, position: Position) -> Prompt:
-        """The prompt for *position* in *frame*, which may be another than the view's."""
+    def prompt(
+        self, doc_state: DocumentState, frame: Frame, document: Document, position: Position
+    ) -> Prompt:
+        """The prompt for *position* in *frame*, which may be another than the one in use."""
         typed = window.middle(frame.window, document, position)
-        same = view.frame is not None and frame.window == view.frame.window
-        return self.compose(frame, typed, view.tape if same else ())
+        same = doc_state.frame is not None and frame.window == doc_state.frame.window
+        return self.compose(frame, typed, doc_state.tape if same else ())
 
-    def next_prompt(self, view: View, document: Document) -> Prompt | None:
+    def next_prompt(self, doc_state: DocumentState, document: Document) -> Prompt | None:
         """What the model would be shown at the cursor; None where it is not known."""
-        if view.position is None:
+        if doc_state.position is None:
             return None
-        position = document.clamp(view.position)
-        frames = view.usable(document, position, self._budget(view))
-        frame = (frames or self._quick(view, document, position))[0]
-        return self.prompt(view, frame, document, position)
+        position = document.clamp(doc_state.position)
+        frames = doc_state.usable(document, position, self._budget(doc_state))
+        frame = (frames or self._quick(doc_state, document, position))[0]
+        return self.prompt(doc_state, frame, document, position)
 
-    async def best(self, view: View, document: Document, position: Position) -> Frame:
+    async def best(self, doc_state: DocumentState, document: Document, position: Position) -> Frame:
         """
         The frame of which least is to be evaluated: one at hand, or a new small one.
 
-        Warming one may have put another out of the cache (one slot, one common beginning).
+        Prefilling one may have put another out of the cache (one slot, one common beginning).
         """
 
         async def measured(frame: Frame) -> Measure:
-            return await self._link.backend.measure(self.prompt(view, frame, document, position))
+            return await self._connection.backend.measure(
+                self.prompt(doc_state, frame, document, position)
+            )
 
-        usable = view.usable(document, position, self._budget(view))
+        usable = doc_state.usable(document, position, self._budget(doc_state))
         costs = [((m := await measured(frame)).total - m.cached, frame) for frame in usable]
         if all(cost >= COLD for cost, _ in costs):
-            quick = self._quick(view, document, position)
-            costs += [engine.affordable(frame, await measured(frame)) for frame in quick]
+            quick = self._quick(doc_state, document, position)
+            costs += [affordable(frame, await measured(frame)) for frame in quick]
         return min(costs, key=lambda each: each[0])[1]
 
-    def ahead(self, view: View, document: Document, position: Position) -> Frame:
+    def ahead(self, doc_state: DocumentState, document: Document, position: Position) -> Frame:
         """The frame that the next request should find evaluated."""
-        header = partial(self._header, view)
-        return view.ahead(document, position, self._budget(view), header)
+        header = partial(self._open_documents.header, doc_state)
+        return doc_state.ahead(document, position, self._budget(doc_state), header)
 
-    def settle(self, view: View, frame: Frame) -> None:
+    def mark_evaluated(self, doc_state: DocumentState, frame: Frame) -> None:
         """Remember that the backend has evaluated the chunks of *frame*."""
-        self._settled[view.file.root] = frame.header.chunks
+        self._evaluated[doc_state.file.root] = frame.header.chunks
+
+    def forget(self) -> None:
+        """Forget the chunks that were evaluated: some may be private now."""
+        self._evaluated.clear()
 
     @staticmethod
-    def shrunk(view: View, frame: Frame | None, error: PromptTooLong) -> bool:
-        """Show less in *view* than *frame* does, if less can be shown."""
+    def shrunk(doc_state: DocumentState, frame: Frame | None, error: PromptTooLong) -> bool:
+        """Show less in *doc_state* than *frame* does, if less can be shown."""
         if frame is None:
             return False
-        log.info("showing less of and around %s: %s", view.file.path, error)
-        return view.shrink(frame)
+        log.info("showing less of and around %s: %s", doc_state.file.path, error)
+        return doc_state.shrink(frame)
 
-    def _budget(self, view: View) -> window.Budget:
-        return engine.budget(self._link.config, self._link.state, view.scale)
+    def _budget(self, doc_state: DocumentState) -> window.Budget:
+        return compose.budget(self._connection.config, self._connection.state, doc_state.scale)
 
-    def _quick(self, view: View, document: Document, position: Position) -> list[Frame]:
+    def _quick(
+        self, doc_state: DocumentState, document: Document, position: Position
+    ) -> list[Frame]:
         """New small frames after chunks that were evaluated lately, or are being evaluated."""
-        at_hand = [frame.header.chunks for frame in (view.frame, view.next) if frame]
-        runs = dict.fromkeys([self._settled.get(view.file.root, ()), *at_hand])
+        at_hand = [frame.header.chunks for frame in (doc_state.frame, doc_state.next) if frame]
+        runs = dict.fromkeys([self._evaluated.get(doc_state.file.root, ()), *at_hand])
 
-        def header(chunks: tuple[Chunk, ...], shown: Window) -> Header:
-            return view.header(engine.beside(chunks, view.file.path, shown))
+        def header(chunks: Chunks, shown: Window) -> Header:
+            return doc_state.header(beside(chunks, doc_state.file.path, shown))
 
-        return view.quick(document, position, self._budget(view), runs, header)
+        return doc_state.quick(document, position, self._budget(doc_state), runs, header)

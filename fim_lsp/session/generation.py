@@ -1,29 +1,46 @@
 """
-A flight: one completion on its way, decoded in bursts until it is whole or nobody waits for it.
+A generation: one completion, decoded in bursts until it is whole or no request waits for it.
 
-Operations: advance by a step, fly to the end, ask what it says to somebody who typed on.
-Goal: a keystroke that agrees with what is being decoded joins it instead of starting anew, and one
+Operations: advance by a step, run to the end, ask what it says at a middle that was typed since.
+Goal: a keystroke that agrees with what is being decoded joins it instead of starting another, and one
 that does not stops it within one burst.
-Plan: a flight belongs to the session, not to the request that began it. It knows the middle it
-began at (`typed`) and what came so far (`text`), so whoever stands at a middle that
-`typed + text` begins with can wait for it. Requests come and go as `waiting`; a flight with nobody
-waiting rests after the burst that is on the wire, and can be resumed. A whole one has said all it
-has to say, and goes into the known continuations.
+Plan: a generation belongs to the session, not to the request that began it. It knows the middle it
+began at (`typed`) and what came so far (`text`), so each request at a middle that `typed + text`
+begins with can wait for it. Requests come and go as `waiting`; without one, it rests after the burst
+that is on the wire and can be resumed. When it has ended, its text goes into the known continuations.
+
+    PREFILL ─ evaluated ─▶ DECODE ─ the text is complete ─▶ WHOLE
+       │                     ├──── budget or context used ─▶ SHORT
+       └─ backend error ─────┴─────────────────────────────▶ FAILED
 """
 
 from __future__ import annotations
 
 import asyncio
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from fim_lsp import tape
-from fim_lsp.scheduler import Scheduler
-from fim_lsp.stats import Stats
-from fim_lsp.suggest.place import Draft, Place
-from fim_lsp.window import Window
-from server_bridge.protocol import Backend, Prompt, PromptTooLong, Request, Stop, extended
+from fim_lsp.prompt import tape
+from fim_lsp.prompt.window import Window
+from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop, extended
+
+
+class Phase(enum.Enum):
+    """Where a generation is; the arrows are in the module's docstring."""
+
+    PREFILL = "prefill"
+    DECODE = "decode"
+    WHOLE = "whole"
+    SHORT = "short"
+    FAILED = "failed"
+
+
+ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,97 +59,125 @@ class Terms:
 
 
 @dataclass(slots=True, eq=False)
-class Flight:
+class Generation:
     """
-    State of one flight. *typed* ends with *half*, the half word that is forced; *raw* begins with
-    it and *tokens* spell it; *prompt* is what the next burst continues, *left* how many tokens it may still decode.
-    *whole*: nothing more is to come; *short*: because the budget ended it, not the text.
+    *typed* is the middle at *cursor* where it began. *raw* is all that came: it begins with what the
+    prompt *forced*, and *tokens* spell it. *prompt* is what the next burst continues, *left* how many
+    tokens it may still decode. *idle* is set while no task runs it.
     """
 
-    place: Place
+    cursor: Cursor
     window: Window
     typed: str
-    half: str
     prompt: Prompt
     terms: Terms
     left: int
-    warmed: bool = False
+    phase: Phase = Phase.PREFILL
+    forced: str = field(init=False)  # of the first prompt; later ones have it behind them
     raw: str = ""
     tokens: tape.Tape = ()
     tape: tape.Tape = ()
-    whole: bool = False
-    short: bool = False
     waiting: int = 0
-    rests: asyncio.Event = field(default_factory=asyncio.Event)
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
 
+    def __post_init__(self) -> None:
+        self.forced = self.prompt.forced
+        self.idle.set()
+
     def __repr__(self) -> str:
-        state = "whole" if self.whole else "rests" if self.rests.is_set() else "flies"
-        return f"<Flight {self.typed[-20:]!r}+{self.text[:20]!r} {state} waiting={self.waiting}>"
+        state = self.phase.value + (" resting" if self.idle.is_set() else "")
+        return (
+            f"<Generation {self.typed[-20:]!r}+{self.text[:20]!r} {state} waiting={self.waiting}>"
+        )
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.phase in ENDED
 
     @property
     def text(self) -> str:
         """What follows the cursor it began at."""
-        return self.raw[len(self.half) :] if self.raw.startswith(self.half) else ""
+        return self.raw[len(self.forced) :] if self.raw.startswith(self.forced) else ""
 
     def agrees(self, window: Window, middle: str) -> bool:
-        """Whether it says something to somebody at *middle*, or may yet."""
+        """Whether it says something to a request at *middle*, or still may."""
         if window != self.window or not middle.startswith(self.typed):
             return False
         so_far = self.typed + self.text
-        return so_far.startswith(middle) or (not self.whole and middle.startswith(so_far))
+        return so_far.startswith(middle) or (not self.ended and middle.startswith(so_far))
 
-    def draft(self, middle: str) -> Draft:
-        """What it says to somebody at *middle*, empty if nothing."""
+    def candidate(self, middle: str) -> Candidate:
+        """What it says to a request at *middle*, empty if nothing."""
         so_far = self.typed + self.text
         text = so_far[len(middle) :] if so_far.startswith(middle) else ""
-        return Draft(text, whole=self.whole and not self.short)
+        return Candidate(text, whole=self.phase is Phase.WHOLE)
+
+    def end(self) -> None:
+        """Decode no more; what came is all."""
+        if not self.ended:
+            self.phase = Phase.SHORT
+
+    def failed(self, error: Exception) -> None:
+        """End it; each request that waits raises *error*."""
+        self.phase, self.error = Phase.FAILED, error
 
 
-async def fly(flight: Flight, backend: Backend, lane: Scheduler, stats: Stats) -> None:
-    """Decode until *flight* is whole or nobody waits; never raises: an error is left in the flight."""
-    flight.rests.clear()
+async def generate(
+    generation: Generation, backend: Backend, scheduler: Scheduler, stats: Stats
+) -> None:
+    """Decode until *generation* has ended or no request waits; never raises, see `failed`."""
+    generation.idle.clear()
     try:
-        while flight.waiting and not flight.whole:
-            await lane.foreground(partial(advance, flight, backend, stats))
-    except Exception as error:  # noqa: BLE001  whoever waits hears of it
-        flight.error = error
+        while generation.waiting and not generation.ended:
+            await scheduler.foreground(partial(advance, generation, backend, stats))
+    except Exception as error:  # noqa: BLE001  (each request that waits raises it)
+        generation.failed(error)
     finally:
-        flight.rests.set()
+        generation.idle.set()
 
 
-async def advance(flight: Flight, backend: Backend, stats: Stats) -> None:
+async def advance(generation: Generation, backend: Backend, stats: Stats) -> None:
     """
-    One step on the wire: of a long prompt's evaluation, so that a newer flight waits for no more
+    One step on the wire: of a long prompt's evaluation, so that a newer generation waits for no more
     than that, or else a burst.
     """
-    if not flight.warmed:
-        measure = await backend.measure(flight.prompt)
-        if measure.total - measure.cached > flight.terms.step:
-            warmed = await backend.warm(flight.prompt, flight.terms.step)
-            stats.warmed(warmed, waited_for=flight.waiting > 0)
+    if generation.phase is Phase.PREFILL:
+        measure = await backend.measure(generation.prompt)
+        if measure.total - measure.cached > generation.terms.step:
+            warmed = await backend.warm(generation.prompt, generation.terms.step)
+            stats.warmed(warmed, waited_for=generation.waiting > 0)
             return
-        flight.warmed = True
-    await _burst(flight, backend, stats)
+        generation.phase = Phase.DECODE
+    await _burst(generation, backend, stats)
 
 
-async def _burst(flight: Flight, backend: Backend, stats: Stats) -> None:
-    """Decode one burst and see whether that makes it whole."""
-    terms = flight.terms
-    request = Request(flight.prompt, min(flight.left, terms.burst), terms.stop, terms.sample)
+async def _burst(generation: Generation, backend: Backend, stats: Stats) -> None:
+    """Decode one burst."""
+    terms = generation.terms
+    n_predict = min(generation.left, terms.burst)
     try:
-        reply = await backend.complete(request)
+        reply = await backend.complete(
+            Request(generation.prompt, n_predict, terms.stop, terms.sample)
+        )
     except PromptTooLong:
-        if not flight.text:
+        if not generation.text:
             raise
-        flight.whole = flight.short = True  # what it said so far fills the context
+        generation.phase = Phase.SHORT  # what it said so far fills the context
         return
-    stats.heard(reply, waited_for=flight.waiting > 0)
-    flight.raw += reply.text
-    flight.tokens += reply.tokens
-    flight.left -= max(1, reply.timings.predicted_n)
-    flight.tape = tape.after(reply)
-    flight.prompt = extended(flight.prompt, reply)
-    done = reply.stop in (Stop.END, Stop.WORD) or terms.enough(flight.text)
-    flight.short = not done and (reply.stop is Stop.FULL or flight.left <= 0)
-    flight.whole = done or flight.short
+    stats.heard(reply, waited_for=generation.waiting > 0)
+    _take(generation, reply)
+
+
+def _take(generation: Generation, reply: Reply) -> None:
+    """Append what a burst brought, and see whether that ends it."""
+    generation.raw += reply.text
+    generation.tokens += reply.tokens
+    generation.left -= max(1, reply.timings.predicted_n)
+    generation.tape = tape.after(reply)
+    generation.prompt = extended(generation.prompt, reply)
+    if reply.stop in (Stop.END, Stop.WORD) or generation.terms.enough(generation.text):
+        generation.phase = Phase.WHOLE
+    elif reply.stop is Stop.FULL or generation.left <= 0:
+        generation.phase = Phase.SHORT

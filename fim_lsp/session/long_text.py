@@ -6,47 +6,47 @@ import contextlib
 from collections.abc import Callable
 
 from fim_lsp.documents import Document
-from fim_lsp.framing import Framing
-from fim_lsp.link import Link
-from fim_lsp.scheduler import Scheduler
-from fim_lsp.view import View
-from server_bridge.protocol import BackendError, Endless, PromptTooLong, Sink
+from fim_lsp.session.connection import Connection
+from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.framing import Framing
+from fim_lsp.session.scheduler import Scheduler
+from server_bridge.protocol import BackendError, PromptTooLong, Sink
 
 
-async def run_on(
-    view: View,
+async def continue_long(
+    doc_state: DocumentState,
     document: Document,
-    hear: Callable[[str], bool],
+    go_on: Callable[[str], bool],
     *,
-    link: Link,
-    lane: Scheduler,
+    connection: Connection,
+    scheduler: Scheduler,
     framing: Framing,
 ) -> tuple[str, str]:
     """
     What the model writes at the cursor, and why it ended too early, "" if it did not.
 
-    *hear* is given the text so far and says whether to go on. Nobody else is served meanwhile.
+    *go_on* is given the text so far and says whether to go on. No other request is served meanwhile.
     """
-    backend, terms, text = link.backend, link.config.completion, ""
+    backend, terms, text = connection.backend, connection.config.completion, ""
 
     async def write() -> None:
         nonlocal text
-        prompt = framing.next_prompt(view, document)
-        if prompt is None or not isinstance(backend, Endless):
+        prompt = framing.next_prompt(doc_state, document)
+        if prompt is None:
             return
-        pieces = backend.run_on(prompt, terms.long_tokens, Sink(terms.long_keeps))
+        pieces = backend.continue_long(prompt, terms.long_tokens, Sink(terms.long_keeps))
         async with contextlib.aclosing(pieces):
             async for piece in pieces:
                 text += piece
-                if not hear(text):
+                if not go_on(text):
                     return
 
     while True:
         try:
-            await lane.foreground(write)
+            await scheduler.foreground(write)
             return text, ""
         except PromptTooLong as error:
-            if not framing.shrunk(view, view.frame, error):
+            if not framing.shrunk(doc_state, doc_state.frame, error):
                 return text, str(error)
         except BackendError as error:
             return text, str(error)

@@ -1,51 +1,51 @@
 """
-The desk: what lies open, how it is looked at, and what is remembered of it. Events in, state changed.
+What is open, and what is remembered of it: events in, state changed.
 
-Mutable state: the documents, a `View` of each, the workspaces they belong to, what becomes of
-suggestions, how fast somebody types. Nothing here waits.
+Mutable state: the documents, a `DocumentState` of each, what becomes of suggestions, how fast the user
+types. Nothing here waits: `handle` returns the documents whose privacy is to be judged.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 
-from fim_lsp import engine, events, paths
-from fim_lsp.acceptance import Acceptance
+from fim_lsp import events
 from fim_lsp.context.memory import Memory
 from fim_lsp.documents import Document, Edit, edited, opened
-from fim_lsp.link import Link
-from fim_lsp.stats import Stats
-from fim_lsp.suggest.rhythm import Rhythm
-from fim_lsp.view import Header, View
-from fim_lsp.window import Window
-from fim_lsp.workspace import Workspace, Workspaces, source
+from fim_lsp.prompt.frame import Header
+from fim_lsp.prompt.window import Window
+from fim_lsp.session.acceptance import Acceptance
+from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.debounce import TypingPace
+from fim_lsp.suggest.line_match import lines_in_sight
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.workspaces import Workspace, Workspaces, source
 
 
-class Desk:
-    """See the module. `on_open` is told of a view whose document may be used."""
+class OpenDocuments:
+    """See the module. *workspaces* are those the documents belong to."""
 
-    def __init__(self, link: Link, stats: Stats) -> None:
-        self._link = link
+    def __init__(self, workspaces: Workspaces, stats: Stats) -> None:
+        self._workspaces = workspaces
         self.documents: dict[str, Document] = {}
-        self.views: dict[str, View] = {}
-        self.spaces = Workspaces()
+        self.states: dict[str, DocumentState] = {}
         self.acceptance = Acceptance(stats)
-        self.rhythm = Rhythm()
-        self.on_open: Callable[[View, Workspace], None] = lambda *_: None
+        self.pace = TypingPace()
 
-    def handle(self, event: events.Event) -> None:  # noqa: C901 (the closed set, a case each)
-        """Take in one event; fast, and never waits."""
+    def handle(self, event: events.Event) -> list[str]:  # noqa: C901 (the closed set, a case each)
+        """Take in one event; fast, and never waits. Returns the URIs to be judged (`allow`)."""
         match event:
             case events.Opened(uri, language, version, text):
-                self._open(opened(uri, language, version, text))
+                return self._open([opened(uri, language, version, text)])
             case events.Changed(uri, version, edits) if uri in self.documents:
                 self._change(uri, version, edits)
             case events.Closed(uri) if uri in self.documents:
                 self.acceptance.closed(self.documents[uri])
                 self.memory(uri).closed(uri)
-                self.spaces.forget(uri)
-                del self.documents[uri], self.views[uri]
+                self.states.pop(uri).retire()
+                del self.documents[uri]
             case events.Saved(uri) if uri in self.documents:
                 self.memory(uri).saved(uri)
             case events.Focused(uri) if uri in self.documents:
@@ -53,73 +53,96 @@ class Desk:
             case events.Yanked(uri, text) if uri in self.documents:
                 self.memory(uri).yanked(uri, text)
             case events.CursorMoved(uri, position) if uri in self.documents:
-                self.views[uri].position = position
+                self.states[uri].position = position
                 self.memory(uri).moved(uri, position.line)
             case events.FilesChanged(changed, deleted):
-                self._files_changed(changed, deleted)
+                return self._files_changed(changed, deleted)
             case events.FoldersChanged(roots):
-                self.spaces.roots = roots
-                self._open_all()
+                self._workspaces.roots = roots
+                return self.reopen()
             case events.Shown() | events.Accepted() | events.PartlyAccepted():
                 self.acceptance.heard(event, time.perf_counter())
-            case _:
-                pass
+        return []
 
-    def rules_changed(self) -> None:
-        """What is private may be another now."""
-        self.spaces.rules_changed()
-        self._open_all()
+    def reopen(self) -> list[str]:
+        """Begin again with every document, because the rules or the folders changed."""
+        return self._open(list(self.documents.values()))
 
-    def workspace(self, view: View) -> Workspace:
-        """The workspace that the document of *view* belongs to."""
-        return self.spaces.of(view.file)
+    def allow(self, doc_state: DocumentState) -> None:
+        """The document of *doc_state* is not private: let it inform others."""
+        doc_state.private = ""
+        document = self.documents[doc_state.uri]
+        self.workspace(doc_state).opened(source(document, doc_state.file))
+
+    def refuse(self, doc_state: DocumentState, reason: str) -> None:
+        """The document of *doc_state* is private: nothing of it is used or remembered."""
+        doc_state.private = reason
+        self.memory(doc_state.uri).deleted(doc_state.uri)
+
+    def current(self, doc_state: DocumentState) -> Document | None:
+        """
+        The text of *doc_state* now; None where nothing of it may be used any more: it was closed, or
+        the rules changed and it is judged again.
+        """
+        if doc_state.private or self.states.get(doc_state.uri) is not doc_state:
+            return None
+        return self.documents[doc_state.uri]
+
+    def workspace(self, doc_state: DocumentState) -> Workspace:
+        """The workspace that the document of *doc_state* belongs to."""
+        return self._workspaces.of(doc_state.file)
 
     def memory(self, uri: str) -> Memory:
-        """What is remembered of the workspace *uri* belongs to; of private files nothing gets there."""
-        view = self.views.get(uri)
-        return self.spaces.of(view.file if view else paths.place(uri, self.spaces.roots)).memory
+        """What is remembered of the workspace *uri* belongs to; private files never get there."""
+        state = self.states.get(uri)
+        location = state.file if state else paths.locate(uri, self._workspaces.roots)
+        return self._workspaces.of(location).memory
 
-    def header(self, view: View, shown: Window) -> Header:
+    def header(self, doc_state: DocumentState, shown: Window) -> Header:
         """What a prompt with the window *shown* begins with."""
-        return view.header(self.workspace(view).chunks(view.sight(shown)))
+        return doc_state.header(self.workspace(doc_state).chunks(doc_state.viewport(shown)))
 
-    def lines(self, view: View) -> Iterator[str]:
+    def lines(self, doc_state: DocumentState) -> Iterator[str]:
         """The lines of this file, of others that are open, and of the ring, that may be said again."""
         others = {
-            self.views[uri].file.path: other
+            self.states[uri].file.path: other.lines
             for uri, other in reversed(self.documents.items())
-            if uri != view.uri and self.views[uri].file.root == view.file.root
-            and not self.spaces.why_private(uri)
-        }  # fmt: skip
-        return engine.lines_in_sight(self.documents.get(view.uri), view, others)
+            if uri != doc_state.uri
+            and self.states[uri].file.root == doc_state.file.root
+            and not self.states[uri].private
+        }
+        shown = doc_state.frame.header.chunks if doc_state.frame else ()
+        open_paths = {doc_state.file.path, *others}
+        unseen = (chunk.text for chunk in reversed(shown) if chunk.name not in open_paths)
+        document, position = self.documents.get(doc_state.uri), doc_state.position
+        own, line = document.lines if document else (), position.line if position else 0
+        return lines_in_sight(own, line, others.values(), unseen)
 
-    def _open(self, document: Document) -> None:
-        """Know *document*, and let it inform others unless it is private."""
-        uri = document.uri
-        view = View(uri, paths.place(uri, self.spaces.roots), document.language)
-        self.documents[uri], self.views[uri] = document, view
-
-        def allowed() -> None:
-            if (now := self.documents.get(uri)) and self.views[uri] is view:
-                self.workspace(view).opened(source(now, view.file))
-                self.on_open(view, self.workspace(view))
-
-        self.spaces.judge(uri, view.file, self._link.config, allowed)
-
-    def _open_all(self) -> None:
-        for document in [*self.documents.values()]:
-            self._open(document)
+    def _open(self, documents: Iterable[Document]) -> list[str]:
+        """Know *documents*; until they are judged they are private."""
+        for document in documents:
+            uri = document.uri
+            location = paths.locate(uri, self._workspaces.roots)
+            if uri in self.states:
+                self.states[uri].retire()
+            self.documents[uri] = document
+            self.states[uri] = DocumentState(uri, location, document.language)
+        return [document.uri for document in documents]
 
     def _change(self, uri: str, version: int, edits: tuple[Edit | str, ...]) -> None:
         before, now = self.documents[uri], time.perf_counter()
         self.acceptance.followed(before, edits, now)
         self.documents[uri] = after = edited(before, edits, version)
-        self.views[uri].follow(edits)
-        self.rhythm.key(now * 1e3)
+        self.states[uri].follow(edits)
+        self.pace.key(now * 1e3)
         self.memory(uri).edited(before, after, edits)
 
-    def _files_changed(self, changed: tuple[str, ...], deleted: tuple[str, ...]) -> None:
-        all_again = self.spaces.files_changed(changed, deleted)
-        for uri in [*self.documents] if all_again else self.documents.keys() & set(changed):
-            if all_again or not self.memory(uri).knows(uri):
-                self._open(self.documents[uri])
+    def _files_changed(self, changed: tuple[str, ...], deleted: tuple[str, ...]) -> list[str]:
+        """Open documents whose verdict may be another now: all after a change of the rules."""
+        if self._workspaces.files_changed(changed, deleted):
+            return self.reopen()
+        unknown = [uri for uri in self.documents.keys() & {*changed} if not self._knows(uri)]
+        return self._open([self.documents[uri] for uri in unknown])
+
+    def _knows(self, uri: str) -> bool:
+        return self.memory(uri).knows(uri)

@@ -1,113 +1,137 @@
 """
-The keeper: has the session saved while it rests and when it ends, and brings it back at the start.
+Saves the session while it rests and when it ends, and restores it at the start.
 
-State: what was kept of each workspace, the views that are being revived, and which were used last.
-Without a folder, or with `fim.state.save` off, it does nothing at all.
+State: what was loaded of each workspace, which documents are being restored, and which were used
+last. Without a folder, or with `fim.state.save` off, it does nothing at all.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp import saved, window
-from fim_lsp.config import Config
-from fim_lsp.context.turn import View as Sight
+from fim_lsp.context.secrets.scrub import scrubbed_parts
+from fim_lsp.context.update import Viewport
 from fim_lsp.documents import Document
-from fim_lsp.link import Link
-from fim_lsp.prefill import NOWHERE, Prefill
-from fim_lsp.saved import Kept, Spot
-from fim_lsp.view import Frame, Header, View
-from fim_lsp.window import Window
-from fim_lsp.workspace import Workspace
-from server_bridge.protocol import BackendError, Chunk
+from fim_lsp.prompt import window
+from fim_lsp.prompt.frame import Header, still_true
+from fim_lsp.prompt.window import Window
+from fim_lsp.session import state_file
+from fim_lsp.session.connection import Connection
+from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.prefill import NOWHERE, Prefill
+from fim_lsp.session.state_file import SavedDocument, SavedWorkspace
+from fim_lsp.settings.config import Config
+from fim_lsp.workspace.workspaces import Workspace
+from server_bridge.protocol import BackendError
 
 REST_S = 30.0  # without a request before it is saved: a look at the documentation, a coffee
-N_VIEWS = 2  # documents whose states are saved, of those used last: each costs up to 250 MB
+N_DOCUMENTS = 2  # whose states are saved, of those used last: each costs up to 250 MB
 
 log = logging.getLogger(__name__)
 
 
-class Keeper:
+class Persistence:
     """See the module. *cache* is a folder of our own, None to keep nothing."""
 
-    def __init__(self, cache: Path | None, link: Link, prefill: Prefill) -> None:
+    def __init__(
+        self,
+        cache: Path | None,
+        connection: Connection,
+        open_documents: OpenDocuments,
+        prefill: Prefill,
+    ) -> None:
         self._cache = cache
-        self._link = link
+        self._open_documents = open_documents
+        self._connection = connection
         self._prefill = prefill
-        self._recalling: dict[str, asyncio.Task[None]] = {}
-        self._kept: dict[str, Kept] = {}
-        self._reviving: dict[str, asyncio.Task[None]] = {}
+        self._restoring_rings: dict[str, asyncio.Task[None]] = {}
+        self._loaded: dict[str, SavedWorkspace] = {}
+        self._restoring: dict[str, asyncio.Task[None]] = {}
         self._used: dict[str, _Used] = {}  # by URI, the one used last at the end
-        self._saved: dict[str, Spot] = {}  # what is on disk already
+        self._on_disk: dict[str, SavedDocument] = {}
         self._rest: asyncio.TimerHandle | None = None
         self._saving: asyncio.Task[None] | None = None
 
     # -- at the start ----------------------------------------------------------------------------
 
-    async def recall(self, workspace: Workspace, config: Config) -> None:
-        """Bring back the ring of *workspace*, once."""
+    async def restore_ring(self, workspace: Workspace, config: Config) -> None:
+        """Load the ring of *workspace*, once."""
         if self._cache is None or not config.state.save:
             return
-        if workspace.name not in self._recalling:
-            work = self._recall(self._cache, workspace, config)
-            self._recalling[workspace.name] = asyncio.create_task(work, name="recall")
-        await asyncio.wait([self._recalling[workspace.name]])
+        if workspace.name not in self._restoring_rings:
+            work = self._restore_ring(self._cache, workspace, config)
+            task = asyncio.create_task(work, name="restore ring")
+            self._restoring_rings[workspace.name] = task
+        await asyncio.wait([self._restoring_rings[workspace.name]])
 
-    def opened(self, view: View, workspace: Workspace) -> None:
-        """Put *view* where it was, and have the backend load what it saved of it."""
-        kept = self._kept.get(workspace.name)
-        if kept is None or view.uri in self._reviving:
+    def opened(self, doc_state: DocumentState, workspace: Workspace) -> None:
+        """Put *doc_state* where it was, and have the backend load what it saved of it."""
+        loaded = self._loaded.get(workspace.name)
+        if loaded is None or doc_state.uri in self._restoring:
             return
-        spot = kept.spots.get(view.uri)
-        chunks = workspace.chunks(_sight(view.uri, spot.frame.window if spot else NOWHERE))
-        header = view.header(chunks)
-        if spot is not None and _about(spot.frame.header) == _about(header):
-            view.frame, view.tape = _still_true(spot.frame, chunks), spot.tape
-        if chunks or view.frame:
-            work = self._revive(view, header, spot.typed if spot and view.frame else "")
-            self._reviving[view.uri] = asyncio.create_task(work, name="revive")
+        typed, saved = "", loaded.documents.pop(doc_state.uri, None)
+        shown = saved.frame.window if saved else NOWHERE
+        chunks = workspace.chunks(_viewport(doc_state.uri, shown))
+        header = doc_state.header(chunks)
+        if saved is not None and _same_file(saved.frame.header, header):
+            doc_state.restore(still_true(saved.frame, chunks), saved.tape)
+            typed = saved.typed
+        if chunks or doc_state.frame:
+            work = self._restore(doc_state, header, typed)
+            self._restoring[doc_state.uri] = asyncio.create_task(work, name="restore")
 
-    async def wait_revived(self, view: View) -> None:
-        """Until *view* is as it was, or is not to be."""
-        if (task := self._reviving.get(view.uri)) and not task.done():
+    async def wait_restored(self, doc_state: DocumentState) -> None:
+        """Until *doc_state* is as it was, or is not to be."""
+        if (task := self._restoring.get(doc_state.uri)) and not task.done():
             await asyncio.wait([task])
 
-    async def _recall(self, cache: Path, workspace: Workspace, config: Config) -> None:
-        kept = await asyncio.to_thread(saved.load, cache, workspace.name)
-        await workspace.recall(kept.ring, config)
-        self._kept[workspace.name] = kept
+    async def _restore_ring(self, cache: Path, workspace: Workspace, config: Config) -> None:
+        loaded = await asyncio.to_thread(state_file.load, cache, workspace.name)
+        await workspace.restore_ring(loaded.ring, config)
+        self._loaded[workspace.name] = loaded
 
-    async def _revive(self, view: View, header: Header, typed: str) -> None:
-        await self._link.wait_ready()
+    async def _restore(self, doc_state: DocumentState, header: Header, typed: str) -> None:
+        await self._connection.wait_ready()
         try:
-            await self._prefill.revive(view, header, typed)
+            await self._prefill.restore(doc_state, header, typed)
         except BackendError as error:
             log.info("nothing restored: %s", error)
-            view.forget()
+            doc_state.reset()
 
-    # -- at rest and at the end ------------------------------------------------------------------
+    # -- while documents come and go --------------------------------------------------------------
 
-    def used(
-        self, view: View, workspace: Workspace, document: Callable[[], Document | None]
-    ) -> None:
-        """Somebody asked in *view*; save it when he rests. *document* gives its text then."""
-        if self._cache is None or not self._link.config.state.save:
+    def used(self, doc_state: DocumentState, workspace: Workspace) -> None:
+        """A request came in *doc_state*: save it at rest."""
+        if self._cache is None or not self._connection.config.state.save:
             return
-        self._used.pop(view.uri, None)
-        self._used[view.uri] = _Used(view, workspace, document)
+        self._used.pop(doc_state.uri, None)
+        self._used[doc_state.uri] = _Used(doc_state, workspace)
         if self._rest is not None:
             self._rest.cancel()
         self._rest = asyncio.get_running_loop().call_later(REST_S, self._begin)
 
+    def closed(self, uri: str) -> None:
+        """A document was closed: nothing is held for it any more."""
+        self._used.pop(uri, None)
+        if (task := self._restoring.get(uri)) and task.done():
+            del self._restoring[uri]
+
+    async def forget(self) -> None:
+        """Delete all that is on disk: the user switched saving off, or a saved file is private now."""
+        self._loaded.clear()
+        self._on_disk.clear()
+        if self._cache is not None:
+            await asyncio.to_thread(state_file.forget, self._cache)
+
+    # -- at rest and at the end ------------------------------------------------------------------
+
     async def aclose(self) -> None:
         """Save for the next time."""
-        tasks = (*self._recalling.values(), *self._reviving.values())
+        tasks = (*self._restoring_rings.values(), *self._restoring.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -118,62 +142,66 @@ class Keeper:
         await self.save()
 
     async def save(self) -> None:
-        """Save the views used last and their workspaces, as far as they are not saved already."""
-        if self._cache is None or not self._link.config.state.save:
+        """
+        Save the documents used last and their workspaces, as far as they are not saved already.
+
+        Texts without a file, and files outside of every workspace, leave nothing on disk.
+        """
+        if self._cache is None or not self._connection.config.state.save:
             return
-        recent = list(self._used.values())[-N_VIEWS:]
+        recent = [each for each in self._used.values() if each.workspace.root][-N_DOCUMENTS:]
         for workspace in {each.workspace.name: each.workspace for each in recent}.values():
-            ours = [each for each in recent if each.workspace is workspace]
+            here = [each for each in recent if each.workspace is workspace]
             try:
-                await self._save(self._cache, workspace, ours)
+                await self._save(self._cache, workspace, here)
             except (BackendError, OSError) as error:
                 log.info("%s is not saved: %s", workspace.name, error)
 
     async def _save(self, cache: Path, workspace: Workspace, used: list[_Used]) -> None:
-        spots = {each.view.uri: spot for each in used if (spot := _spot(each))}
-        fresh = {uri for uri, spot in spots.items() if spot != self._saved.get(uri)}
+        states = [each.doc_state for each in used]
+        found = (
+            (state.uri, _to_save(state, self._open_documents.current(state))) for state in states
+        )
+        documents = {uri: document for uri, document in found if document}
+        fresh = {uri for uri, each in documents.items() if each != self._on_disk.get(uri)}
         for uri in fresh:
-            spot = spots[uri]
-            if not await self._prefill.save(spot.frame, spot.typed, spot.tape):
-                del spots[uri]
-        if fresh and spots:
-            self._saved |= spots
-            kept = Kept(workspace.memory.ring, spots)
-            await asyncio.to_thread(saved.store, cache, workspace.name, kept)
+            each = documents[uri]
+            if not await self._prefill.save(each.frame, each.typed, each.tape):
+                del documents[uri]
+        if fresh and documents:
+            self._on_disk |= documents
+            saved = SavedWorkspace(workspace.memory.ring, documents)
+            await asyncio.to_thread(state_file.store, cache, workspace.name, saved)
 
     def _begin(self) -> None:
         self._saving = asyncio.create_task(self.save(), name="save")
 
 
 class _Used(NamedTuple):
-    view: View
+    doc_state: DocumentState
     workspace: Workspace
-    document: Callable[[], Document | None]
 
 
-def _spot(used: _Used) -> Spot | None:
-    """Where somebody is in a document that is still open."""
-    view, document = used.view, used.document()
-    if view.frame is None or view.position is None or document is None:
+def _to_save(state: DocumentState, document: Document | None) -> SavedDocument | None:
+    """Where the user is in a document that is still open; None where that must not be on disk."""
+    if state.frame is None or state.position is None or document is None:
         return None
-    position = document.clamp(view.position)
-    if position.line < view.frame.window.anchor:  # he went up, or deleted what stood there
+    if not state.uri.startswith("file:"):  # a text that is on no disk yet
         return None
-    typed = window.middle(view.frame.window, document, position)
-    return Spot(view.frame, typed, view.tape)
+    position, shown = document.clamp(state.position), state.frame.window
+    if position.line < shown.anchor:  # the cursor went up, or what stood there was deleted
+        return None
+    typed = window.middle(shown, document, position)
+    parts = (shown.prefix, typed, shown.suffix)
+    if scrubbed_parts(parts) != parts:  # a window must be as the file has it, or it is of no use
+        return None
+    return SavedDocument(state.frame, typed, state.tape)
 
 
-def _sight(uri: str, shown: Window) -> Sight:
+def _viewport(uri: str, shown: Window) -> Viewport:
     """What a window shows, the cursor being at its anchor."""
-    return Sight(uri, shown.anchor, shown.first, shown.anchor + 1 + shown.suffix.count("\n"))
+    return Viewport(uri, shown.anchor, shown.first, shown.anchor + 1 + shown.suffix.count("\n"))
 
 
-def _about(header: Header) -> tuple[str, str]:
-    return header.repo, header.path
-
-
-def _still_true(frame: Frame, chunks: tuple[Chunk, ...]) -> Frame:
-    """*frame* with those of its chunks that may be shown now."""
-    pairs = zip(frame.header.chunks, chunks, strict=False)
-    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
-    return replace(frame, header=replace(frame.header, chunks=tuple(old for old, _ in alike)))
+def _same_file(saved: Header, header: Header) -> bool:
+    return (saved.repo, saved.path) == (header.repo, header.path)

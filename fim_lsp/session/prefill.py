@@ -1,129 +1,147 @@
 """
-Prefill: what is evaluated before anybody asks, and what is loaded so that it need not be.
+What is evaluated before a request needs it, and what is loaded so that it need not be evaluated.
 
-`glance` evaluates what a request at a resting cursor would need, `warm` what the next ones will
-want; in steps, while nobody waits. `save` and `revive` have the backend write down what it
-evaluated and take it back.
+`prefill_cursor` evaluates what a request at a resting cursor would need, `prefill_next` what the next
+ones will want; in steps, while no request waits. `save` and `restore` have the backend write down
+what it evaluated and load it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 
-from fim_lsp import engine
 from fim_lsp.documents import Document, Position
-from fim_lsp.framing import Framing
-from fim_lsp.link import Link
-from fim_lsp.scheduler import Scheduler
-from fim_lsp.stats import Stats
-from fim_lsp.tape import Tape
-from fim_lsp.view import Frame, Header, View
-from fim_lsp.window import Window
-from server_bridge.protocol import Health, PromptTooLong, Saves
+from fim_lsp.prompt import compose
+from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.tape import Tape
+from fim_lsp.prompt.window import Window
+from fim_lsp.session.connection import Connection
+from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.framing import Framing
+from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.pacing import step_tokens
+from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.stats import Stats
+from server_bridge.protocol import Health, PromptTooLong
 
 NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
-GLANCE_S = 0.1  # a cursor that rests so long has come to stay, or to be typed at
-
-Current = Callable[[], Document | None]  # the text when its turn comes; None once it is closed
+REST_S = 0.1  # a cursor that rests so long has come to stay, or to be typed at
 
 
 class Prefill:
-    """See the module. *prepare* is called while idle, before a view is warmed, to choose its chunks."""
+    """See the module."""
 
     def __init__(
         self,
-        link: Link,
+        connection: Connection,
         stats: Stats,
         framing: Framing,
-        lane: Scheduler,
-        prepare: Callable[[View], Awaitable[bool]],
+        scheduler: Scheduler,
+        open_documents: OpenDocuments,
     ) -> None:
-        self._link = link
+        self._connection = connection
         self._stats = stats
         self._framing = framing
-        self._lane = lane
-        self._prepare = prepare
+        self._scheduler = scheduler
+        self._open_documents = open_documents
 
-    def glance(self, view: View, document: Current) -> None:
+    def prefill_cursor(self, doc_state: DocumentState) -> None:
         """
-        Should the cursor of *view* rest, evaluate what a request there would need first.
+        Should the cursor of *doc_state* rest, evaluate what a request there would need first.
 
-        So who moves it, looks, and types waits for what was typed only.
+        A user who moves the cursor, looks, and types then waits only for what was typed.
         """
-        self._lane.background("glance", partial(self._glance_step, view, document), delay=GLANCE_S)
+        step = partial(self._cursor_step, doc_state)
+        self._scheduler.background("prefill cursor", step, delay=REST_S)
 
-    def warm(self, view: View, document: Current) -> None:
-        """While idle, evaluate what the next request in *view* will want."""
-        self._lane.background("prepare", partial(self._prepare, view), delay=IDLE_S)
-        self._lane.background("warm", partial(self._warm_step, view, document), delay=IDLE_S)
+    def prefill_next(self, doc_state: DocumentState) -> None:
+        """While idle, choose chunks and evaluate what the next request in *doc_state* will want."""
+        choose = partial(self._choose_chunks, doc_state)
+        self._scheduler.background("choose chunks", choose, delay=IDLE_S)
+        step = partial(self._next_step, doc_state)
+        self._scheduler.background("prefill next", step, delay=IDLE_S)
 
-    async def revive(self, view: View, header: Header, typed: str) -> None:
+    async def restore(self, doc_state: DocumentState, header: Header, typed: str) -> None:
         """
-        Have the backend load what it saved: of *view*, or at least of what its prompts begin with.
+        Have the backend load what it saved of *doc_state*, or at least of what its prompts begin with.
 
-        Where that is of no use, *view* begins anew.
+        Where that is of no use, *doc_state* starts without a frame.
         """
-        backend, frame = self._link.backend, view.frame or Frame(header, NOWHERE)
-        if not isinstance(backend, Saves) or self._link.state.health is not Health.READY:
+        if self._open_documents.current(doc_state) is None:
             return
-        prompt = self._framing.compose(frame, typed, view.tape)
+        backend, frame = self._connection.backend, doc_state.frame or Frame(header, NOWHERE)
+        if not self._ready:
+            return
+        prompt = self._framing.compose(frame, typed, doc_state.tape)
 
         async def load() -> int:
             await backend.restore(prompt)
             measure = await backend.measure(prompt)
             return measure.total - measure.cached
 
-        left = await self._lane.foreground(load)
-        if left <= engine.step_tokens(self._link.state):
-            self._framing.settle(view, frame)
-        elif view.frame is frame:
-            view.forget()
+        left = await self._scheduler.foreground(load)
+        if self._open_documents.current(doc_state) is None:
+            return
+        if left <= step_tokens(self._connection.state):
+            self._framing.mark_evaluated(doc_state, frame)
+        elif doc_state.frame is frame:
+            doc_state.reset()
 
     async def save(self, frame: Frame, typed: str, tape: Tape) -> bool:
         """Have the backend save what it evaluated of a prompt; whether it did."""
-        backend, ready = self._link.backend, self._link.state.health is Health.READY
-        if not ready or not isinstance(backend, Saves):
+        if not self._ready:
             return False
         prompt = self._framing.compose(frame, typed, tape)
-        return await self._lane.foreground(partial(backend.save, prompt)) > 0
+        return await self._scheduler.foreground(partial(self._connection.backend.save, prompt)) > 0
 
-    async def _glance_step(self, view: View, current: Current) -> bool:
+    async def _choose_chunks(self, doc_state: DocumentState) -> bool:
+        """While idle: choose chunks for where the cursor is."""
+        if doc_state.frame is not None and self._open_documents.current(doc_state):
+            config = self._connection.config
+            workspace = self._open_documents.workspace(doc_state)
+            workspace.memory.limits = compose.ring_limits(config, self._connection.state)
+            await workspace.update_ring(doc_state.viewport(doc_state.frame.window), config)
+        return False
+
+    async def _cursor_step(self, doc_state: DocumentState) -> bool:
         """One step of the frame that a request at the cursor would get; True while there is more."""
-        document = current()
-        if document is None or view.position is None or not self._ready:
+        document = self._open_documents.current(doc_state)
+        if document is None or doc_state.position is None or not self._ready:
             return False
-        position = document.clamp(view.position)
-        frame = await self._framing.best(view, document, position)
-        if frame is not view.frame:
-            view.next = frame
-        return await self._step(view, frame, document, position) > 0
+        position = document.clamp(doc_state.position)
+        frame = await self._framing.best(doc_state, document, position)
+        if frame is not doc_state.frame:
+            doc_state.next = frame
+        return await self._step(doc_state, frame, document, position) > 0
 
-    async def _warm_step(self, view: View, current: Current) -> bool:
-        """One step of what the next request at the view's cursor will want; True while there is more."""
-        document = current()
-        if document is None or view.position is None or not self._ready:
+    async def _next_step(self, doc_state: DocumentState) -> bool:
+        """One step of what the next request at the cursor will want; True while there is more."""
+        document = self._open_documents.current(doc_state)
+        if document is None or doc_state.position is None or not self._ready:
             return False
-        position = document.clamp(view.position)
-        frame = self._framing.ahead(view, document, position)
+        position = document.clamp(doc_state.position)
+        frame = self._framing.ahead(doc_state, document, position)
         try:
-            left = await self._step(view, frame, document, position)
+            left = await self._step(doc_state, frame, document, position)
         except PromptTooLong as error:
-            return self._framing.shrunk(view, frame, error)
-        if left == 0:
-            self._framing.settle(view, frame)
-            if frame is not view.frame:
-                view.take(frame)
+            return self._framing.shrunk(doc_state, frame, error)
+        if left == 0 and self._open_documents.current(doc_state):
+            self._framing.mark_evaluated(doc_state, frame)
+            if frame is not doc_state.frame:
+                doc_state.install(frame)
         return left > 0
 
     @property
     def _ready(self) -> bool:
-        return self._link.state.health is Health.READY
+        return self._connection.state.health is Health.READY
 
-    async def _step(self, view: View, frame: Frame, document: Document, position: Position) -> int:
+    async def _step(
+        self, doc_state: DocumentState, frame: Frame, document: Document, position: Position
+    ) -> int:
         """Evaluate a step of *frame* up to *position*; how many tokens are left."""
-        prompt = self._framing.prompt(view, frame, document, position)
-        warmed = await self._link.backend.warm(prompt, engine.step_tokens(self._link.state))
+        prompt = self._framing.prompt(doc_state, frame, document, position)
+        size = step_tokens(self._connection.state)
+        warmed = await self._connection.backend.warm(prompt, size)
         self._stats.warmed(warmed, waited_for=False)
         return warmed.left

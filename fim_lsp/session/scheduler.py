@@ -1,15 +1,15 @@
 """
-Two lanes to one backend: the only place where work waits for its turn. Knows nothing of ours.
+Two lanes to one backend: the only place where work waits for its turn. Knows only coroutines.
 
 Operations: run a foreground step now; leave a background job for a quiet moment.
-Goal: somebody who waits for a suggestion waits for at most the step that is running.
+Goal: a request waits for at most the step that is running.
 Plan: work comes in *steps* that are short (a burst of tokens, ≤ 250 ms of prefill), so nothing is
 ever cancelled on the wire; a cancelled llama.cpp request costs up to a second until the server
 notices (measured), and on other servers its work is lost.
 
 - Foreground steps run one at a time, in the order they came.
 - Each background job has a *kind* and one waiting slot per kind: a newer job replaces a waiting
-  older one, because it knows better. Kinds are served in the order given, and only when no
+  older one, because it has newer state. Kinds are served in the order given, and only when no
   foreground step is due and the foreground has been quiet for the job's delay.
 - A job is a function that does one step and says whether there is more. A running step is never
   interrupted; between steps everything else may come first.
@@ -40,7 +40,7 @@ class Job:
 
 
 class Scheduler:
-    """Foreground and background steps to one backend. State: the wire, who waits for it, the jobs."""
+    """Foreground and background steps to one backend. State: the wire, what waits for it, the jobs."""
 
     def __init__(self, kinds: tuple[str, ...], off_wire: tuple[str, ...] = ()) -> None:
         self._kinds = kinds

@@ -10,9 +10,7 @@ All of this touches the disk: call it in a thread.
 from __future__ import annotations
 
 import logging
-import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,12 +19,14 @@ from xxhash import xxh3_64_hexdigest
 
 from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
-from fim_lsp.tape import Tape
-from fim_lsp.view import Frame
+from fim_lsp.prompt.frame import Frame
+from fim_lsp.prompt.tape import Tape
+from fim_lsp.workspace.private_file import write_private
 from server_bridge.protocol import Chunk, Token
 
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
+PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
 
 log = logging.getLogger(__name__)
 _json = make_converter(detailed_validation=False)
@@ -36,8 +36,8 @@ _json.register_structure_hook(Token, lambda raw, _: Token(int(raw[0]), bytes.fro
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """Where somebody was in a document: behind *typed*, of which *tape* spells a beginning."""
+class SavedDocument:
+    """Where the cursor was in a document: behind *typed*, of which *tape* spells a beginning."""
 
     frame: Frame
     typed: str
@@ -45,36 +45,32 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedWorkspace:
     """What a workspace had: the ring, and the last places by URI; *version* is the program's."""
 
     ring: Ring = field(default_factory=Ring)
-    spots: Mapping[str, Spot] = field(default_factory=dict)
+    documents: dict[str, SavedDocument] = field(default_factory=dict)
     version: str = __version__
 
 
-def load(cache: Path, workspace: str) -> Kept:
+def load(cache: Path, workspace: str) -> SavedWorkspace:
     """What was kept of *workspace* (by name), nothing where that cannot be read."""
     path = _path(cache, workspace)
     try:
-        kept = _json.loads(path.read_bytes(), Kept)
+        kept = _json.loads(path.read_bytes(), SavedWorkspace)
         path.touch()
     except FileNotFoundError:
-        return Kept()
+        return SavedWorkspace()
     except Exception as error:  # noqa: BLE001 (the file may be anything)
         log.warning("%s is not of use any more: %r", path, error)
-        return Kept()
-    return kept if kept.version == __version__ else Kept()
+        return SavedWorkspace()
+    return kept if kept.version == __version__ else SavedWorkspace()
 
 
-def store(cache: Path, workspace: str, kept: Kept) -> None:
+def store(cache: Path, workspace: str, kept: SavedWorkspace) -> None:
     """Keep it, and forget workspaces that were not opened for longest."""
     path = _path(cache, workspace)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_suffix(f".{os.getpid()}")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(_json.dumps(kept))
-    fresh.replace(path)
+    write_private(path, _json.dumps(kept).encode())
     files = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
     for old in files[:-N_WORKSPACES]:
         old.unlink(missing_ok=True)
@@ -82,11 +78,14 @@ def store(cache: Path, workspace: str, kept: Kept) -> None:
 
 def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
-    n_bytes = 0
-    for folder in FOLDERS:
-        files = [path for path in (cache / folder).rglob("*") if path.is_file()]
-        n_bytes += sum(path.stat().st_size for path in files)
-        shutil.rmtree(cache / folder, ignore_errors=True)
+    folders = [cache / name for name in FOLDERS]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files += cache.glob(f"*{PAGE}*")  # also what a process that was ended left half written
+    n_bytes = sum(path.stat().st_size for path in files)
+    for path in files:
+        path.unlink(missing_ok=True)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
     return n_bytes
 
 

@@ -19,10 +19,10 @@ class Stats:
     fates: Counter[str] = field(default_factory=Counter)  # what became of what was shown
     accepted_chars: int = 0
     retained_chars: int = 0  # of these, what stood 30 s later
-    flights: int = 0  # completions asked of the backend; the bursts of one count once
+    generations: int = 0  # completions asked of the backend; the bursts of one count once
     bursts: int = 0
     warm_steps: int = 0
-    background: int = 0  # tokens evaluated while nobody waited
+    background: int = 0  # tokens evaluated while no request waited
     evaluated: int = 0
     cached: int = 0
     predicted: int = 0
@@ -33,7 +33,7 @@ class Stats:
     latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
 
     def heard(self, reply: Reply, *, waited_for: bool) -> None:
-        """Count one burst; one nobody waited for counts as background work."""
+        """Count one burst; without a request that waits it counts as background work."""
         timings = reply.timings
         self.bursts += waited_for
         self.evaluated += timings.prompt_n if waited_for else 0
@@ -71,7 +71,7 @@ class Stats:
             "cacheHits": self.outcomes["cache"],
             "outcomes": dict(self.outcomes),
             "filters": dict(self.cuts),
-            "completions": self.flights,
+            "completions": self.generations,
             "bursts": self.bursts,
             "warmSteps": self.warm_steps,
             "backend": {
@@ -94,7 +94,7 @@ class Stats:
             "mirror": {
                 "right": self.expected_right,
                 "wrong": self.expected_wrong,
-                "cause": state.doubt,
+                "cause": state.cache_problem,
             },
             "latencyMs": {
                 "p50": percentile(self.latencies_ms, 0.50),

@@ -1,7 +1,7 @@
 """
 Everything that can be set, with its default and the reason for it. Pure data.
 
-`schema` has the same by name; `settings` turns what users wrote into a `Config`.
+`schema` has the same by name; `merge` turns what users wrote into a `Config`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from server_bridge.machine.addresses import USUAL_PORTS
 
 
 class Project(enum.Enum):
@@ -28,21 +30,48 @@ def _option(
     of: type | None = None,
     within: tuple[float, float] = (0, 0),
     choices: tuple[str, ...] = (),
+    local: bool = False,
 ) -> Mapping[str, object]:
-    """The metadata of a field; *of* is its type where the default does not tell."""
-    return {"doc": doc, "project": project, "of": of, "within": within, "choices": choices}
+    """
+    The metadata of a field; *of* is its type where the default does not tell.
+
+    What is *local* names a file, a command or a variable of this machine: not for clients over TCP.
+    """
+    return {
+        "doc": doc,
+        "project": project,
+        "of": of,
+        "within": within,
+        "choices": choices,
+        "local": local,
+    }
 
 
-# Names of files that hold secrets by convention; gitignore patterns. The union of what Zed and
-# Continue leave out, without names that are as often source code (`credentials.py`).
+# Names of files that hold secrets by convention; gitignore patterns, in both cases. Editors' backups,
+# swap and temporary files of these are private, too: `private_places.originals`. The union of what Zed
+# and Continue leave out, without names that are as often source code (`credentials.py`).
 SECRETS = (
-    ".env", ".env.*", ".dev.vars", "*.pem", "*.key", "*.crt", "*.cer", "*.cert", "*.der", "*.csr",
-    "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ovpn", "*.ppk", "*.gpg", "*.asc",
-    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".npmrc", ".pypirc",
-    ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".vault_pass*", "*.tfvars", "*.tfstate*",
-    "credentials", "credentials.json", "credentials.y*ml", "credentials.toml",
-    "secrets.json", "secrets.y*ml", "secrets.toml", "service-account*.json", "kubeconfig",
-    ".aws/", ".azure/", ".gcloud/", ".gnupg/", ".kube/", ".ssh/", ".docker/config.json",
+    # environments and shells
+    ".env*", "*.env", ".dev.vars*", ".*_history*", ".history", ".histfile", "*_history.txt", "fish_history",
+    ".lesshst", ".viminfo*", ".netrc*", "_netrc*", ".curlrc", ".wgetrc", ".pgpass*", "pgpass.conf",
+    ".my.cnf", ".mylogin.cnf", ".htpasswd*", ".git-credentials", ".gitconfig", ".git", ".hg/", ".svn/",
+    # keys and certificates
+    "*.pem", "*.key", "*.crt", "*.cer", "*.cert", "*.der", "*.csr", "*.p8", "*.p12", "*.pfx", "*.jks",
+    "*.keystore", "*.keytab", "*.kdb", "*.kdbx", "*.ovpn", "*.ppk", "*.gpg", "*.pgp", "*.asc", "*.age",
+    "*.keychain", "*.keychain-db", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "ssh_host_*_key*", ".ssh/", ".gnupg/",
+    ".password-store/", "**/.local/share/keyrings/",
+    # package managers
+    ".npmrc*", ".yarnrc*", ".pypirc*", "**/.cargo/credentials*", "**/.m2/settings*.xml", "**/.composer/auth.json",
+    "**/containers/auth.json", "**/.gradle/gradle.properties", ".dockercfg", "**/.docker/config.json",
+    # clouds and infrastructure
+    ".aws/", ".azure/", ".gcloud/", ".kube/", ".oci/", "**/.config/gcloud/", "**/.config/gh/", ".databrickscfg",
+    ".s3cfg", ".boto", "rclone.conf", "kubeconfig", "kubeconfig.y*ml", "*.kubeconfig", "*.tfvars*", "*.tfstate*", ".terraformrc",
+    "terraform.rc", ".vault-token", ".vault_pass*", "vault_pass", "vault_pass.*", "vault_password*", "local.settings.json",
+    # credentials by name; a folder called so is source code
+    "credentials", "!credentials/", "*credentials.json", "*credentials.y*ml*", "*credentials.toml",
+    "*credentials.csv", "*credentials.xml", "secrets.json", "*secrets.y*ml*", "secrets.toml", "*.secret",
+    "*.secrets", "*service-account*.json", "*service_account*.json", "client_secret*.json",
+    "*firebase-adminsdk*.json",
 )  # fmt: skip
 
 
@@ -51,10 +80,10 @@ class BackendConfig:
     """Where completions come from."""
 
     kind: str = field(
-        default="auto",  # works with what is there, and with nothing
+        default="auto",  # works with any server that is found, and with none
         metadata=_option(
-            "`auto` takes the server at `url`, else a llama-server on this machine's usual ports "
-            "(8012, 8080, 9931), else the embedded model.",
+            "`auto` takes the server at `url`, else a llama-server that you run on one of this "
+            f"machine's usual ports {USUAL_PORTS}, else the embedded model.",
             Project.NEVER,
             choices=("auto", "llama-server", "openai", "embedded"),
         ),
@@ -75,67 +104,73 @@ class BackendConfig:
         ),
     )
     api_key_env: str = field(
-        default="",  # no key is sent anywhere unless the user says which
+        default="",  # no key is sent unless the user names one
         metadata=_option(
-            "The environment variable that holds the server's API key.", Project.NEVER
+            "The environment variable that holds the server's API key.", Project.NEVER, local=True
         ),
     )
     api_key_file: str = field(
-        default="", metadata=_option("A file that holds the server's API key.", Project.NEVER)
+        default="",
+        metadata=_option("A file that holds the server's API key.", Project.NEVER, local=True),
     )
     api_key_command: str = field(
         default="",
         metadata=_option(
-            "A command that prints the server's API key, like `pass show llm`.", Project.NEVER
+            "A command that prints the server's API key, like `pass show llm`.",
+            Project.NEVER,
+            local=True,
         ),
     )
     ca_file: str = field(
-        default="",  # what this machine trusts is trusted anyway
+        default="",  # the system's certificates are trusted anyway
         metadata=_option(
             "A file of certificates to trust besides the usual ones, for a server with `https`.",
             Project.NEVER,
+            local=True,
         ),
     )
     template: str = field(
-        default="",  # the model's name says it, as a rule
+        default="",  # the model's name tells it, as a rule
         metadata=_option(
-            "How the model spells a gap, where kind is `openai` and the model's name does not say "
-            "it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md has all).",
+            "The model's fill-in-the-middle format, where kind is `openai` and the model's name does "
+            "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md has all).",
             Project.NEVER,
         ),
     )
     context_tokens: int = field(
-        default=0,  # servers that do not say cut at 4,096, as a rule, and do not say that either
+        default=0,  # servers that do not tell it cut at 4,096, as a rule, without an error
         metadata=_option(
             "The context of one request, in tokens, where kind is `openai` and the server does not "
-            "say it; 4,096 by default.",
+            "tell it; 4,096 by default.",
             Project.NEVER,
             within=(0, 10_000_000),
         ),
     )
     session_header: str = field(
-        default="",  # only a router needs it, and each reads another one
+        default="",  # only routers need it, and each reads another header
         metadata=_option(
-            "A header, like `X-Session-ID`, that says the same random text with every request of "
-            "one run: a router that reads it sends them all where the cache is (docs/scaling.md).",
+            "A header, like `X-Session-ID`, that has the same random value in every request of one "
+            "run: a router that reads it sends them all to the same cache (docs/scaling.md).",
             Project.NEVER,
         ),
     )
     cache_salt: str = field(
-        default="",  # everybody who may ask the server shares its cache
+        default="",  # all clients of the server share its cache
         metadata=_option(
-            "Sent as `cache_salt`: vLLM shares what it evaluated only with who sends the same.",
+            "Sent as `cache_salt`: vLLM shares what it evaluated only between clients that send the same.",
             Project.NEVER,
         ),
     )
     user: str = field(
-        default="",  # nobody needs to know
-        metadata=_option("Sent as `user`: whom a gateway counts requests for.", Project.NEVER),
+        default="",  # most servers have one user
+        metadata=_option(
+            "Sent as `user`: the name that a gateway counts requests under.", Project.NEVER
+        ),
     )
     languages: tuple[str, ...] = field(
         default=(),
         metadata=_option(
-            "Of one of the `endpoints`: the languages it is for, all if there are none.",
+            "For one of the `endpoints`: the languages it serves; all if the list is empty.",
             Project.NEVER,
         ),
     )
@@ -163,7 +198,7 @@ class RingConfig:
         metadata=_option("How many lines a chunk has at most.", Project.LOWER, within=(4, 1024)),
     )
     files: bool = field(
-        default=True,  # what one imports is needed before one has opened it
+        default=True,  # definitions are needed before their files are opened
         metadata=_option(
             "Show code from files of the workspace that are not open, too.", Project.OFF
         ),
@@ -176,7 +211,7 @@ class CompletionConfig:
 
     auto: bool = field(
         default=True,
-        metadata=_option("Suggest while typing, not only when asked.", Project.OFF),
+        metadata=_option("Suggest while you type, not only when you ask.", Project.OFF),
     )
     max_tokens: int = field(
         default=128,  # about twelve lines: more is rarely accepted as it is
@@ -188,14 +223,14 @@ class CompletionConfig:
         default=None,  # Neovim and IntelliJ wait by themselves, VS Code and Helix do not
         metadata=_option(
             "How long to wait after a key before asking the model; by default what fits the editor "
-            "and your rhythm.",
+            "and the pace of your typing.",
             Project.TUNE,
             of=int,
             within=(0, 5000),
         ),
     )
     deadline_ms: int = field(
-        default=2000,  # later than that the user has gone on
+        default=2000,  # after that the user has typed on
         metadata=_option(
             "After this time the suggestion is shown as far as it got.",
             Project.LOWER,
@@ -205,7 +240,7 @@ class CompletionConfig:
     candidates: int = field(
         default=3,  # what can be compared at a glance
         metadata=_option(
-            "How many different suggestions to make when asked by hand.",
+            "How many different suggestions to make when you ask for one.",
             Project.LOWER,
             within=(1, 10),
         ),
@@ -223,9 +258,9 @@ class CompletionConfig:
         metadata=_option("Places without automatic suggestions: `comment`, `string`.", Project.ADD),
     )
     local: bool = field(
-        default=True,  # useful without any model, and costs nothing
+        default=True,  # useful without a model, and takes no time
         metadata=_option(
-            "Offer a line in sight that begins with what was typed while there is no model.",
+            "While there is no model, offer a line of an open file or the ring that begins as yours does.",
             Project.OFF,
         ),
     )
@@ -238,10 +273,10 @@ class CompletionConfig:
         ),
     )
     long_keeps: str = field(
-        default="prompt",  # four tokens keep the text going as well, but the next key pays for the ring
+        default="prompt",  # four tokens are enough for the text, but then the next key evaluates the ring
         metadata=_option(
-            "What stays in the model's context when such a text outgrows it: `prompt`, or only its "
-            "`start` (four tokens, as StreamingLLM does).",
+            "What stays in the model's context when such a text outgrows it: the `prompt`, or only "
+            "its `start` (four tokens, as in StreamingLLM).",
             Project.TUNE,
             choices=("prompt", "start"),
         ),
@@ -263,8 +298,8 @@ class PromptConfig:
     layout: str = field(
         default="growing",  # 2 tokens evaluated per key instead of 508
         metadata=_option(
-            "`growing` puts what you type behind everything else, so that it alone is evaluated; "
-            "`classic` puts it before the code below the cursor.",
+            "`growing` puts what you type at the end of the prompt, so that nothing else is "
+            "evaluated; `classic` puts it before the code below the cursor.",
             Project.TUNE,
             choices=("growing", "classic"),
         ),
@@ -274,13 +309,13 @@ class PromptConfig:
         metadata=_option("Code above the cursor.", Project.LOWER, within=(16, 65_536)),
     )
     suffix_tokens: int = field(
-        default=256,  # mostly tells where to stop
+        default=256,  # tells mostly where to stop
         metadata=_option("Code below the cursor.", Project.LOWER, within=(0, 65_536)),
     )
     middle_tokens: int = field(
-        default=256,  # some 25 typed lines between two warm-ups
+        default=256,  # some 25 typed lines between two prefills
         metadata=_option(
-            "Typed code that may stand behind the code below the cursor.",
+            "Typed code that may follow the code below the cursor in the prompt.",
             Project.LOWER,
             within=(16, 65_536),
         ),
@@ -294,8 +329,8 @@ class PrivacyConfig:
     exclude: tuple[str, ...] = field(
         default=SECRETS,
         metadata=_option(
-            "Files that neither get suggestions nor inform others, as gitignore patterns, besides "
-            "those ignored by git and those listed here. `!` takes a pattern back.",
+            "Files that get no suggestions and are never shown to a model, as gitignore patterns in upper "
+            "or lower case, besides those ignored by git and the defaults below. `!` takes a pattern back.",
             Project.ADD,
         ),
     )
@@ -312,10 +347,10 @@ class LanguagesConfig:
 
 @dataclass(frozen=True, slots=True)
 class StateConfig:
-    """What is kept between two runs, in your cache folder."""
+    """What is kept from one run to the next, in your cache folder."""
 
     save: bool = field(
-        default=True,  # the first suggestion after a restart comes at once
+        default=True,  # after a restart, the first suggestion comes at once
         metadata=_option("Keep the model's state and the ring on disk.", Project.OFF),
     )
 
@@ -325,7 +360,8 @@ class LogConfig:
     """What is logged; never the text of your files."""
 
     file: str = field(
-        default="", metadata=_option("Log to this file instead of stderr.", Project.NEVER)
+        default="",
+        metadata=_option("Log to this file instead of stderr.", Project.NEVER, local=True),
     )
     level: str = field(
         default="warning",  # editors keep all of stderr
@@ -337,10 +373,10 @@ class LogConfig:
 
 @dataclass(frozen=True, slots=True)
 class StatusConfig:
-    """For editors with a status line of ours."""
+    """For editors that show the state in their status line."""
 
     notify: bool = field(
-        default=False,  # Helix logs notifications it does not know as errors
+        default=False,  # Helix logs unknown notifications as errors
         metadata=_option("Send `didChangeStatus` notifications.", Project.NEVER),
     )
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from fim_lsp.config import BackendConfig
+from fim_lsp.settings.config import BackendConfig
+from server_bridge.machine.addresses import is_loopback
 
 
-class Way(NamedTuple):
+class RemoteServer(NamedTuple):
     """A server that code is sent to: its host, its port, and whether the way there is encrypted."""
 
     host: str
@@ -33,20 +33,13 @@ def servers(backend: BackendConfig) -> tuple[BackendConfig, ...]:
     return backend.endpoints or (backend,)
 
 
-def ways(backend: BackendConfig) -> Iterator[Way]:
-    """The ways that leave this machine."""
+def ways(backend: BackendConfig) -> Iterator[RemoteServer]:
+    """The servers on other machines."""
     for server in servers(backend):
         try:
             url = urlsplit(server.url)
             host, port = url.hostname or "", url.port or 80
         except ValueError:
             continue  # no address at all: nothing is ever sent there
-        if host and not _is_loopback(host):
-            yield Way(host, port, url.scheme == "https")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        if host and not is_loopback(server.url):
+            yield RemoteServer(host, port, url.scheme == "https")

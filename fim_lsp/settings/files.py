@@ -7,6 +7,8 @@ that cannot be read is a problem in words, never an exception.
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +16,8 @@ from typing import NamedTuple
 
 import platformdirs
 
-from fim_lsp.config import Config
-from fim_lsp.settings import Layer, configured
+from fim_lsp.settings.config import Config
+from fim_lsp.settings.merge import Layer, configured
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,24 +25,32 @@ else:
     import tomli as tomllib
 
 PROJECT_FILE = ".fim-lsp.toml"
-# Five times all settings with comments. tomllib takes quadratic time for deep keys, and a project's
-# file may be anything: this many bytes are a second at worst.
-_MOST_BYTES = 16_384
+_MOST_BYTES = 16_384  # five times all settings with comments
+# In a line: tomllib takes quadratic time for the parts of a dotted key, 0.6 s for a file full of them.
+_MOST_DOTS = 500
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+
+
+_EDITOR = (
+    "initializationOptions",
+    "workspace/configuration",
+    "workspace/didChangeConfiguration",
+)
 
 
 class Sources:
     """
     What each place said last, from least to most important: files, the editor, the command line, a command.
 
-    State: the files' layers as last read, and the editor's answers.
+    State: the files' layers as last read, and the editor's answers. An editor *over_tcp* may not set
+    what names files and commands.
     """
 
-    def __init__(self, flags: Mapping[str, object]) -> None:
+    def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
+        self._over_tcp = over_tcp
         self._found = Found((), ())
         self._said: dict[str, object] = {
-            "initializationOptions": None,
-            "workspace/configuration": None,
-            "workspace/didChangeConfiguration": None,
+            **dict.fromkeys(_EDITOR),
             "command line": flags,
             "fim.toggle": None,
         }
@@ -55,7 +65,10 @@ class Sources:
 
     def config(self) -> tuple[Config, tuple[str, ...]]:
         """What it all adds up to, and what is wrong with it."""
-        said = (Layer(source, raw) for source, raw in self._said.items())
+        said = (
+            Layer(source, raw, over_tcp=self._over_tcp and source in _EDITOR)
+            for source, raw in self._said.items()
+        )
         config, problems = configured([*self._found.layers, *said])
         return config, self._found.problems + problems
 
@@ -65,6 +78,11 @@ class Found(NamedTuple):
 
     layers: tuple[Layer, ...]
     problems: tuple[str, ...]
+
+
+def cache_folder() -> Path:
+    """Our folder in the user's cache: saved state, servers' logs, pages to read."""
+    return platformdirs.user_cache_path("fim-lsp", appauthor=False)
 
 
 def user_file() -> Path:
@@ -83,17 +101,34 @@ def found(roots: tuple[Path, ...]) -> Found:
 
 def _layer(path: Path) -> Layer | str | None:
     """The file as a layer, or what is wrong with it."""
+    is_project = path.name == PROJECT_FILE
+    if is_project and path.is_symlink():
+        return f"{path}: is a link; write a project's settings into the file itself"
     try:
-        if not path.is_file():  # a project could make us wait for a pipe or a device
-            return None
-        return Layer(str(path), _read(path), trusted=path.name != PROJECT_FILE)
+        data = _bytes(path, _NO_LINKS if is_project else 0)
+        return None if data is None else Layer(str(path), _parsed(data), trusted=not is_project)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (OSError, ValueError, RecursionError) as error:
         return f"{path}: {error}"
 
 
-def _read(path: Path) -> dict[str, object]:
-    with path.open("rb") as file:
-        data = file.read(_MOST_BYTES + 1)
+def _bytes(path: Path, flags: int) -> bytes | None:
+    """
+    The beginning of a file; None for a pipe or a device, which might never end.
+
+    A project's file must be no link: git carries links, and the server can read what others cannot.
+    """
+    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        return file.read(_MOST_BYTES + 1) if is_file else None
+
+
+def _parsed(data: bytes) -> dict[str, object]:
     if len(data) > _MOST_BYTES:
         raise ValueError(f"is larger than {_MOST_BYTES} bytes")
-    return tomllib.loads(data.decode())
+    if any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
+        raise ValueError(f"has a line with more than {_MOST_DOTS} dots")
+    settings: dict[str, object] = tomllib.loads(data.decode())
+    return settings

@@ -2,26 +2,34 @@
 What users wrote into a `Config` and sentences about what is wrong with it. Pure.
 
 Settings come in layers: the user's file, the project's, what the editor says at start, on request
-and on change, flags. Later layers win, with one exception: a project's file is not trusted, so it
-may only tune and restrict, and what it restricts stays restricted whatever comes later.
+and on change, flags. Later layers win, with two exceptions: a project's file is not trusted, so it
+may only tune and restrict, and what it restricts stays restricted whatever comes later; and an
+editor over TCP may not name files and commands of this machine.
 
 Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between.
-A wrong value is left out and named in a sentence; nothing here fails.
+A wrong value is left out and named in a sentence; nothing here fails. The sentences are shown to the
+user, and a repository may have written the keys and values in them: they are cut, and so is their number.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
-from fim_lsp.config import BackendConfig, Config, Project
-from fim_lsp.schema import SCHEMA, Option, made
+from fim_lsp.display import shown
+from fim_lsp.settings.config import BackendConfig, Config, Project
+from fim_lsp.settings.schema import SCHEMA, Option, made
 
 _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
+_HANDSHAKE = "token"  # what a client over TCP begins with; not a setting
 _DEPTH = 3  # fim, section, field: what lies deeper is a value, and a wrong one
 _SHOWN_CHARS = 40  # of a wrong value
+_KEY_CHARS = 80
+_MOST_NAMED = 5  # of patterns in one sentence
+_MOST_PROBLEMS = 50  # of a layer
+_MOST_GUESSES = 10  # each compares a key with all known ones, which takes a millisecond
 
 
 class Layer(NamedTuple):
@@ -30,6 +38,7 @@ class Layer(NamedTuple):
     source: str
     raw: object
     trusted: bool = True
+    over_tcp: bool = False
 
 
 class _Value(NamedTuple):
@@ -43,14 +52,15 @@ def configured(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     problems: list[str] = []
     values: dict[str, object] = {}
     restrictions: list[_Value] = []
-    for found in _values(layers, problems.append):
-        option = found.option
-        if found.layer.trusted or option.project is Project.TUNE:
-            values[option.key] = _added(option.default, found.value)
-        elif option.project is Project.NEVER:
-            problems.append(f"{found.layer.source}: a project may not set fim.{option.key}")
-        else:
-            restrictions.append(found)
+    for layer in layers:
+        wrong: list[str] = []
+        for found in _values(layer, wrong):
+            option = found.option
+            if layer.trusted or option.project is Project.TUNE:
+                values[option.key] = _added(option.default, found.value)
+            else:
+                restrictions.append(found)
+        problems += _first(wrong, layer)
     for option, value, layer in restrictions:
         before = values.get(option.key, option.default)
         values[option.key] = _RESTRICT[option.project](before, value)
@@ -59,19 +69,36 @@ def configured(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
     return made(values), tuple(problems)
 
 
-def _values(layers: Iterable[Layer], problem: Callable[[str], None]) -> Iterator[_Value]:
-    """Every known key with a value of the right type."""
-    for layer in layers:
-        for key, value in _own(layer.raw):
-            option = SCHEMA.get(key)
-            if option is None:
-                problem(f"{layer.source}: there is no setting fim.{key}{_meant(key)}")
-            elif (valid := _valid(option, value)) is None:
-                problem(
-                    f"{layer.source}: fim.{key} must be {expected(option)}, not {_shown(value)}"
-                )
-            else:
-                yield _Value(option, valid, layer)
+def _first(wrong: list[str], layer: Layer) -> list[str]:
+    """What is wrong with a layer, as far as it is worth telling."""
+    more = len(wrong) - _MOST_PROBLEMS
+    told = [*wrong[:_MOST_PROBLEMS], *([f"{more} more problems"] if more > 0 else [])]
+    return [f"{layer.source}: {problem}" for problem in told]
+
+
+def _values(layer: Layer, problems: list[str]) -> Iterator[_Value]:
+    """Every known key with a value that is right and that the layer may set."""
+    for key, value in _own(layer.raw):
+        option = SCHEMA.get(key)
+        if option is None:
+            guess = _meant(key) if len(problems) < _MOST_GUESSES else ""
+            problems.append(f"there is no setting fim.{shown(key, _KEY_CHARS)}{guess}")
+        elif (valid := _valid(option, value)) is None:
+            problems.append(f"fim.{key} must be {expected(option)}, not {_shown(value)}")
+        elif not layer.trusted and option.project is Project.NEVER:
+            problems.append(f"a project may not set fim.{key}")
+        elif layer.over_tcp and (local := _local(option, value)):
+            problems.append(f"a client over TCP may not set fim.{local}: write it into config.toml")
+        else:
+            yield _Value(option, valid, layer)
+
+
+def _local(option: Option, value: object) -> str:
+    """The key that names something of this machine, of a setting or a server in it; "" for none."""
+    if option.type is not list:
+        return option.key if option.local else ""
+    keys = (f"backend.{key}" for server in cast("list[dict[str, object]]", value) for key in server)
+    return next((key for key in keys if SCHEMA[key].local), "")
 
 
 def _own(raw: object) -> Iterator[tuple[str, object]]:
@@ -79,6 +106,8 @@ def _own(raw: object) -> Iterator[tuple[str, object]]:
     if not isinstance(raw, Mapping):
         return
     flat = {key: value for key, value in _flat(raw, "", _DEPTH) if value is not None}
+    for handshake in (_HANDSHAKE, f"fim.{_HANDSHAKE}"):
+        flat.pop(handshake, None)
     shared = "fim" in raw or any(key.startswith("fim.") for key in flat)
     for key, value in flat.items():
         if key.startswith("fim."):
@@ -152,6 +181,7 @@ def expected(option: Option) -> str:
 
 def _meant(key: str) -> str:
     """A guess at what *key* was to be: spelled alike, or right but for its section."""
+    key = key[:_KEY_CHARS]
     last = key.rsplit(".", 1)[-1]
     guesses = [k for k in SCHEMA if k.rsplit(".", 1)[-1].lower() == last.lower()]
     guesses += difflib.get_close_matches(key, SCHEMA, n=1)
@@ -185,7 +215,8 @@ def _ignored(option: Option, value: object, result: object) -> str:
     """What of a project's *value* has no effect, in words, or nothing."""
     if isinstance(value, tuple):
         refused = sorted(set(value) - set(cast("tuple[str, ...]", result)))
-        return f"a project may not take back {', '.join(refused)}" if refused else ""
+        patterns = ", ".join(shown(pattern, _SHOWN_CHARS) for pattern in refused[:_MOST_NAMED])
+        return f"a project may not take back {patterns}" if refused else ""
     if value == result:
         return ""
     return f"a project may {option.project.value} fim.{option.key}; it stays {_shown(result)}"
@@ -193,6 +224,8 @@ def _ignored(option: Option, value: object, result: object) -> str:
 
 def _shown(value: object) -> str:
     """A value as the user may have written it, but short."""
+    if isinstance(value, str):
+        value = value[: 4 * _SHOWN_CHARS]
     if isinstance(value, str | int | float):
-        return json.dumps(value, ensure_ascii=False)[:_SHOWN_CHARS]
+        return shown(json.dumps(value, ensure_ascii=False), _SHOWN_CHARS)
     return "a list" if isinstance(value, list) else "a table"

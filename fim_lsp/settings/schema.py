@@ -11,14 +11,15 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from fim_lsp.config import Config, Project
+from fim_lsp.settings.config import Config, Project
 
 
 class Option(NamedTuple):
     """
     One setting; *key* is without the leading `fim.`.
 
-    *low* and *high* bound numbers, both included; *choices*, where there are any, are all.
+    *low* and *high* bound numbers, both included; *choices*, where there are any, are all. What is
+    *local* names something of this machine, which a client over TCP may not.
     """
 
     key: str
@@ -29,6 +30,7 @@ class Option(NamedTuple):
     low: float
     high: float
     choices: tuple[str, ...]
+    local: bool
 
 
 def made(values: Mapping[str, object]) -> Config:
@@ -56,6 +58,7 @@ def _schema() -> Iterator[Option]:
                 low=about["within"][0],
                 high=about["within"][1],
                 choices=about["choices"],
+                local=about["local"],
             )
 
 

@@ -4,7 +4,7 @@ Where a suggestion may stand and how much it should be. Pure; asked before decod
 `extent` reads the cursor's line: text to the right, a comment or a body that is there already allow one
 line, the start of a block its whole body, anything else the statement that is being written. `end` finds where the text
 so far is whole. It never takes back what it said of a shorter text, so stopping early and cutting
-afterwards give the same suggestion. `quiet` says when nobody should be disturbed.
+afterwards give the same suggestion. `quiet` says where nothing should be suggested.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ import enum
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from fim_lsp.documents import LINE_CHARS
+from fim_lsp.prompt.window import closes_only
 from fim_lsp.suggest import lines
-from fim_lsp.suggest.place import Place
-from fim_lsp.window import closes_only
-
-# Past this a line is data or generated code: nobody types there, and every scan would cost (500 kB lines).
-LINE_CHARS = 1000
+from fim_lsp.suggest.cursor import Cursor
 
 # A block may hold single blank lines; two in a row end it in every style guide we know.
 BLANK_LINES = 2
@@ -34,107 +32,107 @@ class Extent(enum.Enum):
 
 
 class Line(NamedTuple):
-    """A line of a draft: its offset, its text, and whether its end is there."""
+    """A line of a candidate: its offset, its text, and whether its end is there."""
 
     at: int
     text: str
     ended: bool
 
 
-def extent(place: Place) -> Extent:
-    """How much may be suggested at *place*."""
-    before = place.before.rstrip()
-    if not closes_only(place.after) or lines.is_comment(before, place.language):
+def extent(cursor: Cursor) -> Extent:
+    """How much may be suggested at *cursor*."""
+    before = cursor.before.rstrip()
+    if not closes_only(cursor.after) or lines.is_comment(before, cursor.language):
         return Extent.LINE
-    if place.after.strip():
+    if cursor.after.strip():
         return Extent.BODY if before.endswith("{") else Extent.LINE
-    if before and _has_body(place):
+    if before and _has_body(cursor):
         return Extent.LINE  # what it begins is there already
     if before:
-        return Extent.BODY if lines.opens_block(before, place.language) else Extent.STATEMENT
-    return Extent.BODY if _in_empty_block(place) else Extent.LINES
+        return Extent.BODY if lines.opens_block(before, cursor.language) else Extent.STATEMENT
+    return Extent.BODY if _in_empty_block(cursor) else Extent.LINES
 
 
-def stops(place: Place) -> tuple[str, ...]:
+def stops(cursor: Cursor) -> tuple[str, ...]:
     """The stop strings that spare the model from writing past what `extent` allows."""
-    return ("\n",) if extent(place) is Extent.LINE else ()
+    return ("\n",) if extent(cursor) is Extent.LINE else ()
 
 
-def enough(text: str, place: Place) -> bool:
+def enough(text: str, cursor: Cursor) -> bool:
     """Whether *text* is whole, so that decoding can stop."""
-    return end(text, place) is not None
+    return end(text, cursor) is not None
 
 
-def end(text: str, place: Place) -> int | None:
+def end(text: str, cursor: Cursor) -> int | None:
     """Where *text* is whole, as an offset; None while it is not. Stays the same when *text* grows."""
-    allowed = extent(place)
+    allowed = extent(cursor)
     if allowed is Extent.LINE:
         newline = text.find("\n")
         return None if newline < 0 else newline
     if allowed is Extent.BODY:
-        return _body_end(text, place, _header_width(place))
-    if allowed is Extent.STATEMENT and (at := _statement_end(text, place)) != 0:
+        return _body_end(text, cursor, _header_width(cursor))
+    if allowed is Extent.STATEMENT and (at := _statement_end(text, cursor)) != 0:
         return at
-    if allowed is Extent.STATEMENT and not place.by_hand and _has_next(place):
+    if allowed is Extent.STATEMENT and not cursor.by_hand and _has_next(cursor):
         return 0  # the line is complete and the next one is there
-    return _level_end(text, place)
+    return _level_end(text, cursor)
 
 
-def quiet(place: Place, *, deleted: bool, scope: str, excluded: Collection[str]) -> str:
+def quiet(cursor: Cursor, *, deleted: bool, scope: str, excluded: Collection[str]) -> str:
     """
     Why an automatic request gets no answer here, "" when it should try.
 
     *deleted* says that the last edit only removed text; *scope* is what the cursor stands in
     (`comment`, `string`, …), silent when it is among *excluded*. `Invoked` does not ask this.
     """
-    before, after, around = place.before, place.after, (*place.above, *place.below)
-    opens = not after.strip() and lines.opens_block(before, place.language)
+    before, after, around = cursor.before, cursor.after, (*cursor.above, *cursor.below)
+    opens = not after.strip() and lines.opens_block(before, cursor.language)
     reasons = {
         "after a deletion": deleted,
         f"in a {scope}": scope in excluded,
         "inside a word": _is_word(before[-1:]) and _is_word(after[:1]),
         "before other code": not closes_only(after) and not closes_only(after.lstrip()[:1]),
-        "before the body of a block": opens and _has_body(place),
+        "before the body of a block": opens and _has_body(cursor),
         "in an empty text": not before.strip() and not any(map(str.strip, around)),
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
-def scope(place: Place) -> str:
+def scope(cursor: Cursor) -> str:
     """What the cursor stands in: `comment`, `string`, or "" for code; as far as the line tells."""
-    if lines.is_comment(place.before, place.language):
+    if lines.is_comment(cursor.before, cursor.language):
         return "comment"
-    return "string" if lines.open_quote(place.before, place.language) else ""
+    return "string" if lines.open_quote(cursor.before, cursor.language) else ""
 
 
-def too_long(place: Place) -> bool:
-    """Whether the line is beyond what anyone types; not even `Invoked` tries there."""
-    return len(place.before) + len(place.after) > LINE_CHARS
+def too_long(cursor: Cursor) -> bool:
+    """Whether the line is longer than one typed by hand; not even `Invoked` tries there."""
+    return len(cursor.before) + len(cursor.after) > LINE_CHARS
 
 
 def _is_word(sign: str) -> bool:
     return sign.isalnum() or sign == "_"
 
 
-def _in_empty_block(place: Place) -> bool:
-    header = lines.first_visible(place.above[::-1])
-    here, below = lines.width(place.before), lines.first_visible(place.below)
-    opens = lines.opens_block(header, place.language) and lines.width(header) < here
+def _in_empty_block(cursor: Cursor) -> bool:
+    header = lines.first_visible(cursor.above[::-1])
+    here, below = lines.width(cursor.before), lines.first_visible(cursor.below)
+    opens = lines.opens_block(header, cursor.language) and lines.width(header) < here
     return opens and (not below or lines.width(below) <= lines.width(header))
 
 
-def _has_next(place: Place) -> bool:
+def _has_next(cursor: Cursor) -> bool:
     """Whether the next line goes on with the cursor's block."""
-    following = "".join(place.below[:1])
-    return bool(following.strip()) and lines.width(following) >= lines.width(place.before)
+    following = "".join(cursor.below[:1])
+    return bool(following.strip()) and lines.width(following) >= lines.width(cursor.before)
 
 
-def _has_body(place: Place) -> bool:
-    return lines.width(lines.first_visible(place.below)) > lines.width(place.before)
+def _has_body(cursor: Cursor) -> bool:
+    return lines.width(lines.first_visible(cursor.below)) > lines.width(cursor.before)
 
 
-def _header_width(place: Place) -> int:
-    header = place.before if place.before.strip() else lines.first_visible(place.above[::-1])
+def _header_width(cursor: Cursor) -> int:
+    header = cursor.before if cursor.before.strip() else lines.first_visible(cursor.above[::-1])
     return lines.width(header)
 
 
@@ -147,10 +145,10 @@ def _split(text: str, first: str) -> Iterator[Line]:
         at += len(part) + 1
 
 
-def _body_end(text: str, place: Place, base: int) -> int | None:
+def _body_end(text: str, cursor: Cursor, base: int) -> int | None:
     """Before the first line that is not deeper than *base*, or after the one that closes the block."""
     n_blank, last = 0, 0
-    for line in _split(text, place.before):
+    for line in _split(text, cursor.before):
         if not line.text.strip():
             n_blank += line.ended and line.at > 0
             if n_blank >= BLANK_LINES:
@@ -163,30 +161,30 @@ def _body_end(text: str, place: Place, base: int) -> int | None:
                 return last
             if not line.ended:
                 return None
-            if not lines.opens_block(line.text, place.language):  # `}`, not `} else {`
+            if not lines.opens_block(line.text, cursor.language):  # `}`, not `} else {`
                 return _end_of(line, text)
         last = _end_of(line, text)
     return None
 
 
-def _statement_end(text: str, place: Place) -> int | None:
+def _statement_end(text: str, cursor: Cursor) -> int | None:
     """The end of the first line that leaves no bracket open; of its block if it opens one."""
-    language = place.language
-    for line in _split(text, place.before):
+    language = cursor.language
+    for line in _split(text, cursor.before):
         if not line.ended:
             return None
-        so_far = place.before + text[: _end_of(line, text)]
+        so_far = cursor.before + text[: _end_of(line, text)]
         if lines.opens_block(line.text, language):
-            return _body_end(text, place, lines.width(place.before))
+            return _body_end(text, cursor, lines.width(cursor.before))
         if not lines.unclosed(so_far, language) and not line.text.endswith("\\"):
             return _end_of(line, text)
     return None
 
 
-def _level_end(text: str, place: Place) -> int | None:
+def _level_end(text: str, cursor: Cursor) -> int | None:
     """Before a blank line, a dedent, or what follows a compound statement."""
     base, last, compound = None, 0, False
-    for line in _split(text, place.before):
+    for line in _split(text, cursor.before):
         if not line.text.strip():
             if base is not None and line.ended:
                 return last
@@ -195,12 +193,12 @@ def _level_end(text: str, place: Place) -> int | None:
         if base is None:
             base = here
         elif here < base:
-            if not _closes_more(line.text, place):
+            if not _closes_more(line.text, cursor):
                 return last
             return _end_of(line, text) if line.ended else None
         elif here == base and compound and _is_over(line):
             return last
-        compound = compound or here > base or lines.opens_block(line.text, place.language)
+        compound = compound or here > base or lines.opens_block(line.text, cursor.language)
         last = _end_of(line, text)
     return None
 
@@ -210,10 +208,10 @@ def _is_over(line: Line) -> bool:
     return not (lines.goes_on if line.ended else lines.may_go_on)(line.text)
 
 
-def _closes_more(line: str, place: Place) -> bool:
+def _closes_more(line: str, cursor: Cursor) -> bool:
     """Whether a dedented line closes a bracket that the text below does not close at once."""
     sign = line.lstrip()[0]
-    return sign in lines.CLOSERS and not lines.first_visible(place.below).lstrip().startswith(sign)
+    return sign in lines.CLOSERS and not lines.first_visible(cursor.below).lstrip().startswith(sign)
 
 
 def _end_of(line: Line, text: str) -> int:

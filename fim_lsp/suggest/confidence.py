@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from fim_lsp.suggest.place import Draft
+from fim_lsp.suggest.cursor import Candidate
 from server_bridge.protocol import Token
 
 # A line in sight (`local`) beats a model that is less sure than this. On 340 places of held-out Python
@@ -41,9 +41,9 @@ def confidence(tokens: Iterable[Token], skipped: str, text: str) -> float:
     return math.exp(sum(logprobs) / len(logprobs)) if logprobs else 1.0
 
 
-def preferred(model: Draft, sure: float, local: Draft) -> Draft:
+def preferred(model: Candidate, sure: float, local: Candidate) -> Candidate:
     """
-    Which of two drafts to show, *sure* being the confidence in the model's.
+    Which of two candidates to show, *sure* being the confidence in the model's.
 
     Where both say the same line the model's is shown, which may go on, and it is as sure as need be.
     """

@@ -5,9 +5,9 @@ Operations: put what was said at a place; find what is known at another place.
 Goal: typing through a suggestion, backspacing and retyping, undo and redo, cycling and the state
 after accepting are answered here, in well under a millisecond and without a request.
 Plan: a suggestion is a *path*: its line from the start, then what was said. Paths hang on their
-*root*: the lines around, which must be the same when it is found again. Whoever stands on a path,
-behind its first characters, is told the rest. Standing on a path that began some lines above means
-to look under that line's root, so a lookup tries a root per line, each a dictionary access.
+*root*: the lines around, which must be the same when it is found again. If the text before the
+cursor is a prefix of a path, the remainder is returned. A path may have begun some lines above, so a
+lookup tries a root per line, each a dictionary access.
 Warning: what is kept is the model's raw text. Filters look at the text around, which changes; run them
 on what is found.
 """
@@ -18,9 +18,9 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fim_lsp.prompt.window import closes_only
+from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.lines import first_visible
-from fim_lsp.suggest.place import Draft, Place
-from fim_lsp.window import closes_only
 
 # The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any edit there.
 ROOT_LINES = 3
@@ -28,7 +28,7 @@ ROOT_LINES = 3
 # How far above a path may begin: the lines of a long suggestion.
 PATH_LINES = 24
 
-# Whoever deletes more than this of what he typed wants something else.
+# A user who deletes more than this of the typed text wants something else.
 BACKSPACES = 24
 
 # Enough for an hour of work in one file, in under a megabyte.
@@ -47,7 +47,7 @@ class Path(NamedTuple):
     sure: float
 
 
-class Known:
+class Continuations:
     """The paths of one document, the longest unused given up first."""
 
     def __init__(self) -> None:
@@ -56,17 +56,16 @@ class Known:
         self._n_chars = 0
 
     def __repr__(self) -> str:
-        return f"<Known paths={self._n_paths} chars={self._n_chars}>"
+        return f"<Continuations paths={self._n_paths} chars={self._n_chars}>"
 
-    def put(self, place: Place, said: Draft, key: str) -> None:
+    def put(self, cursor: Cursor, said: Candidate, key: str) -> None:
         """
-        Keep what was *said* at *place*, also when that was nothing.
+        Keep what was *said* at *cursor*, also when that was nothing.
 
-        *key* names who said it and in view of what: the model, and whatever of the prompt is not
-        around the cursor. What is put first is found first among equals.
+        *key* names the model that said it, and what of the prompt is not around the cursor. What is put first is found first among equals.
         """
-        root = _root(place, 0, key)
-        path = Path(place.before + said.text, len(place.before), said.whole, said.sure)
+        root = _root(cursor, 0, key)
+        path = Path(cursor.before + said.text, len(cursor.before), said.whole, said.sure)
         paths = self._paths.setdefault(root, [])
         self._paths.move_to_end(root)
         for idx, other in enumerate(paths):
@@ -80,31 +79,31 @@ class Known:
             self._n_chars += len(path.text)
         self._forget()
 
-    def find(self, place: Place, key: str) -> list[Draft]:
+    def find(self, cursor: Cursor, key: str) -> list[Candidate]:
         """
-        What is known to follow at *place*, best first; nothing twice.
+        What is known to follow at *cursor*, best first; nothing twice.
 
-        Empty when nothing is known. A single empty draft: it is known that nothing follows.
+        Empty when nothing is known. A single empty candidate: it is known that nothing follows.
         """
-        drafts: dict[str, Draft] = {}
-        for path, n_typed in self._standing_on(place, key):
+        candidates: dict[str, Candidate] = {}
+        for path, n_typed in self._standing_on(cursor, key):
             text = path.text[n_typed:]
-            drafts.setdefault(text, Draft(text, path.whole, path.sure))
-        if len(drafts) > 1:
-            drafts.pop("", None)
-        return [*drafts.values()]
+            candidates.setdefault(text, Candidate(text, path.whole, path.sure))
+        if len(candidates) > 1:
+            candidates.pop("", None)
+        return [*candidates.values()]
 
-    def _standing_on(self, place: Place, key: str) -> Iterator[tuple[Path, int]]:
+    def _standing_on(self, cursor: Cursor, key: str) -> Iterator[tuple[Path, int]]:
         """The paths that the cursor stands on and how far along; the nearest root first."""
-        typed = place.before
-        for n_lines in range(min(len(place.above), PATH_LINES) + 1):
-            root = _root(place, n_lines, key)
+        typed = cursor.before
+        for n_lines in range(min(len(cursor.above), PATH_LINES) + 1):
+            root = _root(cursor, n_lines, key)
             if root in self._paths:
                 self._paths.move_to_end(root)
                 paths = sorted(self._paths[root], key=lambda path: -path.start)  # the best informed
                 yield from ((path, len(typed)) for path in paths if _leads_on(path, typed))
-            if n_lines < len(place.above):
-                typed = f"{place.above[-1 - n_lines]}\n{typed}"
+            if n_lines < len(cursor.above):
+                typed = f"{cursor.above[-1 - n_lines]}\n{typed}"
 
     def _forget(self) -> None:
         while self._n_paths > MAX_PATHS or self._n_chars > MAX_CHARS:
@@ -113,15 +112,15 @@ class Known:
             self._n_chars -= sum(len(path.text) for path in paths)
 
 
-def _root(place: Place, n_lines: int, key: str) -> Root:
+def _root(cursor: Cursor, n_lines: int, key: str) -> Root:
     """What must stand around a path that begins *n_lines* above the cursor's line."""
-    until = len(place.above) - n_lines
-    after = "" if closes_only(place.after) else place.after  # editors insert and remove closers
+    until = len(cursor.above) - n_lines
+    after = "" if closes_only(cursor.after) else cursor.after  # editors insert and remove closers
     return (
         key,
         after,
-        first_visible(place.below),
-        *place.above[max(0, until - ROOT_LINES) : until],
+        first_visible(cursor.below),
+        *cursor.above[max(0, until - ROOT_LINES) : until],
     )
 
 

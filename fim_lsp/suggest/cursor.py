@@ -1,8 +1,8 @@
 r"""
-The cursor and what stands around it, and a draft on its way to a suggestion: the data of this package.
+The cursor and what stands around it, and candidates for a suggestion: the data of this folder.
 
-A `Place` holds what filters and boundaries look at, a bounded window without line ends, so that no
-cost grows with the file. A `Draft` is what the model said so far and what has been done to it.
+A `Cursor` holds what filters and boundaries look at, a bounded window without line ends, so that no
+cost grows with the file. A `Candidate` is what the model said so far and what has been done to it.
 Text has `\n` line ends; the engine gives it the document's own.
 """
 
@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from fim_lsp.documents import Document, Position, body
+from fim_lsp.documents import LINE_CHARS, Document, Position, body
 from fim_lsp.suggest.lines import indent
 
 # Enough to see what a block belongs to and the file's style; llama.vim compares with far fewer.
@@ -25,7 +25,7 @@ DEFAULT_INDENT = "    "  # the most common style of the languages we know
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Cursor:
     """
     A cursor: *before* and *after* are its line's two halves, *above* and *below* the lines around it,
     nearest last and first. *unit* is one level of indentation in this file. *by_hand* says that the
@@ -50,7 +50,7 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Candidate:
     """
     Text to insert at the cursor in place of the next *replaces* characters of its line.
 
@@ -66,25 +66,32 @@ class Draft:
     cuts: tuple[Cut, ...] = ()
     why: str = ""
 
-    def cut(self, end: int, why: str) -> Draft:
-        """The draft up to *end*: a chosen place, so what is left is whole."""
+    def cut(self, end: int, why: str) -> Candidate:
+        """The candidate up to *end*: a chosen place, so what is left is whole."""
         return replace(self, text=self.text[:end], whole=True, why=why)
 
-    def changed(self, text: str, why: str, replaces: int = 0) -> Draft:
-        """The draft with another text."""
+    def changed(self, text: str, why: str, replaces: int = 0) -> Candidate:
+        """The candidate with another text."""
         return replace(self, text=text, why=why, replaces=self.replaces + replaces)
 
 
-def place_at(
+def cursor_at(
     document: Document, position: Position, path: str = "", *, by_hand: bool = False
-) -> Place:
+) -> Cursor:
     """The place of *position*; *path* is how comments in the workspace would name the file."""
     lines, (line, column) = document.lines, document.clamp(position)
-    above = tuple(map(body, lines[max(0, line - ABOVE_LINES) : line]))
-    below = tuple(map(body, lines[line + 1 : line + 1 + BELOW_LINES]))
+    above = tuple(map(_beginning, lines[max(0, line - ABOVE_LINES) : line]))
+    below = tuple(map(_beginning, lines[line + 1 : line + 1 + BELOW_LINES]))
     here = body(lines[line])
     unit = indent_unit((*above, *below)) or indent_unit((here,)) or DEFAULT_INDENT
-    return Place(document.language, path, above, here[:column], here[column:], below, unit, by_hand)
+    return Cursor(
+        document.language, path, above, here[:column], here[column:], below, unit, by_hand
+    )
+
+
+def _beginning(line: str) -> str:
+    """As much of a line as is looked at."""
+    return body(line) if len(line) <= LINE_CHARS else line[:LINE_CHARS]
 
 
 @lru_cache(maxsize=16)  # the lines around stay while a line is typed

@@ -1,7 +1,7 @@
 """
-How long to wait after a key before asking the model: the debounce, from how someone types. Pure.
+How long to wait after a key before asking the model: the debounce, from the user's pace. Pure.
 
-Where typing through a suggestion asks nobody and a key joins the answer on its way, asking at once
+Where typing through a suggestion costs no request and a key joins the generation under way, asking at once
 costs 0.27 completions per key, and waiting longer hides more right text than wrong text (simulated
 typing of 80 held-out lines, answers after 120 ms, median interval 150 ms):
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from statistics import median
 
-from fim_lsp.suggest.place import Place
+from fim_lsp.suggest.cursor import Cursor
 
 KEYS = 16  # the rhythm of the last few words
 PAUSE_MS = 1000.0  # longer intervals are pauses, not rhythm
@@ -28,8 +28,8 @@ WORD_SHARE = 0.5  # of an interval; see the table
 MAX_WAIT_MS = 150.0  # a slow typist looks at the screen between keys
 
 
-class Rhythm:
-    """The intervals between somebody's last keys."""
+class TypingPace:
+    """The intervals between the user's last keys."""
 
     def __init__(self) -> None:
         self._intervals_ms: deque[float] = deque(maxlen=KEYS)
@@ -49,9 +49,9 @@ class Rhythm:
             self._intervals_ms.append(now_ms - self._last_ms)
         self._last_ms = now_ms
 
-    def wait_ms(self, place: Place, *, client_ms: float) -> float:
-        """How long an automatic request at *place* waits, the client having waited *client_ms*."""
-        last = place.before[-1:]
+    def wait_ms(self, cursor: Cursor, *, client_ms: float) -> float:
+        """How long an automatic request at *cursor* waits, the client having waited *client_ms*."""
+        last = cursor.before[-1:]
         if not (last.isalnum() or last == "_"):
             return 0.0
         return max(0.0, min(self.interval_ms * WORD_SHARE, MAX_WAIT_MS) - client_ms)

@@ -1,5 +1,5 @@
 """
-What the model wrote into what is worth showing: an ordered list of small filters, each `(Draft, Place) -> Draft`.
+What the model wrote into what is worth showing: an ordered list of small filters, each `(Candidate, Cursor) -> Candidate`.
 
 `polish` runs them and notes what each one changed and why; `fim/stats` counts the names. A filter only
 takes away (`reindented` respells white space), so a suggestion is never anything the model did not say.
@@ -13,13 +13,13 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.edges import closed_below, opened_here, right_text
+from fim_lsp.suggest.brackets import closed_below, opened_here, right_text
+from fim_lsp.suggest.cursor import Candidate, Cursor, Cut
 from fim_lsp.suggest.lines import indent, mark
-from fim_lsp.suggest.parses import parses
-from fim_lsp.suggest.place import Cut, Draft, Place
 from fim_lsp.suggest.repeats import lines_below, looping_lines, stuttering, typed_again
+from fim_lsp.suggest.syntax_check import parses
 
-Filter = Callable[[Draft, Place], Draft]
+Filter = Callable[[Candidate, Cursor], Candidate]
 
 # Control tokens of the FIM models we know that are printed when a server's stop list misses them, or
 # its vocabulary marks them as text (codegemma's `<|file_separator|>`: llama.vim issue 90).
@@ -43,83 +43,99 @@ VISIBLE_CHARS = 2
 USUAL_STEPS = (4, 3, 2)  # spaces per level of indentation
 
 
-def special_tokens(draft: Draft, place: Place) -> Draft:
+def special_tokens(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut at a control token, unless the text around is about them."""
-    around = "\n".join((*place.above, place.before, place.after, *place.below))
-    for match in SPECIAL.finditer(draft.text):
+    around = "\n".join((*cursor.above, cursor.before, cursor.after, *cursor.below))
+    for match in SPECIAL.finditer(candidate.text):
         if match[0] not in around:
-            return draft.cut(match.start(), f"has {match[0]}")
-    return draft
+            return candidate.cut(match.start(), f"has {match[0]}")
+    return candidate
 
 
-def other_text(draft: Draft, place: Place) -> Draft:
+def other_text(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut where another file, a patch or a chat answer begins."""
-    matches = [] if place.language == "markdown" else [*OTHER_TEXT.finditer(draft.text)]
-    for match in PATH_LINE.finditer(draft.text):
+    matches = [] if cursor.language == "markdown" else [*OTHER_TEXT.finditer(candidate.text)]
+    for match in PATH_LINE.finditer(candidate.text):
         named = match["path"].replace("\\", "/")
-        if "/" in named or named == place.path.rpartition("/")[2]:
+        if "/" in named or named == cursor.path.rpartition("/")[2]:
             matches.append(match)
     start = min((match.start() for match in matches), default=-1)
-    return draft if start < 0 else draft.cut(max(0, start - 1), "goes on with another text")
+    return candidate if start < 0 else candidate.cut(max(0, start - 1), "goes on with another text")
 
 
-def extent(draft: Draft, place: Place) -> Draft:
+def extent(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut where the line, the statement or the block is whole."""
-    end = boundary.end(draft.text, place)
-    if end is None or (end >= len(draft.text.rstrip()) and draft.whole):
-        return draft
-    return draft.cut(end, f"end of the {boundary.extent(place).value}")
+    end = boundary.end(candidate.text, cursor)
+    if end is None or (end >= len(candidate.text.rstrip()) and candidate.whole):
+        return candidate
+    return candidate.cut(end, f"end of the {boundary.extent(cursor).value}")
 
 
-def unfinished(draft: Draft, _: Place) -> Draft:
+def unfinished(candidate: Candidate, _: Cursor) -> Candidate:
     """Drop the line, or in a single line the word, in which a budget ended the text."""
-    text = draft.text.rstrip("\ufffd")  # half a character
-    if draft.whole or not text:
-        return draft
+    text = candidate.text.rstrip("\ufffd")  # half a character
+    if candidate.whole or not text:
+        return candidate
     newline = text.rfind("\n")
     if text[:newline].strip() and newline > 0:
-        return draft.cut(newline, "the last line is not finished")
+        return candidate.cut(newline, "the last line is not finished")
     word = re.search(r"\w*$", text)
-    return draft.cut(word.start() if word else len(text), "the last word is not finished")
+    return candidate.cut(word.start() if word else len(text), "the last word is not finished")
 
 
-def broken_character(draft: Draft, _: Place) -> Draft:
+def broken_character(candidate: Candidate, _: Cursor) -> Candidate:
     """Drop all of a text with bytes that are no character: what stands around them is as doubtful."""
-    return draft.cut(0, "has bytes that are no character") if "\ufffd" in draft.text else draft
-
-
-def empty_comment(draft: Draft, place: Place) -> Draft:
-    """Drop comment signs at the end that comment on nothing."""
-    sign = mark(place.language)
-    if not sign:
-        return draft
-    text = re.sub(rf"(?:(?:^|\n)[ \t]*(?:{re.escape(sign)})+[ \t]*)+\Z", "", draft.text)
-    return draft if text == draft.text else draft.cut(len(text), "ends with an empty comment")
-
-
-def reindented(draft: Draft, place: Place) -> Draft:
-    """Spell indentation as the file does, with tabs or with spaces."""
-    parts = draft.text.split("\n")
-    n_spaces = _step(parts) if place.unit == "\t" else len(place.unit)
-    first = 1 if place.before.strip() else 0
-    parts[first:] = (_respelled(part, place.unit, n_spaces) for part in parts[first:])
-    text = "\n".join(parts)
-    return draft if text == draft.text else draft.changed(text, "indentation as in the file")
-
-
-def trailing_space(draft: Draft, place: Place) -> Draft:
-    """Drop white space at line ends, and blank lines at the end; what stands before other text stays."""
-    text = re.sub(r"[ \t]+(?=\n)", "", draft.text)
-    if not place.after[draft.replaces :].strip():
-        text = text.rstrip()
-    return draft if text == draft.text else draft.changed(text, "white space at line ends")
-
-
-def too_short(draft: Draft, _: Place) -> Draft:
-    """Nothing where accepting saves no key."""
-    n_visible = len("".join(draft.text.split()))
     return (
-        draft if n_visible >= VISIBLE_CHARS else draft.cut(0, "too short" if n_visible else "blank")
+        candidate.cut(0, "has bytes that are no character")
+        if "\ufffd" in candidate.text
+        else candidate
+    )
+
+
+def empty_comment(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """Drop comment signs at the end that comment on nothing."""
+    sign = mark(cursor.language)
+    if not sign:
+        return candidate
+    text = re.sub(rf"(?:(?:^|\n)[ \t]*(?:{re.escape(sign)})+[ \t]*)+\Z", "", candidate.text)
+    return (
+        candidate
+        if text == candidate.text
+        else candidate.cut(len(text), "ends with an empty comment")
+    )
+
+
+def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """Spell indentation as the file does, with tabs or with spaces."""
+    parts = candidate.text.split("\n")
+    n_spaces = _step(parts) if cursor.unit == "\t" else len(cursor.unit)
+    first = 1 if cursor.before.strip() else 0
+    parts[first:] = (_respelled(part, cursor.unit, n_spaces) for part in parts[first:])
+    text = "\n".join(parts)
+    return (
+        candidate
+        if text == candidate.text
+        else candidate.changed(text, "indentation as in the file")
+    )
+
+
+def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
+    """Drop white space at line ends, and blank lines at the end; what stands before other text stays."""
+    text = re.sub(r"[ \t]+(?=\n)", "", candidate.text)
+    if not cursor.after[candidate.replaces :].strip():
+        text = text.rstrip()
+    return (
+        candidate if text == candidate.text else candidate.changed(text, "white space at line ends")
+    )
+
+
+def too_short(candidate: Candidate, _: Cursor) -> Candidate:
+    """Nothing where accepting saves no key."""
+    n_visible = len("".join(candidate.text.split()))
+    return (
+        candidate
+        if n_visible >= VISIBLE_CHARS
+        else candidate.cut(0, "too short" if n_visible else "blank")
     )
 
 
@@ -145,24 +161,24 @@ FILTERS: tuple[Filter, ...] = (
 NAMES = frozenset(each.__name__ for each in FILTERS)
 
 
-def polish(draft: Draft, place: Place, off: Collection[str] = ()) -> Draft:
+def polish(candidate: Candidate, cursor: Cursor, off: Collection[str] = ()) -> Candidate:
     """
-    The draft as it should be shown, with its cuts; an empty text where nothing should.
+    The candidate as it should be shown, with its cuts; an empty text where nothing should.
 
     *off* names filters to leave out, to measure what each one does.
     """
     for step in FILTERS:
-        if not draft.text or step.__name__ in off:
+        if not candidate.text or step.__name__ in off:
             continue
-        after = step(draft, place)
-        if (after.text, after.replaces) != (draft.text, draft.replaces):
-            after = replace(after, cuts=(*draft.cuts, Cut(step.__name__, after.why)))
-        draft = after
-    return draft if draft.text else _nothing(draft)
+        after = step(candidate, cursor)
+        if (after.text, after.replaces) != (candidate.text, candidate.replaces):
+            after = replace(after, cuts=(*candidate.cuts, Cut(step.__name__, after.why)))
+        candidate = after
+    return candidate if candidate.text else _nothing(candidate)
 
 
-def _nothing(draft: Draft) -> Draft:
-    return draft if draft.cuts else replace(draft, cuts=(Cut("model", "says nothing"),))
+def _nothing(candidate: Candidate) -> Candidate:
+    return candidate if candidate.cuts else replace(candidate, cuts=(Cut("model", "says nothing"),))
 
 
 def _step(parts: list[str]) -> int:

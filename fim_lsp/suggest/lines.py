@@ -2,7 +2,8 @@
 What a line of code tells by its looks: indentation, brackets, comments, whether it opens a block.
 
 A cheap reading that works on half-typed code in any language; where it is unsure it errs towards
-"plain code". Tree-sitter knows better but not about text that nobody has typed yet.
+"plain code". Tree-sitter knows better, but only of text that is in the file already. Every pattern takes
+time linear in the text (`tests/test_patterns.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ TICK_LANGUAGES = frozenset(
 
 # How a line ends, or looks, that opens a block; `{` where a language is not named here.
 OPENING = {
-    "lua": r"\b(?:then|do|else|repeat)$|\bfunction\b[^()]*\([^()]*\)$",
+    "lua": r"\b(?:then|do|else|repeat)$|\bfunction\b[^()]{0,100}\([^()]{0,300}\)$",
     "ruby": r"^\s*(?:def|class|module|if|unless|while|until|case|begin)\b(?!.*\bend$)"
     r"|\b(?:do|then|else)(?:\s*\|[^|]*\|)?$",
     "elixir": r"\b(?:do|else)$|->$",
@@ -86,8 +87,13 @@ def is_comment(line: str, language: str) -> bool:
 
 @cache
 def scanner(language: str) -> re.Pattern[str]:
-    """Strings, comments and brackets of a language, in one pattern; a closed string is one match."""
-    single = r"'(?:\\.|[^'\\\n])'" if language in TICK_LANGUAGES else r"'(?:\\.|[^'\\\n])*'"
+    """
+    Strings, comments and brackets of a language, in one pattern; a closed string is one match.
+
+    An escaped quote outside of strings begins none: behind an open one, each would be tried in vain.
+    """
+    any_length = r"\\[\\']|'(?:\\.|[^'\\\n])*'"
+    single = r"'(?:\\.|[^'\\\n])'" if language in TICK_LANGUAGES else any_length
     comment = rf"|{re.escape(mark(language))}[^\n]*" if mark(language) else ""
     block = r"|/\*[\s\S]*?(?:\*/|\Z)" if mark(language) == DEFAULT_MARK else ""
     return re.compile(
@@ -120,15 +126,25 @@ def closed_triple(text: str) -> bool:
     return len(text) >= 2 * 3 and text.endswith(text[:3])
 
 
-def unclosed(text: str, language: str) -> list[str]:
+def nested(text: str, language: str) -> Iterator[tuple[Bracket, list[Bracket]]]:
+    """
+    The brackets of *text* in order, each with those that are open before it, outermost first.
+
+    A closing bracket without a partner closes nothing. The list is the same one each time.
+    """
+    opened: list[Bracket] = []
+    for bracket in brackets(text, language):
+        yield bracket, opened
+        if bracket.sign in CLOSER:
+            opened.append(bracket)
+        elif opened and CLOSER[opened[-1].sign] == bracket.sign:
+            opened.pop()
+
+
+def unclosed(text: str, language: str) -> list[Bracket]:
     """The brackets that *text* leaves open, outermost first."""
-    stack: list[str] = []
-    for _, sign in brackets(text, language):
-        if sign in CLOSER:
-            stack.append(sign)
-        elif stack and CLOSER[stack[-1]] == sign:
-            stack.pop()
-    return stack
+    found = [*nested(text, language)]
+    return found[-1][1] if found else []
 
 
 def opens_block(line: str, language: str) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
+from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.lines import CLOSER, brackets, width
-from fim_lsp.suggest.place import Draft, Place
 
 # Of 158,000 lines of Python and JavaScript 16 say the same as the line above them.
 ABOVE_LINES = 6  # a block of that many is looked for
+LOOP_LINES = 30  # … and, in the suggestion itself, of so many: each size costs a pass
 
 # A piece with a letter in it, said four times without anything between: `"web", "web", "web", "web", `.
 # Three are seen in honest code (`slice(None), slice(None), slice(None)`).
@@ -31,55 +32,57 @@ FOLLOWING_LINES = 4
 TELLING_CHARS = 12
 
 
-def typed_again(draft: Draft, place: Place) -> Draft:
+def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Drop the line's beginning where the model says it once more (Granite, StarCoder)."""
-    typed, said = place.before.lstrip(), draft.text.lstrip(" \t")
+    typed, said = cursor.before.lstrip(), candidate.text.lstrip(" \t")
     if len(typed) < TYPED_AGAIN_CHARS or not said.startswith(typed):
-        return draft
-    return draft.changed(said[len(typed) :], "begins with what was typed")
+        return candidate
+    return candidate.changed(said[len(typed) :], "begins with what was typed")
 
 
-def looping_lines(draft: Draft, place: Place) -> Draft:
+def looping_lines(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut before a line, or a block of them, that says the same as the one right above it."""
-    above = place.above[-ABOVE_LINES:]
-    first, *rest = draft.text.split("\n")
-    parts = [*above, place.before + first, *rest]
+    above = cursor.above[-ABOVE_LINES:]
+    first, *rest = candidate.text.split("\n")
+    parts = [*above, cursor.before + first, *rest]
     for second in range(len(above), len(parts)):
-        for n_lines in range(1, min(second, len(parts) - second) + 1):
+        for n_lines in range(1, min(second, len(parts) - second, LOOP_LINES) + 1):
             block = parts[second - n_lines : second]
             if block == parts[second : second + n_lines] and LETTER.search("".join(block)):
-                return draft.cut(
-                    max(0, _offset(draft.text, second - len(above)) - 1), "lines go round"
+                return candidate.cut(
+                    max(0, _offset(candidate.text, second - len(above)) - 1), "lines go round"
                 )
-    return draft
+    return candidate
 
 
-def stuttering(draft: Draft, _: Place) -> Draft:
+def stuttering(candidate: Candidate, _: Cursor) -> Candidate:
     """Cut before a line in which one piece is said again and again."""
-    for match in STUTTER.finditer(draft.text):
+    for match in STUTTER.finditer(candidate.text):
         if LETTER.search(match[1]):
-            start_of_line = draft.text.rfind("\n", 0, match.start())
-            return draft.cut(max(0, start_of_line), "a line goes round")
-    return draft
+            start_of_line = candidate.text.rfind("\n", 0, match.start())
+            return candidate.cut(max(0, start_of_line), "a line goes round")
+    return candidate
 
 
-def lines_below(draft: Draft, place: Place) -> Draft:
+def lines_below(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut at the first line that the file goes on with anyway."""
-    following, depth = _following(place), 0
-    for idx, part in enumerate(draft.text.split("\n")):
-        line = place.before + part if idx == 0 else part
+    following, depth = _following(cursor), 0
+    for idx, part in enumerate(candidate.text.split("\n")):
+        line = cursor.before + part if idx == 0 else part
         closes = bool(line.strip()) and not ONLY_CLOSES.sub("", line)
         if (depth <= 0 and _is_next(line, following)) or (closes and _is_next(line, following[:1])):
-            return draft.cut(max(0, _offset(draft.text, idx) - 1), "repeats the lines below")
-        for _, sign in brackets(line, place.language):
+            return candidate.cut(
+                max(0, _offset(candidate.text, idx) - 1), "repeats the lines below"
+            )
+        for _, sign in brackets(line, cursor.language):
             depth += 1 if sign in CLOSER else -1
-    return draft
+    return candidate
 
 
-def _following(place: Place) -> list[str]:
+def _following(cursor: Cursor) -> list[str]:
     """The next line, and those after it until the block ends: another block may say the same."""
-    visible = [line for line in place.below if line.strip()][:FOLLOWING_LINES]
-    same = takewhile(lambda line: width(line) >= width(place.before), visible)
+    visible = [line for line in cursor.below if line.strip()][:FOLLOWING_LINES]
+    same = takewhile(lambda line: width(line) >= width(cursor.before), visible)
     return [*same] or visible[:1]
 
 

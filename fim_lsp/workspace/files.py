@@ -1,5 +1,5 @@
 """
-Files of a workspace that nobody opened, into an index of what they define, and into sources.
+Files of a workspace that are not open, into an index of what they define, and into sources.
 
 Blocking: everything here runs in a worker thread, in slices. Files are judged before they are
 read; symbolic links, hidden folders and installed packages are left out, whatever the rules say.
@@ -7,44 +7,58 @@ read; symbolic links, hidden folders and installed packages are left out, whatev
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
-from fim_lsp.context.chunks import Piece, Source
+from fim_lsp.context.chunks import SOURCE_CHARS, Piece, Read, Source
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, definitions, strangers, updated
-from fim_lsp.context.privacy import Rules, deeper, ignored, installed, refused, rules
-from fim_lsp.context.turn import Snapshot
+from fim_lsp.context.index import (
+    DEFINITIONS,
+    Definition,
+    Entry,
+    Index,
+    definitions,
+    unopened_files,
+    updated,
+)
+from fim_lsp.context.privacy import Folder, entered, installed, refused
+from fim_lsp.context.syntax import Unit
+from fim_lsp.context.update import Snapshot
 from fim_lsp.documents import split
-from fim_lsp.ignore_files import rule_files, rules_in, why_private
+from fim_lsp.workspace.ignore_files import encoded, found_in, rules_at, why_private
+from fim_lsp.workspace.regular_files import read
 
 FILES = 2000  # in an index: those nearest to the file that was opened first
 FILE_BYTES = 200_000  # a longer file is made by a machine
-KNOWN_BYTES = 2_000_000  # … unless the user opened it
+KNOWN_BYTES = SOURCE_CHARS  # … unless the user opened it
 SLICE_BYTES = 64_000  # of text read at a time: some 10 ms of work between two looks at the queue
-_DATA = {"", "json", "html", "css"}  # languages whose definitions nobody imports
+_DATA = {"", "json", "html", "css"}  # languages whose definitions are not imported
 
 Stamp = tuple[int, int]  # time of change in ns, size in bytes
+Units = Callable[[str, str], Iterable[Unit]]  # `reader.Reader.units`, of a language and a text
+
+log = logging.getLogger(__name__)
 
 
-def listed(root: Path, near: str, excludes: Iterable[str]) -> dict[str, Stamp]:
+def listed(root: Path, near: str, excludes: Collection[str]) -> dict[str, Stamp]:
     """
     The code files below *root* that are not private, by relative path, those nearest to *near* first.
 
-    *root* is an absolute path without symbolic links, *near* a file's path below it.
+    *root* is an absolute path, *near* a file's path below it. A name that is not UTF-8 is left out:
+    no model could be told where the code is from.
     """
-    base = rules(str(root), {}, excludes)
+    root = Path(os.path.realpath(root))
     found: dict[str, Stamp] = {}
     seen: set[Path] = set()
     for folder in (root / near).parents:
         if folder != root and root not in folder.parents:
             break
-        above = deeper(base, rule_files(root, folder.parent)) if folder != root else base
-        for path, stamp in _below(root, folder, above, seen):
+        for path, stamp in _below(root, folder, rules_at(folder, root, excludes), seen):
             found[path] = stamp
             if len(found) == FILES:
                 return found
@@ -52,39 +66,53 @@ def listed(root: Path, near: str, excludes: Iterable[str]) -> dict[str, Stamp]:
 
 
 def grown(
-    index: Index, root: Path, listing: Mapping[str, Stamp], todo: Sequence[str]
+    index: Index, root: Path, listing: Mapping[str, Stamp], todo: Sequence[str], units: Units
 ) -> tuple[Index, Sequence[str]]:
     """The index with the first of the files *todo* in it, and the rest of those."""
     fresh: dict[str, Entry | None] = {}
-    size = 0
+    size, room = 0, DEFINITIONS - index.n_definitions
     for path in todo:
         text, language = _text(root / path) or "", language_of(path)
-        fresh[path] = Entry(language, listing[path], definitions(language, text))
+        found = _definitions(path, language, text, units) if room > 0 else ()
+        fresh[path] = Entry(language, listing[path], found)
+        room -= len(found)
         size += len(text)
         if size > SLICE_BYTES:
             break
     return updated(index, fresh), todo[len(fresh) :]
 
 
+def _definitions(path: str, language: str, text: str, units: Units) -> tuple[Definition, ...]:
+    """None of a file that cannot be read, whatever the reason: the other files are worth an index."""
+    try:
+        return definitions(units(language, text))
+    except Exception:
+        log.debug("%s is not indexed", path, exc_info=True)
+        return ()
+
+
 def uri_of(root_uri: str, path: str) -> str:
     """The URI of a file below a workspace folder."""
-    return f"{root_uri.rstrip('/')}/{quote(path)}"
+    return f"{root_uri.rstrip('/')}/{quote(os.fsencode(path))}"
 
 
-def strangers_of(index: Index, root: Path, root_uri: str, snapshot: Snapshot) -> list[Piece]:
-    """Pieces of files that are worth a look from where the user works and that nobody opened."""
-    return list(strangers(index, snapshot, partial(_as_judged, index, root, root_uri)))
+def unopened_files_of(
+    index: Index, root: Path, root_uri: str, snapshot: Snapshot, read: Read
+) -> list[Piece]:
+    """Pieces of files that are worth a look from where the user works and that are not open."""
+    source_of = partial(_as_judged, index, root, root_uri)
+    return list(unopened_files(index, snapshot, source_of, read))
 
 
 def reread(
-    file: PurePath, root: PurePath | None, excludes: Iterable[str], old: Source
+    file: PurePath, root: PurePath | None, excludes: Collection[str], old: Source
 ) -> Source | None:
     """*old* as it is on disk now, the same if nothing happened to it; None when it is gone or private."""
     stamp = _stamp(Path(file))
     if stamp is not None and stamp[0] == old.version:
         return old
     private = stamp is None or why_private(file, root, excludes)
-    text = None if private else _text(Path(file), KNOWN_BYTES)
+    text = None if private else _text(Path(file), KNOWN_BYTES, follow=True)
     if stamp is None or text is None:
         return None
     return replace(old, version=stamp[0], lines=tuple(split(text)))
@@ -100,52 +128,62 @@ def _as_judged(index: Index, root: Path, root_uri: str, path: str) -> Source | N
     return Source(uri, path, entry.language, entry.stamp[0], tuple(split(text)))
 
 
-def _stamp(file: Path) -> Stamp | None:
+def _stamp(file: Path | os.DirEntry[str]) -> Stamp | None:
     try:
-        about = file.lstat()
+        about = file.stat(follow_symlinks=False)
     except OSError:
         return None
     return about.st_mtime_ns, about.st_size
 
 
-def _below(root: Path, folder: Path, above: Rules, seen: set[Path]) -> Iterator[tuple[str, Stamp]]:
-    """What may be read in *folder* and in those below it that were not *seen*."""
+def _below(root: Path, folder: Path, known: Folder, seen: set[Path]) -> Iterator[tuple[str, Stamp]]:
+    """What may be read in *folder*, where *known* holds, and in those below it that were not *seen*."""
     if folder in seen:
         return
     seen.add(folder)
-    known = deeper(above, rules_in(root, folder))
     folders = []
+    inside = f"{folder.relative_to(root).as_posix()}/".removeprefix("./")
     for entry in _entries(folder):
-        path = f"{folder.relative_to(root).as_posix()}/{entry.name}".removeprefix("./")
+        path = inside + entry.name
         if entry.is_dir(follow_symlinks=False):
-            if not entry.name.startswith(".") and not _closed(known, path):
+            if _is_open(entry, path, known):
                 folders.append(Path(entry.path))
         elif entry.is_file(follow_symlinks=False) and language_of(path) not in _DATA:
-            about = entry.stat(follow_symlinks=False)
-            if about.st_size <= FILE_BYTES and not refused(known, f"{root}/{path}"):
-                yield path, (about.st_mtime_ns, about.st_size)
+            stamp = _stamp(entry)
+            if stamp is None or stamp[1] > FILE_BYTES:
+                continue
+            if not refused(known, encoded(entry.name)):
+                yield path, stamp
     for each in folders:
-        yield from _below(root, each, known, seen)
+        yield from _below(root, each, entered(known, encoded(each.name), found_in(each)), seen)
 
 
-def _closed(known: Rules, folder: str) -> bool:
-    return ignored(known, folder + "/") or installed(folder + "/any")
+def _is_open(entry: os.DirEntry[str], path: str, known: Folder) -> bool:
+    """May what lies in a folder be read?"""
+    if entry.name.startswith(".") or installed(encoded(path) + b"/any"):
+        return False
+    return not refused(known, encoded(entry.name), folder=True)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     """What is in a folder by name, so that the same workspace gives the same index."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted((e for e in entries if _is_text(e.name)), key=lambda entry: entry.name)
     except OSError:
         return []
 
 
-def _text(file: Path, longest: int = FILE_BYTES) -> str | None:
+def _is_text(name: str) -> bool:
+    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def _text(file: Path, longest: int = FILE_BYTES, *, follow: bool = False) -> str | None:
     """The text of a file that is one: of *longest* bytes at most, and UTF-8."""
+    data = read(file, longest + 1, follow=follow)
+    if data is None or len(data) > longest or b"\0" in data:
+        return None
     try:
-        with file.open("rb") as opened:
-            data = opened.read(longest + 1)
-        return data.decode("utf-8") if len(data) <= longest and b"\0" not in data else None
-    except (OSError, UnicodeDecodeError):
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
         return None

@@ -1,52 +1,149 @@
 """
-A file on disk into a verdict: may it be completed in and inform others? Reads ignore files.
+A file on disk into a verdict: may it be completed in and inform others? Reads ignore files. Blocking.
 
 The rules themselves are `context.privacy`'s. This asks the disk for what they need: the ignore files
-from the workspace's root down to the file, and where symbolic links lead. Blocking: call it in a
-worker thread.
+from the top of the repository down to the file, and where symbolic links lead. Call it in a worker
+thread.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable
+import sys
+import tempfile
+import unicodedata
+from collections.abc import Collection
+from functools import lru_cache
 from pathlib import Path, PurePath
 
-from fim_lsp.context.privacy import IGNORE_FILES, refused, rules
+from fim_lsp.context.ignore_rules import LONGEST, beyond
+from fim_lsp.context.privacy import (
+    IGNORE_FILES,
+    OUTSIDE,
+    Folder,
+    Found,
+    Repository,
+    entered,
+    installed,
+    outermost,
+    refused,
+)
+from fim_lsp.workspace.git_files import no_repository, repository
+from fim_lsp.workspace.regular_files import read
 
-LONGEST = 1_000_000  # bytes of an ignore file: more is no list of patterns
+log = logging.getLogger(__name__)
 
 
-def why_private(path: PurePath, root: PurePath | None, excludes: Iterable[str]) -> str:
+def why_private(path: PurePath, root: PurePath | None, excludes: Collection[str]) -> str:
     """
     Why the file at *path* must stay private, "" when it need not.
 
-    *root* is its workspace folder; without one its own folder counts as that.
+    *root* is its workspace folder. Without one the file lies outside of all, and the user opened
+    it: then the rules of its repository count, or else those of its folder. A path that is not
+    absolute, or is another system's, is judged by its names.
     """
-    real_root = Path(os.path.realpath(root or path.parent))
-    inside = real_root / os.path.relpath(path, root or path.parent)
-    known = rules(str(real_root), rule_files(real_root, inside.parent), excludes)
-    return refused(known, str(inside), os.path.realpath(path))
+    try:
+        if not path.is_absolute() or not isinstance(path, type(PurePath())):
+            return _by_names(path, excludes)
+        real_root = Path(os.path.realpath(root)) if root else None
+        own = Path(real_root, os.path.relpath(path, root)) if real_root else path
+        own = Path(os.path.normpath(own))
+        for each in dict.fromkeys((own, Path(os.path.realpath(path)))):
+            if reason := _why(each, real_root, excludes):
+                return reason if each == own else f"it leads to a file that is private: {reason}"
+    except ValueError:  # a NUL, half of a character
+        return "no file can have its name"
+    return ""
 
 
-def rule_files(root: Path, folder: Path) -> dict[str, str]:
-    """The ignore files from *root* down to *folder*, by their relative path."""
+def rules_at(folder: Path, root: Path, excludes: Collection[str]) -> Folder:
+    """What holds in *folder* of the workspace at *root*, both with links resolved."""
+    return _descended(folder, root, excludes, *_top(root))
+
+
+def found_in(folder: Path) -> Found:
+    """What the disk says of a folder below a workspace's root."""
+    return Found(_ignore_files(folder), repository(folder))
+
+
+def encoded(name: str) -> bytes:
+    """A name as git compares it; on macOS letters and their accents are one (core.precomposeUnicode)."""
+    return os.fsencode(unicodedata.normalize("NFC", name) if sys.platform == "darwin" else name)
+
+
+def _why(file: Path, root: Path | None, excludes: Collection[str]) -> str:
+    """Why a file must stay private, by this path."""
+    if root is not None and file != root and file.is_relative_to(root):
+        known = rules_at(file.parent, root, excludes)
+    elif installed(encoded(file.as_posix())):
+        known = _descended(file.parent, None, excludes, None)
+    elif root is not None:
+        return OUTSIDE
+    else:
+        known = _descended(file.parent, None, excludes, *_top(file.parent))
+    return refused(known, encoded(file.name))
+
+
+def _descended(
+    folder: Path,
+    root: Path | None,
+    excludes: Collection[str],
+    top: Path | None,
+    around: Repository | None = None,
+) -> Folder:
+    """What holds in *folder*: ignore files count from *top* down, whose repository is *around*."""
+    here = outermost(excludes)
+    counts = False
+    for each in (*reversed(folder.parents), folder):
+        starts, counts = each == top, counts or each == top
+        found = Found(
+            _ignore_files(each) if counts else {},
+            around if starts else repository(each) if counts else None,
+            is_root=each == root,
+            is_temporary=str(each) in _temporary(tempfile.gettempdir()),
+        )
+        name = encoded(each.name or each.drive)
+        here = entered(here, name, found) if name else outermost(excludes, found)
+    return here
+
+
+def _top(folder: Path) -> tuple[Path, Repository]:
+    """Where the repository begins that *folder* lies in; the folder itself if it lies in none."""
+    for each in (folder, *folder.parents):
+        if around := repository(each):
+            return each, around
+    return folder, no_repository()
+
+
+def _ignore_files(folder: Path) -> dict[str, bytes]:
+    """The ignore files of a folder. One that is beyond the limits hides the whole folder."""
     found = {}
-    folders = [folder, *folder.parents]
-    for each in folders[: folders.index(root) + 1] if root in folders else [root]:
-        found.update(rules_in(root, each))
+    for name in IGNORE_FILES:
+        if data := read(folder / name, LONGEST + 1, follow=False):
+            found[name] = data
+            if why := beyond(data):
+                _warn(folder / name, why)
     return found
 
 
-def rules_in(root: Path, folder: Path) -> dict[str, str]:
-    """The ignore files of one *folder*, by their path relative to *root*."""
-    texts = {folder / name: _text(folder / name) for name in IGNORE_FILES}
-    return {file.relative_to(root).as_posix(): text for file, text in texts.items() if text}
+@lru_cache(maxsize=1024)
+def _warn(file: Path, why: str) -> None:
+    """Say it once."""
+    log.warning("%s %s: all files of its folder are private", file, why)
 
 
-def _text(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(LONGEST)
-    except OSError:
-        return ""
+@lru_cache(maxsize=1)
+def _temporary(own: str) -> frozenset[str]:
+    """The folders of temporary files, of this process and of the system, also where links lead."""
+    folders = (own, "/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 (nothing is written there)
+    return frozenset((*folders, *map(os.path.realpath, folders)))
+
+
+def _by_names(path: PurePath, excludes: Collection[str]) -> str:
+    """Why a file that the disk does not have must stay private."""
+    here = outermost(excludes)
+    *folders, name = [encoded(part) for part in path.as_posix().split("/") if part] or [b""]
+    for each in folders:
+        here = entered(here, each)
+    return refused(here, name)

@@ -1,48 +1,106 @@
 """
-URIs into the names a model may see: a repository and a path within it, never an absolute path. Pure.
+URIs into files, and into the names a model may see: a repository and a path within it. Pure.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
-DRIVE = re.compile(r"^/[A-Za-z]:")
+from fim_lsp.context.privacy import IGNORE_FILES
+
+_DRIVE = re.compile(r"/?(?=[A-Za-z]:([\\/]|$))")
+SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output panes, old revisions, …
+
+_RULES = (*IGNORE_FILES, ".fim-lsp.toml", ".git", ".gitconfig")
+_RULES_AT = (("info", "exclude"), ("git", "ignore"), ("git", "config"), (".git", "config"))
 
 
-class Place(NamedTuple):
-    """Where a document stands: *root* is the URI of its workspace folder, "" outside of all."""
+class FileLocation(NamedTuple):
+    """
+    Where a document stands: *root* is the URI of its workspace folder, "" outside of all.
+
+    *folder* tells files outside of all roots apart; no model sees it.
+    """
 
     root: str
     repo: str
     path: str
+    folder: str = ""
 
 
 def local_path(uri: str) -> PurePath | None:
     """The file a `file:` URI names; None for other schemes (untitled buffers, notebook cells)."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
-        return None
-    path = unquote(parts.path)
-    if parts.netloc:
-        return PureWindowsPath(f"//{parts.netloc}{path}")
-    if DRIVE.match(path):
-        return PureWindowsPath(path[1:])
-    return PurePosixPath(path)
+    parts = _split(uri)
+    return _path(parts) if parts.scheme == "file" else None
 
 
-def place(uri: str, roots: tuple[str, ...]) -> Place:
+def judged_path(uri: str) -> PurePath | None:
+    """
+    The path that says whether a document is private; None for what is no document.
+
+    A text that is to be saved as a file, and a cell of a notebook, are as private as that file.
+    """
+    parts = _split(uri)
+    return _path(parts) if parts.scheme in SCHEMES else None
+
+
+def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
     """The innermost of *roots* that holds *uri*; outside of all, the file's own folder lends its name."""
     file = local_path(uri)
     if file is None:
-        return Place("", "untitled", unquote(urlsplit(uri).path).rsplit("/", 1)[-1] or "untitled")
+        name = _path(_split(uri)).name or "untitled"
+        return FileLocation("", "untitled", _shown(name))
+    root = root_of(file, roots)
+    holding = local_path(root)
+    if holding is None:
+        names = _shown(file.parent.name) or "files", _shown(file.name)
+        return FileLocation("", *names, folder=str(file.parent))
+    inside = file.relative_to(holding).as_posix()
+    return FileLocation(root, _shown(holding.name) or "files", _shown(inside))
+
+
+def root_of(file: PurePath, roots: tuple[str, ...]) -> str:
+    """The innermost of *roots* that holds a file, "" when none does."""
     holding = [(root, path) for root in roots if (path := local_path(root)) and _holds(path, file)]
-    if not holding:
-        return Place("", file.parent.name or "files", file.name)
-    root, path = max(holding, key=lambda pair: len(pair[1].parts))
-    return Place(root, path.name or "files", file.relative_to(path).as_posix())
+    return max(holding, key=lambda pair: len(pair[1].parts), default=("", None))[0]
+
+
+def changes_rules(uri: str, excludes_files: Collection[PurePath] = ()) -> bool:
+    """
+    Does a change of this file change which files are private?
+
+    *excludes_files* are the files of rules that the user's configuration of git names.
+    """
+    path = local_path(uri)
+    if path is None:
+        return False
+    *_, folder, name = ("", "", *(part.casefold() for part in path.parts))
+    return name in _RULES or (folder, name) in _RULES_AT or path in excludes_files
+
+
+def _split(uri: str) -> SplitResult:
+    try:
+        return urlsplit(uri)
+    except ValueError:  # brackets that hold no address
+        return SplitResult("", "", "", "", "")
+
+
+def _path(parts: SplitResult) -> PurePath:
+    """The path in a URI. Bytes that are not UTF-8 become what `os.fsencode` takes back."""
+    path = unquote(parts.path, errors="surrogateescape")
+    if parts.netloc and parts.scheme == "file":
+        return PureWindowsPath(f"//{parts.netloc}{path}")
+    drive = _DRIVE.match(path)
+    return PureWindowsPath(path[drive.end() :]) if drive else PurePosixPath(path)
+
+
+def _shown(name: str) -> str:
+    """A name as a model can be told it."""
+    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def _holds(folder: PurePath, file: PurePath) -> bool:

@@ -1,37 +1,35 @@
 """
 What the session remembers of each workspace root, and which of its files are private. State.
 
-One memory per root: what is open in one workspace never shows in the prompts of another. A file is
-judged before anything of it is used; until the verdict is there it counts as private.
+One memory per root: what is open in one workspace never shows in the prompts of another.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from fim_lsp import paths
-from fim_lsp.config import Config
-from fim_lsp.context.chunks import Source
+from fim_lsp.context.chunks import Piece, Source
 from fim_lsp.context.index import Index, updated
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.privacy import IGNORE_FILES
 from fim_lsp.context.ring import Limits, Ring
-from fim_lsp.context.turn import Snapshot, Turned, turn
-from fim_lsp.context.turn import View as Sight
-from fim_lsp.context_files import grown, listed, reread, strangers_of, uri_of
+from fim_lsp.context.update import RingUpdate, Snapshot, Viewport, update_ring
 from fim_lsp.documents import Document
-from fim_lsp.ignore_files import why_private
-from fim_lsp.paths import Place
+from fim_lsp.settings.config import Config
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.files import grown, listed, reread, unopened_files_of, uri_of
+from fim_lsp.workspace.git_files import excludes_files
+from fim_lsp.workspace.ignore_files import why_private
+from fim_lsp.workspace.paths import FileLocation
+from fim_lsp.workspace.reader import Reader
 from server_bridge.protocol import Chunk
 
-UNJUDGED = "not judged yet"
 LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
-PAUSE_S = 0.02  # between two slices of the index: half of the time is somebody else's
-SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output panes, old revisions, …
+PAUSE_S = 0.02  # between two slices of the index: half of the time is left to other work
+OUTSIDE = 8  # folders outside of all roots that are remembered with nothing open in them
 EMPTY = Index()
 
 Progress = Callable[[str, int, int], None]  # root, files done, files to do
@@ -41,20 +39,25 @@ class Workspace:
     """
     One root. *root* is its URI, "" for files outside of all roots; *name* tells it from all others.
 
-    *progress* is told of files that are being indexed: how many are done, of how many.
+    *reader* cuts its texts. *progress* is told of files that are being indexed: how many are done, of
+    how many.
     """
 
-    def __init__(self, name: str, root: str, limits: Limits, progress: Progress) -> None:
+    def __init__(
+        self, name: str, root: str, limits: Limits, reader: Reader, progress: Progress
+    ) -> None:
         self.name = name
         self.root = root
         self.memory = Memory(limits)
         self.index = EMPTY
         self._folder = paths.local_path(root) if root else None
+        self._reader = reader
         self._progress = progress
-        self._turned: tuple[int, Index] | None = None
+        self._updated: tuple[int, Index] | None = None  # what the ring was last chosen from
         self._listed_s: float = -LISTING_S  # loop time
         self._listing: asyncio.Task[None] | None = None
-        self._trusting = True
+        self._trusting = True  # what is remembered of closed files is not private
+        self._refreshing = asyncio.Lock()
 
     def opened(self, source: Source) -> None:
         """The editor shows a text that may be used; it may spell the URI in its own way."""
@@ -63,38 +66,47 @@ class Workspace:
             self.memory.deleted(default)
         self.memory.opened(source)
 
-    def chunks(self, sight: Sight) -> tuple[Chunk, ...]:
+    def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
         """The chunks to show with a window."""
-        return tuple(Chunk(each.name, each.text) for each in self.memory.visible(sight))
+        return tuple(Chunk(each.name, each.text) for each in self.memory.visible(viewport))
 
-    async def turn(self, sight: Sight, config: Config) -> bool:
-        """Choose the chunks anew in a worker thread, if there is news; whether the ring changed."""
+    async def update_ring(self, viewport: Viewport, config: Config) -> bool:
+        """Choose the chunks again in a worker thread, if anything happened; whether the ring changed."""
         if not self.memory.limits.n_chunks:
             return False
-        await self._refresh(config.privacy.exclude)
-        snapshot = self.memory.snapshot(sight)
+        async with self._refreshing:
+            await self._refresh(config.privacy.exclude)
+        snapshot = self.memory.snapshot(viewport)
         self._explore(snapshot, config)
         index = self.index if config.ring.files else EMPTY
-        if (snapshot.n_events, index) == self._turned:
+        if (snapshot.n_events, index) == self._updated:
             return False
-        turned = await asyncio.to_thread(self._turn, snapshot, index)
+        update = await asyncio.to_thread(self._choose, snapshot, index)
         before = self.memory.ring
-        if not self.memory.accept(turned):
+        if not self.memory.accept(update):
             return False
-        self._turned = turned.n_events, index
+        self._updated = update.n_events, index
         return self.memory.ring is not before
 
-    async def recall(self, ring: Ring, config: Config) -> None:
+    async def restore_ring(self, ring: Ring, config: Config) -> None:
         """Go on with the ring of an earlier run, as far as it is still true and not private."""
         if ring.chunks and not self.memory.ring.chunks:
             self.memory.ring = ring
             self.look_again(trusting=False)
-            await self._refresh(config.privacy.exclude)
+            await self.recheck(config.privacy.exclude)
+
+    async def recheck(self, excludes: Iterable[str]) -> bool:
+        """
+        After a change of the rules, judge again what is remembered of files that are not open; whether
+        any is gone or private now.
+        """
+        async with self._refreshing:
+            return not self._trusting and await self._refresh(excludes)
 
     def look_again(self, *, trusting: bool) -> None:
         """Files changed; not *trusting*: the rules of what is private may have, too."""
         self._listed_s = -LISTING_S
-        self._turned = None
+        self._updated = None
         if not trusting:
             self._trusting = False
             self.index = EMPTY
@@ -110,26 +122,30 @@ class Workspace:
         while self._listing and not self._listing.done():
             await asyncio.wait([self._listing])
 
-    def _turn(self, snapshot: Snapshot, index: Index) -> Turned:
+    def _choose(self, snapshot: Snapshot, index: Index) -> RingUpdate:
         """In a worker thread."""
-        folder = self._folder
-        others = strangers_of(index, Path(folder), self.root, snapshot) if folder else []
-        return turn(replace(snapshot, others=(*snapshot.others, *others)))
+        folder, read, others = self._folder, self._reader.read, list[Piece]()
+        if folder:
+            others = unopened_files_of(index, Path(folder), self.root, snapshot, read)
+        return update_ring(replace(snapshot, others=(*snapshot.others, *others)), read)
 
-    async def _refresh(self, excludes: Iterable[str]) -> None:
-        """Let what is remembered of files that are not open be as the disk has it."""
+    async def _refresh(self, excludes: Iterable[str]) -> bool:
+        """Let what is remembered of files that are not open be as the disk has it; whether any left."""
         unsure, trusting = self.memory.unsure(), self._trusting
         if not unsure:
-            return
+            return False
         self._trusting = True
         check = partial(self._reread, excludes=tuple(excludes), trusting=trusting)
         checked = await asyncio.to_thread(list, map(check, unsure))
         on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
+        n_left = 0
         for old, new in zip(unsure, checked, strict=True):
             if new is None and old.uri in on_disk:
                 self.memory.deleted(old.uri)
+                n_left += 1
             elif new is not None and new is not old and old.uri in on_disk:
                 self.memory.changed(new)
+        return n_left > 0
 
     def _reread(self, old: Source, excludes: tuple[str, ...], *, trusting: bool) -> Source | None:
         file = paths.local_path(old.uri)
@@ -146,7 +162,7 @@ class Workspace:
             work = self._grow(Path(self._folder), snapshot.here.name, config.privacy.exclude)
             self._listing = asyncio.create_task(work, name="index")
 
-    async def _grow(self, folder: Path, near: str, excludes: Iterable[str]) -> None:
+    async def _grow(self, folder: Path, near: str, excludes: tuple[str, ...]) -> None:
         listing = await asyncio.to_thread(listed, folder, near, excludes)
         known = {path: entry.stamp for path, entry in self.index.entries.items()}
         if gone := {path: None for path in known if path not in listing}:
@@ -154,80 +170,66 @@ class Workspace:
         todo: Sequence[str] = [p for p, stamp in listing.items() if known.get(p) != stamp]
         n_todo = len(todo)
         while todo:
-            self.index, todo = await asyncio.to_thread(grown, self.index, folder, listing, todo)
+            self.index, todo = await asyncio.to_thread(
+                grown, self.index, folder, listing, todo, self._reader.units
+            )
             self._progress(self.root, n_todo - len(todo), n_todo)
             await asyncio.sleep(PAUSE_S)
 
 
-Recall = Callable[[Workspace, Config], Awaitable[None]]
-
-
 class Workspaces:
-    """
-    The roots, each with its memory, and the verdicts on documents.
-
-    `recall` is waited for before the first document of a workspace is used.
-    """
+    """The roots, each with its memory. *progress* is told of files that are being indexed."""
 
     def __init__(self) -> None:
         self.progress: Progress = lambda *_: None
-        self.recall: Recall | None = None
         self.roots: tuple[str, ...] = ()
         self.limits = Limits(0, 1, 0)
         self._by_root: dict[str, Workspace] = {}
-        self._verdicts: dict[str, str] = {}
-        self._judging: set[asyncio.Task[None]] = set()
+        self._reader = Reader()
 
-    def of(self, place: Place) -> Workspace:
+    def of(self, location: FileLocation) -> Workspace:
         """The workspace a document belongs to; files outside of all roots by their folder."""
-        key = place.root or f"outside: {place.repo}"
-        workspace = self._by_root.setdefault(
-            key, Workspace(key, place.root, self.limits, self._tell)
-        )
+        key = location.root or f"outside: {location.folder or location.repo}"
+        if key not in self._by_root:
+            self._forget_outside()
+            new = Workspace(key, location.root, self.limits, self._reader, self._tell)
+            self._by_root[key] = new
+        workspace = self._by_root[key]
         workspace.memory.limits = self.limits
         return workspace
 
-    def why_private(self, uri: str) -> str:
-        """Why nothing of *uri* may be used, "" when it may."""
-        return self._verdicts.get(uri, UNJUDGED)
+    @staticmethod
+    def known_verdict(uri: str) -> str | None:
+        """Why *uri* is private, None where that needs a look at the disk."""
+        return "not a file" if paths.judged_path(uri) is None else None
 
-    def judge(self, uri: str, place: Place, config: Config, allowed: Callable[[], None]) -> None:
-        """Find out whether *uri* is private; calls *allowed* on the loop when it is not."""
-        path = paths.local_path(uri)
-        if path is None:
-            private = uri.partition(":")[0] not in SCHEMES
-            self._verdicts[uri] = "not a file" if private else ""
-            if not private:
-                allowed()
-            return
-        task = asyncio.create_task(self._judge(uri, path, place, config, allowed))
-        self._judging.add(task)
-        task.add_done_callback(self._judging.discard)
-
-    async def wait_judged(self) -> None:
-        """Until every verdict is there."""
-        while self._judging:
-            await asyncio.wait(self._judging)
-
-    def forget(self, uri: str) -> None:
-        """The document was closed."""
-        self._verdicts.pop(uri, None)
+    async def verdict(self, uri: str, location: FileLocation, config: Config) -> str:
+        """Why *uri* is private, "" when it is not. In a worker thread: it reads ignore files."""
+        path = paths.judged_path(uri)
+        assert path is not None, "see known_verdict"
+        root = paths.local_path(location.root or paths.root_of(path, self.roots))
+        return await asyncio.to_thread(why_private, path, root, config.privacy.exclude)
 
     def files_changed(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
-        """Files changed on disk; whether every open document is to be judged again."""
-        names = {uri.rpartition("/")[2] for uri in (*changed, *deleted)}
+        """Files changed on disk; whether the rules did, and every open document is to be judged."""
+        deleted = tuple(deleted)
         for uri in deleted:
             for workspace in self._by_root.values():
                 workspace.memory.deleted(uri)
-        if names & set(IGNORE_FILES):
+        if self.changes_rules(*changed, *deleted):
             self.rules_changed()
             return True
         for workspace in self._by_root.values():
             workspace.look_again(trusting=True)
         return False
 
+    @staticmethod
+    def changes_rules(*uris: str) -> bool:
+        """Whether a change of one of these files changes which files are private."""
+        return any(paths.changes_rules(uri, excludes_files()) for uri in uris)
+
     def rules_changed(self) -> None:
-        """What is private may be another; the documents are judged by the caller."""
+        """The rules changed: what is remembered is judged again; the caller judges the documents."""
         for workspace in self._by_root.values():
             workspace.look_again(trusting=False)
 
@@ -240,6 +242,14 @@ class Workspaces:
         """End what goes on in the background."""
         for workspace in self._by_root.values():
             workspace.stop()
+        self._reader.close()
+
+    def _forget_outside(self) -> None:
+        """Keep only so many folders outside of all roots in which nothing is open."""
+        outside = [key for key, each in self._by_root.items() if not each.root]
+        closed = [key for key in outside if not self._by_root[key].memory.has_open]
+        for key in closed[: len(outside) - OUTSIDE]:
+            self._by_root.pop(key).stop()
 
     def _tell(self, root: str, n_done: int, n_files: int) -> None:
         self.progress(root, n_done, n_files)
@@ -250,20 +260,7 @@ class Workspaces:
         names = ("chunks", "queued", "evicted")
         return {n: sum(s[n] for s in each) for n in names} | {"capacity": self.limits.n_chunks}
 
-    async def _judge(
-        self, uri: str, path: PurePath, place: Place, config: Config, allowed: Callable[[], None]
-    ) -> None:
-        root = paths.local_path(place.root) if place.root else None
-        if self.recall is not None:
-            await self.recall(self.of(place), config)
-        verdict = await asyncio.to_thread(why_private, path, root, config.privacy.exclude)
-        self._verdicts[uri] = verdict
-        if verdict:
-            self.of(place).memory.deleted(uri)
-        else:
-            allowed()
 
-
-def source(document: Document, place: Place) -> Source:
+def source(document: Document, location: FileLocation) -> Source:
     """A document as the memory keeps it, under the name a model may see."""
-    return Source(document.uri, place.path, document.language, document.version, document.lines)
+    return Source(document.uri, location.path, document.language, document.version, document.lines)

@@ -2,11 +2,14 @@
 When to ask a server again that failed: a circuit breaker, one per endpoint. Pure.
 
     closed ──failure──▶ open ──its time is up──▶ half-open ──probe fails──▶ open, for longer
-       ▲                                             │
-       └───────────────── probe succeeds ────────────┘
+       ▲                  ▲                          │
+       │                  └─completion fails─┐       │ probe succeeds
+       ├────── completion succeeds ─────── on trial ◀┤ after a failure at work
+       └─────────────────────────────────────────────┘ after a failure to connect
 
-Open, nothing is sent. Half-open, one harmless question is: never a user's completion while there is
-somebody else to answer it.
+Open, nothing is sent. Half-open, one harmless question is, never a user's completion while another
+server can answer it. A server that connects and then fails at work is on trial after a good probe: it
+gets the next completion, and only that closes the breaker.
 """
 
 from __future__ import annotations
@@ -17,21 +20,23 @@ from xxhash import xxh3_64_intdigest
 
 FIRST_S = 0.25  # a server that restarts is back in a moment
 LONGEST_S = 2.0  # a server that comes back is in use again within 5 s
-UNASKED_S = 4.0  # for servers that nobody named and that may never be there
-STRANGER_S = 30.0  # what answers on a usual port and is no model server has a log of its own
+UNASKED_S = 4.0  # for servers that the user did not name and that may never be there
+UNRELATED_S = 30.0  # what answers on a usual port and is no model server has a log of its own
 SPREAD = 0.5  # of the delay, by which the clients of one server differ
 N_SLOW = 2  # one slow answer is no failure yet
 
 
 @dataclass(slots=True)
 class Breaker:
-    """*seed* is who we are and whom we ask; *named* is whether the user wants us to."""
+    """*seed* is this client and the server; *named*: the user asked for that server."""
 
     seed: str
     named: bool = True
     n_failures: int = 0
     n_slow: int = 0
     retry_at: float = 0.0  # seconds on the caller's clock
+    failed_at_work: bool = False  # after it had connected
+    is_on_trial: bool = False
 
     @property
     def is_closed(self) -> bool:
@@ -40,22 +45,31 @@ class Breaker:
 
     def is_half_open(self, now: float) -> bool:
         """Whether it is time for a probe."""
-        return self.n_failures > 0 and now >= self.retry_at
+        return self.n_failures > 0 and not self.is_on_trial and now >= self.retry_at
+
+    def connected(self) -> None:
+        """A probe succeeded, or the first connection."""
+        self.is_on_trial = self.failed_at_work
+        if not self.failed_at_work:
+            self.n_failures = 0
 
     def succeed(self) -> None:
-        """An answer came."""
+        """A completion came."""
         self.n_failures = self.n_slow = 0
+        self.failed_at_work = self.is_on_trial = False
 
     def slow(self, now: float) -> None:
         """No answer came in time."""
         self.n_slow += 1
         if self.n_slow >= N_SLOW or self.n_failures:
-            self.fail(now)
+            self.fail(now, at_work=True)
 
-    def fail(self, now: float, *, wrong: bool = False) -> None:
-        """It failed; *wrong*: by an answer that somebody has to mend."""
+    def fail(self, now: float, *, wrong: bool = False, at_work: bool = False) -> None:
+        """It failed, *at_work* or when it was connected; *wrong*: until the user changes something."""
         self.n_failures += 1
-        longest = LONGEST_S if self.named else STRANGER_S if wrong else UNASKED_S
+        self.is_on_trial = False
+        self.failed_at_work = self.failed_at_work or at_work
+        longest = LONGEST_S if self.named else UNRELATED_S if wrong else UNASKED_S
         self.retry_at = now + delay(self.n_failures, longest, self.seed)
 
 

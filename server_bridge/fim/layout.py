@@ -14,8 +14,8 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from xxhash import xxh3_128_digest
 
+from server_bridge.fim.tokens import Specials
 from server_bridge.protocol import Prompt, Token
-from server_bridge.specials import Specials
 
 Kind = Literal["repo", "chunk", "path", "prefix", "suffix", "middle"]
 WIDTH = array("i").itemsize  # bytes of one packed token id

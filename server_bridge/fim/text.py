@@ -1,7 +1,7 @@
 """
 A prompt into text, for backends that take no token ids. Pure.
 
-The order and the names are those of `encoding.layout`; only here the special tokens are spelled out,
+The order and the names are those of `fim.layout`; only here the special tokens are spelled out,
 and what looks like one in the user's text is broken by a space, so that it cannot become one.
 """
 
@@ -11,9 +11,9 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from server_bridge.encoding import Kind, layout
+from server_bridge.fim.layout import Kind, layout
+from server_bridge.fim.tokens import CONTROLS, Family, specials
 from server_bridge.protocol import Prompt
-from server_bridge.specials import CONTROLS, Family, specials
 
 
 class Part(NamedTuple):

@@ -2,11 +2,12 @@
 How models spell "here is a gap": the special tokens of fill-in-the-middle, by family. Pure.
 
 Where a backend deals in tokens, a family counts for a model only if every spelling in its row is one
-token there; the backend asks the server, we never guess ids. Rows stand from rich to poor, so the
-first that counts is the best. Where a backend deals in text, the model's name has to tell.
+token there; the backend asks the server, ids are never guessed. Rows stand from rich to poor, so the
+first that counts is the best. Where a backend deals in text, the model's name has to tell, and user text
+must not contain what the tokenizer reads as a control token (`text.neutral`).
 
-Sources: the model cards and papers named in the rows; llama.cpp (src/llama-vocab.cpp) looks for the
-same spellings.
+Sources: the model cards and papers named in the rows, and the models' tokenizer_config.json; llama.cpp
+(src/llama-vocab.cpp) looks for the same spellings.
 """
 
 from __future__ import annotations
@@ -45,11 +46,29 @@ class Family(NamedTuple):
 
 PLAIN_HEAD = "\n\n--- {name} ---\n"  # for models that were never shown several files at once
 
-SENTENCEPIECE = "</?s>"  # begin and end of a text; in other models' files they are HTML
+# Control tokens of one tokenizer each; in other models' files they are HTML, generics or plain words.
+SENTENCEPIECE = r"</?s>|<(?:unk|pad)>"
+MISTRAL = (  # mistral-common, SpecialTokens
+    r"\[/?(?:AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|TOOL_CONTENT|SYSTEM_PROMPT|MODEL_SETTINGS|THINK"
+    r"|ARGS|CALL_ID|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO)\]|\[control_\d{1,4}\]|<SPECIAL_\d{1,4}>"
+)
+GEMMA = (
+    r"<(?:bos|eos|pad|unk|mask|2mass|start_of_turn|end_of_turn|start_of_image|end_of_image"
+    r"|unused\d{1,4})>|\[@BOS@\]"
+)
+GLM = (
+    r"\[[gs]?MASK\]|<(?:sop|eop)>|/nothink"
+    r"|</?(?:think|tool_call|tool_response|arg_key|arg_value)>"
+)
+STARCODER = r"<(?:pr|code_to_intermediate|intermediate_to_code|NAME|EMAIL|KEY|PASSWORD)>"
+FALCON = (  # it may end with the first sign of another token, also of one of ours
+    r">>(?:TITLE|ABSTRACT|INTRODUCTION|SUMMARY|COMMENT|ANSWER|QUESTION|DOMAIN|EMAIL_ADDRESS|IP_ADDRESS"
+    r"|PREFIX|SUFFIX|MIDDLE)(?=<)"
+)
 
 # What tokenizers read as control tokens wherever it stands, besides the families' own spellings
 CONTROLS = (
-    r"<\|[^|<>\s]{1,40}\|>",  # Qwen, GLM, Granite, Llama 3, StarCoder's end of text
+    r"<\|[^|<>\s]{1,40}\|>",  # Qwen, GLM, Granite, Llama 3, StarCoder's end of text, DeepSeek's <|EOT|>
     r"<｜[^｜<>\s]{1,40}｜>",  # DeepSeek
     r"<\[[^\]<>\s]{1,40}\]>",  # Seed-Coder
     r"<(?:fim|jupyter|issue|commit|pr|gh|repo|file)[-_][a-z_]{1,30}>",  # StarCoder, Mellum
@@ -67,7 +86,7 @@ FAMILIES = (
     # CodeGemma (arXiv 2406.11409) §3
     Family(
         "codegemma", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "", "<|file_separator|>",
-        models="codegemma",
+        models="codegemma", controls=GEMMA,
     ),
     # Granite 4 and others with Qwen's three
     Family(
@@ -77,22 +96,27 @@ FAMILIES = (
     # Mellum's model card: the file's name, then suffix, prefix, middle
     Family(
         "mellum", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "", "<filename>",
-        suffix_first=True, models="mellum", alike=True,
+        suffix_first=True, models="mellum", alike=True, controls=STARCODER,
     ),
-    # StarCoder2 (arXiv 2402.19173) §5.1; CodeQwen 1.5
+    # CodeQwen 1.5: StarCoder2's spellings in a SentencePiece vocabulary
+    Family(
+        "codeqwen", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>",
+        models="codeqwen", alike=True, controls=SENTENCEPIECE,
+    ),
+    # StarCoder2 (arXiv 2402.19173) §5.1
     Family(
         "starcoder2", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>",
-        models="starcoder-?2|codeqwen",
+        models="starcoder-?2", controls=STARCODER,
     ),
     # StarCoder (arXiv 2305.06161) §5.2; Granite Code
     Family(
         "starcoder", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<reponame>", "<filename>",
-        models="starcoder|granite.*code",
+        models="starcoder|granite.*code", controls=STARCODER,
     ),
     # StableCode, Refact, Yi-Coder
     Family(
         "stablecode", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", head=PLAIN_HEAD,
-        models="stable-?code|refact|yi-coder",
+        models="stable-?code|refact|yi-coder", controls=f"{STARCODER}|<unk>",
     ),
     # SantaCoder (arXiv 2301.03988)
     Family(
@@ -112,7 +136,7 @@ FAMILIES = (
     # GLM-4.5, CodeGeeX4
     Family(
         "glm-4", "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", head=PLAIN_HEAD,
-        models="glm-?4|codegeex",
+        models="glm-?4|codegeex", controls=GLM,
     ),
     # Seed-Coder's model card: suffix first
     Family(
@@ -122,11 +146,12 @@ FAMILIES = (
     # Falcon-H1-Tiny-Coder
     Family(
         "falcon-h1", "<|prefix|>", "<|suffix|>", "<|middle|>", head=PLAIN_HEAD, models="falcon-h1",
+        controls=FALCON,
     ),
     # Codestral (mistral-common's FIM request): [SUFFIX]…[PREFIX]…, and the middle goes on from there
     Family(
         "codestral", "[PREFIX]", "[SUFFIX]", "", head="+++++ {name}\n",
-        suffix_first=True, models="codestral", controls=SENTENCEPIECE,
+        suffix_first=True, models="codestral", controls=f"{SENTENCEPIECE}|{MISTRAL}",
     ),
 )  # fmt: skip
 

@@ -1,21 +1,23 @@
 """
-Where a user keeps an API key, into the key: an environment variable, a file, or what a command prints.
+Where an API key is kept, into the key: an environment variable, a file, what a command prints.
 
-Read anew for every connection, so that a key that was changed works without a restart. A key is never
-part of a setting, an argument, a log line or an error.
+It is read again for every connection, so that a key that was changed works without a restart. A key
+is never part of a setting, an argument, a log line or an error.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from server_bridge.machine import private_files
+from server_bridge.machine.executables import KILL, neutral_folder, program_path, signal_group
 from server_bridge.protocol import BackendUnusable
 
-PATIENCE_S = 60.0  # a password manager may ask its user
+COMMAND_S = 60.0  # a password manager may ask its user
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,51 @@ class Key:
     file: str = ""
     command: str = ""
 
-    def __call__(self) -> str:
-        """The key, "" where none is set. Blocks; raises BackendUnusable, naming the setting."""
+    @property
+    def is_set(self) -> bool:
+        """Whether the user has named a place."""
+        return bool(self.env or self.file or self.command)
+
+    async def __call__(self) -> str:
+        """The key, "" where none is set. Raises BackendUnusable, naming the setting."""
         if self.env:
             return os.environ.get(self.env, "").strip()
         if self.file:
-            return _from_file(self.file)
-        return _from_command(self.command) if self.command else ""
+            return await asyncio.to_thread(_from_file, self.file)
+        return await _from_command(self.command) if self.command else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKey:
+    """
+    The key that `fim-lsp serve` left in *folder* for editors of the same user, by the server's port.
+
+    It is made for one run, so it opens nothing once that server is gone.
+    """
+
+    folder: Path
+    port: int
+
+    @property
+    def path(self) -> Path:
+        """The file with the key."""
+        return self.folder / f"serve-{self.port}.key"
+
+    async def __call__(self) -> str:
+        """The key, "" where no server left one. Raises BackendUnusable for a file not to be believed."""
+        try:
+            return (await asyncio.to_thread(private_files.read, self.path)).decode().strip()
+        except private_files.NotPrivate as error:
+            raise BackendUnusable(
+                f"{error}, but holds a server's key: delete it and restart `fim-lsp serve`"
+            ) from error
+        except (OSError, ValueError):
+            return ""
+
+
+async def no_key() -> str:
+    """The key of a server that asks for none."""
+    return ""
 
 
 def _from_file(path: str) -> str:
@@ -42,25 +82,40 @@ def _from_file(path: str) -> str:
         raise BackendUnusable(f"fim.backend.apiKeyFile cannot be read: {error}") from error
 
 
-def _from_command(command: str) -> str:
-    """What *command* prints first; its complaints are not shown, for they might hold the key."""
+async def _from_command(command: str) -> str:
+    """The first line that *command* prints; its errors are not shown, for they might hold the key."""
     try:
-        done = subprocess.run(  # noqa: S603 (the user wrote it, in a file of his own)
-            shlex.split(command, posix=os.name != "nt"),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        code, printed = await _run(*shlex.split(command, posix=os.name != "nt"))
+    except (OSError, ValueError, TypeError, asyncio.TimeoutError) as error:
         raise BackendUnusable(
             f"fim.backend.apiKeyCommand cannot be run ({type(error).__name__}): try it in a terminal"
         ) from None
-    key = next(iter(done.stdout.splitlines()), "").strip()
-    if done.returncode or not key:
+    key = next(iter(printed.splitlines()), "").strip()
+    if code or not key:
         raise BackendUnusable(
-            f"fim.backend.apiKeyCommand ended with {done.returncode} and "
+            f"fim.backend.apiKeyCommand ended with {code} and "
             f"{'a key' if key else 'no key'}: try it in a terminal"
         )
     return key
+
+
+async def _run(name: str, *arguments: str) -> tuple[int | None, str]:
+    """The exit code and output of the program *name*, which does not outlive the caller."""
+    if (program := program_path(name)) is None:
+        raise FileNotFoundError(name)
+    process = await asyncio.create_subprocess_exec(
+        program,
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        cwd=neutral_folder(),  # the user's project is not trusted
+        start_new_session=True,  # it may start others, and must not read the editor's terminal
+    )
+    try:
+        printed, _ = await asyncio.wait_for(process.communicate(), COMMAND_S)
+    finally:
+        if process.returncode is None:
+            signal_group(process.pid, KILL)
+            await process.wait()
+    return process.returncode, printed.decode(errors="replace")

@@ -5,9 +5,11 @@ The only user of httpx. `get` may open a connection, `post` may not: what a user
 on a connection whose other end has proved, by a `get` just before, who it is. A server that was
 stopped and replaced on its port by something else is therefore noticed before it is told anything.
 `stream` may open one, too: it is for servers that the user named and that cannot prove themselves.
-An exchange goes on when who asked is cancelled, and one that was given up takes its connection along:
-httpcore 1.0 loses a connection whose request is cancelled at the wrong moment, and with it the pool.
-The key is put into a header here and appears in no log, error or repr.
+Where there is a *guard* it is asked about every connection, once it stands and before it is used.
+
+Cancelling the caller does not cancel the exchange, and an exchange that is given up takes its
+connection along: httpcore 1.0 loses a connection whose request is cancelled at the wrong moment, and
+with it the pool. The key is put into a header here and appears in no log, error or repr.
 
 A server with several models (llama.cpp's router) reads from every request which one is meant: in the
 body of a POST, behind `?model=` of a GET (its README, "Using multiple models").
@@ -18,16 +20,23 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import re
 import ssl
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from server_bridge.answers import Object, Refused, events_in, object_in
+from server_bridge.http.api_key import no_key
+from server_bridge.http.responses import (
+    Refused,
+    body_of,
+    events_in,
+    object_in,
+)
+from server_bridge.http.shapes import Object
+from server_bridge.machine.addresses import is_loopback, shown, without_login
 from server_bridge.protocol import BackendTimeout, BackendUnavailable, BackendUnusable
 
 CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across the world in 0.3 s
@@ -35,7 +44,7 @@ WRITE_S = 10.0  # a prompt is below a megabyte
 GET_S = 2.0  # what a server knows without thinking
 PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
-LOOPBACK = re.compile(r"https?://(127\.|localhost\b|\[::1\])")
+CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -51,76 +60,94 @@ class Tags(NamedTuple):
     fields: Mapping[str, str] = NOTHING
 
 
-UNTAGGED = Tags()
+class Trust(NamedTuple):
+    """
+    What makes a server one that may be told anything.
+
+    *ca_file* has certificates that count besides the usual ones. *guard* raises a BackendError where
+    the connection that stands now may not be used.
+    """
+
+    ca_file: str = ""
+    guard: Callable[[], Awaitable[object]] | None = None
+
+
+UNTAGGED, USUAL = Tags(), Trust()
 
 
 class Http:
     """
     One server, one connection, one request at a time (others wait their turn).
 
-    *key* gives the API key, "" for none; it may block and is asked for every connection.
-    *patience_s* is for one exchange, however slowly it trickles. *ca_file* has certificates to trust
-    besides the usual ones. *model* is named in every request, if it is set, and so are *tags*.
+    *key* gives the API key, "" for none, and is asked for every client. *patience_s* is for one
+    exchange, however slowly it trickles. *model* is named in every request, if it is set, and so are
+    *tags*.
     """
 
     def __init__(
         self,
         url: str,
-        key: Callable[[], str] = str,
+        key: Callable[[], Awaitable[str]] = no_key,
         patience_s: float = PATIENCE_S,
         *,
-        ca_file: str = "",
         model: str = "",
         tags: Tags = UNTAGGED,
+        trust: Trust = USUAL,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url = shown(url).rstrip("/")  # as it may be read
         self.model = model
-        self._headers = {"Content-Type": "application/json", **tags.headers}
+        self._address, self._login = without_login(url.rstrip("/"))
+        self._headers = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            **tags.headers,
+        }
         self._fields = {**({"model": model} if model else {}), **tags.fields}
         self.patience_s = patience_s
         self.readers = ""  # whose web pages may read the last answer: an origin, "*" for all
         self._key = key
-        self._ca_file = ca_file
+        self._trust = trust
         self._httpx: Any = None
         self._client: Any = None
         self._turn = asyncio.Lock()
         self._exchange: asyncio.Task[Object] | None = None  # the last one begun
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def get(self, path: str, *, named: bool = True) -> Object:
-        """Fetch a JSON object, opening a connection where none is open; *named*: from the model."""
+    async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
+        """
+        Fetch a JSON object; *named*: from the model.
+
+        Opens a connection where none is open; with *opens* False it raises `Unproven` there, as `post`.
+        """
         if self.model and named:
             path += f"?model={quote(self.model, safe='')}"
+        if not opens:
+            return await self._send_on_open("GET", path, None)
         try:
-            return await self._send("GET", path, None, {})
+            return await self._send("GET", path, None, {"trace": self._checked})
         except Unproven:  # the open one was just being closed
-            return await self._send("GET", path, None, {})
+            return await self._send("GET", path, None, {"trace": self._checked})
 
     async def post(self, path: str, body: bytes) -> Object:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
-        try:
-            return await self._send("POST", path, self._tagged(body), {"trace": _refuse_to_connect})
-        except _Closed:
-            raise Unproven(f"{self.url} closed the connection") from None
+        return await self._send_on_open("POST", path, self._tagged(body))
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """
         Send JSON, get server-sent events as objects; one object where the server does not stream.
 
         Ends at `[DONE]` or with the connection: only the caller can tell whether all was said, and
-        how long that may take.
+        how long that may take. Each event may take *patience_s*.
         """
         async with self._turn:
             client, httpx = await self._open()
-            url, begun = self.url + path, False
+            begun = False
             for again in (True, False):
                 try:
                     with self._mapped(httpx):
-                        async with client.stream(
-                            "POST", url, content=self._tagged(body)
-                        ) as response:
-                            begun = True
-                            async for event in events_in(url, response):
+                        async with aclosing(self._events(client, path, body)) as events:
+                            async for event in events:
+                                begun = True
                                 yield event
                     return
                 except Unproven:
@@ -137,12 +164,20 @@ class Http:
             self._exchange.cancel()
             await asyncio.gather(self._exchange, return_exceptions=True)
         self._drop()
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=CLOSE_S)
+
+    async def _send_on_open(self, method: str, path: str, body: bytes | None) -> Object:
+        """Send on the connection that is open. Raises `Unproven` where none is."""
+        try:
+            return await self._send(method, path, body, {"trace": self._only_if_open})
+        except _Closed:
+            raise Unproven(f"{self.url} closed the connection") from None
 
     async def _send(self, method: str, path: str, body: bytes | None, extensions: Object) -> Object:
         def done(exchange: asyncio.Task[Object]) -> None:
             self._turn.release()
-            _ = exchange.cancelled() or exchange.exception()  # perhaps nobody waits to hear of it
+            _ = exchange.cancelled() or exchange.exception()  # the caller may be gone
 
         await self._turn.acquire()
         self._exchange = asyncio.create_task(self._exchanged(method, path, body, extensions))
@@ -155,18 +190,53 @@ class Http:
         client, httpx = await self._open()
         seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
         with self._mapped(httpx):
-            request = client.request(method, self.url + path, content=body, extensions=extensions)
+            asked = client.stream(method, self._address + path, content=body, extensions=extensions)
             try:
-                response = await asyncio.wait_for(request, seconds)
-            except (httpx.TimeoutException, asyncio.TimeoutError):
+                status, content = await asyncio.wait_for(self._read(asked, path), seconds)
+            except (httpx.TimeoutException, asyncio.TimeoutError, BackendUnavailable):
                 self._drop()
                 raise
-        self.readers = response.headers.get("access-control-allow-origin", "")
         try:
-            return object_in(self.url + path, response.status_code, response.content)
+            return object_in(self.url + path, status, content)
         except Refused:
-            self._drop()  # the next connection asks for the key anew
+            self._drop()  # the next connection asks for the key again
             raise
+
+    async def _read(self, asked: Any, path: str) -> tuple[int, bytes]:
+        """The status and the body of an answer."""
+        async with asked as response:
+            self.readers = response.headers.get("access-control-allow-origin", "")
+            return response.status_code, await body_of(self.url + path, response)
+
+    async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """One request and the events of its answer."""
+        asked = client.stream(
+            "POST",
+            self._address + path,
+            content=self._tagged(body),
+            extensions={"trace": self._checked},
+        )
+        async with AsyncExitStack() as stack:
+            beginning = stack.enter_async_context(asked)
+            response = await asyncio.wait_for(beginning, self.patience_s)
+            events = events_in(self.url + path, response, self.patience_s)
+            async for event in await stack.enter_async_context(aclosing(events)):
+                yield event
+
+    async def _checked(self, event: str, info: Mapping[str, Any]) -> None:
+        """Have the guard see a new connection before anything is sent on it; httpcore's `trace`."""
+        if self._trust.guard is not None and event == "connection.connect_tcp.complete":
+            try:
+                await self._trust.guard()
+            except BaseException:
+                await info["return_value"].aclose()
+                raise
+
+    async def _only_if_open(self, event: str, info: Mapping[str, Any]) -> None:
+        """Refuse to open a connection; httpcore's `trace`, too."""
+        if event == "connection.connect_tcp.started":
+            raise _Closed
+        await self._checked(event, info)
 
     def _tagged(self, body: bytes) -> bytes:
         """The JSON object *body* with what every request says before it."""
@@ -178,10 +248,10 @@ class Http:
         """The library's errors as ours."""
         try:
             yield
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise BackendUnusable(
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+            raise BackendUnusable(  # not chained: the original may show a password
                 f"{self.url!r} is no address: fim.backend.url should look like http://127.0.0.1:8012"
-            ) from error
+            ) from None
         except httpx.LocalProtocolError:
             raise BackendUnusable(  # not chained: the original would show the key
                 "the API key has characters that none may have: check fim.backend.apiKeyEnv"
@@ -189,12 +259,12 @@ class Http:
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise BackendUnusable(
-                    f"the certificate of {self.url} is signed by nobody known: name the file of "
-                    "your organisation's certificates in fim.backend.caFile"
+                    f"the certificate of {self.url} is not signed by a trusted authority: name the "
+                    "file of your organisation's certificates in fim.backend.caFile"
                 ) from error
             raise BackendUnavailable(f"cannot connect to {self.url}: {error}") from error
         except (httpx.RemoteProtocolError, httpx.NetworkError) as error:
-            # The server closed an idle connection just as we wrote (or died): prove it anew.
+            # The server closed an idle connection just as we wrote (or died): prove it again.
             raise Unproven(f"{self.url} closed the connection") from error
         except (httpx.TimeoutException, asyncio.TimeoutError) as error:
             raise BackendTimeout(f"{self.url} did not answer in time") from error
@@ -206,14 +276,16 @@ class Http:
         if self._client is None:
             self._httpx = await asyncio.to_thread(importlib.import_module, "httpx")
             headers = {**self._headers}
-            if key := await asyncio.to_thread(self._key):
+            if key := await self._key():
                 headers["Authorization"] = f"Bearer {key}"
+            if self._login:
+                headers["Authorization"] = self._login
             self._client = self._httpx.AsyncClient(
                 headers=headers,
                 timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
                 limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
-                trust_env=not LOOPBACK.match(self.url),  # no proxy between us and this machine
-                verify=await asyncio.to_thread(self._trust),
+                trust_env=not is_loopback(self._address),  # no proxy between us and this machine
+                verify=await asyncio.to_thread(self._certificates),
             )
         return self._client, self._httpx
 
@@ -225,15 +297,15 @@ class Http:
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
-    def _trust(self) -> ssl.SSLContext | bool:
+    def _certificates(self) -> ssl.SSLContext | bool:
         """Whose certificates count: httpx's, this machine's and the user's. Reading them takes 25 ms."""
-        if not self.url.startswith("https"):
+        if self._address.lower().startswith("http://"):
             return False
         context: ssl.SSLContext = self._httpx.create_ssl_context()
         context.load_default_certs()
-        if self._ca_file:
+        if self._trust.ca_file:
             try:
-                context.load_verify_locations(Path(self._ca_file).expanduser())
+                context.load_verify_locations(Path(self._trust.ca_file).expanduser())
             except OSError as error:  # ssl.SSLError is one
                 raise BackendUnusable(f"fim.backend.caFile cannot be read: {error}") from error
         return context
@@ -241,8 +313,3 @@ class Http:
 
 class _Closed(Exception):
     """A request that may not connect found no open connection."""
-
-
-async def _refuse_to_connect(event: str, _info: Object) -> None:
-    if event == "connection.connect_tcp.started":
-        raise _Closed

@@ -2,17 +2,22 @@
 What a server answers, into JSON objects or into one of protocol's errors.
 
 The statuses are llama.cpp's own (`format_error_response`, tools/server) and those that proxies,
-vLLM and SGLang put in front; every message says where it comes from.
+vLLM and SGLang put in front. Messages say where an answer came from and what it means, never what
+was in it: servers and proxies repeat the request in their errors, and the request is the user's code.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator
+import asyncio
+import logging
+import re
+import time
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from server_bridge.http.shapes import Count, Object, UnexpectedAnswer, decoded, optional
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -24,16 +29,27 @@ from server_bridge.protocol import (
 )
 
 OK = 200
+# The largest answer that we ask for has the probabilities of 128 tokens (100 KB); the longest list of
+# models is a gateway's (700 KB). Beyond these, JSON of brackets alone takes forty times its bytes.
+MOST_BYTES = 2 << 20
+MOST_BRACKETS = 50_000
+BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
+MOST_SAID = 200  # characters of a failed answer, in the log of a developer
+KIND = re.compile(r"[a-z_]{1,40}")
 
-Object = dict[str, Any]
+log = logging.getLogger(__name__)
 
 
 class Loading(BackendUnavailable):
     """The server is there, its model is not yet."""
 
 
-class NotJson(BackendUnavailable):
-    """Something answered that does not speak our language."""
+class ServerError(BackendUnavailable):
+    """The server answered that it failed, or has too much to do."""
+
+
+class Refused(BackendUnusable):
+    """The key is not the right one."""
 
 
 def state_after(state: State, error: BackendError) -> State:
@@ -47,47 +63,116 @@ def state_after(state: State, error: BackendError) -> State:
     return replace(state, health=found, message=str(error)) if found else state
 
 
-class Refused(BackendUnusable):
-    """The key is not the right one."""
+async def body_of(url: str, response: Any) -> bytes:
+    """The body of an answer, read as far as it may be long. Raises UnexpectedAnswer where it is longer."""
+    body = bytearray()
+    async with aclosing(_pieces(url, response)) as pieces:
+        async for piece in pieces:
+            body += piece
+            _check_size(url, len(body), MOST_BYTES)
+    return bytes(body)
 
 
-async def events_in(url: str, response: Any) -> AsyncGenerator[Object, None]:
-    """What a server sends piece by piece; comments (keep-alives) are left out."""
+async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerator[Object, None]:
+    """
+    What a server sends piece by piece; comments (keep-alives) are left out.
+
+    Raises asyncio.TimeoutError where one event takes more than *patience_s*, UnexpectedAnswer where all of
+    them are more than a model could have written in the time.
+    """
     kind = response.headers.get("content-type", "")
     if response.status_code != OK or not kind.startswith("text/event-stream"):
-        yield object_in(url, response.status_code, await response.aread())
+        body = await asyncio.wait_for(body_of(url, response), patience_s)
+        yield object_in(url, response.status_code, body)
         return
-    async with aclosing(response.aiter_lines()) as lines:
-        async for line in lines:
-            if line.startswith("data:") and line[5:].strip() != "[DONE]":
-                yield object_in(url, OK, line[5:].encode())
+    started = last = time.monotonic()
+    rest, n_bytes = b"", 0
+    async with aclosing(_pieces(url, response)) as pieces:
+        while piece := await _next(pieces, last + patience_s):
+            n_bytes += len(piece)
+            _check_size(url, n_bytes, MOST_BYTES + int(BYTES_PER_S * (time.monotonic() - started)))
+            *lines, rest = (rest + piece).split(b"\n")
+            for event in _said(url, lines):
+                yield event
+                last = time.monotonic()
+    for event in _said(url, [rest]):
+        yield event
 
 
 def object_in(url: str, status: int, content: bytes) -> Object:
     """The JSON object in an answer, or the error it means."""
-    try:
-        data = json.loads(content)
-    except ValueError:
-        data = None
+    data = _parsed(content)
     if status == OK:
         data = {"list": data} if isinstance(data, list) else data
         if not isinstance(data, dict):
-            raise NotJson(f"{url} answered something that is not a JSON object")
+            raise UnexpectedAnswer(f"{url} answered something that is not a JSON object")
         return data
     error = data.get("error") if isinstance(data, dict) else None
     error = error if isinstance(error, dict) else {}
-    message = f"{url} answered {status}: {error.get('message') or content[:200].decode('utf-8', 'replace')}"
+    failure = _failure(url, status, error)
+    failure.said = str(error.get("message") or content.decode("utf-8", "replace"))
+    log.debug("answer.failed url=%s status=%d said=%r", url, status, failure.said[:MOST_SAID])
+    raise failure
+
+
+def _failure(url: str, status: int, error: Object) -> BackendError:
+    """What an answer with a *status* other than 200 means; *error* is llama.cpp's object, if any."""
+    kind = error.get("type")
+    known = isinstance(kind, str) and KIND.fullmatch(kind)
+    message = f"{url} answered {status}{f' ({kind})' if known else ''}"
     if status in (401, 403):
-        raise Refused(
+        return Refused(
             f"{url} refused the API key: say where it is in fim.backend.apiKeyEnv, "
             "apiKeyFile or apiKeyCommand"
         )
-    if error.get("type") == "exceed_context_size_error":
-        raise PromptTooLong(error.get("n_prompt_tokens", 0), error.get("n_ctx", 0))
+    if kind == "exceed_context_size_error":
+        sizes = (optional(Count, error.get(name)) or 0 for name in ("n_prompt_tokens", "n_ctx"))
+        return PromptTooLong(*sizes)
     if status == 501:  # noqa: PLR2004
-        raise BackendUnusable(message)
-    if status == 503 and error.get("type") == "unavailable_error":  # noqa: PLR2004
-        raise Loading(message)
+        return BackendUnusable(f"{message}: the server was started without this, see its log")
+    if status == 503 and kind == "unavailable_error":  # noqa: PLR2004
+        return Loading(f"{url} is loading its model")
     if status == 429 or status >= 500:  # noqa: PLR2004
-        raise BackendUnavailable(message)
-    raise BackendRejected(message)
+        return ServerError(f"{message}: see the server's log")
+    return BackendRejected(message)
+
+
+def _parsed(content: bytes) -> Any:
+    """The JSON in *content*, None where there is none that we could have asked for."""
+    if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
+        return None
+    try:
+        return decoded(content)
+    except ValueError:
+        return None
+
+
+def _said(url: str, lines: Iterable[bytes]) -> Iterator[Object]:
+    """The objects in the lines of a stream."""
+    for line in lines:
+        if line.startswith(b"data:") and line[5:].strip() != b"[DONE]":
+            yield object_in(url, OK, line[5:])
+
+
+async def _next(pieces: AsyncGenerator[bytes, None], deadline: float) -> bytes:
+    """The next piece of a body, b"" after the last; *deadline* is a time of the monotonic clock."""
+    return await asyncio.wait_for(anext(pieces, b""), max(0.0, deadline - time.monotonic()))
+
+
+def _check_size(url: str, n_bytes: int, most: int) -> None:
+    if n_bytes > most:
+        raise UnexpectedAnswer(f"{url} answered more than {most >> 20} MB")
+
+
+async def _pieces(url: str, response: Any) -> AsyncGenerator[bytes, None]:
+    """
+    The body of an answer as it arrives.
+
+    We ask for no compression: an answer is a few kilobytes, and a megabyte of gzip may hold a
+    gigabyte. What is compressed all the same is not unpacked.
+    """
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnexpectedAnswer(f"{url} compresses its answers, although it was asked not to")
+    async with aclosing(response.aiter_raw()) as pieces:
+        async for piece in pieces:
+            yield piece

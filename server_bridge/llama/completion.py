@@ -7,22 +7,20 @@ costs nothing with a vocabulary of 4,000 and 1 ms per token with one of 150,000.
 
 from __future__ import annotations
 
-from typing import Any
-
-from server_bridge.encoding import grammar
+from server_bridge.fim.layout import grammar
+from server_bridge.http.shapes import Object, label
+from server_bridge.llama.answers import DRAFTERS, Completion
 from server_bridge.protocol import Request, Stop, Timings, Token
 
 TEMPERATURE = 0.8  # llama.cpp's default; alternatives should differ
 GREEDY = {"temperature": 0, "samplers": ["top_k"], "top_k": 1}
-DRAFTERS = "generation_settings/speculative.types"
 FIELDS = (
     "content tokens completion_probabilities stop_type truncated id_slot tokens_cached timings "
     + DRAFTERS
 )
 ALWAYS = {"cache_prompt": True, "return_tokens": True, "response_fields": FIELDS.split()}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
-
-Object = dict[str, Any]
+MAX_MS = 1e8  # a day; a longer time is none
 
 
 def options(request: Request) -> Object:
@@ -39,60 +37,69 @@ def options(request: Request) -> Object:
     return found
 
 
-def text(answer: Object) -> str:
+def text(answer: Completion) -> str:
     """The text, without the half character that a burst may end in (sent as U+FFFD)."""
-    content: str = answer["content"]
-    return content.removesuffix("\ufffd") if answer["stop_type"] == "limit" else content
+    at_limit = answer.stop_type == "limit"
+    return answer.content.removesuffix("\ufffd") if at_limit else answer.content
 
 
-def stop(answer: Object, n_prompt: int, n_ctx: int) -> Stop:
+def stop(answer: Completion, n_prompt: int, n_ctx: int) -> Stop:
     """Why decoding ended; a full context looks like a limit on the wire."""
-    full = answer["truncated"] or n_prompt + len(answer["tokens"]) >= n_ctx
-    found = STOPS[answer["stop_type"]]
+    full = answer.truncated or n_prompt + len(answer.tokens) >= n_ctx
+    found = STOPS[answer.stop_type]
     return Stop.FULL if found is Stop.LIMIT and full else found
 
 
-def entries(answer: Object) -> list[Any]:
-    """One entry per token, or per character where that takes several; none for the cut last one."""
-    found: list[Any] = answer.get("completion_probabilities", [])
-    return found
-
-
-def drafters(answer: Object) -> str:
+def drafters(answer: Completion) -> str:
     """The kinds of speculation that the server was started with, "" for none."""
-    names = str(answer.get(DRAFTERS, "")).split(",")
-    return ",".join(name for name in names if name not in {"", "none"})
+    told = label(answer.drafters) if isinstance(answer.drafters, str) else ""
+    return ",".join(name for name in told.split(",") if name not in {"", "none"})
 
 
-def next_tokens(answer: Object) -> dict[int, float]:
+def next_tokens(answer: Completion) -> dict[int, float]:
     """The likeliest first tokens with their log-probabilities."""
-    likeliest = entries(answer)[0]["top_logprobs"] if entries(answer) else []
-    return {best["id"]: best["logprob"] for best in likeliest}
+    entries = answer.completion_probabilities
+    likeliest = entries[0].top_logprobs if entries else []
+    return {best.id: best.logprob for best in likeliest if best.logprob is not None}
 
 
-def rated(tokens: tuple[Token, ...], answer: Object) -> tuple[Token, ...]:
-    """The tokens with their log-probabilities, where known."""
-    left = iter(entries(answer))
+def rated(tokens: tuple[Token, ...], answer: Completion) -> tuple[Token, ...]:
+    """
+    The tokens with their log-probabilities, where known.
+
+    There is one entry per token, or per character where that takes several; none for a cut last one.
+    """
+    left = iter(answer.completion_probabilities)
     entry, found = next(left, None), []
     for token in tokens:
-        if entry is not None and entry["id"] == token.id:
-            found.append(token._replace(logprob=entry["logprob"]))
+        if entry is not None and entry.id == token.id:
+            found.append(token._replace(logprob=log_probability(entry.logprob)))
             entry = next(left, None)
         else:
             found.append(token)
     return tuple(found)
 
 
-def timings(answer: Object, expected: int | None) -> Timings:
+def timings(answer: Completion, expected: int | None) -> Timings:
     """What it cost, beside what we *expected* to be cached."""
-    found = answer["timings"]
+    found = answer.timings
     return Timings(
-        prompt_n=found["prompt_n"],
-        cache_n=found["cache_n"],
-        predicted_n=found["predicted_n"],
-        prompt_ms=found["prompt_ms"],
-        predicted_ms=found["predicted_ms"],
+        prompt_n=found.prompt_n,
+        cache_n=found.cache_n,
+        predicted_n=found.predicted_n,
+        prompt_ms=milliseconds(found.prompt_ms),
+        predicted_ms=milliseconds(found.predicted_ms),
         expected_n=expected,
-        draft_n=found.get("draft_n", 0),
-        draft_accepted_n=found.get("draft_n_accepted", 0),
+        draft_n=found.draft_n,
+        draft_accepted_n=found.draft_n_accepted,
     )
+
+
+def log_probability(told: float | None) -> float | None:
+    """A log-probability as the server tells it; rounding may lift one above 0."""
+    return None if told is None else min(0.0, told)
+
+
+def milliseconds(told: float) -> float:
+    """A duration as the server tells it; 0 where it cannot be one."""
+    return told if 0 <= told <= MAX_MS else 0.0

@@ -9,8 +9,8 @@ only the number of tokens tells them apart. Measured with 256 tokens of context 
 
 from __future__ import annotations
 
-from typing import Any
-
+from server_bridge.http.shapes import Object
+from server_bridge.llama.answers import Event
 from server_bridge.protocol import BackendUnusable, Sink
 
 KEPT = 4  # tokens: the attention sink
@@ -20,8 +20,6 @@ SINKS: dict[Sink, dict[str, int]] = {
 }
 # Greedy text runs in circles after some hundred tokens; with a seed it is the same every time.
 SAMPLING = {"temperature": 0.4, "seed": 1}
-
-Object = dict[str, Any]
 
 
 def options(n_predict: int, sink: Sink) -> Object:
@@ -44,10 +42,10 @@ def held(prompt: list[int], made: list[int], n_ctx: int, sink: Sink) -> list[int
     return prompt if sink is Sink.PROMPT else prompt[:KEPT]
 
 
-def check_end(event: Object, n_ctx: int, url: str) -> None:
+def check_end(event: Event, n_ctx: int, url: str) -> None:
     """Raise BackendUnusable if the text ended only because the context did."""
-    full = event.get("truncated") and event.get("stop_type") == "limit"
-    if full and event["tokens_predicted"] <= n_ctx - event["tokens_evaluated"]:
+    full = event.truncated and event.stop_type == "limit"
+    if full and event.tokens_predicted <= n_ctx - event.tokens_evaluated:
         raise BackendUnusable(
             f"{url} cannot write past its context of {n_ctx} tokens: start llama-server with "
             "--context-shift"

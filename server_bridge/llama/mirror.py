@@ -17,25 +17,23 @@ What a failed request left behind is unknown; then the mirror forgets everything
 
 from __future__ import annotations
 
-from collections import deque
 from typing import NamedTuple
 
-from server_bridge.encoding import WIDTH
+from server_bridge.fim.common_prefix import common_prefix
+from server_bridge.fim.layout import WIDTH
 
 SIMILAR = 0.10  # llama.cpp's --slot-prompt-similarity
 KEEP = 0.5  # a slot that keeps less of its content saves it first
 WORTH = 0.25  # a saved prompt of which less would be kept is not loaded
 N_SAVED = 32  # prompts we remember as saved; the server's limit is in bytes (8 GiB)
 N_MISSES = 3  # saved prompts missed in a row: the server saves none
-RECENT = 50  # requests that a judgement is founded on: a minute of typing
-ODD = 0.05  # more wrong predictions than this are no accident
 
 
 class Outlook(NamedTuple):
     """
     What a server will do with a prompt: reuse so many tokens, of a content *loaded* from the host's
     memory or lying in a slot, which will be *cut* if it goes on differently. Not *sure*: it may have
-    saved something better of somebody else's.
+    saved something better for another client.
     """
 
     reused: int
@@ -44,21 +42,28 @@ class Outlook(NamedTuple):
     sure: bool = True
 
 
+class Source(NamedTuple):
+    """What a prompt builds on: a *content* that lies in the slot, or is *saved* and to be loaded."""
+
+    content: bytes
+    saved: bool = False
+
+
 class Mirror:
     """
     The slots of one server. `settle` says what happened, `outlook` what would happen.
 
     *unified*: idle slots are emptied; *saves*: the server has a `--cache-ram`. Both may be found out
-    later. *alone*: nobody else uses the server, so nothing is saved that we do not know of. *held* is
-    the content by slot, the one used last at the end.
+    later. *exclusive*: no other client uses the server, so nothing is saved that we do not know of.
+    *held* is the content by slot, the one used last at the end.
     """
 
-    def __init__(self, n_slots: int, *, alone: bool = True) -> None:
+    def __init__(self, n_slots: int, *, exclusive: bool = True) -> None:
         self.unified = False
         self.saves = True
         self.held: dict[int, bytes] = {}
         self._n_slots = n_slots
-        self._alone = alone
+        self._exclusive = exclusive
         self._saved: list[bytes] = []
         self._n_missed = 0
 
@@ -66,14 +71,16 @@ class Mirror:
         """What will become of *prompt* in *slot*, or where the server puts it; None: nothing is known."""
         if not self.held:
             return None
-        sure = True
-        found = content = self.held.get(self._taken(prompt) if slot is None else slot, b"")
-        if (found or slot is None) and _is_set_aside(found, prompt):
-            content = self._better(prompt, found, self._saved)
-            sure = self._alone or content is not found
-        n = shared(content, prompt)
-        reused = min(n, n_tokens(prompt) - 1)
-        return Outlook(reused, loaded=content is not found, cut=n < n_tokens(content), sure=sure)
+        found = self.held.get(self._taken(prompt) if slot is None else slot, b"")
+        searches = (bool(found) or slot is None) and _is_set_aside(found, prompt)
+        source = self._source(prompt, found, self._saved) if searches else Source(found)
+        n = shared(source.content, prompt)
+        return Outlook(
+            reused=min(n, n_tokens(prompt) - 1),
+            loaded=source.saved,
+            cut=n < n_tokens(source.content),
+            sure=self._exclusive or source.saved or not searches,
+        )
 
     def expected(self, prompt: bytes, slot: int | None = None) -> int:
         """How many tokens of *prompt* are reused, as far as we know."""
@@ -82,17 +89,17 @@ class Mirror:
 
     def cleared(self, prompt: bytes) -> int:
         """How many tokens are reused once all slots were saved and the one taken was cleared."""
-        everything = [*self._saved, *self.held.values()] if self.saves else []
-        return min(shared(self._better(prompt, b"", everything), prompt), n_tokens(prompt) - 1)
+        source = self._source(prompt, b"", [*self._saved, *self.held.values()])
+        return min(shared(source.content, prompt), n_tokens(prompt) - 1)
 
     def settle(self, slot: int, prompt: bytes, held: bytes, *, named: bool = False) -> None:
         """A request with *prompt*, which *named* its slot or not, ran on *slot*, which now holds *held*."""
         before = self.held.pop(slot, b"")
         if (before or not named) and _is_set_aside(before, prompt):
-            loaded = self._better(prompt, before, self._saved)
+            source = self._source(prompt, before, self._saved)
             self._save(before)
-            if loaded is not before:
-                self._saved = [saved for saved in self._saved if saved is not loaded]
+            if source.saved:  # loading takes it out of the memory
+                self._saved = [saved for saved in self._saved if saved != source.content]
         for idle in self.held.values():
             self._save(idle)
         if self.unified:
@@ -102,7 +109,7 @@ class Mirror:
     def unify(self, slot: int) -> None:
         """The server turns out to have emptied all but *slot*."""
         self.unified = True
-        self.held = {slot: self.held[slot]}
+        self.held = {slot: self.held[slot]} if slot in self.held else {}
 
     def restored(self, slot: int, held: bytes) -> None:
         """*slot* was filled (from a file) or emptied by other means than a prompt."""
@@ -121,7 +128,7 @@ class Mirror:
         self.saves = self.saves and self._n_missed < N_MISSES
 
     def forget(self) -> None:
-        """A request failed: who knows what the slots hold."""
+        """A request failed: what the slots hold is unknown."""
         self.held.clear()
         self._saved.clear()
 
@@ -132,70 +139,20 @@ class Mirror:
             return best
         return -1 if len(self.held) < self._n_slots else next(iter(self.held))
 
-    def _better(self, prompt: bytes, content: bytes, saved: list[bytes]) -> bytes:
-        """The saved sequence that serves *prompt* better than *content*, or *content*."""
+    def _source(self, prompt: bytes, content: bytes, saved: list[bytes]) -> Source:
+        """What of *saved* serves *prompt* better than *content*, the slot's own, or that."""
+        found = Source(content)
         best, kept = _scores(content, prompt)
         for each in saved if self.saves else ():
             n, keeps = _scores(each, prompt)
             if n > best and keeps > kept and keeps >= WORTH:
-                content, best, kept = each, n, keeps
-        return content
+                found, best, kept = Source(each, saved=True), n, keeps
+        return found
 
     def _save(self, content: bytes) -> None:
         if content and not any(saved.startswith(content) for saved in self._saved):
             self._saved = [s for s in self._saved if not content.startswith(s)][1 - N_SAVED :]
             self._saved.append(content)
-
-
-class Reckoning:
-    """
-    Predictions compared with what came, over the last `RECENT` requests.
-
-    `cause` is what probably makes the server evaluate more than it should, "" while all is well.
-    """
-
-    def __init__(self) -> None:
-        self.cause = ""
-        self._recent: deque[_Outcome] = deque(maxlen=RECENT)
-
-    def compare(self, outlook: Outlook | None, found: int) -> None:
-        """A request of which we had this *outlook* reused *found* tokens."""
-        if outlook is None or not outlook.sure:
-            return
-        self._recent.append(_Outcome(outlook, found))
-        short = [each for each in self._recent if each.found < each.outlook.reused]
-        if len(short) > ODD * RECENT:
-            self.cause = _cause(short, list(self._recent))
-        elif not short:
-            self.cause = ""
-
-
-class _Outcome(NamedTuple):
-    outlook: Outlook
-    found: int
-
-
-def _cause(short: list[_Outcome], recent: list[_Outcome]) -> str:
-    """The likeliest reason for the outcomes in *short*."""
-    if not any(each.found for each in recent):
-        return (
-            "the server keeps nothing between requests: its prompt cache is off, or requests go to "
-            "several servers in turn"
-        )
-    if all(each.outlook.loaded for each in short):
-        return (
-            "the server does not keep prompts in its memory, or not enough of them: start it with a "
-            "larger --cache-ram, or with one slot per file in use (-np)"
-        )
-    if all(each.outlook.cut and not each.found for each in short):
-        return (
-            "the server evaluates the whole prompt anew when its end changes (a model with a sliding "
-            "window or a recurrent one): start it with --swa-full, or take another model"
-        )
-    return (
-        "somebody else uses the same slots of the server: give it more of them (-np), or a context "
-        "large enough for all (-c)"
-    )
 
 
 def _is_set_aside(content: bytes, prompt: bytes) -> bool:
@@ -217,13 +174,4 @@ def n_tokens(packed: bytes) -> int:
 
 def shared(a: bytes, b: bytes) -> int:
     """How many ids two packed sequences have in common at their beginning."""
-    low, high = 0, min(len(a), len(b)) // WIDTH
-    if a.startswith(b[: high * WIDTH]):
-        return high
-    while low < high:  # invariant: the first *low* agree, the first *high* + 1 do not
-        middle = (low + high + 1) // 2
-        if a[low * WIDTH : middle * WIDTH] == b[low * WIDTH : middle * WIDTH]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return common_prefix(a, b) // WIDTH

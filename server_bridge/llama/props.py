@@ -1,5 +1,5 @@
 """
-Who answers at an address: is it llama.cpp, which model does it have, is it still the same one?
+Which server answers at an address: is it llama.cpp, which model does it have, is it still the same?
 
 A server proves itself by its `/props`. llama.cpp's router, which has several models and hands on to a
 server for each, has two of them: its own, and behind `?model=` those of one model, which that loads
@@ -8,52 +8,74 @@ server for each, has two of them: its own, and behind `?model=` those of one mod
 
 from __future__ import annotations
 
-from server_bridge.answers import Loading, NotJson, Object, Refused
-from server_bridge.http import Http, Tags
+import re
+from typing import NamedTuple
+
+from server_bridge.http.client import Http, Tags
+from server_bridge.http.responses import Loading, Refused
+from server_bridge.http.shapes import Object, UnexpectedAnswer, label, read
+from server_bridge.llama.answers import Props, RouterModels
 from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout, BackendUnusable
 
 ROUTER = "router"  # the role of a server that hands on to others
 PAGE = "https://page.invalid"  # where a web page might come from
+N_NAMES = 8  # models that a message lists
 
 
-async def properties(http: Http) -> Object:
-    """The properties of our model, once its server proves that it is llama.cpp."""
+class Identity(NamedTuple):
+    """What tells servers apart. *n_ctx* are the tokens of one slot."""
+
+    build: str
+    model_path: str
+    n_slots: int
+    n_ctx: int
+
+    @property
+    def model(self) -> str:
+        """The name of the model's file."""
+        return label(re.split(r"[/\\]", self.model_path)[-1])
+
+
+async def properties(http: Http) -> Identity:
+    """The server of our model, once it proves that it is llama.cpp."""
     found = await proof(http)
-    if found.get("role") != ROUTER:
+    if isinstance(found, Identity):
         return found
     state_of = await _models(http)
     if http.model not in state_of:
-        names = ", ".join(state_of)
+        names = ", ".join(label(name) for name in [*state_of][:N_NAMES])
         raise BackendUnusable(
             f"{http.url} has several models: set fim.backend.model to one of {names}"
         )
     try:
-        return await http.get("/props")  # which loads it, if it must
+        return identity(await http.get("/props"), http.url)  # which loads it, if it must
     except BackendTimeout:
         if (await _models(http)).get(http.model) == "loading":
             raise Loading(f"{http.url} loads {http.model}") from None
         raise
 
 
-async def proof(http: Http) -> Object:
-    """What shows that the connection that is open now leads to llama.cpp: its own properties."""
+async def proof(http: Http) -> Identity | None:
+    """
+    The server at the other end of the connection that is open now; None for llama.cpp's router.
+
+    Raises BackendUnusable where it is not llama.cpp.
+    """
     try:
         found = await http.get("/props", named=False)
-        if found.get("role") != ROUTER:
-            identity(found)
-    except (BackendRejected, NotJson, LookupError, TypeError, ValueError):
+        return None if found.get("role") == ROUTER else identity(found, http.url)
+    except (BackendRejected, UnexpectedAnswer):
         raise BackendUnusable(
             f"{http.url} is not a llama.cpp server (it has no /props of one): "
             "check fim.backend.url, or set fim.backend.kind to openai"
         ) from None
-    return found
 
 
 async def open_to_pages(url: str) -> bool:
     """
-    Whether every page in a browser on this machine may use the server at *url*.
+    Whether every page in a browser on this machine may read what the server at *url* answers.
 
-    llama.cpp by default lets all origins in (`--cors-origins`), and so does vLLM (`--allowed-origins`).
+    It cannot where the server asks for a key. llama.cpp by default lets all origins in (`--cors-origins`), and so does vLLM (`--allowed-origins`).
     """
     http = Http(url, tags=Tags({"Origin": PAGE}))
     try:
@@ -67,13 +89,14 @@ async def open_to_pages(url: str) -> bool:
     return http.readers in {"*", PAGE}
 
 
-def identity(props: Object) -> tuple[str, str, int, int]:
-    """Build, model, slots, context: tells servers apart. Fails if not llama.cpp's."""
-    n_ctx = int(props["default_generation_settings"]["n_ctx"])
-    return str(props["build_info"]), str(props["model_path"]), int(props["total_slots"]), n_ctx
+def identity(props: Object, url: str) -> Identity:
+    """The server that has these properties. Raises UnexpectedAnswer if they are not llama.cpp's."""
+    found = read(Props, props, f"{url}/props")
+    n_ctx = found.default_generation_settings.n_ctx
+    return Identity(found.build_info, found.model_path, found.total_slots, n_ctx)
 
 
 async def _models(http: Http) -> dict[str, str]:
     """What a router has, and in which state each is."""
-    models = (await http.get("/models", named=False))["data"]
-    return {model["id"]: model["status"]["value"] for model in models}
+    found = read(RouterModels, await http.get("/models", named=False), f"{http.url}/models")
+    return {model.id: model.status.value for model in found.data}

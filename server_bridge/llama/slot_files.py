@@ -1,45 +1,48 @@
 """
-What slots hold, kept on disk over a restart: the server writes a file, we write beside it what is in it.
+What slots hold, kept on disk over a restart: the server writes a file, we write a note on what is in it.
 
 The server checks the shape of what it restores (layers, context, types of the cache, flash attention),
-but not whose it is: with another model of the same shape it goes on, and answers nonsense (measured).
-So a sidecar says which model, build and flags a state belongs to, and what the model then said next;
-whoever restores it asks again and compares (`agrees`). Only who has the same weights and the same
-cache says the same.
+but not the model: with another one of the same shape it goes on, and answers nonsense (measured).
+So the note says which model, build and flags a state belongs to, and what the model then said next;
+after a restore the same is asked again and compared (`agrees`). Only the same weights with the same
+cache say the same.
 
-A server has at most `N_FILES` files of ours, whose names are used again, because we cannot delete
+A client has at most `N_FILES` files on a server, whose names are used again, because it cannot delete
 what lies on another machine. Everything here may touch the disk: call it in a thread.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
+import msgspec
+from msgspec import Struct
 from xxhash import xxh3_64_hexdigest
 
-from server_bridge.mirror import shared
+from server_bridge.fim.layout import WIDTH
+from server_bridge.llama.mirror import shared
+from server_bridge.machine import private_files
 
-VERSION = 1
+VERSION = 2
 N_FILES = 8  # per server: two files in use in each of four workspaces
-BUDGET = (
-    1 << 30
-)  # bytes of all states: 8,000 tokens are 20 MB for the bundled model, 235 MB for a 1.5B one
+# Bytes of all states: 8,000 tokens are 20 MB for the bundled model, 235 MB for a 1.5B one.
+BUDGET = 1 << 30
 N_NEXT = 10  # of the likeliest next tokens are compared
 NEAR = 0.1  # nats; the order of floating-point sums makes 0.01, other weights make several
 HASHED = 1 << 20  # bytes at both ends of a model: its header, and some of its weights
+NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # Windows has no pipes in its file system
 
 log = logging.getLogger(__name__)
 
-Next = Mapping[int, float]  # the likeliest next tokens with their log-probabilities
+Next = dict[int, float]  # the likeliest next tokens with their log-probabilities
 
 
-class Saved(NamedTuple):
+class SavedSlot(Struct, frozen=True):
     """One saved state; *held* are the packed ids in it, *next* what the model said after them."""
 
     identity: str
@@ -48,16 +51,23 @@ class Saved(NamedTuple):
     held: bytes
     next: Next
     n_bytes: int
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        """Refuse what an older version wrote, or what is damaged."""
+        if self.version != VERSION or len(self.held) % WIDTH or Path(self.file).name != self.file:
+            raise ValueError("it is of another version, or damaged")
 
 
-def identity(facts: Mapping[str, object], model_path: str) -> str:
+def identity(facts: Mapping[str, object], model_path: str, *, ours: bool) -> str:
     """
     What must be the same for a state to be good: *facts* about the server, and its model's file.
 
-    A file that cannot be read from here (another machine's) is known by its name only; then
-    `agrees` alone tells models apart.
+    The file is read only if the server is *ours*: the path that another one names may be anything. Such
+    a model is known by its name, and `agrees` tells models apart.
     """
-    return json.dumps({**facts, "path": model_path, "file": _file(model_path)}, sort_keys=True)
+    file = _file(model_path) if ours else []
+    return json.dumps({**facts, "path": model_path, "file": file}, sort_keys=True)
 
 
 def agrees(then: Next, now: Next) -> bool:
@@ -68,7 +78,7 @@ def agrees(then: Next, now: Next) -> bool:
     )
 
 
-def best(folder: Path, identity: str, prompt: bytes) -> Saved | None:
+def best(folder: Path, identity: str, prompt: bytes) -> SavedSlot | None:
     """The state of this server that shares most with *prompt*, if any shares anything."""
     found = [saved for saved in _all(folder) if saved.identity == identity]
     found = [saved for saved in found if shared(saved.held, prompt)]
@@ -86,16 +96,13 @@ def file_for(folder: Path, identity: str, document: str) -> str:
     own = [saved.file for saved in ours if saved.document == document]
     fresh = {f"fim-lsp-{stem}-{n}.bin" for n in range(N_FILES)} - {saved.file for saved in ours}
     name = (own or sorted(fresh) or [saved.file for saved in ours])[0]
-    _sidecar(folder, name).unlink(missing_ok=True)
+    _note(folder, name).unlink(missing_ok=True)
     return name
 
 
-def put(folder: Path, saved: Saved) -> None:
+def put(folder: Path, saved: SavedSlot) -> None:
     """Note what the server has saved, and make room for it."""
-    path = _sidecar(folder, saved.file)
-    fields = {**saved._asdict(), "version": VERSION, "next": list(saved.next.items())}
-    fields["held"] = base64.b64encode(saved.held).decode()
-    write_private(path, json.dumps(fields).encode())
+    private_files.write(_note(folder, saved.file), msgspec.json.encode(saved))
     room = BUDGET
     for other in reversed(list(_all(folder))):
         room -= other.n_bytes
@@ -103,50 +110,28 @@ def put(folder: Path, saved: Saved) -> None:
             drop(folder, other)
 
 
-def touch(folder: Path, saved: Saved) -> None:
-    """It was of use: let others be dropped first."""
-    _sidecar(folder, saved.file).touch()
+def touch(folder: Path, saved: SavedSlot) -> None:
+    """Note that a state was of use: others are dropped first."""
+    _note(folder, saved.file).touch()
 
 
-def drop(folder: Path, saved: Saved) -> None:
-    """Forget a state, and delete its file if it lies here."""
-    _sidecar(folder, saved.file).unlink(missing_ok=True)
+def drop(folder: Path, saved: SavedSlot) -> None:
+    """Delete the note on a state, and its file if that lies here."""
+    _note(folder, saved.file).unlink(missing_ok=True)
     (folder / saved.file).unlink(missing_ok=True)
 
 
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_suffix(f".{os.getpid()}")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-    fresh.replace(path)
-
-
-def _all(folder: Path) -> Iterable[Saved]:
+def _all(folder: Path) -> Iterable[SavedSlot]:
     """Every state we know of, the one used last at the end."""
     for path in sorted(folder.glob("*.json"), key=_used):
         try:
-            yield _parsed(json.loads(path.read_bytes()))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("%s is not of use any more: %s", path, error)
+            yield msgspec.json.decode(path.read_bytes(), type=SavedSlot)
+        except (OSError, ValueError, RecursionError) as error:
+            log.warning("%s is of no use any more: %s", path, error)
             path.unlink(missing_ok=True)
 
 
-def _parsed(fields: dict[str, Any]) -> Saved:
-    if fields["version"] != VERSION:
-        raise ValueError(f"it is of version {fields['version']}")
-    return Saved(
-        identity=str(fields["identity"]),
-        document=str(fields["document"]),
-        file=Path(fields["file"]).name,
-        held=base64.b64decode(fields["held"]),
-        next={int(token): float(logprob) for token, logprob in fields["next"]},
-        n_bytes=int(fields["n_bytes"]),
-    )
-
-
-def _sidecar(folder: Path, file: str) -> Path:
+def _note(folder: Path, file: str) -> Path:
     return folder / f"{file}.json"
 
 
@@ -158,12 +143,19 @@ def _used(path: Path) -> float:
 
 
 def _file(model_path: str) -> list[object]:
-    """Size, time and a hash of both ends of a model's file; empty if it is not to be read here."""
+    """Size, time and a hash of both ends of a model's file; empty if it is none that can be read."""
     try:
-        with open(model_path, "rb") as file:  # noqa: PTH123 (a name from a server, not a path of ours)
-            stat = os.fstat(file.fileno())
+        with open(model_path, "rb", opener=_opened) as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                return []
             ends = file.read(HASHED)
-            file.seek(max(0, stat.st_size - HASHED))
-            return [stat.st_size, stat.st_mtime_ns, xxh3_64_hexdigest(ends + file.read(HASHED))]
+            file.seek(max(0, facts.st_size - HASHED))
+            digest = xxh3_64_hexdigest(ends + file.read(HASHED))
+            return [facts.st_size, facts.st_mtime_ns, digest]
     except (OSError, ValueError):
         return []
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | NONBLOCK)  # or a pipe would be waited for

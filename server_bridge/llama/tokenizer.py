@@ -1,64 +1,76 @@
 """
 Texts into a llama.cpp server's token ids, each asked for once; and ids back into bytes.
 
-User text is never read as control tokens. Frozen texts (chunks, windows) are kept as packed ids,
-typed runs (a word, a bracket) as tokens with their bytes, so that a key the user has typed before
-costs no request.
+User text is never read as control tokens (`parse_special` is false). Frozen texts (chunks, windows) are
+kept as packed ids, typed runs (a word, a bracket) as tokens with their bytes, so that a key typed
+before costs no request.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
-from server_bridge.encoding import Ids, Lru, ids, spelled
-from server_bridge.protocol import Token
-from server_bridge.specials import Specials, families, specials
+from server_bridge import running_mean
+from server_bridge.fim.layout import Ids, Lru, ids, spelled
+from server_bridge.fim.tokens import Specials, families, specials
+from server_bridge.http.responses import ServerError
+from server_bridge.http.shapes import UnexpectedAnswer, unexpected
+from server_bridge.llama import answers
+from server_bridge.llama.link import Link
+from server_bridge.protocol import BackendRejected, Token
 
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
 N_RUNS = 4096  # a day's vocabulary
-SMOOTHING = 0.2  # weight of the newest measurement: settles in about ten texts
 GUARD = "\n"  # a byte of its own in the vocabularies of SentencePiece
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
+# A BOS token, the guard, and the space that SentencePiece puts first; no other token is less than a byte.
+MOST_EXTRA = 8
 
-Post = Callable[[str, str], Awaitable[dict[str, Any]]]
+T = TypeVar("T")
 
 
 class Tokenizer:
-    """The tokenizer of one model behind *post*."""
+    """The tokenizer of one model at the other end of *link*."""
 
-    def __init__(self, post: Post, chars_per_token: float) -> None:
-        self._post = post
+    def __init__(self, link: Link, chars_per_token: float) -> None:
+        self._link = link
         self._texts: Lru[Ids] = Lru(N_TEXTS)
         self._runs: Lru[tuple[Token, ...]] = Lru(N_RUNS)
         self._pieces: dict[int, bytes] = {}  # the bytes of every token seen; at most the vocabulary
-        self.chars_per_token = chars_per_token  # a running mean
-        self._guard: list[int] = []
+        self._density = running_mean.chars_per_token(chars_per_token)
+        self._n_guard = 0  # tokens before each text
+
+    @property
+    def chars_per_token(self) -> float:
+        """A running mean over the user's texts."""
+        return self._density.value
 
     async def text(self, text: str) -> Ids:
         """A text that will not change as ids."""
         if (known := self._texts.get(text)) is not None or not text:
             return known or ids(())
-        found = ids(await self._apart(text))
+        numbers = (await self._tokenize(self._guarded(text)))[self._n_guard :]
+        if not numbers:
+            raise self._unexpected("a text has no tokens")
         if len(text) >= ENOUGH_CHARS:
-            self.chars_per_token += SMOOTHING * (len(text) / found.n - self.chars_per_token)
-        return self._texts.put(text, found)
+            self._density.add(len(text) / len(numbers))
+        return self._texts.put(text, ids(numbers))
 
     async def run(self, text: str) -> tuple[Token, ...]:
         """A few words as tokens with their bytes."""
         if (known := self._runs.get(text)) is not None or not text:
             return known or ()
-        found = []
-        for entry in await self._apart(text, with_pieces=True):
-            piece = entry["piece"]  # a list of bytes where it is not valid UTF-8 by itself
-            token = Token(entry["id"], piece.encode() if isinstance(piece, str) else bytes(piece))
-            self._pieces[token.id] = token.text
-            found.append(token)
-        return self._runs.put(text, tuple(found))
+        pieces = (await self._pieces_of(self._guarded(text)))[self._n_guard :]
+        found = tuple(Token(piece.id, piece.text) for piece in pieces)
+        if b"".join(token.text for token in found) != text.encode():
+            raise self._unexpected("its tokens do not spell the text")
+        self._pieces.update((token.id, token.text) for token in found)
+        return self._runs.put(text, found)
 
     async def spelled(
-        self, numbers: Sequence[int], rated: Sequence[Any], text: str
+        self, numbers: Sequence[int], rated: Sequence[answers.Entry], text: str
     ) -> tuple[Token, ...]:
         """
         The tokens just made, as far as they spell *text*.
@@ -68,14 +80,14 @@ class Tokenizer:
         best candidate. For forced and sampled ones we ask how *text* is spelled, then one by one.
         """
         for entry in rated:
-            for best in entry["top_logprobs"]:
-                self._pieces[best["id"]] = bytes(best["bytes"])
+            for best in entry.top_logprobs:
+                self._pieces[best.id] = bytes(best.bytes)
         if self._unknown(numbers):
             await self.run(text)
         for number in self._unknown(numbers):
-            answer = await self._post("/detokenize", json.dumps({"tokens": [number]}))
-            if "\ufffd" not in answer["content"]:  # which stands for half a character
-                self._pieces[number] = answer["content"].encode()
+            content = await self._detokenize([number])
+            if "\ufffd" not in content:  # which stands for half a character
+                self._pieces[number] = content.encode()
         return spelled(numbers, self._pieces, text)
 
     async def own(self, tape: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -88,25 +100,10 @@ class Tokenizer:
                 return tape[:n]
         return tape
 
-    async def _spells(self, tape: tuple[Token, ...]) -> bool:
-        """Whether these ids stand for these texts here; one question for all, as after a restart."""
-        numbers = [token.id for token in tape]
-        if min(numbers) < 0:  # made by a server that told no ids
-            return False
-        answer = await self._post("/detokenize", json.dumps({"tokens": numbers}))
-        if answer["content"].encode() != b"".join(token.text for token in tape):
-            return False
-        self._pieces.update((token.id, token.text) for token in tape)
-        return True
-
-    def _unknown(self, numbers: Sequence[int]) -> set[int]:
-        return set(numbers) - self._pieces.keys()
-
     async def specials(self, model: str) -> Specials | None:
         """The first family all of whose spellings are one token each for this model."""
         start = await self._tokenize("", add_special=True)
-        first, *others = await self._tokenize(GUARD, with_pieces=True)
-        self._guard = [first["id"], *(other["id"] for other in others)] if others else []
+        await self._find_guard()
         numbers: dict[str, int] = {}
         for family in families(model):
             for spelling in family.spellings:
@@ -119,18 +116,61 @@ class Tokenizer:
                 return known
         return None
 
-    async def _apart(self, text: str, *, with_pieces: bool = False) -> list[Any]:
+    async def _find_guard(self) -> None:
         """
-        The tokens of a text that others stand before.
+        See whether texts need a guard before them.
 
         SentencePiece models (Codestral, CodeLlama) put a space before whatever they are given; it
         ends up before the guard, which never becomes one token with what follows.
         """
-        found = await self._tokenize(GUARD * bool(self._guard) + text, with_pieces=with_pieces)
-        return found[len(self._guard) :]
+        pieces = await self._pieces_of(GUARD)
+        if not pieces:
+            raise self._unexpected("a line break has no tokens")
+        self._n_guard = len(pieces) if len(pieces) > 1 else 0
 
-    async def _tokenize(self, text: str, **flags: bool) -> list[Any]:
-        """Ids, or with pieces objects of `id` and `piece`; control tokens only where asked for."""
+    def _guarded(self, text: str) -> str:
+        return GUARD + text if self._n_guard else text
+
+    async def _spells(self, tape: tuple[Token, ...]) -> bool:
+        """Whether these ids stand for these texts here; one question for all, as after a restart."""
+        numbers = [token.id for token in tape]
+        if min(numbers) < 0:  # made by a server that told no ids
+            return False
+        try:
+            text = await self._detokenize(numbers)
+        except (BackendRejected, ServerError):  # llama.cpp fails on an id that it does not have
+            return False
+        if text.encode() != b"".join(token.text for token in tape):
+            return False
+        self._pieces.update((token.id, token.text) for token in tape)
+        return True
+
+    def _unknown(self, numbers: Sequence[int]) -> set[int]:
+        return set(numbers) - self._pieces.keys()
+
+    async def _detokenize(self, numbers: Sequence[int]) -> str:
+        question = json.dumps({"tokens": numbers})
+        return (await self._link.post(answers.Detokenized, "/detokenize", question)).content
+
+    async def _tokenize(self, text: str, **flags: bool) -> list[int]:
+        """Ids; control tokens only where asked for."""
+        found = (await self._asked(answers.Ids, text, flags)).tokens
+        self._check_count(len(found), text)
+        return found
+
+    async def _pieces_of(self, text: str) -> list[answers.Piece]:
+        """Ids with their texts."""
+        found = (await self._asked(answers.Pieces, text, {"with_pieces": True})).tokens
+        self._check_count(len(found), text)
+        return found
+
+    async def _asked(self, kind: type[T], text: str, flags: dict[str, bool]) -> T:
         question = {"content": text, "add_special": False, "parse_special": False, **flags}
-        tokens: list[Any] = (await self._post("/tokenize", json.dumps(question)))["tokens"]
-        return tokens
+        return await self._link.post(kind, "/tokenize", json.dumps(question))
+
+    def _check_count(self, n_tokens: int, text: str) -> None:
+        if n_tokens > len(text.encode()) + MOST_EXTRA:
+            raise self._unexpected("more tokens than the text has bytes")
+
+    def _unexpected(self, why: str) -> UnexpectedAnswer:
+        return unexpected(f"{self._link.url}/tokenize", why)

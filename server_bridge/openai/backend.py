@@ -4,7 +4,7 @@ An OpenAI-style `/v1/completions` server as a `Backend`: prompts as text that we
 vLLM, SGLang, mlx_lm.server, Ollama, LM Studio, llama.cpp. Their `suffix` field is ignored, refused or
 left to a chat template, so the special tokens stand in the prompt. What such a server holds cannot be
 asked; it is estimated in characters and corrected by the usage that comes with each answer. Answers
-are streamed, for only then a server notices that nobody waits any more, and nothing is ever cancelled
+are streamed, for only then a server notices that the client is gone, and nothing is ever cancelled
 on purpose: mlx_lm.server forgets what it evaluated for a request that was.
 
 Token healing: the prompt ends before the half word, and an answer that does not begin with it is
@@ -20,14 +20,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
-from server_bridge import stream
-from server_bridge.answers import Object, state_after
-from server_bridge.completion import TEMPERATURE
-from server_bridge.http import Http, Unproven
+from server_bridge import running_mean
+from server_bridge.fim.text import Part, rendered
+from server_bridge.http.client import Http
+from server_bridge.http.responses import state_after
+from server_bridge.http.shapes import Object
+from server_bridge.openai import completion, stream
+from server_bridge.openai.cache_estimate import CacheEstimate, cut, last_word
+from server_bridge.openai.models import Connected, connected
+from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -39,54 +44,53 @@ from server_bridge.protocol import (
     PromptTooLong,
     Reply,
     Request,
+    Sink,
     State,
-    Stop,
     Timings,
-    Token,
     Warmed,
 )
-from server_bridge.specials import FAMILIES, Family, called, named
-from server_bridge.stream import NO_ID, Answer
-from server_bridge.templates import Part, rendered
-from server_bridge.warmth import SMOOTHING, Warmth, cut, last_word
 
 log = logging.getLogger(__name__)
 
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
 ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
-MOST_STOPS = 4  # OpenAI's own limit, and that of servers that copy it
-SMALL_CONTEXT = (
-    4096  # tokens, where the server does not say: Ollama's default, and it cuts silently
-)
-STOPS = {"stop": Stop.END, "length": Stop.LIMIT}
 
 
 class OpenAiServer:
-    """One server that the user named; *template* names the family where its model's name does not."""
+    """
+    One server that the user named; *template* names the family where its model's name does not.
+
+    *n_ctx* is the user's word for the context in tokens, 0 to believe the server.
+    """
 
     def __init__(self, http: Http, model: str = "", template: str = "", n_ctx: int = 0) -> None:
         self._http = http
         self._model = model
         self._template = template
         self._n_ctx = n_ctx
-        self._sent: Object = {}  # what every request says besides the prompt
-        self._is_mlx = False
-        self._family: Family | None = None
         self._state = State(Health.UNKNOWN, "openai", http.url)
-        self._warmth = Warmth(self._state.chars_per_token)
+        self._connected: Connected | None = None
+        self._estimate = CacheEstimate(self._state.chars_per_token)
+        self._prefill_per_s = running_mean.prefill_per_s(self._state.prefill_per_s)
+        self._decode_ms = running_mean.decode_ms(self._state.decode_ms)
         self._connecting = asyncio.Lock()
 
     @property
     def state(self) -> State:
         """What is known now."""
-        return replace(self._state, chars_per_token=self._warmth.chars_per_token)
+        return replace(
+            self._state,
+            chars_per_token=self._estimate.chars_per_token,
+            prefill_per_s=self._prefill_per_s.value,
+            decode_ms=self._decode_ms.value,
+        )
 
     async def connect(self) -> State:
         """Ask which model is there."""
         async with self._connecting:
             if self._state.health is not Health.READY:
                 try:
-                    await self._learn()
+                    await self._meet()
                 except BackendError as error:
                     self._state = state_after(self._state, error)
                     raise
@@ -95,12 +99,12 @@ class OpenAiServer:
     async def measure(self, prompt: Prompt) -> Measure:
         """Estimate the prompt by parts."""
         parts = await self._rendered(prompt)
-        counts = [self._warmth.tokens(len(part.text)) for part in parts]
+        counts = [self._estimate.tokens(len(part.text)) for part in parts]
         by_kind = {part.kind: n for part, n in zip(parts, counts, strict=True)}
-        held = self._warmth.held(_joined(parts))
+        held = self._estimate.held(_joined(parts))
         return Measure(
             total=sum(counts),
-            cached=min(self._warmth.tokens(held), sum(counts)),
+            cached=min(self._estimate.tokens(held), sum(counts)),
             repo=by_kind.get("repo", 0),
             chunks=tuple(n for part, n in zip(parts, counts, strict=True) if part.kind == "chunk"),
             path=by_kind.get("path", 0),
@@ -113,14 +117,14 @@ class OpenAiServer:
         """Have about *step* more tokens evaluated; one token is generated all the same."""
         text = _joined(await self._rendered(prompt))
         self._check_size(text, 1)
-        held = self._warmth.held(text)
-        if self._warmth.tokens(len(text) - held) <= TAIL or not self._warmth.keeps:
+        held = self._estimate.held(text)
+        if self._estimate.tokens(len(text) - held) <= TAIL or not self._estimate.keeps:
             return Warmed(evaluated=0, left=0)
-        part = cut(text, held, held + max(1, int(step * self._warmth.chars_per_token)))
+        part = cut(text, held, held + max(1, int(step * self._estimate.chars_per_token)))
         if self._is_fatal(part):
             part = part[:-1]
-        _, timings = await self._ask(part, {"max_tokens": 1, "temperature": 0})
-        left = self._warmth.tokens(len(text) - len(part))
+        _, timings = await self._ask(part, completion.PREFILL)
+        left = self._estimate.tokens(len(text) - len(part))
         return Warmed(timings.prompt_n, left if left > TAIL else 0)
 
     async def complete(self, request: Request) -> Reply:
@@ -130,196 +134,133 @@ class OpenAiServer:
         self._check_size(text, request.n_predict)
         held = last_word(text) if self._is_fatal(text) else ""
         answer, timings = await self._decode(text[: len(text) - len(held)], request, held)
-        if _agrees(answer, held + prompt.forced):
+        if completion.agrees(answer, held + prompt.forced):
             answer.lose(held)
         else:
             unhealed = replace(prompt, middle=prompt.middle + prompt.forced)
             text = _joined(await self._rendered(unhealed))
             answer, timings = await self._decode(text, request)
             answer.begin_with(prompt.forced)
-        said, stopped = _until(answer.text, request.stop)
-        return Reply(
-            text=said,
-            tokens=answer.tokens(said),
-            middle=(Token(NO_ID, prompt.middle.encode()),) if prompt.middle else (),
-            stop=Stop.WORD if stopped else self._stop(answer, request),
-            timings=timings,
+        return completion.reply(answer, request, timings, self._state.n_ctx)
+
+    async def save(self, prompt: Prompt) -> int:  # noqa: ARG002
+        """Such a server has no way to write down what it evaluated."""
+        return 0
+
+    async def restore(self, prompt: Prompt) -> int:  # noqa: ARG002
+        """See `save`."""
+        return 0
+
+    async def continue_long(
+        self,
+        prompt: Prompt,  # noqa: ARG002
+        n_predict: int,  # noqa: ARG002
+        sink: Sink,  # noqa: ARG002
+    ) -> AsyncGenerator[str, None]:
+        """Raise: no such server generates past its context."""
+        raise BackendUnusable(
+            f"{self._http.url} cannot write past its context: that takes a llama.cpp server "
+            "(fim.backend.kind llama-server or embedded)"
         )
+        yield ""  # what makes it a generator
 
     async def aclose(self) -> None:
         """Close the connection."""
         await self._http.aclose()
         self._state = replace(self._state, health=Health.UNKNOWN)
 
-    async def _learn(self) -> None:
-        """Who is there, which model to ask for, how that spells a gap and what fits into it."""
-        listed = await self._listed()
-        entry = _chosen(listed, self._model, self._http.url)
-        model = self._model or re.split(r"[/\\]", str(entry.get("id", "")))[-1]
-        self._family = _family(model, self._template, self._http.url)
-        # A server of several says whose they are and wants to hear which; mlx_lm.server says nothing,
-        # has one, and would load whatever else it is asked for.
-        whose = entry.get("owned_by")
-        self._is_mlx = not whose
-        # A seed makes mlx_lm.server take requests one by one, where an error ends one, not all.
-        self._sent = {"seed": 0} if self._is_mlx else {"logprobs": 1}
-        if self._model or whose:
-            self._sent["model"] = self._model or entry["id"]
-        n_ctx = entry.get("max_model_len") or (entry.get("meta") or {}).get("n_ctx")
-        self._warmth = Warmth(self._warmth.chars_per_token)
+    async def _meet(self) -> None:
+        """Learn which model is there; what the server holds is unknown then."""
+        self._connected = found = await connected(self._http, self._model, self._template)
+        self._estimate = CacheEstimate(self._estimate.chars_per_token)
         self._state = replace(
             self._state,
             health=Health.READY,
-            model=re.split(r"[/\\]", model)[-1],
-            n_ctx=self._n_ctx or n_ctx or SMALL_CONTEXT,
+            model=found.model,
+            n_ctx=self._n_ctx or found.n_ctx,
             message="",
         )
-
-    async def _listed(self) -> list[Object]:
-        """The models that the server has; none where it cannot list them but is well."""
-        try:
-            answer = await self._http.get("/v1/models")
-            return [dict(entry) for entry in answer["data"]]
-        except (BackendRejected, Unproven, KeyError, TypeError, ValueError):
-            # mlx_lm.server drops the connection where there is no Hugging Face cache to list.
-            try:
-                await self._http.get("/health")
-            except BackendRejected:
-                raise BackendUnusable(
-                    f"{self._http.url} lists no models (/v1/models): check fim.backend.url"
-                ) from None
-            return []
 
     async def _rendered(self, prompt: Prompt) -> list[Part]:
         if self._state.health is not Health.READY:
             await self.connect()
-        assert self._family is not None
-        return rendered(prompt, self._family)
+        assert self._connected is not None
+        return rendered(prompt, self._connected.family)
+
+    @property
+    def _is_mlx(self) -> bool:
+        return self._connected is not None and self._connected.is_mlx
 
     def _is_fatal(self, text: str) -> bool:
         """Whether mlx_lm.server would die of it."""
-        return self._is_mlx and self._warmth.is_whole(text)
+        return self._is_mlx and self._estimate.is_whole(text)
 
     def _check_size(self, text: str, n_predict: int) -> None:
-        n_tokens = self._warmth.tokens(len(text)) + n_predict
+        n_tokens = self._estimate.tokens(len(text)) + n_predict
         if n_tokens > self._state.n_ctx:
             raise PromptTooLong(n_tokens, self._state.n_ctx)
 
-    async def _decode(self, text: str, request: Request, held: str = "") -> tuple[Answer, Timings]:
+    async def _decode(
+        self, text: str, request: Request, held: str = ""
+    ) -> tuple[StreamedAnswer, Timings]:
         """One burst, *held* coming before what was asked for."""
-        options: Object = {"max_tokens": request.n_predict + len(held) + self._is_mlx}
-        options["temperature"] = TEMPERATURE if request.sample else 0
-        if request.sample:
-            options["seed"] = request.sample
-        # Every answer is cut here as well. mlx_lm.server takes a stop string out and goes on, where it
-        # is not what the tokenizer makes of it alone.
-        if request.stop and not self._is_mlx:
-            options["stop"] = list(request.stop[:MOST_STOPS])
+        options = completion.options(request, held, is_mlx=self._is_mlx)
         answer, timings = await self._ask(text, options)
         if self._is_mlx and answer.ended == "length" and answer.text != answer.last:
             answer.lose_last()
         return answer, timings
 
-    async def _ask(self, text: str, options: Object) -> tuple[Answer, Timings]:
+    async def _ask(self, text: str, options: Object) -> tuple[StreamedAnswer, Timings]:
         """One request and all of its answer; what it says about the server is kept."""
         if self._is_fatal(text):
             raise BackendTimeout("mlx_lm.server cannot go on from there; one more key and it can")
-        body = {
-            "prompt": text,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            **self._sent,
-            **options,
-        }
-        events = self._http.stream("/v1/completions", json.dumps(body).encode())
         try:
-            async with aclosing(events):
-                reading = stream.read(events, self._http.url)
-                answer = await asyncio.wait_for(reading, self._http.patience_s)
+            answer = await asyncio.wait_for(self._streamed(text, options), self._http.patience_s)
         except asyncio.TimeoutError:
             raise BackendTimeout(f"{self._http.url} did not answer in time") from None
         except BackendRejected as error:
             refused = stream.refused(error)
             if isinstance(refused, PromptTooLong):
-                self._warmth.sent(text, refused.n_prompt, None)  # it has told how long it is
+                self._estimate.sent(text, refused.n_prompt, None)  # it has told how long it is
             raise refused from None
         except BackendError as error:
             self._state = state_after(self._state, error)
             raise
         timings = self._timings(answer, text)
-        self._warmth.sent(text, answer.n_prompt, answer.n_cached)
-        self._warmth.wholes(text + answer.text, options.get("stop", ()))
-        if timings.prompt_n >= ENOUGH_TOKENS:
-            mean = self._state.prefill_per_s
-            mean += SMOOTHING * (1000 * timings.prompt_n / timings.prompt_ms - mean)
-            self._state = replace(self._state, prefill_per_s=mean)
-        if (more := timings.predicted_n - 1) > 0:  # the first token comes of the prompt
-            mean = self._state.decode_ms
-            mean += SMOOTHING * (timings.predicted_ms / more - mean)
-            self._state = replace(self._state, decode_ms=mean)
-        log.debug("%d of %d tokens evaluated", timings.prompt_n, answer.n_prompt)
+        self._estimate.sent(text, answer.n_prompt, answer.n_cached)
+        self._estimate.wholes(text + answer.text, options.get("stop", ()))
+        self._learn_speeds(timings)
         return answer, timings
 
-    def _timings(self, answer: Answer, text: str) -> Timings:
-        total = answer.n_prompt or self._warmth.tokens(len(text))
+    async def _streamed(self, text: str, options: Object) -> StreamedAnswer:
+        assert self._connected is not None
+        fields = {"stream": True, "stream_options": {"include_usage": True}}
+        body = {"prompt": text, **fields, **self._connected.fields, **options}
+        events = self._http.stream("/v1/completions", json.dumps(body).encode())
+        async with aclosing(events):
+            return await stream.read(events, self._http.url)
+
+    def _timings(self, answer: StreamedAnswer, text: str) -> Timings:
+        total = answer.n_prompt or self._estimate.tokens(len(text))
         cached = answer.n_cached
         if cached is None:
-            cached = min(self._warmth.tokens(self._warmth.held(text)), total)
+            cached = self._estimate.tokens(self._estimate.held(text))
+        cached = min(cached, total)
         return Timings(
             prompt_n=total - cached,
             cache_n=cached,
-            predicted_n=int(answer.usage.get("completion_tokens") or len(answer.pieces)),
+            predicted_n=answer.n_made or len(answer.pieces),
             prompt_ms=answer.prompt_ms,
             predicted_ms=answer.total_ms - answer.prompt_ms,
         )
 
-    def _stop(self, answer: Answer, request: Request) -> Stop:
-        """Why decoding ended; a full context looks like a limit on the wire, a stop string like an end."""
-        made = int(answer.usage.get("completion_tokens") or request.n_predict)
-        full = made < request.n_predict or answer.n_prompt + made >= self._state.n_ctx
-        if answer.ended == "length" and full:
-            return Stop.FULL
-        return STOPS.get(answer.ended, Stop.END)
-
-
-def _agrees(answer: Answer, forced: str) -> bool:
-    """Whether the answer begins with *forced*, as far as it got."""
-    text = answer.text
-    return text.startswith(forced) or (
-        answer.ended == "length" and bool(text) and forced.startswith(text)
-    )
-
-
-def _until(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
-    """The text before the first stop string, and whether there is one; half characters left out."""
-    at = min((text.find(stop) for stop in stops if stop in text), default=-1)
-    return (text[:at], True) if at >= 0 else (text.rstrip("\ufffd"), False)
+    def _learn_speeds(self, timings: Timings) -> None:
+        log.debug("%d tokens evaluated, %d reused", timings.prompt_n, timings.cache_n)
+        if timings.prompt_n >= ENOUGH_TOKENS and timings.prompt_ms:
+            self._prefill_per_s.add(1000 * timings.prompt_n / timings.prompt_ms)
+        if timings.predicted_n > 1:  # the first token comes of the prompt
+            self._decode_ms.add(timings.predicted_ms / (timings.predicted_n - 1))
 
 
 def _joined(parts: list[Part]) -> str:
     return "".join(part.text for part in parts)
-
-
-def _chosen(listed: list[Object], model: str, url: str) -> Object:
-    """The entry of the model to ask for."""
-    for entry in listed:
-        if entry.get("id") == model:
-            return entry
-    if model or not listed:
-        return {}
-    if len(listed) > 1 and listed[0].get("owned_by"):
-        names = ", ".join(str(entry.get("id")) for entry in listed[:8])
-        raise BackendUnusable(f"{url} has several models: set fim.backend.model to one of {names}")
-    return listed[-1]  # mlx_lm.server names the one it runs after those it found on disk
-
-
-def _family(model: str, template: str, url: str) -> Family:
-    if family := called(template) if template else named(model):
-        return family
-    names = ", ".join(family.name for family in FAMILIES)
-    why = (
-        f"there is no template {template}"
-        if template
-        else f"the model's name {model!r} at {url} does not say how it spells a gap"
-    )
-    raise BackendUnusable(f"{why}: set fim.backend.template to one of {names}")

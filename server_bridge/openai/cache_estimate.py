@@ -11,21 +11,28 @@ import re
 from collections import deque
 from collections.abc import Iterable
 
+from server_bridge import running_mean
+from server_bridge.fim.common_prefix import common_prefix
+
 N_TEXTS = 8  # prompts a server should keep; mlx_lm.server keeps ten by default, others more
-SMOOTHING = 0.2  # weight of the newest measurement: settles in about ten answers
 N_WHOLES = 256  # answers, with their prompts; the server forgets them sooner
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
 ENOUGH_TOKENS = 256  # a server that reuses nothing of so many does not reuse at all
 
 
-class Warmth:
+class CacheEstimate:
     """The texts sent last, newest first, and what the answers to them taught."""
 
     def __init__(self, chars_per_token: float) -> None:
-        self.chars_per_token = chars_per_token
+        self._density = running_mean.chars_per_token(chars_per_token)
         self.keeps = True  # whether the server reuses anything
         self._texts: deque[str] = deque(maxlen=N_TEXTS)
         self._wholes: deque[int] = deque(maxlen=N_WHOLES)  # their hashes
+
+    @property
+    def chars_per_token(self) -> float:
+        """A running mean over the texts that were sent."""
+        return self._density.value
 
     def tokens(self, n_chars: int) -> int:
         """How many tokens so many characters probably are."""
@@ -33,14 +40,14 @@ class Warmth:
 
     def held(self, text: str) -> int:
         """How many characters of *text* the server should hold."""
-        return max((common(text, sent) for sent in self._texts), default=0)
+        return max((common_prefix(text, sent) for sent in self._texts), default=0)
 
     def sent(self, text: str, n_tokens: int, n_cached: int | None) -> None:
-        """*text* was *n_tokens* long; of these *n_cached* were reused, None if nobody said."""
+        """*text* was *n_tokens* long; of these *n_cached* were reused, None if it is not known."""
         if n_cached or (n_cached == 0 and self.tokens(self.held(text)) >= ENOUGH_TOKENS):
             self.keeps = n_cached > 0
         if len(text) >= ENOUGH_CHARS and n_tokens:
-            self.chars_per_token += SMOOTHING * (len(text) / n_tokens - self.chars_per_token)
+            self._density.add(len(text) / n_tokens)
         for known in [known for known in self._texts if text.startswith(known)]:
             self._texts.remove(known)
         self._texts.appendleft(text)
@@ -68,15 +75,3 @@ def cut(text: str, low: int, high: int) -> str:
     """
     end = text.rfind("\n", low, high) + 1
     return text[: end if end > low else high]
-
-
-def common(a: str, b: str) -> int:
-    """How many characters two texts have in common at their beginning."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:  # invariant: the first *low* agree, the first *high* + 1 do not
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

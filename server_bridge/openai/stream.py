@@ -1,5 +1,5 @@
 """
-The events of an OpenAI-style `/v1/completions` into one `Answer`. Pure but for the clock.
+The events of an OpenAI-style `/v1/completions` into one `StreamedAnswer`. Pure but for the clock.
 
 Servers differ in what they tell: llama.cpp and vLLM give log-probabilities in two shapes, mlx_lm
 none while streaming; some leave out the usage. Every field is taken where it is, none is needed but
@@ -12,9 +12,13 @@ import re
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from server_bridge.encoding import spelled
+from msgspec import Struct
+
+from server_bridge.fim.layout import spelled
+from server_bridge.http.shapes import Count, Object, Octet, optional
+from server_bridge.http.shapes import read as read_shape
+from server_bridge.llama.completion import log_probability
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -23,35 +27,98 @@ from server_bridge.protocol import (
     Token,
 )
 
-Object = dict[str, Any]
 NO_ID = -1  # a token of which only the text is known
 # vLLM, SGLang and OpenAI say it in words: "maximum context length is 4096 tokens … 5000 tokens"
-LIMIT = re.compile(r"context length[^0-9]*(\d+)")
-COUNTS = re.compile(r"(\d+) (?:\w+ )?tokens")  # "8193 input tokens"
+LIMIT = re.compile(r"context length[^0-9]{0,80}(\d{1,9})")
+COUNTS = re.compile(r"(\d{1,9}) (?:\w{1,20} )?tokens")  # "8193 input tokens"
+LONGEST = 2000  # characters of a refusal that are looked at
+
+Piece = tuple[bytes, "float | None"]
+
+
+class Choice(Struct):
+    """One text of an event; the shape of *logprobs* differs, see `_pieces`."""
+
+    text: str | None = None
+    finish_reason: str | None = None
+    logprobs: object = None
+
+
+class Event(Struct):
+    """One event of a stream."""
+
+    choices: list[Choice] | None = None
+    usage: object = None
+    error: object = None
+
+
+class Details(Struct):
+    """`prompt_tokens_details`."""
+
+    cached_tokens: Count | None = None
+
+
+class Usage(Struct):
+    """What an answer cost, as far as the server tells."""
+
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    prompt_tokens_details: Details | None = None
+
+
+class LlamaToken(Struct):
+    """llama.cpp's way to tell of one token."""
+
+    bytes: list[Octet] | None = None
+    logprob: float | None = None
+
+
+class LlamaLogprobs(Struct):
+    """llama.cpp's way to tell of several."""
+
+    content: list[LlamaToken]
+
+
+class OpenAiLogprobs(Struct):
+    """OpenAI's way, which vLLM and SGLang copy: two lists side by side."""
+
+    tokens: list[str]
+    token_logprobs: list[float | None]
+
+
+class Fault(Struct):
+    """An error in a stream."""
+
+    message: str
 
 
 @dataclass(slots=True)
-class Answer:
+class StreamedAnswer:
     """One answer as far as it came; *ended* is OpenAI's finish reason, "" before the end."""
 
     text: str = ""
     last: str = ""  # what came last: a token, as a rule
     ended: str = ""
-    usage: Object = field(default_factory=dict)
-    pieces: list[tuple[bytes, float | None]] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    pieces: list[Piece] = field(default_factory=list)
     prompt_ms: float = 0.0
     total_ms: float = 0.0
 
     @property
     def n_prompt(self) -> int:
-        """Tokens of the prompt, 0 if nobody said."""
-        return int(self.usage.get("prompt_tokens") or 0)
+        """Tokens of the prompt, 0 if the server does not say."""
+        return self.usage.prompt_tokens
 
     @property
     def n_cached(self) -> int | None:
-        """Tokens of the prompt that were reused, None if nobody said."""
-        cached = (self.usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-        return None if cached is None else int(cached)
+        """Tokens of the prompt that were reused, None if the server does not say."""
+        details = self.usage.prompt_tokens_details
+        return details.cached_tokens if details else None
+
+    @property
+    def n_made(self) -> int:
+        """Tokens generated, 0 if the server does not say."""
+        return self.usage.completion_tokens
 
     def begin_with(self, text: str) -> None:
         """Put *text*, which was asked with, before the answer."""
@@ -76,11 +143,11 @@ class Answer:
         return tuple(t._replace(id=NO_ID, logprob=self.pieces[t.id][1]) for t in found)
 
 
-async def read(events: AsyncIterator[Object], url: str) -> Answer:
+async def read(events: AsyncIterator[Object], url: str) -> StreamedAnswer:
     """All of the answer. Raises BackendUnavailable where it breaks off, or what its error means."""
-    answer, started = Answer(), time.perf_counter()
+    answer, started = StreamedAnswer(), time.perf_counter()
     async for event in events:
-        _take(answer, event)
+        _take(answer, read_shape(Event, event, url), url)
         answer.total_ms = (time.perf_counter() - started) * 1000
         if not answer.prompt_ms and (answer.text or answer.ended):
             answer.prompt_ms = answer.total_ms
@@ -89,36 +156,40 @@ async def read(events: AsyncIterator[Object], url: str) -> Answer:
     return answer
 
 
-def _take(answer: Answer, event: Object) -> None:
-    if error := event.get("error"):
-        raise _meant(error.get("message", "") if isinstance(error, dict) else str(error))
-    answer.usage = event.get("usage") or answer.usage
-    for choice in (event.get("choices") or [])[:1]:
-        answer.last = choice.get("text") or answer.last
-        answer.text += choice.get("text") or ""
-        answer.ended = choice.get("finish_reason") or answer.ended
-        answer.pieces += _pieces(choice.get("logprobs") or {})
+def _take(answer: StreamedAnswer, event: Event, url: str) -> None:
+    if event.error:
+        raise _meant(event.error, url)
+    answer.usage = optional(Usage, event.usage) or answer.usage
+    for choice in (event.choices or [])[:1]:
+        answer.last = choice.text or answer.last
+        answer.text += choice.text or ""
+        answer.ended = choice.finish_reason or answer.ended
+        answer.pieces += _pieces(choice.logprobs)
 
 
-def _pieces(logprobs: Object) -> list[tuple[bytes, float | None]]:
-    """llama.cpp's shape, or OpenAI's for completions."""
-    if "content" in logprobs:
-        return [
-            (bytes(entry["bytes"]), entry["logprob"])
-            for entry in logprobs["content"]
-            if "bytes" in entry
-        ]
-    tokens, values = logprobs.get("tokens") or [], logprobs.get("token_logprobs") or []
-    return [(t.encode(), value) for t, value in zip(tokens, values, strict=False)]
+def _pieces(logprobs: object) -> list[Piece]:
+    """Tokens in llama.cpp's shape, or in OpenAI's for completions; none in any other."""
+    if llama := optional(LlamaLogprobs, logprobs):
+        tokens = [token for token in llama.content if token.bytes is not None]
+        return [(bytes(token.bytes or ()), log_probability(token.logprob)) for token in tokens]
+    if openai := optional(OpenAiLogprobs, logprobs):
+        pairs = zip(openai.tokens, openai.token_logprobs, strict=False)
+        return [(text.encode(), log_probability(logprob)) for text, logprob in pairs]
+    return []
 
 
-def _meant(message: str) -> BackendError:
-    """The error that a message in a stream stands for."""
-    return too_long(message) or BackendUnavailable(f"the server failed: {message}")
+def _meant(error: object, url: str) -> BackendError:
+    """The error that one in a stream stands for."""
+    fault = optional(Fault, error)
+    message = fault.message if fault else error if isinstance(error, str) else ""
+    failure = too_long(message) or BackendUnavailable(f"{url} failed in the middle of an answer")
+    failure.said = message
+    return failure
 
 
 def too_long(message: str) -> PromptTooLong | None:
     """A refusal in words as numbers, if it is about the length."""
+    message = message[:LONGEST]
     if found := LIMIT.search(message):
         n_ctx, largest = int(found[1]), max(map(int, COUNTS.findall(message)), default=0)
         return PromptTooLong(largest, n_ctx) if largest > n_ctx else None
@@ -127,4 +198,4 @@ def too_long(message: str) -> PromptTooLong | None:
 
 def refused(error: BackendRejected) -> BackendRejected:
     """The same refusal, in numbers where it is about the length."""
-    return too_long(str(error)) or error
+    return too_long(error.said) or error

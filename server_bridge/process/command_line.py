@@ -13,13 +13,16 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from server_bridge import memory
+from server_bridge.machine.addresses import USUAL_PORTS
+from server_bridge.process import sizing
 from server_bridge.protocol import BackendUnusable
 
 HOST = "127.0.0.1"  # there is no switch for another: a server for others needs more thought
 N_SLOTS = 2  # serve any number of documents, see `slots`
-N_CTX = 16384  # per slot at most: a full ring and a window, see `embedded`
-N_BATCH = 512  # tokens between two looks at the queue, see `embedded_child`
+N_CTX = (
+    16384  # per slot at most: a full ring of 16 chunks of 64 lines takes some 12,000, and a window
+)
+N_BATCH = 512  # tokens between two looks at the queue: a new request waits for one batch at most
 N_PREDICT = 128  # where a request sets no limit: an endless /infill is refused or fills the context
 
 # A draft costs little and is right where code repeats itself. llama.cpp drafts 48 to 64 tokens by
@@ -50,12 +53,12 @@ class Build(NamedTuple):
 
 
 class Preset(NamedTuple):
-    """A model that llama-server downloads itself; *weights* in bytes, *facts* as `memory.facts`."""
+    """A model that llama-server downloads itself; *weights* in bytes, *facts* as `sizing.facts`."""
 
     name: str
     option: str
     weights: int
-    facts: memory.Facts
+    facts: sizing.Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +66,21 @@ class Plan:
     """
     What to serve: the *preset*, else the GGUF file *model*, whose header says *facts*.
 
-    *draft* is a small model of the same vocabulary, "" for none.
+    *draft* is a small model of the same vocabulary, "" for none. The server is to ask for the key in
+    *key_file*.
     """
 
     model: str = ""
     preset: str = ""
-    facts: memory.Facts = field(default_factory=dict)
-    port: int = 8012  # llama.vim's, and so one of those where `auto` looks
+    facts: sizing.Facts = field(default_factory=dict)
+    port: int = USUAL_PORTS[0]  # where `auto` looks first
     draft: str = ""
     speculate: bool = True
     slots_dir: str = ""
+    key_file: str = ""
 
 
-def _qwen(layers: int, heads: int, kv_heads: int, width: int) -> memory.Facts:
+def _qwen(layers: int, heads: int, kv_heads: int, width: int) -> sizing.Facts:
     return {
         "block_count": layers,
         "attention.head_count": heads,
@@ -99,13 +104,14 @@ PRESETS = (
 def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
     """The command line without the program's name. The API key is never on it."""
     room = machine.gpu or machine.memory
-    n_ctx = memory.context(plan.facts, N_SLOTS, N_CTX, room)
+    n_ctx = sizing.context(plan.facts, N_SLOTS, N_CTX, room)
     wanted: list[tuple[str, ...]] = [
         # The preset first: what follows it prevails.
         *([(plan.preset,)] if plan.preset else [("--model", plan.model), ("--offline",)]),
         ("--host", HOST),
         ("--port", str(plan.port)),
-        ("--cors-origins", "localhost"),  # else every page in a browser may ask what it holds
+        ("--api-key-file", plan.key_file),
+        ("--cors-origins", "localhost"),  # by default every web page may read its answers
         ("--parallel", str(N_SLOTS)),
         ("--no-kv-unified",),  # with it idle slots are emptied
         ("--ctx-size", str(N_SLOTS * n_ctx)),
@@ -113,7 +119,7 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         ("--batch-size", str(N_BATCH)),
         ("--ubatch-size", str(N_BATCH)),
         ("--threads", str(threads(machine))),
-        ("--cache-ram", str(machine.memory // memory.SHARE >> 20)),
+        ("--cache-ram", str(machine.memory // sizing.SHARE >> 20)),
         # Presets set it, but our prompts grow at their end: there is nothing to shift in the middle,
         # and what is reused that way is not what would have been evaluated.
         ("--cache-reuse", "0"),
@@ -131,8 +137,8 @@ def threads(machine: Machine) -> int:
 
 def _drafting(build: Build, plan: Plan) -> list[tuple[str, ...]]:
     """How to speculate; with a type that is named, since some builds take a draft model and ignore it."""
-    wanted = [BY_NGRAMS] * plan.speculate + [BY_MODEL] * bool(plan.draft)
-    drafters = [name for name in wanted if name in build.drafters]
+    wanted = ((BY_NGRAMS, plan.speculate), (BY_MODEL, plan.draft))
+    drafters = [name for name, is_wanted in wanted if is_wanted and name in build.drafters]
     found: list[tuple[str, ...]] = []
     if plan.draft:
         new, old = "--spec-draft-model", "--model-draft"

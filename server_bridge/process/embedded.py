@@ -2,25 +2,25 @@
 llama.cpp in a child process as a `Backend`: started at the first `connect`, gone with us.
 
 The child (`embedded_child`) listens on a free port of 127.0.0.1 behind a random key; from there on
-it is a `LlamaServer` like any other. When it dies it is started again, at once the first time and
-then less and less often.
+it is a `LlamaServer` like any other. When it dies the next call starts it again (`supervisor`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
+import logging
 import secrets
-import sys
-import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
-from server_bridge.http import Http
-from server_bridge.llama import LlamaServer
+from server_bridge.http.client import Http, Trust
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.process import programs
+from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import (
     BackendError,
     BackendUnavailable,
@@ -35,31 +35,9 @@ from server_bridge.protocol import (
     Warmed,
 )
 
-PACKAGE = Path(__file__).resolve().parent
-BUNDLED = PACKAGE / "models" / "fim-tiny-q8_0.gguf"
 START_S = 120.0  # a big model from a slow disk; ours takes 0.3 s
-STOP_S = 2.0  # it exits at once when stdin closes; after this it is stuck
-STEADY_S = 60.0  # who lived so long is forgiven earlier deaths
-LONGEST_WAIT_S = 30.0
 
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedSettings:
-    """
-    What to run and how.
-
-    One thread, because llama.cpp's threads spin and two of them on a busy two-core machine are
-    forty times slower than one. *n_ctx* is the most tokens per slot, see `memory`: a full ring of 16
-    chunks of 64 lines takes some 12,000. Two slots serve any number of documents, see `slots`.
-    Without *slots_dir* no state can be saved; without *log* the child's log is dropped.
-    """
-
-    model: str = str(BUNDLED)
-    n_threads: int = 1
-    n_slots: int = 2
-    n_ctx: int = 16384
-    slots_dir: str = ""
-    log: str = ""
+log = logging.getLogger(__name__)
 
 
 class Embedded:
@@ -68,11 +46,10 @@ class Embedded:
     def __init__(self, settings: EmbeddedSettings) -> None:
         self._settings = settings
         self._state = State(Health.UNKNOWN, "embedded", model=Path(settings.model).name)
-        self._child: asyncio.subprocess.Process | None = None
+        self._supervisor = Supervisor()
         self._server: LlamaServer | None = None
         self._connecting = asyncio.Lock()
-        self._n_deaths = 0
-        self._started = 0.0
+        self._not_saved = ""  # why, as the log has it
 
     @property
     def state(self) -> State:
@@ -82,7 +59,7 @@ class Embedded:
     @property
     def pid(self) -> int | None:
         """The child's process id while it runs."""
-        return self._child.pid if self._child and self._child.returncode is None else None
+        return self._supervisor.pid
 
     async def connect(self) -> State:
         """Start the child, or start it again."""
@@ -101,27 +78,28 @@ class Embedded:
         return await (await self._running()).complete(request)
 
     async def save(self, prompt: Prompt) -> int:
-        """See `Saves`."""
+        """See `Backend`."""
         return await self._server.save(prompt) if self._server and self.pid else 0
 
     async def restore(self, prompt: Prompt) -> int:
-        """See `Saves`."""
+        """See `Backend`."""
         return await (await self._running()).restore(prompt)
 
-    async def run_on(self, prompt: Prompt, n_predict: int, sink: Sink) -> AsyncGenerator[str, None]:
-        """See `Endless`."""
-        async with aclosing((await self._running()).run_on(prompt, n_predict, sink)) as text:
+    async def continue_long(
+        self, prompt: Prompt, n_predict: int, sink: Sink
+    ) -> AsyncGenerator[str, None]:
+        """See `Backend`."""
+        async with aclosing((await self._running()).continue_long(prompt, n_predict, sink)) as text:
             async for piece in text:
                 yield piece
 
     async def aclose(self) -> None:
         """End the child."""
-        if self._server is not None:
-            await self._server.aclose()
-        if self._child is not None:
-            await _end(self._child)
-        self._server = self._child = None
+        server, self._server = self._server, None
         self._state = replace(self._state, health=Health.UNKNOWN)
+        if server is not None:
+            await server.aclose()
+        await self._supervisor.end()
 
     async def _running(self) -> LlamaServer:
         async with self._connecting:
@@ -132,84 +110,67 @@ class Embedded:
 
     async def _start(self) -> None:
         if self._server is not None:
-            await self.aclose()
-            lived = time.monotonic() - self._started
-            self._n_deaths = 1 if lived >= STEADY_S else self._n_deaths + 1
-        wait = self._started + restart_delay(self._n_deaths) - time.monotonic()
-        if wait > 0 and self._state.health is Health.UNUSABLE:
-            raise BackendUnusable(self._state.message)
-        if wait > 0:
-            raise BackendUnavailable(f"llama.cpp ended; it is started again in {wait:.0f} s")
-        self._started = time.monotonic()
+            server, self._server = self._server, None
+            await server.aclose()
+        self._check_wait()
         self._state = replace(self._state, health=Health.LOADING, message="")
+        key = secrets.token_urlsafe()
         try:
-            key = secrets.token_urlsafe()
             answer = await self._new_child(key)
         except BackendError as error:
-            self._n_deaths += 1
             health = Health.UNUSABLE if isinstance(error, BackendUnusable) else Health.DOWN
             self._state = replace(self._state, health=health, message=str(error))
             raise
-        # All that decides what its cache holds, and that it does not say itself: types and flash
-        # attention are llama.cpp's defaults.
-        engine = f"xllamacpp {answer['engine']}"
-        self._server = LlamaServer(
-            Http(answer["url"], lambda: key),
-            "embedded",
-            engine=engine,
-            shelf=self._settings.slots_dir,
-        )
+        self._server = self._server_at(answer, key)
+
+    def _check_wait(self) -> None:
+        """Raise what the last start raised while it is too early for another."""
+        if (wait := self._supervisor.wait_s) <= 0:
+            return
+        if self._state.health is Health.UNUSABLE:
+            raise BackendUnusable(self._state.message)
+        raise BackendUnavailable(f"llama.cpp ended; it is started again in {wait:.0f} s")
 
     async def _new_child(self, key: str) -> dict[str, str]:
-        with open(self._settings.log or os.devnull, "ab") as log:  # noqa: ASYNC230, PTH123
-            self._child = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "server_bridge.embedded_child",
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                cwd=PACKAGE.parent,  # -m looks there first: never in the user's project
-            )  # fmt: skip
-        return await _handshake(self._child, {**asdict(self._settings), "key": key, "port": 0})
+        """Start a child; what it says of itself."""
+        try:
+            child = await self._supervisor.start(programs.embedded(self._settings, key))
+            assert child.stdout is not None
+            answer: dict[str, str] = json.loads(
+                await asyncio.wait_for(child.stdout.readline(), START_S)
+            )
+        except (ValueError, OSError, asyncio.TimeoutError):
+            await self._supervisor.fail()
+            raise BackendUnavailable("llama.cpp did not start") from None
+        except BaseException:
+            await self._supervisor.end()
+            raise
+        if "url" not in answer:
+            await self._supervisor.fail()
+            raise BackendUnusable(
+                f"llama.cpp cannot run {self._settings.model} ({answer['error']}): "
+                "set fim.backend.model to a GGUF file it can load, or reinstall fim-lsp"
+            )
+        return answer
 
+    def _server_at(self, answer: dict[str, str], key: str) -> LlamaServer:
+        """The connection to a child that runs."""
 
-async def _handshake(
-    child: asyncio.subprocess.Process, settings: dict[str, object]
-) -> dict[str, str]:
-    """Give the child its settings and wait for its address and engine."""
-    assert child.stdin is not None
-    assert child.stdout is not None
-    try:
-        child.stdin.write(json.dumps(settings).encode() + b"\n")
-        answer: dict[str, str] = json.loads(
-            await asyncio.wait_for(child.stdout.readline(), START_S)
+        async def its_key() -> str:
+            return key
+
+        async def guard() -> None:
+            if self.pid is None:  # another program may have its port by now
+                raise BackendUnavailable("llama.cpp ended")
+
+        if answer["not_saved"] != self._not_saved:
+            self._not_saved = answer["not_saved"]
+            log.warning("evaluated prompts are not kept over a restart: %s", self._not_saved)
+        # All that decides what its cache holds, and that it does not say itself: types and flash
+        # attention are llama.cpp's defaults.
+        return LlamaServer(
+            Http(answer["url"], its_key, trust=Trust(guard=guard)),
+            "embedded",
+            engine=f"xllamacpp {answer['engine']}",
+            state_dir="" if self._not_saved else self._settings.slots_dir,
         )
-    except (ValueError, OSError, asyncio.TimeoutError):
-        await _end(child)
-        raise BackendUnavailable("llama.cpp did not start") from None
-    except BaseException:
-        await asyncio.shield(_end(child))
-        raise
-    if "url" not in answer:
-        await _end(child)
-        raise BackendUnusable(
-            f"llama.cpp cannot run {settings['model']} ({answer['error']}): "
-            "set fim.backend.model to a GGUF file it can load, or reinstall fim-lsp"
-        )
-    return answer
-
-
-async def _end(child: asyncio.subprocess.Process) -> None:
-    """Let the child go, by force if it must be."""
-    assert child.stdin is not None
-    child.stdin.close()
-    try:
-        await asyncio.wait_for(child.wait(), STOP_S)
-    except asyncio.TimeoutError:
-        with suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()
-
-
-def restart_delay(n_deaths: int) -> float:
-    """Seconds to wait after the last start when the child died *n_deaths* times in a row."""
-    return 0.0 if n_deaths <= 1 else min(2.0 ** (n_deaths - 2), LONGEST_WAIT_S)

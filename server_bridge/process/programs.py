@@ -8,87 +8,150 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
+import secrets
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from server_bridge import launch, memory
-from server_bridge.embedded import BUNDLED, EmbeddedSettings
+from server_bridge.http.api_key import ServedKey
+from server_bridge.machine.executables import neutral_folder
+from server_bridge.process import command_line, sizing
 from server_bridge.protocol import BackendUnusable
 
-KEY_ENV = "LLAMA_API_KEY"  # llama-server reads it, too: the key never stands on a command line
+KEY_ENV = "LLAMA_API_KEY"  # llama-server's own name for it
+KEY = re.compile(r"[!\"$-~][!-~]*")  # one line of llama-server's file, in which # begins a comment
 ASK_S = 30.0  # a --help takes 20 ms, a look at the GPUs through a cold driver some seconds
+PACKAGE = Path(__file__).resolve().parent.parent
+BUNDLED = PACKAGE / "models" / "fim-tiny-q8_0.gguf"
+# Without these it would listen for other machines, or answer every process and page on this one.
+NEEDED = ("--model", "--port", "--host", "--api-key-file")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedSettings:
+    """
+    What the engine of this package is to run, and how.
+
+    One thread, because llama.cpp's threads spin and two of them on a busy two-core machine are
+    forty times slower than one. *n_ctx* is the most tokens per slot, see `sizing`: a full ring of 16
+    chunks of 64 lines takes some 12,000. Two slots serve any number of documents, see `slots`.
+    Without *slots_dir* no state can be saved; without *log* the child's log is dropped.
+    """
+
+    model: str = str(BUNDLED)
+    n_threads: int = 1
+    n_slots: int = command_line.N_SLOTS
+    n_ctx: int = command_line.N_CTX
+    n_batch: int = command_line.N_BATCH
+    slots_dir: str = ""
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run: *settings* go to its stdin, its log to the file *log*; it needs *folders*."""
+    """
+    What to run in the folder *cwd*, never the user's project: *settings* go to its stdin, its log to
+    the file *log*; it needs *folders*.
+
+    It asks for *key*, which editors find in *key_file*. *answers*: its stdout is for its parent.
+    *is_foreign*: it does not end by itself when its parent does.
+    """
 
     argv: tuple[str, ...]
     port: int
-    log: Path
-    folders: tuple[Path, ...]
+    cwd: Path
+    key: str = field(repr=False)
+    key_file: Path | None = None
+    log: Path | None = None
+    folders: tuple[Path, ...] = ()
     settings: bytes = field(default=b"", repr=False)  # they have the key
+    answers: bool = False
+    is_foreign: bool = False
 
     @property
     def url(self) -> str:
         """Where it will be."""
-        return f"http://{launch.HOST}:{self.port}"
-
-    @property
-    def has_key(self) -> bool:
-        """Whether it will ask for a key."""
-        return bool(os.environ.get(KEY_ENV))
+        return f"http://{command_line.HOST}:{self.port}"
 
 
-def found(name: str) -> str | None:
-    """The path of a llama-server called *name*, None where there is none."""
-    return shutil.which(name)
-
-
-def machine(server: str | None) -> launch.Machine:
+def machine(server: str | None) -> command_line.Machine:
     """Memory and cores, and the largest GPU that the llama-server at *server* can use."""
     devices = _printed(server, "--list-devices") if server else ""
-    return launch.Machine(memory.physical(), os.cpu_count() or 1, launch.gpu(devices))
+    return command_line.Machine(sizing.physical(), os.cpu_count() or 1, command_line.gpu(devices))
 
 
-def build(server: str) -> launch.Build:
-    """What the llama-server at *server* understands. Raises BackendUnusable if it is none."""
-    known = launch.build(_printed(server, "--help"))
-    if "--model" not in known.options or "--port" not in known.options:
+def build(server: str) -> command_line.Build:
+    """What the llama-server at *server* understands. Raises BackendUnusable if it cannot be used."""
+    known = command_line.build(_printed(server, "--help"))
+    if not {"--model", "--port"} <= known.options:
         raise BackendUnusable(f"{server} --help does not read like llama-server's")
+    if missing := [option for option in NEEDED if option not in known.options]:
+        raise BackendUnusable(f"{server} is too old, it has no {missing[0]}: update llama.cpp")
     return known
 
 
 def outside(
-    server: str, machine: launch.Machine, build: launch.Build, plan: launch.Plan, cache: Path
+    server: str,
+    machine: command_line.Machine,
+    build: command_line.Build,
+    plan: command_line.Plan,
+    cache: Path,
 ) -> Program:
     """A llama-server as it is best started here; its log goes to the folder *cache*."""
-    return _program((server, *launch.arguments(machine, build, _settled(plan))), plan, cache)
+    program = _served(plan, cache)
+    plan = replace(_settled(plan), key_file=str(program.key_file))
+    argv = (server, *command_line.arguments(machine, build, plan))
+    return replace(program, argv=argv, is_foreign=True)
 
 
-def inside(machine: launch.Machine, plan: launch.Plan, cache: Path) -> Program:
+def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) -> Program:
     """The engine of this package, on a port where any editor finds it."""
     settings = EmbeddedSettings(
         model=_settled(plan).model,
-        n_threads=launch.threads(machine),
+        n_threads=command_line.threads(machine),
         slots_dir=plan.slots_dir,
     )
-    given = {**asdict(settings), "key": os.environ.get(KEY_ENV, ""), "port": plan.port}
-    argv = (sys.executable, "-m", "server_bridge.embedded_child")
-    return replace(_program(argv, plan, cache), settings=json.dumps(given).encode() + b"\n")
+    program = _served(plan, cache)
+    child = embedded(settings, program.key, plan.port)
+    return replace(program, argv=child.argv, cwd=child.cwd, settings=child.settings)
 
 
-def _program(argv: tuple[str, ...], plan: launch.Plan, cache: Path) -> Program:
-    return Program(argv, plan.port, cache / "serve.log", (cache, Path(plan.slots_dir or cache)))
+def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
+    """The engine of this package, which tells its parent at which *port* it is (0: at any)."""
+    given = {**asdict(settings), "key": key, "port": port}
+    return Program(
+        argv=(sys.executable, "-m", "server_bridge.process.embedded_child"),
+        port=port,
+        cwd=PACKAGE.parent,  # -m looks there first
+        key=key,
+        log=Path(settings.log) if settings.log else None,
+        settings=json.dumps(given).encode() + b"\n",
+        answers=True,
+    )
 
 
-def _settled(plan: launch.Plan) -> launch.Plan:
+def _served(plan: command_line.Plan, cache: Path) -> Program:
+    """What all servers of `fim-lsp serve` have in common: a key of their own, a log, their folders."""
+    key = os.environ.get(KEY_ENV, "").strip() or secrets.token_urlsafe()
+    if not KEY.fullmatch(key):
+        raise BackendUnusable(f"{KEY_ENV} has characters that no key may have: change it")
+    return Program(
+        argv=(),
+        port=plan.port,
+        cwd=cache,
+        key=key,
+        key_file=ServedKey(cache, plan.port).path,
+        log=cache / "serve.log",
+        folders=(cache, Path(plan.slots_dir or cache)),
+    )
+
+
+def _settled(plan: command_line.Plan) -> command_line.Plan:
     """With paths that hold in any folder, and what the model's header says."""
     model = _absolute(plan.model) or str(BUNDLED)
-    facts = plan.facts or memory.facts(Path(model))
+    facts = plan.facts or sizing.facts(Path(model))
     return replace(plan, model=model, draft=_absolute(plan.draft), facts=facts)
 
 
@@ -99,7 +162,7 @@ def _absolute(path: str) -> str:
 def _printed(server: str, option: str) -> str:
     """What a program prints, "" if it does not end well."""
     try:
-        done = subprocess.run(  # noqa: S603 (the user named it, or it is on his PATH)
+        done = subprocess.run(  # noqa: S603 (the user named it, or it is on the PATH)
             [server, option],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -107,6 +170,7 @@ def _printed(server: str, option: str) -> str:
             errors="replace",
             timeout=ASK_S,
             check=False,
+            cwd=neutral_folder(),
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

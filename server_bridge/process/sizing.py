@@ -4,7 +4,7 @@ How large the slots of an embedded model may be: its header and this machine's m
 A context costs memory whether it is used or not: 28 KB a token for a model of 1.5B parameters, 57 KB
 for one of 7B. So it is as long as the model was trained for, as a full ring needs, and as an eighth
 of the memory allows, whichever is least. Another eighth holds prompts that are set aside (see
-`slots`: that is why two slots are enough); the rest is for the model itself and everybody else.
+`slots`: that is why two slots are enough); the rest is for the model itself and all other programs.
 """
 
 from __future__ import annotations

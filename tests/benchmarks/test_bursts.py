@@ -1,4 +1,4 @@
-"""Decoding in bursts says the same, costs no evaluation, and lets a newer key in."""
+"""Decoding in bursts gives the same text, costs no evaluation, and lets a newer key in."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
 
-async def test_bursts_of_any_length_say_the_same() -> None:
-    """Token by token, half-typed words included; going on evaluates the last token and no other."""
+async def test_bursts_of_any_length_give_the_same_text() -> None:
+    """Token by token, half-typed words included; the next burst evaluates the last token only."""
     with llama_server(BUNDLED) as url:
         backend = endless(url)
         await backend.connect()

@@ -1,4 +1,4 @@
-"""The model editor against a plain string, and the traces made with it."""
+"""The simulated editor against a plain string, and the traces made with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def editor_with(text: str, *, auto_close: bool = False) -> Editor:
 
 
 def told(steps: list) -> dict[str, Document]:
-    """The documents as somebody knows them who only hears the events."""
+    """The documents that the events alone make."""
     documents: dict[str, Document] = {}
     for event in (event for step in steps for event in step.events):
         if isinstance(event, Opened):
@@ -46,7 +46,7 @@ def told(steps: list) -> dict[str, Document]:
     ],
 )
 def test_pairs_close_by_themselves(keys: str, text: str, column: int) -> None:
-    """Brackets and quotes bring their other half, which typing and erasing take along."""
+    """Brackets and quotes are inserted in pairs; typing or erasing acts on both halves."""
     editor = editor_with("", auto_close=True)
     for key in keys:
         if key == "\b":
@@ -58,13 +58,13 @@ def test_pairs_close_by_themselves(keys: str, text: str, column: int) -> None:
 
 @pytest.mark.parametrize("auto_close", [False, True])
 @pytest.mark.parametrize("slips", [0.0, 0.3])
-def test_what_is_written_stands_there(auto_close: bool, slips: float) -> None:
-    """Lines come out as they were meant, whatever indents, closes or slips on the way."""
+def test_written_lines_are_in_the_document(auto_close: bool, slips: float) -> None:
+    """Lines are as intended, with automatic indentation, closers and slips on the way."""
     meant = ["def f(a, b='x'):", "    for x in (a[0], {1: 2}):", "", "        g(x,", "  y)", "h()"]
     editor = editor_with("", auto_close=auto_close)
-    who = Typist(editor, random.Random(1), iter(()), [])
+    user = Typist(editor, random.Random(1), iter(()), [])
     for line in meant:
-        write(who, line, slips=slips)
+        write(user, line, slips=slips)
         editor.enter()
     written = [line.rstrip("\n").rstrip() for line in editor.document.lines]
     assert written[: len(meant)] == meant

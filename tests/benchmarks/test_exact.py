@@ -1,4 +1,4 @@
-"""A warm cache says what a cold one says, but for near ties; a K-shifted one is no yardstick."""
+"""A warm cache gives the text of a cold one, but for near ties; a K-shifted one does not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
 
-async def test_a_warm_tape_says_what_cold_evaluation_says() -> None:
+async def test_a_warm_tape_gives_the_text_of_cold_evaluation() -> None:
     """Ten lines typed key by key, with slips and bursts: only near ties may come out differently."""
     with llama_server(BUNDLED) as url:
         wire = Wire(url)
@@ -60,7 +60,7 @@ def test_a_line_is_typed_with_a_slip() -> None:
     ],
 )
 def test_parting(ours: list[int], theirs: list[int], found: Parting | None) -> None:
-    """Two answers part at the first token that differs."""
+    """The first token that differs is where two answers part."""
     assert parted(ours, theirs) == found
 
 

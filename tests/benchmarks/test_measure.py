@@ -23,7 +23,7 @@ RING = (Chunk("b.py", "def b():\n    line\n"),)
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("position", [Position(0, 6), Position(500, 8), Position(1000, 0)])
 def test_a_peer_shows_the_text_around_the_cursor(name: str, position: Position) -> None:
-    """What stands left and right of the cursor is in every prompt, in this order."""
+    """Text left and right of the cursor is in every prompt, in this order."""
     asked = POLICIES[name](DOCUMENT, position, RING)
     assert asked is not None
     path, body = asked
@@ -39,7 +39,7 @@ def test_a_peer_shows_the_text_around_the_cursor(name: str, position: Position) 
     ("name", "column"), [("llama.vim", 0), ("llm-ls", 4)], ids=["8 bytes right", "any right"]
 )
 def test_some_peers_are_silent_before_text(name: str, column: int) -> None:
-    """Clients that do not ask in the middle of a line are not made to."""
+    """A client that sends nothing in the middle of a line sends nothing here, too."""
     document = opened("file:///a.py", "python", 1, "a = b + long_name\n")
     assert POLICIES[name](document, Position(0, column), ()) is None
 
@@ -95,7 +95,9 @@ def test_figures_count_every_request_of_a_completion() -> None:
     found = row(Trace("t", [step, step]), "ours", calls, answers, **more)
     assert (found.evaluated, found.background, found.per_key) == ([7], 30, 3.5)
     assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 3.0 x | 0.50 | 100% |" in table([found])
-    assert xml.dom.minidom.parseString(plot([found])).documentElement.tagName == "svg"
+    drawn = xml.dom.minidom.parseString(plot([found])).documentElement
+    assert drawn is not None
+    assert drawn.tagName == "svg"
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 3), (0.95, 5), (0.0, 1)])
@@ -105,7 +107,7 @@ def test_percentiles(share: float, value: int) -> None:
 
 
 def test_new_context_is_each_part_of_a_prompt_once() -> None:
-    """What stands behind the mark of the middle is typing; the rest counts, with its mark, when it is first seen."""
+    """Text after the mark of the middle is typing; the rest counts, with its mark, when it is first seen."""
 
     def sent(*prompt: int) -> Call:
         return Call(0, True, 0, 1, 1, 0, 1, [*prompt], [])

@@ -1,10 +1,10 @@
-"""Evaluating ahead in steps costs no token more, and leaves the rest for after a key."""
+"""Evaluating ahead in steps costs no extra token, and the rest is evaluated after a key."""
 
 from __future__ import annotations
 
 from benchmarks.places import LIBRARY, places
 from benchmarks.prefill import MODES, QUIET, measured, table
-from server_bridge.llama import LlamaServer
+from server_bridge.llama.backend import LlamaServer
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 

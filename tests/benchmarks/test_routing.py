@@ -1,4 +1,4 @@
-"""The simulation of routers: a cache checked against a plain one, and rules on cases known by heart."""
+"""The simulation of routers: a cache checked against a plain one, and rules on cases with known results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N_BLOCKS = 40  # the plain cache's capacity
 
 
 def session(seed: int, n: int = 60) -> list[Sent]:
-    """Somebody types in two files after a common beginning, and goes back now and then."""
+    """Typing in two files after a common beginning, with edits further up now and then."""
     rng = random.Random(seed)
     head = tuple(range(100))
     texts = {name: list(rng.choices(range(1000, 2000), k=80)) for name in ("a.py", "b.py")}
@@ -45,8 +45,8 @@ class Plain:
         return found
 
 
-def test_segments_forget_as_blocks_do() -> None:
-    """A cache of runs of blocks says of every request what one of single blocks says."""
+def test_segments_are_dropped_as_blocks_are() -> None:
+    """A cache of runs of blocks gives the same counts as one of single blocks."""
     sent = session(1)
     recorded, plain, replica = blocks(sent), Plain(), Replica(N_BLOCKS)
     rng = random.Random(2)
@@ -88,7 +88,7 @@ def test_one_replica_for_all_is_the_same_under_every_rule(rule: str) -> None:
 
 
 def test_a_worse_rule_evaluates_more() -> None:
-    """With many replicas, a session that stays pays least, one that is scattered all of each prompt."""
+    """With many replicas, a session on one replica evaluates least, a scattered one all of each prompt."""
     sent = session(6)
     rows = {
         rule: simulated(blocks(sent), rule, group, 200, 1e9, n_users=2000)
@@ -101,7 +101,7 @@ def test_a_worse_rule_evaluates_more() -> None:
 
 
 def test_small_warm_steps_are_one() -> None:
-    """Steps of a slow machine are as few as a fast one would make; what somebody waits for stays."""
+    """A slow machine's background steps are merged as a fast one's would be; foreground requests stay."""
     tokens = tuple(range(3 * STEP_TOKENS))
     steps = [
         Sent(n, n, True, "a.py", n, (*tokens[:n], 0)) for n in range(100, len(tokens) + 1, 100)

@@ -1,4 +1,4 @@
-"""Whom a server serves besides the user."""
+"""Servers that answer others than the user: warned of, with the fix."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fim_lsp.cli.checks import Patient, access
-from fim_lsp.settings import Layer, configured
-from server_bridge.identity import open_to_pages
+from fim_lsp.cli.checks import Target, access
+from fim_lsp.settings.merge import Layer, configured
+from server_bridge.llama.props import open_to_pages
 from server_bridge.protocol import Health, State
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
@@ -31,7 +31,7 @@ THERE, HERE = "http://10.0.0.7:8012", "http://127.0.0.1:8012"
         ({"url": HERE}, Health.DOWN, True, ""),
     ],
 )
-async def test_a_server_for_everybody_is_warned_of(
+async def test_a_server_that_answers_everyone_is_warned_of(
     backend: dict[str, object], health: Health, *, to_pages: bool, fix: str
 ) -> None:
     """It answered without a key, and is not this machine or listens to every web page."""
@@ -43,7 +43,7 @@ async def test_a_server_for_everybody_is_warned_of(
         return to_pages
 
     server = SimpleNamespace(state=state)
-    found = await access(Patient(config, (), server, open_to_pages))  # type: ignore[arg-type]
+    found = await access(Target(config, (), server, open_to_pages))
     assert [finding.level for finding in found] == ["warn"] * bool(fix)
     assert all(fix in finding.fix for finding in found)
 
@@ -55,7 +55,7 @@ async def test_a_server_for_everybody_is_warned_of(
 async def test_whether_pages_may_ask_is_seen_on_the_server(
     settings: dict[str, object], *, answer: bool
 ) -> None:
-    """llama.cpp's own answer to a page from elsewhere; behind a key no page gets any."""
+    """llama.cpp's own answer to a page of another origin; a server with a key answers no page."""
     with llama_server(BUNDLED, **settings) as url:
         assert await open_to_pages(url) is answer
     assert not await open_to_pages(url)

@@ -1,4 +1,4 @@
-"""The command line as people and scripts use it: a process, its output, its exit code."""
+"""The command line as users and scripts use it: a process, its output, its exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STORE = ROOT / "fim_lsp" / "cli" / "sample" / "larder" / "store.py"
 
 
 def fim_lsp(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run `fim-lsp` in a folder that is not ours, with no settings of the user's."""
+    """Run `fim-lsp` in another folder than the repository's, without the user's settings."""
     home = {"XDG_CONFIG_HOME": str(cwd), "HOME": str(cwd), "PYTHONPATH": str(ROOT)}
     # No llama-server that happens to run on this machine may answer: only the embedded one does.
     (cwd / "fim-lsp").mkdir(exist_ok=True)
@@ -45,10 +45,10 @@ def fim_lsp(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedP
         (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
     ],
 )
-def test_help_teaches(
+def test_help_names_every_command(
     capsys: pytest.CaptureFixture[str], arguments: list[str], says: list[str]
 ) -> None:
-    """Every command is named with what it is for, and complete with its exit codes."""
+    """Every command is named with its purpose, and `complete` with its exit codes."""
     with pytest.raises(SystemExit) as exit_:
         main(arguments)
     printed = capsys.readouterr().out
@@ -65,7 +65,7 @@ def test_help_teaches(
         (["complete"], "required: FILE:LINE"),
         (["complete", "a.py"], "write FILE:LINE"),
         (["complete", "none.py:1"], "none.py does not exist"),
-        (["complete", "empty.py:1"], "is empty, there is nothing to go by"),
+        (["complete", "empty.py:1"], "is empty, so there is no context"),
         (["complete", "empty.py:3"], "has no line 3"),
         (["complete", "text.py:9"], "has no line 9"),
         (["complete", "text.py:1:99"], "has no column 99"),
@@ -88,6 +88,7 @@ def test_a_wrong_command_line_is_one_sentence(
     (tmp_path / "binary.py").write_bytes(b"\x7fELF\0")
     (tmp_path / "latin1.py").write_bytes(b"# na\xefve\n")
     monkeypatch.chdir(tmp_path)
+    code: object
     try:
         code = main(arguments)
     except SystemExit as exit_:
@@ -111,7 +112,7 @@ def test_complete_prints_the_suggestion_and_nothing_else(tmp_path: Path) -> None
 
 
 def test_complete_for_scripts(tmp_path: Path) -> None:
-    """With --json a script reads places, texts and costs."""
+    """With --json a script reads positions, texts and costs."""
     done = fim_lsp("complete", f"{STORE}:15:20", "--json", cwd=tmp_path)
     found = json.loads(done.stdout)
     assert (found["line"], found["column"]) == (15, 20)
@@ -144,7 +145,7 @@ def test_the_demo_shows_ghost_text_and_costs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_doctor_finds_a_healthy_installation(tmp_path: Path) -> None:
+def test_doctor_finds_nothing_wrong_with_an_installation_that_works(tmp_path: Path) -> None:
     """Everything is in order here, and a script can read it."""
     done = fim_lsp("doctor", "--json", cwd=tmp_path)
     found = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""`FILE:LINE[:COL]`: what is a place, and what is one clear sentence."""
+"""`FILE:LINE[:COL]`: which arguments are positions, and one clear sentence for all others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.cli.place import PLACE, InputError, find_place, root_of
+from fim_lsp.cli.location import PLACE, InputError, find_position, root_of
 from fim_lsp.documents import Position
 
 THREE_LINES = b"one\ntwo two\n\tthree\n"
@@ -26,7 +26,7 @@ THREE_LINES = b"one\ntwo two\n\tthree\n"
         ("über.py:3", "über.py", "3", None),
     ],
 )
-def test_the_numbers_at_the_end_are_the_place(
+def test_the_numbers_at_the_end_are_the_position(
     argument: str, path: str, line: str, column: str | None
 ) -> None:
     """Only the last one or two numbers count, whatever colons the path holds."""
@@ -36,7 +36,7 @@ def test_the_numbers_at_the_end_are_the_place(
 
 
 @pytest.mark.parametrize(
-    ("place", "position"),
+    ("given", "position"),
     [
         ("1", Position(0, 3)),
         ("1:1", Position(0, 0)),
@@ -47,15 +47,15 @@ def test_the_numbers_at_the_end_are_the_place(
         ("4:1", Position(3, 0)),
     ],
 )
-def test_a_place_counts_from_one(tmp_path: Path, place: str, position: Position) -> None:
-    """Without a column the end of the line is meant; the line after the last line end exists."""
+def test_a_position_counts_from_one(tmp_path: Path, given: str, position: Position) -> None:
+    """Without a column it is the end of the line; the line after the last line end exists."""
     file = tmp_path / "a.py"
     file.write_bytes(THREE_LINES)
-    assert find_place(f"{file}:{place}").position == position
+    assert find_position(f"{file}:{given}").position == position
 
 
 @pytest.mark.parametrize(
-    ("content", "place", "says"),
+    ("content", "position", "says"),
     [
         (THREE_LINES, "", "write FILE:LINE"),
         (THREE_LINES, ":x", "write FILE:LINE"),
@@ -69,20 +69,20 @@ def test_a_place_counts_from_one(tmp_path: Path, place: str, position: Position)
         ("text".encode("utf-16"), ":1", "save it as UTF-8"),
     ],
 )
-def test_what_is_no_place_is_one_sentence(
-    tmp_path: Path, content: bytes, place: str, says: str
+def test_a_wrong_position_is_one_sentence(
+    tmp_path: Path, content: bytes, position: str, says: str
 ) -> None:
-    """Every bad place gives one line that names the fix."""
+    """Every wrong position gives one line that names the fix."""
     file = tmp_path / "a.py"
     file.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        find_place(f"{file}{place}")
+        find_position(f"{file}{position}")
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_missing_files_folders_and_closed_files(tmp_path: Path) -> None:
-    """What cannot be opened says why and what to do."""
+    """The message says why the file cannot be opened, and what to do."""
     secret = tmp_path / "secret.py"
     secret.write_text("x = 1\n")
     secret.chmod(0)
@@ -91,23 +91,23 @@ def test_missing_files_folders_and_closed_files(tmp_path: Path) -> None:
         cases.append(("secret.py", "chmod u+r"))
     for name, says in cases:
         with pytest.raises(InputError, match=says):
-            find_place(f"{tmp_path / name}:1")
+            find_position(f"{tmp_path / name}:1")
 
 
 def test_a_byte_order_mark_is_not_text(tmp_path: Path) -> None:
-    """Editors do not send the mark, and columns count from behind it."""
+    """Editors do not send the mark, and columns count from the character after it."""
     file = tmp_path / "a.py"
     file.write_bytes(b"\xef\xbb\xbfimport os\n")
-    assert find_place(f"{file}:1:1").text == "import os\n"
+    assert find_position(f"{file}:1:1").text == "import os\n"
 
 
 def test_line_ends_stay_as_they_are(tmp_path: Path) -> None:
     """A file of Windows line ends is sent as it is."""
     file = tmp_path / "a.py"
     file.write_bytes(b"one\r\ntwo\r\n")
-    place = find_place(f"{file}:2:4")
-    assert place.text == "one\r\ntwo\r\n"
-    assert place.position == Position(1, 3)
+    position = find_position(f"{file}:2:4")
+    assert position.text == "one\r\ntwo\r\n"
+    assert position.position == Position(1, 3)
 
 
 def test_the_root_is_the_repository_or_else_the_folder(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`fim-lsp serve` as a person has it: started in a terminal, used by an editor, ended with Ctrl-C."""
+"""`fim-lsp serve` from a terminal: started, used by an editor, ended with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from fim_lsp.__main__ import main
 from fim_lsp.cli import serve
 from fim_lsp.cli.options import QWEN_SIZES
-from server_bridge.launch import PRESETS
+from server_bridge.process.command_line import PRESETS
 from tests.llama_server import PROGRAM, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,15 +34,15 @@ def line_with(process: subprocess.Popen[str], words: str) -> str:
     return found
 
 
-def heed_ctrl_c() -> None:
+def obey_ctrl_c() -> None:
     """Where tests run in the background, Ctrl-C is ignored, and all they start inherits that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are Unix's")
 @pytest.mark.parametrize("program", ["", *([OUTSIDE] if PROGRAM else [])])
-def test_it_serves_comes_back_and_goes(program: str, tmp_path: Path) -> None:
-    """A completion comes from it; killed, it is there again; Ctrl-C ends it and leaves nothing."""
+def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
+    """It answers a completion; killed, it starts again; after Ctrl-C no process is left."""
     url = f"http://127.0.0.1:{free_port()}"
     named = ["--program", program] if program else []
     # Without one on the PATH the engine of the package serves.
@@ -54,7 +54,7 @@ def test_it_serves_comes_back_and_goes(program: str, tmp_path: Path) -> None:
         text=True,
         env=environ,
         cwd=tmp_path,
-        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 (no threads here)
+        preexec_fn=obey_ctrl_c,  # noqa: PLW1509 (no threads here)
     ) as process:
         try:
             assert url in line_with(process, "is ready")
@@ -86,11 +86,11 @@ def test_it_serves_comes_back_and_goes(program: str, tmp_path: Path) -> None:
         (["--draft", "small.gguf"], "llama-server is not installed"),
     ],
 )
-def test_what_cannot_be_served_is_one_sentence(
+def test_a_server_that_cannot_start_is_one_sentence(
     arguments: list[str], says: str,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path,
 ) -> None:  # fmt: skip
-    """Nothing is started when what was asked for cannot be had."""
+    """Nothing is started where the wanted model or program is missing."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["serve", *arguments]) == 1
     assert says in capsys.readouterr().out
@@ -107,7 +107,7 @@ def test_what_cannot_be_served_is_one_sentence(
         (False, True, "what?", False),
     ],
 )
-def test_nothing_is_downloaded_unasked(
+def test_nothing_is_downloaded_without_a_yes(
     *, agreed: bool, terminal: bool, answer: str, may: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only a clear yes is one, and without a terminal only --yes."""
@@ -116,16 +116,23 @@ def test_nothing_is_downloaded_unasked(
     assert serve.may_download("7b", 8_100_000_000, agreed=agreed) == may
 
 
-def test_the_sizes_on_offer_are_those_there_are() -> None:
+def test_the_sizes_of_the_command_line_are_those_of_the_bridge() -> None:
     """The command line cannot import them: it has to be quick."""
     assert {preset.name for preset in PRESETS} == set(QWEN_SIZES)
 
 
 @pytest.mark.server
 @pytest.mark.skipif(not PROGRAM, reason="needs llama-server: scripts/test-server")
-def test_the_command_line_can_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever wants to start it otherwise gets the line, for a shell; nothing is downloaded for it."""
+def test_a_dry_run_prints_the_command_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """For a shell or a service; nothing is downloaded or written for it, and it says what is missing."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert main(["serve", "--dry-run", "--program", PROGRAM, "--qwen", "1.5b"]) == 0
-    printed = capsys.readouterr().out
+    printed, missing = capsys.readouterr()
+    key_file = f"{tmp_path}/fim-lsp/serve-8012.key"
+    assert f" --api-key-file {key_file} " in printed
+    assert key_file in missing
+    assert [*tmp_path.rglob("*.key")] == []
     assert printed.startswith(f"{PROGRAM} --fim-qwen-1.5b-default --host 127.0.0.1 --port 8012 ")
     assert "--no-kv-unified" in printed

@@ -10,7 +10,7 @@ import pytest
 
 from fim_lsp import __main__
 from fim_lsp.cli.setup import asked
-from fim_lsp.settings_files import user_file
+from fim_lsp.settings.files import user_file
 
 NOTHING = {"kind": "", "url": "", "model": "", "apiKeyEnv": ""}
 URL = "http://127.0.0.1:8012"
@@ -28,7 +28,7 @@ URL = "http://127.0.0.1:8012"
     ],
 )
 def test_answers_become_settings(answers: list[str], values: Mapping[str, str]) -> None:
-    """Enter takes what is usual, what is no answer is asked again, and what is not said is default."""
+    """Enter takes the usual choice, a wrong answer is asked for again, the rest keeps its default."""
     left = iter(answers)
     _, found = asked(lambda _: next(left))
     assert found == {**NOTHING, **values}
@@ -59,10 +59,10 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
     ],
 )
-def test_flags_write_the_file_and_the_doctor_has_the_last_word(
+def test_flags_write_the_file_and_the_exit_code_is_doctors(
     config: Path, arguments: list[str], before: str | None, after: str | None
 ) -> None:
-    """What is there stays; the exit code is the doctor's."""
+    """Other settings in the file stay; doctor runs at the end."""
     if before is not None:
         config.parent.mkdir(parents=True)
         config.write_text(before)
@@ -73,16 +73,16 @@ def test_flags_write_the_file_and_the_doctor_has_the_last_word(
 @pytest.mark.parametrize(
     ("arguments", "before", "code", "says"),
     [
-        ([], "", 2, "say it with flags"),
+        ([], "", 2, "use flags"),
         (["--auto"], "[backend", 1, "it cannot be read"),
         (["--url", URL], 'backend = {kind = "auto"}\n', 1, f'backend.url = "{URL}"'),
     ],
 )
-def test_what_cannot_be_written_is_said(
+def test_a_file_that_cannot_be_written_stays_as_it_was(
     config: Path, capsys: pytest.CaptureFixture[str],
     arguments: list[str], before: str, code: int, says: str,
 ) -> None:  # fmt: skip
-    """Nobody to ask, or a file that only its owner should change: it stays as it was."""
+    """No terminal to ask in, a broken file, or one that cannot be edited by lines: a message says so."""
     config.parent.mkdir(parents=True)
     config.write_text(before)
     assert __main__.main(["setup", *arguments]) == code

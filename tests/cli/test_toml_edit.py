@@ -1,4 +1,4 @@
-"""A config.toml with other settings, and all else as somebody wrote it."""
+"""A config.toml with other settings, and all else as it was."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.cli.edited import CannotEdit, edited
+from fim_lsp.cli.toml_edit import CannotEdit, edited
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -41,7 +41,7 @@ SET = 'url = "http://127.0.0.1:8012"\n'
         ),
     ],
 )
-def test_a_setting_gets_where_it_belongs(before: str, after: str) -> None:
+def test_a_setting_is_written_into_its_section(before: str, after: str) -> None:
     """Into its section if there is one, over its old value if there is one; comments stay."""
     assert edited(before, "backend", URL) == after
 
@@ -54,7 +54,7 @@ def test_a_setting_gets_where_it_belongs(before: str, after: str) -> None:
     ],
 )
 def test_an_empty_value_is_removed(before: str, after: str) -> None:
-    """What is not set any more leaves no line."""
+    """A setting without a value leaves no line."""
     assert edited(before, "backend", {"url": ""}) == after
 
 
@@ -67,7 +67,7 @@ def test_an_empty_value_is_removed(before: str, after: str) -> None:
         'note = """\n[backend]\n"""\n',
     ],
 )
-def test_what_cannot_be_done_line_by_line_is_left_alone(text: str) -> None:
+def test_a_file_that_needs_more_than_lines_is_left_alone(text: str) -> None:
     """Better no change than a wrong one."""
     with pytest.raises(CannotEdit):
         edited(text, "backend", URL)
@@ -78,10 +78,10 @@ def test_what_cannot_be_done_line_by_line_is_left_alone(text: str) -> None:
     st.dictionaries(st.sampled_from(["url", "kind", "model"]), st.text()),
     st.sampled_from(["", "[ring]\nchunks = 8\n", 'backend.caFile = "x"\n', "[fim.ring]\n"]),
 )
-def test_what_was_written_is_read(
+def test_written_settings_are_read_back(
     values: dict[str, str], others: dict[str, str], start: str
 ) -> None:
-    """Whatever is set is what TOML reads, twice in a row, or the text is refused."""
+    """TOML reads any value as it was set, twice in a row, or the text is refused."""
     try:
         text = edited(edited(start, "backend", others), "backend", values)
     except CannotEdit:

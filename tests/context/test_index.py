@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from fim_lsp.context.chunks import Source, Why
-from fim_lsp.context.index import Entry, Index, definitions, strangers, updated, wanted
+from fim_lsp.context.index import Entry, Index, definitions, unopened_files, updated, wanted
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.turn import View, turn
+from fim_lsp.context.syntax import units
+from fim_lsp.context.update import Viewport, update_ring
 
 FILES = {
     "app/cart.py": "class Cart:\n    def total(self):\n        return sum(self.prices)\n",
@@ -26,7 +27,7 @@ def index_of(files: dict[str, str]) -> Index:
     fresh = {}
     for path, text in files.items():
         language = "python" if path.endswith(".py") else "javascript"
-        fresh[path] = Entry(language, (0, len(text)), definitions(language, text))
+        fresh[path] = Entry(language, (0, len(text)), definitions(units(language, text)))
     return updated(Index(), fresh)
 
 
@@ -53,7 +54,7 @@ def test_a_test_and_its_subject_want_each_other_and_then_their_neighbours() -> N
     ]  # fmt: skip
 
 
-def test_a_name_everybody_defines_says_nothing() -> None:
+def test_a_name_that_many_files_define_says_nothing() -> None:
     """Five files with a `run` are no better than any other."""
     index = index_of({f"d{n}/m{n}.py": "def run():\n    pass\n" for n in range(5)})
 
@@ -63,7 +64,7 @@ def test_a_name_everybody_defines_says_nothing() -> None:
 def test_an_index_forgets_what_it_is_told_to() -> None:
     """An entry replaced or taken out leaves no name behind."""
     index = index_of(FILES)
-    renamed = Entry("python", (1, 1), definitions("python", "def tortoise():\n    pass\n"))
+    renamed = Entry("python", (1, 1), definitions(units("python", "def tortoise():\n    pass\n")))
     index = updated(index, {"app/zoo.py": renamed, "lib/money.py": None})
 
     assert {"elephant", "Money", "money", "rounded"}.isdisjoint(index.homes)
@@ -71,20 +72,20 @@ def test_an_index_forgets_what_it_is_told_to() -> None:
     assert updated(index, dict.fromkeys(FILES)).homes == {}
 
 
-def test_strangers_are_shown_and_say_why() -> None:
-    """A definition of what is imported, and a sibling, are in the ring though nobody opened them."""
+def test_unopened_files_are_shown_and_say_why() -> None:
+    """A definition of what is imported, and a sibling, are in the ring though they are not open."""
     index = index_of(FILES)
     memory = Memory(Limits(16, 64, 6000))
     text = "from lib.money import Money\n\nprice = Money()\n"
     memory.opened(Source("u:/app/new.py", "app/new.py", "python", 1, tuple(text.splitlines(True))))
-    snapshot = memory.snapshot(View("u:/app/new.py", 2, 0, 3))
+    snapshot = memory.snapshot(Viewport("u:/app/new.py", 2, 0, 3))
 
     def read(path: str) -> Source | None:
         lines = tuple(FILES[path].splitlines(keepends=True))
         return None if path == "app/zoo.py" else Source(f"u:/{path}", path, "python", 7, lines)
 
-    others = tuple(strangers(index, snapshot, read))
-    assert memory.accept(turn(replace(snapshot, others=others)))
+    others = tuple(unopened_files(index, snapshot, read))
+    assert memory.accept(update_ring(replace(snapshot, others=others)))
     why = {p.name: p.why for chunk in memory.ring.chunks for p in chunk.pieces}
 
     assert why["lib/money.py"] is Why.DEFINITION

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fim_lsp.context.chunks import Source, Why
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.turn import View, turn
+from fim_lsp.context.update import Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, edited, opened
 
 LIMITS = Limits(n_chunks=16, chunk_lines=64, n_chars=6000)
@@ -38,14 +38,14 @@ class Editor:
     def insert(self, uri: str, line: int, text: str) -> None:
         self.edit(uri, Edit(Position(line, 0), Position(line, 0), text))
 
-    def turn(self, uri: str, line: int, n_around: int = 5) -> list[str]:
-        """One turn with the cursor here; the names of what is shown."""
-        view = View(uri, line, max(0, line - n_around), line + n_around)
-        assert self.memory.accept(turn(self.memory.snapshot(view)))
-        return self.shown(view)
+    def update_ring(self, uri: str, line: int, n_around: int = 5) -> list[str]:
+        """One update with the cursor here; the names of what is shown."""
+        viewport = Viewport(uri, line, max(0, line - n_around), line + n_around)
+        assert self.memory.accept(update_ring(self.memory.snapshot(viewport)))
+        return self.shown(viewport)
 
-    def shown(self, view: View) -> list[str]:
-        return [chunk.name for chunk in self.memory.visible(view)]
+    def shown(self, viewport: Viewport) -> list[str]:
+        return [chunk.name for chunk in self.memory.visible(viewport)]
 
 
 def _source(document: Document) -> Source:
@@ -61,8 +61,8 @@ def test_other_files_are_shown_and_the_window_is_not() -> None:
     """What stands in another file is context, what stands in the window is not."""
     editor = Editor(a=functions("one"), b=functions("two"))
 
-    assert editor.turn(A, 0) == ["b.py"]
-    assert editor.turn(B, 0) == ["a.py"]
+    assert editor.update_ring(A, 0) == ["b.py"]
+    assert editor.update_ring(B, 0) == ["a.py"]
 
 
 def test_far_lines_of_the_same_file_are_context() -> None:
@@ -70,15 +70,15 @@ def test_far_lines_of_the_same_file_are_context() -> None:
     text = functions(*(f"name{n}" for n in range(20)))
     editor = Editor(a=text)
 
-    assert set(editor.turn(A, 2)) == {"a.py"}
+    assert set(editor.update_ring(A, 2)) == {"a.py"}
     assert all(p.start >= 7 for chunk in editor.memory.ring.chunks for p in chunk.pieces)
 
 
 def test_pieces_move_with_their_lines_and_break_when_edited() -> None:
-    """Typing above a piece moves it; typing in it hides it until the next turn shows it anew."""
+    """Typing above a piece moves it; typing in it hides it until the next update shows it as it is now."""
     editor = Editor(a=functions("one", "two"), b=functions("three"))
-    elsewhere = View(B, 0, 0, 10)
-    editor.turn(B, 0)
+    elsewhere = Viewport(B, 0, 0, 10)
+    editor.update_ring(B, 0)
     editor.insert(A, 0, "import os\nimport sys\n")
     (piece,) = editor.memory.ring.chunks[0].pieces
 
@@ -86,33 +86,33 @@ def test_pieces_move_with_their_lines_and_break_when_edited() -> None:
     assert editor.shown(elsewhere) == ["a.py"]
     editor.insert(A, piece.start + 1, "    three_total = 3\n")
     assert editor.shown(elsewhere) == []
-    assert editor.turn(B, 0) == ["a.py"]
+    assert editor.update_ring(B, 0) == ["a.py"]
     assert "three_total = 3" in editor.memory.ring.chunks[0].text
 
 
 def test_a_window_that_reaches_a_piece_hides_it_at_once() -> None:
-    """Never the same lines twice in one prompt, also before the next turn."""
+    """Never the same lines twice in one prompt, also before the next update."""
     editor = Editor(a=functions("one"), b=functions("two"))
-    editor.turn(A, 0)
+    editor.update_ring(A, 0)
 
-    assert editor.shown(View(B, 0, 0, 5)) == []
+    assert editor.shown(Viewport(B, 0, 0, 5)) == []
 
 
 def test_a_deleted_file_leaves_and_a_changed_one_is_refreshed() -> None:
     """Nothing is shown that is not true; what is still true stays."""
     editor = Editor(a=functions("one"), b=functions("two"), c=functions("three"))
-    view, c = View(A, 0, 0, 5), "file:///w/c.py"
-    editor.turn(A, 0)
+    viewport, c = Viewport(A, 0, 0, 5), "file:///w/c.py"
+    editor.update_ring(A, 0)
     editor.memory.changed(
         Source(c, "c.py", "python", 9, tuple(f"# new\n{functions('three')}".splitlines(True)))
     )
-    assert sorted(editor.shown(view)) == ["b.py", "c.py"]
+    assert sorted(editor.shown(viewport)) == ["b.py", "c.py"]
 
     editor.memory.deleted(B)
     editor.memory.deleted(c)
 
-    assert editor.shown(view) == []
-    assert editor.turn(A, 0) == []
+    assert editor.shown(viewport) == []
+    assert editor.update_ring(A, 0) == []
 
 
 def test_a_yank_is_shown_as_taken() -> None:
@@ -120,17 +120,17 @@ def test_a_yank_is_shown_as_taken() -> None:
     editor = Editor(a=functions("one"), b=functions("two", "three", "four", "five"))
     taken = "".join(editor.documents[B].lines[1:8])
     editor.memory.yanked(B, taken)
-    editor.turn(A, 0)
+    editor.update_ring(A, 0)
     shown = [p for chunk in editor.memory.ring.chunks for p in chunk.pieces]
 
     assert [p.text for p in shown if p.why is Why.YANKED] == [taken.strip("\n")]
     assert "".join(c.text for c in editor.memory.ring.chunks).count("two_total = x") == 1
 
 
-def test_what_happened_meanwhile_voids_a_turn() -> None:
+def test_what_happened_meanwhile_voids_an_update() -> None:
     """A result for another moment is dropped; the ring is not torn."""
     editor = Editor(a=functions("one"), b=functions("two"))
-    late = turn(editor.memory.snapshot(View(A, 0, 0, 5)))
+    late = update_ring(editor.memory.snapshot(Viewport(A, 0, 0, 5)))
     editor.insert(B, 0, "x = 1\n")
 
     assert not editor.memory.accept(late)
@@ -138,13 +138,13 @@ def test_what_happened_meanwhile_voids_a_turn() -> None:
 
 
 def test_stats_count_what_is_there_and_what_waits() -> None:
-    """Files with news wait for the next turn."""
+    """Files with news wait for the next update."""
     editor = Editor(a=functions("one"), b=functions("two"))
-    assert editor.memory.stats() == {"chunks": 0, "capacity": 16, "queued": 2, "evicted": 0}
+    assert editor.memory.stats() == {"chunks": 0, "queued": 2, "evicted": 0}
 
-    editor.turn(A, 0)
+    editor.update_ring(A, 0)
 
-    assert editor.memory.stats() == {"chunks": 1, "capacity": 16, "queued": 0, "evicted": 0}
+    assert editor.memory.stats() == {"chunks": 1, "queued": 0, "evicted": 0}
 
 
 PLACES = st.tuples(st.integers(0, 30), st.integers(0, 3))
@@ -175,9 +175,9 @@ def test_what_is_shown_stands_in_the_files_outside_the_window(history: list) -> 
             end = document.clamp(Position(start.line + n_lines, start.column + width))
             editor.edit(uri, Edit(start, max(start, end), text))
         if step % 3 == 0:
-            editor.turn(uri, 10)
-        view = View(uri, 10, 8, 14)
-        for piece in (p for chunk in editor.memory.visible(view) for p in chunk.pieces):
+            editor.update_ring(uri, 10)
+        viewport = Viewport(uri, 10, 8, 14)
+        for piece in (p for chunk in editor.memory.visible(viewport) for p in chunk.pieces):
             lines = [line.rstrip("\n") for line in editor.documents[piece.uri].lines]
             assert lines[piece.start : piece.end] == piece.text.split("\n")
             assert piece.uri != uri or piece.end <= 8 or piece.start >= 14
@@ -186,7 +186,7 @@ def test_what_is_shown_stands_in_the_files_outside_the_window(history: list) -> 
 def test_an_event_in_a_large_file_takes_microseconds() -> None:
     """A key in 10,000 lines takes well under a millisecond; ten are allowed to a busy machine."""
     editor = Editor(a=functions(*(f"name{n}" for n in range(2500))), b=functions("two"))
-    editor.turn(B, 0)
+    editor.update_ring(B, 0)
     before = editor.documents[A]
     edit = Edit(Position(5000, 0), Position(5000, 0), "x = 1\n")
     after = edited(before, [edit], 2)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from fim_lsp.context.choice import Interest, Room, Surroundings, choose
 from fim_lsp.context.chunks import Piece, Why
+from fim_lsp.context.ranking import Interest, Room, Surroundings, choose
 
 
 def piece(name: str, text: str, why: Why = Why.OPENED) -> Piece:
     return Piece(name, name, 0, 1, 1, text.ljust(100, "."), why, frozenset(text.split()))
 
 
-def chosen(pool: list[Piece], n_chars: int, **place: object) -> list[str]:
+def chosen(pool: list[Piece], n_chars: int, **place: Any) -> list[str]:
     """The names of what is chosen for this place, best first: the one caller of `choose`."""
     blank = Surroundings("", frozenset(), frozenset(), frozenset(), {}, {}, {})
     fields = {name: place.get(name, getattr(blank, name)) for name in blank.__slots__}

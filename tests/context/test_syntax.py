@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.context.grammars import EXTENSIONS, GRAMMARS, language_of
-from fim_lsp.context.syntax import Kind, Unit, enclosing, units
+from fim_lsp.context.syntax import Unit, units
 
 CASES = sorted((Path(__file__).parent / "units").iterdir())  # named by file extension
 WORDS = ["def", "f():", "class", "A:", "{", "}", "(", "\n", "\t", "#", "'", "x", "=", "1", ""]
@@ -48,19 +48,3 @@ def test_any_text_gives_ordered_units_inside_it(language: str, text: str) -> Non
 
     assert all(0 <= u.start < u.end <= n_lines for u in found)
     assert all(a.end - 1 <= b.start for a, b in itertools.pairwise(tops))
-
-
-def test_the_innermost_unit_encloses_a_line() -> None:
-    """A line in a method belongs to the method, one between methods to the class."""
-    found = units("python", "class C:\n    def m(self):\n        pass\n\n    x = 1\nprint()\n")
-    names = [unit.name if (unit := enclosing(found, line)) else None for line in (2, 3, 9)]
-
-    assert names == ["m", "C", None]
-
-
-def test_a_signature_ends_where_the_body_begins() -> None:
-    """Decorators and comments belong to the unit, not to its signature."""
-    (unit,) = units("python", "@deco\ndef f(a,\n      b) -> int:\n    return 1\n")
-
-    assert unit.kind is Kind.FUNCTION
-    assert unit.signature == "def f(a,\n      b) -> int:"

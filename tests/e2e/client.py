@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,10 +30,12 @@ class Client:
 
     def __init__(self, stdin: IO[bytes], stdout: IO[bytes]) -> None:
         self.configuration: object = None
+        self.results: dict[str, object] = {}  # other answers, by method
         self.asked: list[Message] = []  # requests of the server
         self.told: list[Message] = []  # notifications of the server
         self.answers: dict[object, list[Message]] = {}
         self._ids = itertools.count(1)
+        self._reads = True
         self._stdin = stdin
         self._news = threading.Condition()
         threading.Thread(target=self._listen, args=(stdout,), daemon=True).start()
@@ -100,13 +103,26 @@ class Client:
         for number, answers in self.answers.items():
             assert len(answers) == 1, f"request {number} has {len(answers)} answers"
 
+    def stop_reading(self) -> None:
+        """Leave what the server sends in the pipe; one more answer is read."""
+        self._reads = False
+        self.error("no/such/method")
+
     def _listen(self, stdout: IO[bytes]) -> None:
-        while header := stdout.readline():
+        while self._reads and (header := stdout.readline()):
             assert header.startswith(b"Content-Length: "), header
             length = int(header.split(b":")[1])
             while stdout.readline().strip():
                 pass
             self._hear(json.loads(stdout.read(length)))
+
+    def _result(self, method: str) -> object:
+        """What this client answers to the server's requests."""
+        usual = {
+            "workspace/configuration": [self.configuration],
+            "window/showDocument": {"success": True},
+        }
+        return {**usual, **self.results}.get(method)
 
     def _hear(self, message: Message) -> None:
         with self._news:
@@ -114,22 +130,24 @@ class Client:
                 self.answers.setdefault(message["id"], []).append(message)
             elif "id" in message:
                 self.asked.append(message)
-                results = {
-                    "workspace/configuration": [self.configuration],
-                    "window/showDocument": {"success": True},
-                }
-                self.send({"id": message["id"], "result": results.get(message["method"])})
+                self.send({"id": message["id"], "result": self._result(message["method"])})
             else:
                 self.told.append(message)
             self._news.notify_all()
 
 
 class Editor(Client):
-    """A client that started the server itself; *home* is where its user's settings are."""
+    """
+    A client that started the server itself; *home* is where its user's settings are.
 
-    def __init__(self, home: Path, *arguments: str) -> None:
+    *before* is code that the server runs first, to have something in it hang.
+    """
+
+    def __init__(self, home: Path, *arguments: str, before: str = "") -> None:
+        code = f"{before}\nfrom fim_lsp.__main__ import main\nmain()"
+        program = ["-c", code] if before else ["-m", "fim_lsp"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "fim_lsp", *(arguments or ("--stdio",))],
+            [sys.executable, *program, *(arguments or ("--stdio",))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if "--tcp" in arguments else None,  # it says where it listens
@@ -144,6 +162,13 @@ class Editor(Client):
         assert self.process.stdin
         assert self.process.stdout
         super().__init__(self.process.stdin, self.process.stdout)
+
+    def address(self) -> tuple[str, int]:
+        """Where a server with `--tcp` says that it listens."""
+        assert self.process.stderr
+        found = re.search(rb"on ([\d.]+):(\d+)", self.process.stderr.readline())
+        assert found
+        return found[1].decode(), int(found[2])
 
     def bye(self) -> int:
         """Leave as LSP says; returns the exit code."""
@@ -165,8 +190,8 @@ class Editor(Client):
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
 
-    def wait(self) -> int:
-        return self.process.wait(PATIENCE_S)
+    def wait(self, within_s: float = PATIENCE_S) -> int:
+        return self.process.wait(within_s)
 
     def close(self) -> None:
         """End what is left of the process; tests leave politely before."""

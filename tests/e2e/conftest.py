@@ -17,8 +17,8 @@ def launch(tmp_path: Path) -> Iterator[Callable[..., Editor]]:
     """Starts servers, with arguments if need be, and ends them."""
     with contextlib.ExitStack() as stack:
 
-        def start(*arguments: str) -> Editor:
-            editor = Editor(tmp_path / "home", *arguments)
+        def start(*arguments: str, before: str = "") -> Editor:
+            editor = Editor(tmp_path / "home", *arguments, before=before)
             stack.callback(editor.close)
             return editor
 

@@ -18,9 +18,8 @@ def text(name: str, content: str) -> dict[str, object]:
 
 def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
     """Cells are opened, edited, moved and closed; ranges are the cell's, in the editor's columns."""
-    notebook = {"synchronization": {}}
     capabilities = editor.initialize(
-        capabilities={**GHOST_TEXT, "notebookDocument": notebook},
+        capabilities={**GHOST_TEXT, "notebookDocument": {"synchronization": {}}},
         initializationOptions={"fim.backend.kind": "embedded"},
     )
     assert capabilities["notebookDocumentSync"] == {"notebookSelector": [{"notebook": "*"}]}

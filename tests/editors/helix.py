@@ -35,5 +35,5 @@ class Helix(Terminal):
         """The text of the file, as saved now."""
         before = self.file.stat().st_mtime_ns
         self.command("write")
-        self.wait_until(lambda: self.file.stat().st_mtime_ns > before, "the file saved")
+        self.wait_until(lambda: programs.written(self.file, before, self.pid), "the file saved")
         return self.file.read_text()

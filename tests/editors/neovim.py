@@ -1,4 +1,4 @@
-"""A Neovim in a terminal, asked about itself over its own socket."""
+"""A Neovim in a terminal, with expressions evaluated over its own socket."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.editors import programs
 from tests.editors.terminal import Terminal
@@ -30,8 +31,8 @@ class Neovim(Terminal):
         super().__init__([self._program, "--listen", str(self._socket)], env=self._env, cwd=folder)
         self.wait_until(self._socket.exists, "Neovim's socket")
 
-    def lua(self, expression: str) -> object:
-        """What a Lua expression is worth in the running editor, as JSON has it."""
+    def lua(self, expression: str) -> Any:
+        """The value of a Lua expression in the running editor, by way of JSON."""
         quoted = f"vim.json.encode({expression})".replace("'", "''")
         argv = [
             self._program,
@@ -44,7 +45,7 @@ class Neovim(Terminal):
             argv, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         try:
-            # Meanwhile read its screen: an editor whose output nobody takes stops.
+            # Meanwhile read its screen: an editor stops when its output is not read.
             self.wait_until(lambda: asked.poll() is not None, f"an answer to {expression}")
         finally:
             asked.kill()
@@ -62,7 +63,7 @@ class Neovim(Terminal):
         )
         self.wait_until(lambda: self.stats(".backend.state") == "ready", "a backend that is ready")
 
-    def stats(self, part: str = "") -> object:
+    def stats(self, part: str = "") -> Any:
         """`fim/stats`, or a part of it, like `.ring.chunks`."""
         return self.lua(STATS.format(part))
 

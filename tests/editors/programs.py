@@ -1,8 +1,8 @@
 """
 Where the editors are: unpacked Debian packages and npm packages in a cache folder.
 
-`scripts/install-editors` fills it and bends the Debian programs to their own loader and libraries,
-so they run beside an older system; the folders they would look for under /usr are named here.
+`scripts/install-editors` fills it and sets the Debian programs' loader and libraries, so that they run
+on an older system; the folders they would look for under /usr are named here.
 """
 
 from __future__ import annotations
@@ -55,3 +55,21 @@ def processes(words: str, ancestor: int) -> list[psutil.Process]:
 def process(words: str, ancestor: int) -> psutil.Process:
     """The first of `processes`."""
     return processes(words, ancestor)[0]
+
+
+def written(file: Path, since_ns: int, writer: int) -> bool:
+    """
+    Whether *file* was written after *since_ns* and closed by *writer* and the processes it started.
+
+    An editor that empties the file before it writes has it open meanwhile.
+    """
+    if file.stat().st_mtime_ns <= since_ns:
+        return False
+    process = psutil.Process(writer)
+    return not any(_has_open(each, file) for each in (process, *process.children(recursive=True)))
+
+
+def _has_open(process: psutil.Process, file: Path) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return any(each.path == str(file.resolve()) for each in process.open_files())
+    return False

@@ -1,8 +1,8 @@
 """
 A program in a real terminal: keys in, the screen out.
 
-`pyte` is the terminal emulator, the kernel's pty the wire. Waiting is always for something to be
-seen, never for a time to pass; what was on the screen when it was not seen is in the error.
+`pyte` is the terminal emulator, the kernel's pty the wire. Waiting is always for something on
+the screen, never for a time to pass; the error has the screen where that did not appear.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GRACE_S = 3.0  # Neovim gives its language servers half a second to leave
 
 
 class NotSeenError(AssertionError):
-    """What was waited for did not come; the text holds the screen."""
+    """The text waited for did not appear; the message has the screen."""
 
 
 class Screen(pyte.Screen):
@@ -42,10 +42,9 @@ class Screen(pyte.Screen):
     def write_process_input(self, data: str) -> None:
         self.reply(data)
 
-    def set_margins(self, *args: object, **kwargs: object) -> None:
+    def set_margins(self, top: int | None = None, bottom: int | None = None, **_: object) -> None:
         """pyte does not know the private form (`CSI ? … r`)."""
-        kwargs.pop("private", None)
-        super().set_margins(*args, **kwargs)
+        super().set_margins(top, bottom)
 
     def report_device_status(self, mode: int, **_: object) -> None:
         """pyte does not know the private form (`CSI ? 996 n`, dark or light)."""

@@ -63,7 +63,7 @@ def test_neovim(file: Path, tmp_path: Path) -> None:
         neovim.send(":set noautoindent indentexpr=\rGo" + TYPED.replace("\n", "\r"))
 
         def shown() -> bool:
-            neovim.send("\x7fw")  # nobody tells Neovim when the server is there: type again
+            neovim.send("\x7fw")  # Neovim is not told when the server is ready: type again
             neovim.settle()
             return "for w" + REST_OF_WORD in neovim.text
 
@@ -77,7 +77,7 @@ def test_neovim(file: Path, tmp_path: Path) -> None:
 
 
 def test_helix(file: Path, tmp_path: Path) -> None:
-    """Two commands: the suggestion stands in the menu."""
+    """Two commands: the suggestion is in the menu."""
     follow(tmp_path, "helix")
     helix = Terminal(
         [str(programs.program("hx")), str(file)],

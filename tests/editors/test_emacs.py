@@ -24,8 +24,12 @@ DATA = SHARE / "30.2"
 LIBEXEC = programs.ROOT / "usr/libexec/emacs/30.2/x86_64-linux-gnu"
 
 # There is no compiler to make native code with.
-EARLY_INIT = "(setq native-comp-enable-subr-trampolines nil native-comp-jit-compilation nil)"
-# What a package manager does, then what docs/editors/emacs.md says, then silence.
+# A precious file is written under another name and renamed: what is read of it is whole.
+EARLY_INIT = """
+(setq native-comp-enable-subr-trampolines nil native-comp-jit-compilation nil
+      file-precious-flag t)
+"""
+# What a package manager does, then docs/editors/emacs.md, then fewer messages.
 LSP_MODE = f"""
 (let ((default-directory "{SHARE}/site-lisp/elpa-src/")) (normal-top-level-add-subdirs-to-load-path))
 (load "lsp-mode-autoloads")

@@ -27,7 +27,7 @@ vim.g.fim = {{
 }}
 vim.o.statusline = "%f %{{v:lua.require'fim'.status()}}"
 vim.o.swapfile = false
-vim.o.messagesopt = 'wait:1,history:100' -- nobody presses Enter after a long message
+vim.o.messagesopt = 'wait:1,history:100' -- no key is pressed after a long message
 vim.cmd('filetype indent off')
 vim.o.autoindent = false
 vim.lsp.enable('fim')
@@ -67,10 +67,10 @@ def test_accepting_all(typed: Neovim) -> None:
     typed.send(TAB)
     typed.wait_until(lambda: REST_OF_LINE in typed.buffer, "the text")
     assert len(typed.buffer.splitlines()) > LINES + 2
-    row, column = typed.lua("vim.api.nvim_win_get_cursor(0)")  # type: ignore[misc]
+    cursor = typed.lua("vim.api.nvim_win_get_cursor(0)")
     lines = typed.buffer.splitlines()
-    assert (row, column) == (len(lines), len(lines[-1]))
-    typed.wait_until(lambda: typed.stats(".accepted") == before + 1, "one more accepted")  # type: ignore[operator]
+    assert cursor == [len(lines), len(lines[-1])]
+    typed.wait_until(lambda: typed.stats(".accepted") == before + 1, "one more accepted")
 
 
 def test_accepting_words_and_a_line(typed: Neovim) -> None:
@@ -86,19 +86,19 @@ def test_accepting_words_and_a_line(typed: Neovim) -> None:
 
 
 def test_typing_through_and_accepting_at_once(typed: Neovim) -> None:
-    """What was typed of the suggestion before accepting is not doubled (neovim#36529)."""
+    """Text typed of the suggestion before accepting is not inserted twice (neovim#36529)."""
     typed.send("eight in" + TAB)
     typed.wait_until(lambda: "for weight in weights:\n" in typed.buffer, "the text once")
 
 
 def test_typing_on_right_after_accepting(typed: Neovim) -> None:
-    """Keys typed before the editor came to accept land behind the accepted text."""
+    """Keys typed before the editor accepts come after the accepted text."""
     typed.send(TAB + " # on")
     typed.wait_for_buffer(" # on")
     assert "for weight in weights:\n" in typed.buffer
 
 
-def test_a_suggestion_contradicted_is_not_accepted(typed: Neovim) -> None:
+def test_a_suggestion_that_differs_from_the_text_is_not_accepted(typed: Neovim) -> None:
     """The key does what it does without a suggestion."""
     typed.send("\x15x = '" + TAB)
     typed.settle()
@@ -114,7 +114,7 @@ def test_undo_takes_back_just_the_suggestion(typed: Neovim) -> None:
 
 
 def test_dismissing(typed: Neovim) -> None:
-    """The ghost text goes, the buffer stays."""
+    """The ghost text is hidden, the buffer stays."""
     typed.send(DISMISS)
     typed.wait_until(lambda: REST_OF_LINE not in typed.text, "no ghost text")
     assert typed.buffer == SHOP + TYPED
@@ -132,7 +132,7 @@ def test_switched_off(typed: Neovim) -> None:
 
 
 def test_asking_by_hand(typed: Neovim) -> None:
-    """A key asks even where nothing comes by itself."""
+    """A key requests a suggestion even where automatic ones are off."""
     typed.send(ESCAPE)
     typed.wait_until(lambda: REST_OF_LINE not in typed.text, "no ghost text")
     typed.send(":set eventignore=InsertEnter,CursorMovedI,TextChangedI\rA")
@@ -154,7 +154,7 @@ def test_yanks_and_switches_reach_the_ring(typed: Neovim, project: Path) -> None
 
     def chunks() -> int:
         ring = typed.stats(".ring")
-        return ring["chunks"] + ring["queued"]  # type: ignore[index,call-overload,no-any-return]
+        return ring["chunks"] + ring["queued"]
 
     before = chunks()
     fresh = project / f"fresh_{os.getpid()}_{before}.py"
@@ -166,15 +166,15 @@ def test_yanks_and_switches_reach_the_ring(typed: Neovim, project: Path) -> None
     typed.wait_until(lambda: chunks() > before, "more context")
 
 
-def test_no_key_is_taken_unasked(typed: Neovim) -> None:
+def test_no_key_is_mapped_without_a_setting(typed: Neovim) -> None:
     """Without `keys` there is nothing mapped but <Plug>."""
     mapped = typed.lua("vim.tbl_map(function(m) return m.lhs end, vim.api.nvim_get_keymap('i'))")
     ours = typed.lua(
         "vim.tbl_map(function(m) return m.lhs end, vim.tbl_filter(function(m)"
         " return vim.startswith(m.desc or '', 'fim: ') end, vim.api.nvim_get_keymap('i')))"
     )
-    assert set(ours) == {"<Tab>", "<C-L>", "<C-J>", "<C-G>", "<C-]>"}  # type: ignore[call-overload]
-    assert "<Plug>(fim-accept)" in mapped  # type: ignore[operator]
+    assert set(ours) == {"<Tab>", "<C-L>", "<C-J>", "<C-G>", "<C-]>"}
+    assert "<Plug>(fim-accept)" in mapped
 
 
 def test_health_and_help(typed: Neovim) -> None:
@@ -199,7 +199,7 @@ def test_what_the_model_is_shown(typed: Neovim) -> None:
 
 
 def test_writing_on(typed: Neovim) -> None:
-    """:Fim continue writes a text behind the cursor, some other each time; one undo takes it back."""
+    """:Fim continue writes a text after the cursor, another one each time; one undo takes it back."""
     typed.send(ESCAPE + ":Fim continue\r")
     typed.wait_until(lambda: typed.buffer != SHOP + TYPED, "more text")
     assert typed.buffer.startswith(SHOP + TYPED)

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from fim_lsp import __version__
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furnish
 from tests.editors.vscode import ACCEPT_LINE, Workbench
 
-VSIX = programs.REPOSITORY / "editors/vscode/fim-lsp-0.1.0.vsix"
+VSIX = programs.REPOSITORY / f"editors/vscode/fim-lsp-{__version__}.vsix"
 
 needs_workbench = pytest.mark.skipif(
     not (programs.VSCODE / "done").exists() or not VSIX.exists(),
@@ -84,7 +85,7 @@ def test_accepting_a_line(typed: Workbench) -> None:
 
 @needs_workbench
 def test_switched_off(typed: Workbench) -> None:
-    """The menu's switch stops ghost text, and brings it back."""
+    """The menu's switch stops ghost text, and starts it again."""
     typed.command("FIM: Switch Automatic Completions On or Off")
     typed.wait_until(
         lambda: typed("exists", ".statusbar-item .codicon-circle-slash"), "the sign for off"
@@ -117,7 +118,7 @@ def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
 
 @needs_workbench
 def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
-    """Cutting works as ever, and what was cut is context though it stands nowhere any more."""
+    """Cutting works as usual, and the text is context though it is in no file any more."""
     furnish(tmp_path)
     folder = tmp_path / "cuts"  # of its own: nothing else can be in the ring
     (folder / ".git").mkdir(parents=True)
@@ -133,7 +134,7 @@ def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
         assert workbench.saved() == ""
         workbench.open(folder / "target.py")
         workbench("type", TYPED)
-        workbench.wait_for_ghost(REST_OF_WORD)  # after an answer the server turns to the ring
+        workbench.wait_for_ghost(REST_OF_WORD)  # the ring is updated after an answer
         workbench.wait_until(lambda: workbench.number(CHUNKS) > 0, "more context")
         workbench("press", "Control+v")
         workbench.wait_for("only_here_8")
@@ -144,7 +145,7 @@ def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
 
 @needs_workbench
 def test_a_missing_server_is_said_so(home: Path, project: Path, tmp_path: Path) -> None:
-    """A path that leads nowhere: a message that names it, and the offer to install."""
+    """A path without a program: a message that names it, and the offer to install."""
     settings = {"fim.serverPath": "/nowhere/fim-lsp"}
     workbench = Workbench(tmp_path, project / "till.py", settings, VSIX)
     try:

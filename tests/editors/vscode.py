@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.editors import programs
@@ -17,8 +17,8 @@ from tests.editors import programs
 WIDTH, HEIGHT = 1000, 640
 TIMEOUT_S = 60.0  # the workbench takes ten seconds to load on an idle machine
 POLL_S = 0.1
-# Asking again takes the old request away, and asking by hand is for several suggestions: on a busy
-# machine every answer would be overtaken by the next question if this were shorter than an answer.
+# A new request cancels the old one, and a request by hand is for several suggestions: on a busy
+# machine every answer would be cancelled by the next request if this were shorter than an answer.
 ASK_AGAIN_S = 15.0
 STATUS = ".statusbar-item[id*='fim.status']"
 SETTINGS: dict[str, object] = {
@@ -45,7 +45,7 @@ KEYS = [
 class Workbench:
     """The workbench with *file* open."""
 
-    def __init__(self, home: Path, file: Path, settings: dict[str, object], vsix: Path) -> None:
+    def __init__(self, home: Path, file: Path, settings: Mapping[str, object], vsix: Path) -> None:
         self._node = programs.VSCODE / "node_modules/code-server/out/node/entry.js"
         self._folders = [
             f"--user-data-dir={home / 'data'}",
@@ -55,7 +55,7 @@ class Workbench:
         self.file = file
         user = home / "data/User"
         user.mkdir(parents=True, exist_ok=True)
-        (user / "settings.json").write_text(json.dumps(SETTINGS | settings))
+        (user / "settings.json").write_text(json.dumps({**SETTINGS, **settings}))
         (user / "keybindings.json").write_text(json.dumps(KEYS))
         (home / "config.yaml").write_text("")
         self._folders.append(f"--config={home / 'config.yaml'}")
@@ -98,7 +98,7 @@ class Workbench:
         return answer["value"]
 
     def wait_until(self, seen: Callable[[], object], what: str, timeout: float = TIMEOUT_S) -> None:
-        """Look again and again until *seen* holds."""
+        """Look at the page until *seen* holds."""
         end = time.monotonic() + timeout
         while not seen():
             if time.monotonic() > end:
@@ -111,7 +111,7 @@ class Workbench:
         self.wait_until(lambda: text in str(self("text")), repr(text))
 
     def wait_until_ready(self) -> None:
-        """Until the status bar says that all is well."""
+        """Until the status bar shows no problem."""
         self.wait_until(lambda: self("exists", f"{STATUS} .codicon-sparkle"), "the sign for ready")
 
     def wait_for_ghost(self, text: str) -> None:
@@ -144,7 +144,7 @@ class Workbench:
         self._wait_for_focus()
 
     def _wait_for_focus(self) -> None:
-        """Until keys go to the text again: those that come before are lost."""
+        """Until keys go to the text again: earlier ones are lost."""
         focused = ".editor-instance .monaco-editor.focused"
         self.wait_until(lambda: self("exists", focused), "the text in focus")
 
@@ -187,7 +187,7 @@ class Workbench:
         """The text of the file in front, as saved now."""
         before = self.file.stat().st_mtime_ns
         self("press", "Control+s")
-        self.wait_until(lambda: self.file.stat().st_mtime_ns > before, "the file saved")
+        self.wait_until(lambda: programs.written(self.file, before, self.pid), "the file saved")
         return self.file.read_text()
 
     def close(self) -> None:

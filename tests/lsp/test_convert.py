@@ -1,4 +1,4 @@
-"""`fim_lsp.convert`: positions in every encoding against a walk over the characters, and items."""
+"""`fim_lsp.lsp.convert`: positions in every encoding against a walk over the characters, and items."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp import convert
 from fim_lsp.documents import Document, Position, body, edited, opened, split
-from fim_lsp.engine import Suggestion
 from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
-from fim_lsp.lsp import types
+from fim_lsp.lsp import convert
+from fim_lsp.lsp.types import types
+from fim_lsp.suggest.request import Suggestion
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
 WIDTH = {
@@ -116,6 +116,68 @@ def test_changes_agree_with_a_plain_string(
     assert after.text == text
 
 
+@given(texts, st.lists(changes, max_size=4), encodings)
+def test_many_changes_are_one_edit_that_does_the_same(
+    text: str, changes: list[types.TextDocumentContentChangeEvent], encoding: str
+) -> None:
+    """A replacement in a whole file is one event for the session."""
+    before = document(text)
+    many = changes * convert.MOST_EDITS
+    result = convert.edits(before, many, encoding)
+    for change in many:
+        before = edited(before, convert.edits(before, [change], encoding), 2)
+
+    assert edited(document(text), result, 2).lines == before.lines
+    assert len(result) == (1 if len(many) > convert.MOST_EDITS else len(many))
+
+
+def test_changes_are_converted_in_steps() -> None:
+    """One for each, so that other tasks can go on in between."""
+    change = convert.ContentChange(None, "x")
+
+    assert [*convert.converted(document(""), [change] * 9, "utf-8")][:-1] == [()] * 8
+
+
+RANGE = {"start": {"line": 1, "character": 2}, "end": {"line": 3, "character": 4}}
+
+
+@pytest.mark.parametrize(
+    ("raw", "change"),
+    [
+        ({"text": "x"}, (None, "x")),
+        ({"text": "x", "range": None, "rangeLength": 3}, (None, "x")),
+        ({"text": "x", "range": RANGE, "rangeLength": 3}, (((1, 2), (3, 4)), "x")),
+        ({"text": 3}, None),
+        ({"range": RANGE}, None),
+        ({"text": "x", "range": 3}, None),
+        ({"text": "x", "range": {"start": RANGE["start"]}}, None),
+        ({"text": "x", "range": {**RANGE, "end": {"line": -1, "character": 0}}}, None),
+        ({"text": "x", "range": {**RANGE, "end": {"line": 1.5, "character": 0}}}, None),
+        ({"text": "x", "range": {**RANGE, "end": {"line": "1", "character": 0}}}, None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_a_content_change_is_read_or_refused(raw: object, change: object) -> None:
+    """As LSP has it; anything else is malformed."""
+    if change is None:
+        with pytest.raises(ValueError, match="has a"):
+            convert.content_change(raw)
+    else:
+        assert convert.content_change(raw) == change
+
+
+def test_a_word_that_never_ends_is_no_word() -> None:
+    """A menu item would repeat all of it, for each suggestion."""
+    cursor = Position(0, 100_000)
+    item = convert.completion_item(
+        document("x" * 100_000), suggestion("y", cursor), cursor, "utf-16"
+    )
+
+    assert isinstance(item.text_edit, types.TextEdit)
+    assert item.text_edit.new_text == "y"
+
+
 @given(st.text(max_size=8), st.integers(0, 8))
 def test_well_formed_text_has_the_same_columns(text: str, cut: int) -> None:
     """Lone surrogates go, nothing else does, and no character behind one moves."""
@@ -216,6 +278,7 @@ ITEM = {"insertText": "😀x\ny", "command": {"title": "", "command": "c", "argu
         (convert.yanked, {"textDocument": {"uri": "u"}, "text": "a\ud800"}, Yanked("u", "a\ufffd")),
         (convert.yanked, {"text": "a", "operator": "y"}, Yanked("", "a")),
         (convert.yanked, {"textDocument": {"uri": "u"}}, None),
+        (convert.yanked, {"text": "x" * 100_001}, None),
         (convert.yanked, None, None),
         (convert.focused, {"textDocument": {"uri": "u"}}, Focused("u")),
         (convert.focused, {}, Focused("")),

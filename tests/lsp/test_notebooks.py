@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp import events
 from fim_lsp.documents import Document, Edit, Position, body, edited, opened
 from fim_lsp.events import Changed, Event, Opened
-from fim_lsp.notebooks import Notebooks
+from fim_lsp.lsp.notebooks import Notebooks
 from tests.typist import ROOT, embedded
 
 BOOK = "file:///shop/book.ipynb"
@@ -26,7 +27,7 @@ def order(names: str) -> tuple[str, ...]:
 
 
 class Mirror(dict[str, Document]):
-    """The joined documents as somebody knows them who only hears of events."""
+    """The joined documents, as the events alone make them."""
 
     def hear(self, news: Iterable[Event]) -> None:
         for event in news:
@@ -56,13 +57,35 @@ def test_cells_of_a_language_are_one_text() -> None:
 
 
 def test_a_key_in_a_cell_is_a_key_in_the_document() -> None:
-    """So that nobody takes it for more than it is: same text, same columns, further down."""
+    """The same text in the same columns, further down."""
     books = Notebooks()
     books.arranged(BOOK, order("ab"), [cell("a", "x\n"), cell("b", "y = 1\nprint()")])
     at = Position(1, 6)
     [change] = books.changed(Changed("cell:b", 2, (Edit(at, at, "y"),)))
 
     assert change == Changed(PYTHON, 2, (Edit(Position(3, 6), Position(3, 6), "y"),))
+
+
+def test_many_cells_that_change_are_one_change() -> None:
+    """A replacement in a whole notebook does not cost a look at all of it per cell."""
+    books, mirror = Notebooks(), Mirror()
+    mirror.hear(books.arranged(BOOK, order("abc"), [cell(name, "old\n") for name in "abc"]))
+    events = books.changed(*(Changed(f"cell:{name}", 2, ("new\n",)) for name in "abc"))
+
+    assert len(events) == 1
+    mirror.hear(events)
+    assert mirror[PYTHON].text == "new\n\n" * 3
+
+
+@pytest.mark.parametrize("language", ["", "c#", "a/b", "größe", "%23"])
+def test_any_name_of_a_language_will_do(language: str) -> None:
+    """Its document is found again and closed."""
+    books, mirror = Notebooks(), Mirror()
+    mirror.hear(books.arranged(BOOK, order("a"), [cell("a", "x", language)]))
+    assert {document.language for document in mirror.values()} == {language}
+    mirror.hear(books.arranged(BOOK, (), ()))
+
+    assert not mirror
 
 
 def test_a_closed_notebook_leaves_nothing() -> None:
@@ -88,7 +111,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_events_tell_all_there_is_to_know(steps: list[tuple[str, list[str] | str, str]]) -> None:
-    """Who follows them has every line of every open cell at its place."""
+    """After them, every line of every open cell is at its place."""
     books, mirror = Notebooks(), Mirror()
     for what, names, text in steps:
         if what == "change":
@@ -112,14 +135,14 @@ async def test_a_cell_is_completed_in_view_of_those_before_it() -> None:
     session, books = embedded(), Notebooks()
     seen = []
     try:
-        await session.link.wait_ready()
-        complete = session.link.backend.complete
+        await session.connection.wait_ready()
+        complete = session.connection.backend.complete
 
         async def spy(request):
             seen.append(request.prompt)
             return await complete(request)
 
-        session.link.backend.complete = spy  # type: ignore[method-assign]
+        session.connection.backend.complete = spy  # type: ignore[method-assign]
         session.handle(events.FoldersChanged((ROOT,)))
         cells = [
             cell("a", "def area(width, height):\n    return width * height"),

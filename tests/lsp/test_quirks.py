@@ -1,10 +1,10 @@
-"""What is known of editors by their names."""
+"""`fim_lsp.lsp.quirks`: what is known of editors by their names."""
 
 from __future__ import annotations
 
 import pytest
 
-from fim_lsp import clients
+from fim_lsp.lsp import quirks
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from fim_lsp import clients
     ],
 )
 def test_what_an_editor_waits_by_itself(name: str, ms: int) -> None:
-    """That much less is waited here; who is not known waits for nothing."""
-    assert clients.waits_ms(name) == ms
+    """The server waits that much less; for an unknown editor nothing is subtracted."""
+    assert quirks.waits_ms(name) == ms

@@ -1,16 +1,17 @@
-"""`pretokens.heal` against the tokenizer pattern it stands for."""
+"""`healing.heal` against the tokenizer pattern it stands for."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Final
 
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.pretokens import FRAGMENT_CHARS, heal
+from fim_lsp.prompt.healing import FRAGMENT_CHARS, heal
 
 # Qwen2's own pattern, as its tokenizer.json has it.
 QWEN2 = regex.compile(
@@ -77,7 +78,7 @@ def test_it_cuts_where_the_model_s_own_pattern_cuts() -> None:
 
 
 # The documented difference, the separators 1c–1f, and what one Unicode table knows and the other does not.
-OURS = ("Nl", "No", "Cc", "Cn", "Cs")
+OURS: Final = ("Nl", "No", "Cc", "Cn", "Cs")
 anything = st.text(st.characters(exclude_categories=OURS) | st.sampled_from("\n\t '_"))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fim_lsp import anatomy
 from fim_lsp.context.chunks import ContextChunk, Source, grouped, pieces
+from fim_lsp.prompt import report
 from server_bridge.protocol import Chunk, Measure, Prompt
 from tests.typist import ROOT, Typist, embedded
 
@@ -22,7 +22,7 @@ def test_every_part_says_its_price_and_reason() -> None:
         "shop", (Chunk(ring.name, ring.text), old), "c.py", "import a\n", "\n", "a.", forced="ar"
     )
     measure = Measure(60, 58, 3, (20, 10), 4, 5, 1, 2)
-    shown = anatomy.shown(prompt, measure, [ring])
+    shown = report.shown(prompt, measure, [ring])
 
     assert shown.note == "60 tokens, of which the model has evaluated 58"
     assert [(part.part, part.tokens) for part in shown.segments] == [
@@ -42,8 +42,8 @@ def test_every_part_says_its_price_and_reason() -> None:
 
 
 def test_the_page_is_for_reading() -> None:
-    """One rule and the text per part; without a backend nobody counts."""
-    page = anatomy.page(anatomy.shown(Prompt("shop", (), "c.py", "x\n", ""), None, ()))
+    """One rule and the text per part; without a backend there are no counts."""
+    page = report.page(report.shown(Prompt("shop", (), "c.py", "x\n", ""), None, ()))
 
     assert page.startswith("What the model is shown at the cursor: there is no model to count")
     assert "── path · the file at work ───" in page
@@ -55,7 +55,7 @@ async def test_a_session_shows_what_it_would_send() -> None:
     session = embedded()
     try:
         typist = Typist(session, "def area(width, height):\n    return wi")
-        assert "nobody asked" in (await session.context(typist.uri)).note
+        assert "no suggestion was asked for" in (await session.context(typist.uri)).note
         await typist.ask(invoked=True)
         shown = await session.context(typist.uri)
         parts = {part.part: part for part in shown.segments}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.tape import spelled
+from fim_lsp.prompt.tape import spelled
 from server_bridge.protocol import Token
 
 TAPE = tuple(Token(n, text.encode()) for n, text in enumerate(["def", " f", "(x", "):\n", "    "]))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.documents import Document, Edit, Position, body, edited, opened, unix
-from fim_lsp.window import Budget, Fit, anchored, closes_only, fit, middle, moved
+from fim_lsp.prompt.window import Budget, Fit, anchored, closes_only, fit, middle, moved
 
 BUDGET = Budget(prefix=400, suffix=200, middle=200)
 CODE = "".join(f"line_{n:03} = {n}\n" for n in range(100))

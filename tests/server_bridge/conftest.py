@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from server_bridge.failover import race
+from server_bridge.http import client
 from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
 from tests.models import BUNDLED, SPECIALS, write_model
+
+PATIENCE_S = 600.0
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[None]:
+    """As much time for every answer as a busy machine takes, for tests of what is answered."""
+    init = client.Http.__init__
+
+    def patiently(http: client.Http, *given: Any, **named: Any) -> None:
+        init(http, *given, **named)
+        http.patience_s = PATIENCE_S
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client.Http, "__init__", patiently)
+        patch.setattr(client, "GET_S", PATIENCE_S)
+        for name in ("GRACE_S", "HEAD_START_S", "LIMIT_S"):
+            patch.setattr(race, name, PATIENCE_S)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Prompts for the tests: somebody types real code (the standard library's) into real code."""
+"""Prompts for the tests: typing real code (the standard library's) into real code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import configparser
 from collections.abc import Iterator
 from pathlib import Path
 
-from fim_lsp.pretokens import heal
+from fim_lsp.prompt.healing import heal
 from server_bridge.protocol import Chunk, Prompt
 
 LINES = Path(argparse.__file__).read_text("utf-8").splitlines(keepends=True)
@@ -22,7 +22,7 @@ def prompt(middle: str = "", forced: str = "", at: int = 500) -> Prompt:
 
 
 def short(middle: str = "") -> Prompt:
-    """A gap with little around it, for tests in which nobody has time to evaluate much."""
+    """A gap with little around it, for tests that evaluate little."""
     return Prompt("demo", (), "app/main.py", "".join(LINES[492:500]), LINES[500], middle)
 
 

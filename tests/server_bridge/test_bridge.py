@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.keys import Key
+from server_bridge.failover.endpoints import Endpoints
+from server_bridge.http.api_key import Key
+from server_bridge.process.embedded import Embedded
 from server_bridge.protocol import BackendUnavailable, BackendUnusable, Health, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
 from tests.server_bridge.recorder import recorder
+from tests.server_bridge.waiting import until
 
-NOBODY = "http://127.0.0.1:1"
+NO_SERVER = "http://127.0.0.1:1"
 REQUEST = Request(short("    def "), n_predict=4)
 
 
 @pytest.mark.parametrize("kind", ["llama-server", "openai"])
-def test_settings_that_cannot_work_say_what_to_set(kind: str) -> None:
+def test_settings_that_cannot_work_say_what_to_set(kind: Literal["llama-server", "openai"]) -> None:
     """A kind without its address names the setting to change."""
     with pytest.raises(BackendUnusable, match=r"fim\.backend"):
         open_backend(BackendSettings(kind))
@@ -39,17 +41,17 @@ async def test_a_backend_starts_nothing_before_it_is_asked() -> None:
 
 async def test_auto_takes_what_is_there(url: str, no_fim_model: Path) -> None:
     """First the named server, then a usual port with llama.cpp and a fitting model, then our own."""
-    with recorder() as stranger, llama_server(no_fim_model) as chat:
+    with recorder() as other, llama_server(no_fim_model) as chat:
         for settings, expected in [
-            (BackendSettings(url=url, usual_urls=(stranger.url,)), url),
-            (BackendSettings(url=NOBODY, usual_urls=(NOBODY, stranger.url, chat, url)), url),
-            (BackendSettings(usual_urls=(NOBODY, stranger.url, chat)), "embedded"),
+            (BackendSettings(url=url, usual_urls=(other.url,)), url),
+            (BackendSettings(url=NO_SERVER, usual_urls=(NO_SERVER, other.url, chat, url)), url),
+            (BackendSettings(usual_urls=(NO_SERVER, other.url, chat)), "embedded"),
         ]:
             backend = open_backend(settings)
             assert (await backend.complete(REQUEST)).text
             assert expected in (backend.state.url, backend.state.kind)
             await backend.aclose()
-    assert {(method, path) for method, path, *_ in stranger.heard} == {("GET", "/props")}
+    assert {(method, path) for method, path, *_ in other.heard} == {("GET", "/props")}
 
 
 async def test_auto_does_not_hide_that_the_named_server_is_wrong(no_fim_model: Path) -> None:
@@ -63,19 +65,19 @@ async def test_auto_does_not_hide_that_the_named_server_is_wrong(no_fim_model: P
 
 
 async def test_auto_sends_the_key_to_the_named_server_only(tmp_path: Path) -> None:
-    """A key belongs to its url; strangers on the usual ports never see it."""
+    """A key belongs to its url; servers on the usual ports never see it."""
     (tmp_path / "key").write_text("s3cret\n")
     key = Key(file=str(tmp_path / "key"))
-    with recorder(503) as named, recorder() as stranger:
-        backend = open_backend(BackendSettings(url=named.url, key=key, usual_urls=(stranger.url,)))
+    with recorder(503) as named, recorder() as other:
+        backend = open_backend(BackendSettings(url=named.url, key=key, usual_urls=(other.url,)))
         await backend.connect()
         await backend.aclose()
     assert {key for *_, key in named.heard} == {"Bearer s3cret"}
-    assert {key for *_, key in stranger.heard} == {None}
+    assert {key for *_, key in other.heard} == {None}
 
 
 async def test_auto_changes_over_within_a_completion() -> None:
-    """A server that goes away is replaced by the next best, and nobody notices."""
+    """A server that goes away is replaced by the next best within the completion."""
     with llama_server(BUNDLED) as url:
         backend = open_backend(BackendSettings(usual_urls=(url,)))
         before = await backend.complete(REQUEST)
@@ -85,18 +87,22 @@ async def test_auto_changes_over_within_a_completion() -> None:
 
 
 async def test_auto_takes_the_server_that_comes_up_later() -> None:
-    """The embedded engine serves until somebody starts a real one, and goes then."""
+    """The embedded engine serves until a real server is started, and ends then."""
     with llama_server(BUNDLED) as url:
         port = urlsplit(url).port
     backend = open_backend(BackendSettings(usual_urls=(url,)))
     await backend.complete(REQUEST)
-    child = psutil.Process(backend._serving.backend.pid)
+    assert isinstance(backend, Endpoints)
+    embedded = backend._serving.backend
+    assert isinstance(embedded, Embedded)
+    child = psutil.Process(embedded.pid)
     with llama_server(BUNDLED, port=port):
-        deadline = time.monotonic() + 15  # alone it takes 2 s at most
-        while backend.state.kind == "embedded" and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
+
+        async def is_used() -> bool:
             await backend.complete(REQUEST)
-        assert backend.state.url == url
+            return backend.state.url == url
+
+        await until(is_used)
         assert not child.is_running()
         await backend.aclose()
 
@@ -105,7 +111,7 @@ async def test_auto_waits_for_a_server_that_loads() -> None:
     """A llama.cpp on a usual port that is still loading is waited for: no toy is started meanwhile."""
     loading = b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
     with recorder(503, loading) as server:
-        backend = open_backend(BackendSettings(usual_urls=(NOBODY, server.url)))
+        backend = open_backend(BackendSettings(usual_urls=(NO_SERVER, server.url)))
         with pytest.raises(BackendUnavailable):
             await backend.connect()
         assert backend.state.health is Health.LOADING

@@ -6,9 +6,9 @@ Where a backend deals in text (`openai`), counts are estimates and an end may be
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -22,13 +22,17 @@ from server_bridge.protocol import (
     PromptTooLong,
     Request,
     Stop,
+    Token,
     Warmed,
     extended,
 )
 from tests.mlx_server import PYTHON
 from tests.server_bridge.prompts import keystrokes, prompt
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("patient"),
+]
 
 MLX = [pytest.param("mlx", marks=pytest.mark.mlx)] if PYTHON else []  # see scripts/test-mlx
 KINDS = ["embedded", "llama-server", "openai", *MLX]
@@ -39,7 +43,7 @@ FORCED = ["retur", " é🎉", '\t"', "\\", "a\n  b", "]\x07[", "日本語"]
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
 async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
     """Every kind of backend, ready."""
-    kind = "openai" if request.param == "mlx" else request.param
+    kind: Any = "openai" if request.param == "mlx" else request.param
     server = {"embedded": None, "mlx": "mlx_url"}.get(request.param, "url")
     url = request.getfixturevalue(server) if server else ""
     backend = open_backend(BackendSettings(kind, url))
@@ -97,7 +101,7 @@ async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Backend) 
 
 @pytest.mark.parametrize("burst", [1, 4, 7])
 async def test_bursts_give_the_text_of_one_request(backend: Backend, burst: int) -> None:
-    """Decoding in short requests changes nothing but who may interrupt."""
+    """Decoding in short requests changes no token."""
     if backend.state.model == RANDOM:
         pytest.skip("it spells words as no tokenizer would, and text is all that it is given back")
     start = prompt("    def error(self")
@@ -155,12 +159,14 @@ async def test_a_prompt_too_long_is_refused_with_numbers(backend: Backend) -> No
 
 async def test_a_full_context_is_said_to_be_full(backend: Backend) -> None:
     """A burst that ends because the context does is not to be continued."""
-    filler = replace(prompt(), chunks=(Chunk("big.py", "x = 1\n" * 600),))
-    filler = replace(filler, middle="y\n" * ((await _room(backend, filler) - 8) // 2))
-    room = await _room(backend, filler)
-    with contextlib.suppress(PromptTooLong):  # by estimate
-        reply = await backend.complete(Request(replace(filler, forced="z" * 4 * room), room))
-        assert reply.stop is Stop.FULL
+    filler = replace(prompt(), chunks=(Chunk("big.py", "x = 1\n" * 400),))
+    repeated = "y\n" * ((await _room(backend, filler) - 40) // 2)  # text is estimated to be shorter
+    nearly_full = replace(filler, middle=repeated)
+    room = await _room(backend, nearly_full)
+    assert 0 < room < 100
+    if counts(backend):
+        nearly_full = replace(nearly_full, forced="z" * 4 * room)
+    assert (await backend.complete(Request(nearly_full, room))).stop is Stop.FULL
 
 
 async def _room(backend: Backend, prompt: Prompt) -> int:
@@ -202,7 +208,7 @@ async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Backe
 
 async def test_typing_evaluates_what_was_typed(backend: Backend) -> None:
     """On a trace of keys every prediction of the cache holds, and a key costs a few tokens."""
-    prompt_n, tape = [], ()
+    prompt_n, tape = [], tuple[Token, ...]()
     for middle, half in keystrokes():
         typed = replace(prompt(middle, half, at=300), tape=tape)
         reply = await backend.complete(Request(typed, n_predict=4))
@@ -229,7 +235,7 @@ async def test_several_files_in_turn_are_predicted(backend: Backend) -> None:
 
 async def test_a_tape_changes_no_token(backend: Backend) -> None:
     """Text that was typed has the same ids whether a tape spells its beginning or not."""
-    tape = ()
+    tape = tuple[Token, ...]()
     for middle, _ in list(keystrokes())[:40]:
         plain = await backend.complete(Request(prompt(middle), n_predict=1))
         taped = await backend.complete(Request(replace(prompt(middle), tape=tape), n_predict=1))

@@ -1,4 +1,4 @@
-"""llama.cpp's router, a server with several models, as somebody's machine has it."""
+"""llama.cpp's router, a server with several models, as on a user's machine."""
 
 from __future__ import annotations
 

@@ -7,21 +7,24 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fim_lsp.cli import drafts, layouts
-from fim_lsp.cli.checks import Patient, speculation
+from fim_lsp.cli import checks, layouts, speculation
+from fim_lsp.cli.checks import Target
 from fim_lsp.cli.terminal import screen_on
-from fim_lsp.config import Config
-from server_bridge import parent, programs
-from server_bridge.http import Http
-from server_bridge.identity import open_to_pages
-from server_bridge.launch import Plan
-from server_bridge.llama import LlamaServer
+from fim_lsp.settings.config import Config
+from server_bridge.http.client import Http
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.props import open_to_pages
+from server_bridge.process import programs
+from server_bridge.process.command_line import Plan
+from server_bridge.process.served import keep
 from server_bridge.protocol import Health, Reply, Request, extended
 from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
+from tests.server_bridge.keys import giving
 from tests.server_bridge.prompts import prompt
 
 pytestmark = [
@@ -35,13 +38,13 @@ BURSTS = (8,) * 6  # of the largest size that `engine` asks for
 
 
 @asynccontextmanager
-async def served(tmp_path: Path, **wishes: object) -> AsyncIterator[LlamaServer]:
+async def served(tmp_path: Path, **wishes: Any) -> AsyncIterator[LlamaServer]:
     """A running llama-server that is started as `fim-lsp serve` does."""
     plan = replace(Plan(port=free_port()), **wishes)
     machine = programs.machine(None)._replace(cores=1)
     program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, tmp_path)
-    states = parent.keep(program)
-    server = LlamaServer(Http(program.url, patience_s=PATIENCE_S))
+    states = keep(program)
+    server = LlamaServer(Http(program.url, giving(program.key), PATIENCE_S))
     try:
         async for state in states:
             assert state.health in {Health.LOADING, Health.READY}, state.message
@@ -82,10 +85,11 @@ async def test_the_text_is_the_same_with_and_without(tmp_path: Path) -> None:
 
 async def test_the_doctor_compares_on_the_users_own_text(tmp_path: Path) -> None:
     """The same places are written with and without drafts, and a verdict is given."""
-    screen = screen_on(io.StringIO())
+    printed = io.StringIO()
     async with served(tmp_path) as server:
-        await drafts.report(server, layouts.places([Path(layouts.__file__)], 2), screen)
-    said = screen.stream.getvalue()
+        trials = layouts.trials([Path(layouts.__file__)], 2)
+        await speculation.report(server, trials, screen_on(printed))
+    said = printed.getvalue()
     assert "drafted tokens were right (ngram-mod); the text is the same at 2 of 2 places" in said
     assert "here" in said
 
@@ -96,6 +100,6 @@ async def test_a_draft_model_that_is_silently_dropped_is_noticed(
     """llama-server starts with a draft model of another vocabulary, and does not speculate."""
     async with served(tmp_path, draft=str(no_fim_model), speculate=False) as server:
         await server.complete(Request(prompt("    def "), 4))
-        [finding] = await speculation(Patient(Config(), (), server, open_to_pages))
+        [finding] = await checks.speculation(Target(Config(), (), server, open_to_pages))
     assert (server.state.drafters, server.state.drafts) == ("draft-simple", False)
     assert (finding.level, "another family" in finding.fix) == ("warn", True)

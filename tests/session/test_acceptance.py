@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.acceptance import Acceptance
 from fim_lsp.documents import Edit, Position, after, edited, opened
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
-from fim_lsp.stats import Stats
+from fim_lsp.session.acceptance import Acceptance
+from fim_lsp.session.stats import Stats
 from server_bridge.protocol import Health, State
 
 TEXT = "import os\n    ret\nprint(1)\n"
 CURSOR = Position(1, 7)  # behind `ret`
 
 
-class Desk:
+class Driver:
     """An editor with one document and the cursor behind `ret`; ids count from 1."""
 
     def __init__(self, text: str = TEXT) -> None:
@@ -86,15 +86,15 @@ class Desk:
         return {name: snapshot[name] for name in names if snapshot[name]}
 
 
-Step = tuple[Any, ...]  # a method of `Desk` and its arguments
+Step = tuple[Any, ...]  # a method of `Driver` and its arguments
 
 
 def check(steps: list[Step], expected: dict[str, int], text: str = TEXT) -> None:
     """The one caller of `Acceptance` here."""
-    desk = Desk(text)
+    driver = Driver(text)
     for name, *arguments in steps:
-        getattr(desk, name)(*arguments)
-    assert desk.counts() == expected
+        getattr(driver, name)(*arguments)
+    assert driver.counts() == expected
 
 
 TOLD: dict[str, tuple[list[Step], dict[str, int]]] = {
@@ -295,9 +295,14 @@ def test_what_stands_later_is_retained(name: str) -> None:
 
 def test_only_the_last_ids_are_known() -> None:
     """Memory is bounded; what was offered long ago cannot be accepted any more."""
-    desk = Desk()
+    driver = Driver()
     for number in range(100):
-        desk.offer(f"urn {number}")
-    desk.all(1)
-    desk.all(100)
-    assert desk.counts() == {"shown": 100, "accepted": 1, "ignored": 99, "acceptedChars": 6}
+        driver.offer(f"urn {number}")
+    driver.all(1)
+    driver.all(100)
+    assert driver.counts() == {
+        "shown": 100,
+        "accepted": 1,
+        "ignored": 99,
+        "acceptedChars": 6,
+    }

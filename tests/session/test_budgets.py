@@ -9,16 +9,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from fim_lsp.config import PromptConfig
 from fim_lsp.documents import Position, opened
-from fim_lsp.flight import Flight, Terms, advance
-from fim_lsp.paths import Place
-from fim_lsp.prefill import NOWHERE
-from fim_lsp.session import Session
-from fim_lsp.stats import Stats
-from fim_lsp.suggest.place import place_at
-from fim_lsp.view import Frame, Header, View
-from fim_lsp.window import Window
+from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.window import Window
+from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.generation import Generation, Phase, Terms, advance
+from fim_lsp.session.prefill import NOWHERE
+from fim_lsp.session.session import Session
+from fim_lsp.session.stats import Stats
+from fim_lsp.settings.config import PromptConfig
+from fim_lsp.suggest.cursor import cursor_at
+from fim_lsp.workspace.paths import FileLocation
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Chunk, Prompt
 from tests.llama_server import llama_server
@@ -51,7 +52,7 @@ async def test_a_small_context_is_never_too_small(
     config = dataclasses.replace(QUICK, prompt=PromptConfig(layout=layout))
     settings = BackendSettings(kind="llama-server", url=url)
     session = Session(config, lambda _: open_backend(settings))
-    await session.link.wait_ready()
+    await session.connection.wait_ready()
     try:
         Typist(session, CHINESE, f"{ROOT}/app/other.py")
         typist = Typist(session, TEXTS[text] + "\n")
@@ -61,10 +62,10 @@ async def test_a_small_context_is_never_too_small(
         await session.wait_idle()
         await typist.ask(invoked=True)
         await session.wait_idle()
-        prompt = session._framing.next_prompt(session._desk.views[typist.uri], typist.document)
+        prompt = session._framing.next_prompt(session._open.states[typist.uri], typist.document)
         assert prompt is not None
         assert "def total(items)" in prompt.prefix + prompt.middle
-        measure = await session.link.backend.measure(prompt)
+        measure = await session.connection.backend.measure(prompt)
         assert measure.total <= n_ctx
         assert not [record for record in caplog.records if record.levelname == "ERROR"]
         bad = {"PromptTooLong", "BackendRejected", "BackendTimeout", "BackendUnavailable"}
@@ -84,14 +85,14 @@ async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, in
     room = n_ctx - (await backend.measure(empty)).total - 20
     prompt = dataclasses.replace(empty, middle="x\n" * (room // 2))
     document = opened("file:///a.py", "python", 1, prompt.middle)
-    place = place_at(document, Position(len(document.lines) - 1, 0), "a.py")
+    cursor = cursor_at(document, Position(len(document.lines) - 1, 0), "a.py")
     terms = Terms(burst=8, n_predict=128, step=4096, enough=lambda _: False)
     window = Window(0, 0, "", "")
-    flight = Flight(place, window, prompt.middle, "", prompt, terms, terms.n_predict)
-    while not flight.whole:
-        await advance(flight, backend, Stats())
-    assert flight.short
-    assert 8 <= len(flight.tokens) <= 24
+    generation = Generation(cursor, window, prompt.middle, prompt, terms, terms.n_predict)
+    while not generation.ended:
+        await advance(generation, backend, Stats())
+    assert generation.phase is Phase.SHORT
+    assert 8 <= len(generation.tokens) <= 24
     await backend.aclose()
 
 
@@ -101,13 +102,14 @@ BARE = Frame(Header("shop", (), "a.py"), NOWHERE)
 
 def test_the_ring_gives_way_first() -> None:
     """Half of the chunks go, and half of the rest; only then the window is made smaller."""
-    view = View("file:///a.py", Place("", "shop", "a.py"), frame=BARE)
+    doc_state = DocumentState("file:///a.py", FileLocation("", "shop", "a.py"), frame=BARE)
     for n_chunks in (5, 2, 1):
         chunks = WIDE.header.chunks[:n_chunks]
         long = dataclasses.replace(WIDE, header=Header("shop", chunks, "a.py"))
-        view.next = long
-        assert view.shrink(long)
-        assert (view.max_chunks, view.scale) == (n_chunks // 2, 1.0)
-        assert (view.frame, view.next) == (BARE, None)
-    assert [view.shrink(BARE) for _ in range(4)] == [True, True, True, False]
-    assert view.frame is None
+        doc_state.next = long
+        assert doc_state.shrink(long)
+        assert (doc_state.max_chunks, doc_state.scale) == (n_chunks // 2, 1.0)
+        assert doc_state.frame == BARE
+        assert doc_state.next is None
+    assert [doc_state.shrink(BARE) for _ in range(4)] == [True, True, True, False]
+    assert doc_state.frame is None

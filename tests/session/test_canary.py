@@ -16,9 +16,9 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.session import Session
+from fim_lsp.session.session import Session
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.http import Http
+from server_bridge.http.client import Http
 from tests.context.test_secrets import KEYS, LINES
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
@@ -29,7 +29,7 @@ MAIN = "import ship\nfrom ship import freight\n\n\nclass Cart:\n    def __init__
 
 
 def canary(name: str) -> str:
-    """Code worth showing, with a word nobody else has."""
+    """Code worth showing, with a word that is nowhere else."""
     return (
         f"def freight_{name}(weight):\n    CANARY_{name} = weight * 7\n    return CANARY_{name}\n"
     )
@@ -62,7 +62,7 @@ SECRETS = [
 ]
 
 
-class Desk(NamedTuple):
+class Project(NamedTuple):
     """A session at work in a folder, and all that went over the wire."""
 
     session: Session
@@ -79,7 +79,7 @@ class Desk(NamedTuple):
 
     async def rest(self) -> None:
         await self.session.wait_idle()
-        await self.session._desk.spaces.wait_explored()
+        await self.session.workspaces.wait_explored()
 
     async def type(self, typist: Typist, text: str) -> None:
         for key in text:
@@ -89,9 +89,9 @@ class Desk(NamedTuple):
 
 
 @pytest.fixture(params=["embedded", "openai"])
-async def desk(
+async def project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[Project]:
     root = tmp_path / "shop"
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -117,42 +117,46 @@ async def desk(
         url = servers.enter_context(llama_server(BUNDLED)) if request.param == "openai" else ""
         settings = BackendSettings(request.param, url)
         session = Session(QUICK, lambda _: open_backend(settings))
-        await session.link.wait_ready()
+        await session.connection.wait_ready()
         session.handle(events.FoldersChanged((root.as_uri(), (tmp_path / "other").as_uri())))
-        yield Desk(session, root, bodies)
+        yield Project(session, root, bodies)
         await session.aclose()
 
 
-async def test_no_canary_ever_reaches_the_model(desk: Desk) -> None:
+async def test_no_canary_ever_reaches_the_model(project: Project) -> None:
     """Excluded, ignored, linked, outside, of another workspace, secret by form: none is sent."""
-    main = Typist(desk.session, MAIN, desk.uri("main.py"))
-    desk.session.handle(
-        events.FoldersChanged((desk.root.as_uri(), (desk.root / "../other").resolve().as_uri()))
+    main = Typist(project.session, MAIN, project.uri("main.py"))
+    project.session.handle(
+        events.FoldersChanged(
+            (project.root.as_uri(), (project.root / "../other").resolve().as_uri())
+        )
     )
     for name in OPENED:
-        text = desk.open(name)
-        desk.session.handle(events.Focused(desk.uri(name)))
-        desk.session.handle(events.Yanked(desk.uri(name), text))
-        private = await desk.session.complete(desk.uri(name), Position(1, 4), invoked=True)
+        text = project.open(name)
+        project.session.handle(events.Focused(project.uri(name)))
+        project.session.handle(events.Yanked(project.uri(name), text))
+        private = await project.session.complete(project.uri(name), Position(1, 4), invoked=True)
         assert name in ("keys.py", "settings.py", "later.py", "moved.py") or private == []
-    other = f"{(desk.root / '../other').resolve().as_uri()}/main.py"
-    desk.session.handle(events.Opened(other, "python", 1, FILES["../other/main.py"]))
-    await desk.rest()
-    (desk.root / ".gitignore").write_text("ignored*\nlater.py\n")
-    desk.session.handle(events.FilesChanged((desk.uri(".gitignore"),), ()))
-    (desk.root / "moved.py").rename(desk.root / "secrets.toml")
-    desk.session.handle(events.Closed(desk.uri("moved.py")))
-    desk.session.handle(events.FilesChanged((desk.uri("secrets.toml"),), (desk.uri("moved.py"),)))
-    before = len(desk.bodies)
+    other = f"{(project.root / '../other').resolve().as_uri()}/main.py"
+    project.session.handle(events.Opened(other, "python", 1, FILES["../other/main.py"]))
+    await project.rest()
+    (project.root / ".gitignore").write_text("ignored*\nlater.py\n")
+    project.session.handle(events.FilesChanged((project.uri(".gitignore"),), ()))
+    (project.root / "moved.py").rename(project.root / "secrets.toml")
+    project.session.handle(events.Closed(project.uri("moved.py")))
+    project.session.handle(
+        events.FilesChanged((project.uri("secrets.toml"),), (project.uri("moved.py"),))
+    )
+    before = len(project.bodies)
 
-    await desk.type(main, "    def price(self):\n        return fre")
-    desk.session.handle(events.Closed(desk.uri("keys.py")))
-    await desk.type(main, f"ight(self.weight)\n\n    api_key = '{KEYS['openai']}'\n    ")
-    await desk.type(main, "def total(self, rate):\n        return self.price() * ")
+    await project.type(main, "    def price(self):\n        return fre")
+    project.session.handle(events.Closed(project.uri("keys.py")))
+    await project.type(main, f"ight(self.weight)\n\n    api_key = '{KEYS['openai']}'\n    ")
+    await project.type(main, "def total(self, rate):\n        return self.price() * ")
 
-    sent, sent_after = "\n".join(desk.bodies), "\n".join(desk.bodies[before:])
+    sent, sent_after = "\n".join(project.bodies), "\n".join(project.bodies[before:])
     assert "PUBLIC" in sent_after, "the ring must have been at work"
     assert "CANARY" not in sent.replace("CANARY_later", "").replace("CANARY_moved", "")
     assert "CANARY" not in sent_after
-    assert str(desk.root.parent) not in sent
+    assert str(project.root.parent) not in sent
     assert [secret for secret in SECRETS if secret in sent] == []

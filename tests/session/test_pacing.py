@@ -1,20 +1,17 @@
-"""Decisions: how large a step, how long a burst, which chunks somebody can be shown at once."""
+"""How much is asked of the backend at a time, and when a text is whole."""
 
 from __future__ import annotations
 
 import pytest
 
-from fim_lsp.engine import affordable, burst_tokens, step_tokens
-from fim_lsp.view import Frame, Header
-from fim_lsp.window import Window
-from server_bridge.protocol import Chunk, Health, Measure, State
-
-CHUNKS = tuple(Chunk(f"{n}.py", f"text {n}") for n in range(3))
-FRAME = Frame(Header("shop", CHUNKS, "a.py"), Window(0, 0, "", ""))
+from fim_lsp.documents import Position, opened
+from fim_lsp.session.pacing import burst_tokens, enough, step_tokens
+from fim_lsp.suggest.cursor import cursor_at
+from server_bridge.protocol import Health, State
 
 
 @pytest.mark.parametrize(("decode_ms", "tokens"), [(1000.0, 2), (12.0, 4), (0.1, 8)])
-def test_a_burst_is_as_long_as_nobody_notices(decode_ms: float, tokens: int) -> None:
+def test_a_burst_takes_about_fifty_milliseconds(decode_ms: float, tokens: int) -> None:
     """Slow models decode few tokens at a time, so a newer key never waits for long."""
     state = State(Health.READY, "llama-server", decode_ms=decode_ms)
     assert burst_tokens(state) == tokens
@@ -27,22 +24,15 @@ def test_a_step_of_prefill_takes_a_quarter_of_a_second(per_s: float, tokens: int
 
 
 @pytest.mark.parametrize(
-    ("cached", "n_chunks", "left"),
+    ("text", "done"),
     [
-        (0, 0, 40),  # nothing is held, not even the name of the workspace
-        (4, 0, 40),
-        (103, 0, 40),  # a part of a chunk is of no use
-        (104, 1, 40),
-        (304, 3, 40),
-        (330, 3, 14),
+        ("sum(ite", False),
+        ("x\nx\nx\nx\nx\nx\n", True),  # a loop, which would be cut anyway
+        ("aaaaaaaa " * 40, True),
     ],
 )
-def test_somebody_who_waits_is_shown_the_chunks_that_are_held(
-    cached: int, n_chunks: int, left: int
-) -> None:
-    """Chunks to be evaluated first are left out; what is left to evaluate is said."""
-    measure = Measure(
-        total=344, cached=cached, repo=4, chunks=(100, 100, 100), path=5, prefix=20, suffix=10, middle=5
-    )  # fmt: skip
-    cost, frame = affordable(FRAME, measure)
-    assert (cost, frame.header.chunks) == (left, CHUNKS[:n_chunks])
+def test_decoding_ends_where_the_text_is_whole_or_loops(text: str, done: bool) -> None:
+    """Tokens past that point would be waited for and thrown away."""
+    document = opened("file:///a.py", "python", 1, "def total(items):\n    return ")
+    cursor = cursor_at(document, Position(1, 11), "a.py")
+    assert enough(text, cursor) is done

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp import saved
-from fim_lsp.config import Config, StateConfig
 from fim_lsp.context.ring import Ring
 from fim_lsp.documents import Position
-from fim_lsp.session import Session
+from fim_lsp.session import state_file
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import Config, StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Health
 from tests.typist import QUICK, Typist
@@ -50,7 +50,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def at(session: Session, root: Path, name: str = "cart.py") -> Typist:
-    """Somebody who opens a file and stands at its end."""
+    """A user who opens a file, the cursor at its end."""
     uri = (root / name).as_uri()
     return Typist(session, (root / name).read_text(), uri=uri, root=root.as_uri())
 
@@ -98,7 +98,7 @@ async def test_the_first_completion_after_a_restart_costs_nothing(
 async def test_another_file_of_the_workspace_begins_with_its_ring(
     tmp_path: Path, root: Path
 ) -> None:
-    """Who opens a file that was not in use has the ring evaluated, and pays for his window."""
+    """A file that was not in use finds the ring evaluated, and only its window is not."""
     (root / "new.py").write_text(OTHER[:2000])
     await work(tmp_path, root)
     found = await again(tmp_path, root, name="new.py")
@@ -116,7 +116,7 @@ async def test_what_changed_meanwhile_is_seen(tmp_path: Path, root: Path) -> Non
     async with session(tmp_path) as ours:
         typist = at(ours, root)
         await typist.ask(invoked=True)
-        frame = ours._desk.views[typist.uri].frame
+        frame = ours._open.states[typist.uri].frame
         assert frame is not None
         assert all(chunk.name != "freight.py" for chunk in frame.header.chunks)
 
@@ -130,7 +130,7 @@ async def test_who_deleted_all_leaves_as_everybody_does(tmp_path: Path, root: Pa
         typist.replace(Position(0, 0), typist.cursor, "")
         typist.cursor = Position(0, 0)
         await typist.ask()
-    assert ours.link.state.health is Health.UNKNOWN
+    assert ours.connection.state.health is Health.UNKNOWN
 
 
 async def test_who_wants_nothing_kept_has_nothing_kept(tmp_path: Path, root: Path) -> None:
@@ -143,42 +143,57 @@ async def test_who_wants_nothing_kept_has_nothing_kept(tmp_path: Path, root: Pat
     assert (await again(tmp_path / "on", root, off))["chunks"] == 0
 
 
+async def test_files_outside_of_every_workspace_leave_nothing(tmp_path: Path, root: Path) -> None:
+    """Nor do texts that have no file; what was evaluated for them is gone, too."""
+    async with session(tmp_path / "cache") as ours:
+        for uri in ((root / "cart.py").as_uri(), "untitled:Untitled-1"):
+            typist = Typist(ours, CODE + HALF, uri=uri, root=(tmp_path / "elsewhere").as_uri())
+            await typist.ask(invoked=True)
+            await ours.wait_idle()
+            assert typist.counted("bursts") > 0
+
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+
+
 async def test_only_the_owner_may_read_what_is_kept(tmp_path: Path, root: Path) -> None:
     """Everything lies in folders of mode 0700 and files of mode 0600, and forgetting leaves nothing."""
     await work(tmp_path / "cache", root)
     found = [*(tmp_path / "cache").rglob("*")]
     assert {stat.S_IMODE(path.stat().st_mode) for path in found if path.is_file()} == {0o600}
     assert {stat.S_IMODE(path.stat().st_mode) for path in found if path.is_dir()} == {0o700}
-    assert saved.forget(tmp_path / "cache") > 0
+    assert state_file.forget(tmp_path / "cache") > 0
     assert [*(tmp_path / "cache").rglob("*")] == []
-    assert saved.forget(tmp_path / "cache") == 0
+    assert state_file.forget(tmp_path / "cache") == 0
 
 
-@pytest.mark.parametrize("junk", ["", "{", '{"ring": 3}', '{"spots": {"a": 1}}', "\0" * 99])
+@pytest.mark.parametrize("junk", ["", "{", '{"ring": 3}', '{"documents": {"a": 1}}', "\0" * 99])
 def test_a_file_that_cannot_be_read_is_as_good_as_none(
     tmp_path: Path, junk: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Junk is no error: one line in the log, and everything begins anew."""
-    saved.store(tmp_path, "shop", saved.Kept())
+    """Junk is no error: one line in the log, and everything starts empty."""
+    state_file.store(tmp_path, "shop", state_file.SavedWorkspace())
     [file] = (tmp_path / "workspaces").iterdir()
     file.write_text(junk)
-    assert saved.load(tmp_path, "shop") == saved.Kept()
+    assert state_file.load(tmp_path, "shop") == state_file.SavedWorkspace()
     assert len(caplog.records) == 1
-    assert saved.load(tmp_path, "never seen") == saved.Kept()
+    assert state_file.load(tmp_path, "never seen") == state_file.SavedWorkspace()
 
 
 def test_what_was_written_by_another_version_is_left_alone(tmp_path: Path) -> None:
-    """The format may change with the program; then everything begins anew."""
-    saved.store(tmp_path, "shop", saved.Kept(Ring(credit=7), version="0.0.0"))
-    assert saved.load(tmp_path, "shop") == saved.Kept()
+    """The format may change with the program; then everything starts empty."""
+    state_file.store(tmp_path, "shop", state_file.SavedWorkspace(Ring(credit=7), version="0.0.0"))
+    assert state_file.load(tmp_path, "shop") == state_file.SavedWorkspace()
 
 
 def test_workspaces_not_opened_for_longest_are_forgotten(tmp_path: Path) -> None:
     """The folder does not grow for ever."""
-    for n in range(saved.N_WORKSPACES + 2):
-        saved.store(tmp_path, f"w{n}", saved.Kept(Ring(credit=n)))
-        os.utime(saved._path(tmp_path, f"w{n}"), (n, n))
-    saved.store(tmp_path, "last", saved.Kept())
-    assert len([*(tmp_path / "workspaces").iterdir()]) == saved.N_WORKSPACES
-    assert saved.load(tmp_path, "w0") == saved.Kept()
-    assert saved.load(tmp_path, f"w{saved.N_WORKSPACES}").ring.credit == saved.N_WORKSPACES
+    for n in range(state_file.N_WORKSPACES + 2):
+        state_file.store(tmp_path, f"w{n}", state_file.SavedWorkspace(Ring(credit=n)))
+        os.utime(state_file._path(tmp_path, f"w{n}"), (n, n))
+    state_file.store(tmp_path, "last", state_file.SavedWorkspace())
+    assert len([*(tmp_path / "workspaces").iterdir()]) == state_file.N_WORKSPACES
+    assert state_file.load(tmp_path, "w0") == state_file.SavedWorkspace()
+    assert (
+        state_file.load(tmp_path, f"w{state_file.N_WORKSPACES}").ring.credit
+        == state_file.N_WORKSPACES
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fim_lsp.scheduler import Scheduler
+from fim_lsp.session.scheduler import Scheduler
 
 
 class Work:
@@ -36,71 +36,71 @@ async def settled() -> None:
 
 async def test_a_foreground_step_waits_for_the_one_on_the_wire_only() -> None:
     """Background steps left to do come after it."""
-    work, lane = Work(), Scheduler(("warm",))
-    lane.background("warm", work.step("warm", n_steps=3))
+    work, scheduler = Work(), Scheduler(("warm",))
+    scheduler.background("warm", work.step("warm", n_steps=3))
     await settled()
-    front = asyncio.create_task(lane.foreground(work.step("front")))
+    front = asyncio.create_task(scheduler.foreground(work.step("front")))
     await settled()
     assert work.ran == ["warm"]
     work.gates["warm"].set()
     work.gates["front"].set()
     await front
     assert work.ran[:2] == ["warm", "front"]
-    await lane.wait_idle()
+    await scheduler.wait_idle()
     assert work.ran == ["warm", "front", "warm", "warm"]
 
 
 async def test_the_newest_background_job_of_a_kind_wins() -> None:
     """A waiting job that is out of date never runs."""
-    work, lane = Work(), Scheduler(("warm",))
-    front = asyncio.create_task(lane.foreground(work.step("front")))
+    work, scheduler = Work(), Scheduler(("warm",))
+    front = asyncio.create_task(scheduler.foreground(work.step("front")))
     await settled()
-    lane.background("warm", work.step("old"))
-    lane.background("warm", work.step("new"))
+    scheduler.background("warm", work.step("old"))
+    scheduler.background("warm", work.step("new"))
     for gate in work.gates.values():
         gate.set()
     await front
-    await lane.wait_idle()
+    await scheduler.wait_idle()
     assert work.ran == ["front", "new"]
 
 
 async def test_kinds_are_served_in_their_order() -> None:
     """What is on screen comes before what may come."""
-    work, lane = Work(), Scheduler(("speculate", "warm"))
-    front = asyncio.create_task(lane.foreground(work.step("front")))
+    work, scheduler = Work(), Scheduler(("speculate", "warm"))
+    front = asyncio.create_task(scheduler.foreground(work.step("front")))
     await settled()
-    lane.background("warm", work.step("warm"))
-    lane.background("speculate", work.step("speculate"))
+    scheduler.background("warm", work.step("warm"))
+    scheduler.background("speculate", work.step("speculate"))
     for gate in work.gates.values():
         gate.set()
     await front
-    await lane.wait_idle()
+    await scheduler.wait_idle()
     assert work.ran == ["front", "speculate", "warm"]
 
 
 async def test_a_failing_job_ends_alone() -> None:
     """An error in the background is logged, and the lane goes on."""
-    work, lane = Work(), Scheduler(("speculate", "warm"))
+    work, scheduler = Work(), Scheduler(("speculate", "warm"))
 
     async def broken() -> bool:
         raise ValueError
 
-    lane.background("speculate", broken)
-    lane.background("warm", work.step("warm"))
+    scheduler.background("speculate", broken)
+    scheduler.background("warm", work.step("warm"))
     work.gates["warm"].set()
-    await lane.wait_idle()
+    await scheduler.wait_idle()
     assert work.ran == ["warm"]
 
 
 async def test_a_cancelled_request_does_not_hold_the_wire() -> None:
     """Who gives up while waiting leaves the queue."""
-    work, lane = Work(), Scheduler(("warm",))
-    first = asyncio.create_task(lane.foreground(work.step("first")))
-    second = asyncio.create_task(lane.foreground(work.step("second")))
+    work, scheduler = Work(), Scheduler(("warm",))
+    first = asyncio.create_task(scheduler.foreground(work.step("first")))
+    second = asyncio.create_task(scheduler.foreground(work.step("second")))
     await settled()
     second.cancel()
     work.gates["first"].set()
     await first
     await asyncio.gather(second, return_exceptions=True)
     assert work.ran == ["first"]
-    assert lane.idle
+    assert scheduler.idle

@@ -11,11 +11,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fim_lsp import events
-from fim_lsp.config import Config
 from fim_lsp.documents import Position
-from fim_lsp.engine import Selected
-from fim_lsp.session import Session
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import Config
+from fim_lsp.suggest.request import Selected
 from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.protocol import Health
 from tests.typist import QUICK, ROOT, Typist, embedded
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
@@ -25,7 +26,7 @@ HALF = "\nclass Parser:\n    def __init__(self, na"  # the bundled model goes on
 @pytest.fixture
 async def session() -> AsyncIterator[Session]:
     session = embedded()
-    await session.link.wait_ready()
+    await session.connection.wait_ready()
     yield session
     await session.aclose()
 
@@ -47,7 +48,7 @@ async def test_a_key_costs_about_what_it_typed(session: Session) -> None:
 async def test_a_place_looked_at_is_evaluated_before_anybody_types() -> None:
     """Who moves the cursor, looks for a moment and types waits for what was typed, not for the window."""
     session = embedded(Config())
-    await session.link.wait_ready()
+    await session.connection.wait_ready()
     try:
         typist = Typist(session, CODE)
         await typist.ask(invoked=True)
@@ -55,8 +56,11 @@ async def test_a_place_looked_at_is_evaluated_before_anybody_types() -> None:
         typist.cursor = Position(40, len(typist.document.lines[40].rstrip("\n")))
         steps = typist.counted("warmSteps")
         looking = asyncio.create_task(typist.ask())
-        while typist.counted("warmSteps") == steps and not looking.done():
-            await asyncio.sleep(0.01)
+        jobs = session._scheduler._jobs  # the prefill may take several steps on a busy machine
+        while not looking.done() and (
+            typist.counted("warmSteps") == steps or "prefill cursor" in jobs
+        ):
+            await asyncio.sleep(0)
         assert not looking.done()
         looking.cancel()
         before, bursts = typist.counted("tokens", "evaluated"), typist.counted("bursts")
@@ -156,7 +160,7 @@ async def test_somebody_who_types_along_joins_what_is_being_decoded(session: Ses
     """A key that agrees with the text on its way starts nothing new."""
     [suggestion] = await Typist(session, CODE + HALF).ask(invoked=True)
     fresh = embedded()
-    await fresh.link.wait_ready()
+    await fresh.connection.wait_ready()
     try:
         typist = Typist(fresh, CODE + HALF)
         first = asyncio.create_task(typist.ask(invoked=True))
@@ -196,14 +200,15 @@ async def test_without_a_backend_the_session_lives_and_recovers() -> None:
     now = ["down"]
     session = Session(Config(), lambda _: open_backend(kinds[now[0]]))
     told: list[str] = []
-    session.link.on_status = lambda state: told.append(state.health.value)
+    session.connection.on_status = lambda state: told.append(state.health.value)
     try:
         typist = Typist(session, CODE + HALF)
         assert await typist.ask() == []
-        await asyncio.sleep(0.3)
+        await session.connection.wait_ready(0.01)
+        assert session.connection.state.health is Health.DOWN
         assert await typist.ask() == []
         now[0] = "up"
-        session.link.reopen()
+        session.connection.reopen()
         assert await typist.ask(invoked=True)
         assert [health for health in told if health != "loading"] == ["down", "ready"]
     finally:
@@ -214,13 +219,13 @@ async def test_prompts_name_the_repository_and_the_path_within(session: Session)
     """The model sees `shop` and `app/cart.py`, nothing of the user's folders."""
     typist = Typist(session, "x = 1\n")
     sent = []
-    complete = session.link.backend.complete
+    complete = session.connection.backend.complete
 
     async def spy(request):
         sent.append(request.prompt)
         return await complete(request)
 
-    session.link.backend.complete = spy  # type: ignore[method-assign]
+    session.connection.backend.complete = spy  # type: ignore[method-assign]
     await typist.ask(invoked=True)
     assert (sent[0].repo, sent[0].path) == ("shop", "app/cart.py")
     assert "home" not in repr(sent)
@@ -242,7 +247,7 @@ async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
     await typist.ask(invoked=True)
     await session.wait_idle()
     assert typist.counted("ring", "chunks") > 0
-    frame = session._desk.views[typist.uri].frame
+    frame = session._open.states[typist.uri].frame
     assert frame is not None
     assert any(chunk.name == "app/freight.py" for chunk in frame.header.chunks)
     shown = frame.window.prefix + frame.window.suffix
@@ -255,7 +260,7 @@ async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
     """An ignored file has no completions, and nothing of it is in anybody's prompt."""
     (tmp_path / ".gitignore").write_text("secret.py\n")
     session = embedded()
-    await session.link.wait_ready()
+    await session.connection.wait_ready()
     try:
         typist = Typist(session, CODE + HALF, f"{ROOT}/app/a.py")
         session.handle(events.FoldersChanged((tmp_path.as_uri(),)))
@@ -270,7 +275,7 @@ async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
         uri = f"{tmp_path.as_uri()}/open.py"
         await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
         await session.wait_idle()
-        frame = session._desk.views[uri].frame
+        frame = session._open.states[uri].frame
         assert frame is not None
         assert "c4n4ry" not in repr(frame)
         assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
@@ -284,10 +289,10 @@ async def test_what_follows_a_suggestion_is_there_when_it_is_accepted(session: S
     [suggestion] = await typist.ask()
     await session.wait_idle()
     typist.accept(suggestion)
-    completions, known = typist.counted("completions"), typist.counted("cacheHits")
+    completions, requests = typist.counted("completions"), typist.counted("requests")
     await typist.ask()
     assert typist.counted("completions") == completions
-    assert typist.counted("cacheHits") + typist.counted("outcomes", "model") >= known
+    assert typist.counted("requests") == requests + 1
 
 
 @pytest.mark.parametrize(
@@ -305,7 +310,7 @@ async def test_comments_and_strings_may_be_left_alone(
     """Automatic suggestions stay out of the places the user names; by hand they come everywhere."""
     completion = dataclasses.replace(QUICK.completion, quiet_in=quiet_in)
     quiet = embedded(dataclasses.replace(QUICK, completion=completion))
-    await quiet.link.wait_ready()
+    await quiet.connection.wait_ready()
     try:
         typist = Typist(quiet, CODE + "\n" + before)
         await typist.ask()

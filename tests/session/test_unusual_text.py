@@ -10,7 +10,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position, body
-from fim_lsp.session import Session
+from fim_lsp.session.session import Session
 from tests.typist import ROOT, Typist, embedded
 
 HEAD = "class Parser:\n"
@@ -32,7 +32,7 @@ PLAN_S = 0.010
 @pytest.fixture
 async def session() -> AsyncIterator[Session]:
     session = embedded()
-    await session.link.wait_ready()
+    await session.connection.wait_ready()
     yield session
     await session.aclose()
 
@@ -68,13 +68,13 @@ async def test_other_scripts(session: Session) -> None:
 async def test_line_ends(session: Session) -> None:
     """The model is shown the same with any; the last line may have none."""
     sent = []
-    complete = session.link.backend.complete
+    complete = session.connection.backend.complete
 
     async def spy(request):
         sent.append(replace(request.prompt, path="", tape=()))
         return await complete(request)
 
-    session.link.backend.complete = spy  # type: ignore[method-assign]
+    session.connection.backend.complete = spy  # type: ignore[method-assign]
     for name, end in ("lf", "\n"), ("crlf", "\r\n"), ("cr", "\r"):
         n_before = len(sent)
         assert await check(session, (HEAD + BODY).replace("\n", end), name)
@@ -120,13 +120,13 @@ async def test_a_file_of_fifty_thousand_lines(session: Session) -> None:
     await typist.ask(invoked=True)
     handled: list[float] = []
     planned: dict[float, float] = {}
-    measure = session.link.backend.measure
+    measure = session.connection.backend.measure
 
     async def arrived(prompt):
         planned.setdefault(asked, time.thread_time() - asked)
         return await measure(prompt)
 
-    session.link.backend.measure = arrived  # type: ignore[method-assign]
+    session.connection.backend.measure = arrived  # type: ignore[method-assign]
     for key in TYPED:
         started = time.thread_time()
         typist.type(key)

@@ -1,8 +1,10 @@
-"""`fim_lsp.config`, `settings` and `settings_files`: from what users wrote to a `Config`."""
+"""`fim_lsp.settings`: from what users wrote to a `Config`."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import runpy
 from pathlib import Path
 
@@ -10,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp import exposure, settings_files
-from fim_lsp.config import SECRETS, Config, Project
-from fim_lsp.schema import SCHEMA
-from fim_lsp.settings import Layer, configured
+from fim_lsp.settings import egress, files
+from fim_lsp.settings.config import SECRETS, Config, Project
+from fim_lsp.settings.merge import Layer, configured
+from fim_lsp.settings.schema import SCHEMA
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,6 +123,12 @@ def test_endpoints_are_servers_with_settings_of_their_own() -> None:
         ({"url": "http://127.0.0.1:8012"}, []),
         ({"url": "http://localhost:1"}, []),
         ({"url": "http://[::1]:1"}, []),
+        ({"url": "http://[::ffff:127.0.0.1]:1"}, []),
+        ({"url": "http://LOCALHOST:1"}, []),
+        ({"url": "http://0.0.0.0:1"}, []),  # systems connect to it as to 127.0.0.1
+        ({"url": "http://[::ffff:10.0.0.7]:1"}, ["::ffff:10.0.0.7"]),
+        ({"url": "http://me:secret@10.0.0.7:8012"}, ["10.0.0.7"]),
+        ({"url": "http://127.0.0.1@10.0.0.7:8012"}, ["10.0.0.7"]),
         ({"url": "https://llm.corp"}, []),
         ({"url": "http://[::1"}, []),
         ({"url": "http://10.0.0.7:8012"}, ["10.0.0.7"]),
@@ -130,7 +138,7 @@ def test_endpoints_are_servers_with_settings_of_their_own() -> None:
 def test_code_that_would_travel_unencrypted_is_warned_of(backend, hosts) -> None:
     """Every server off this machine that is not reached by https is named, with the way out."""
     config, _ = configured([Layer("file", {"backend": backend})])
-    warnings = [way.warning for way in exposure.ways(config.backend) if way.warning]
+    warnings = [way.warning for way in egress.ways(config.backend) if way.warning]
 
     assert [warning.split()[4] for warning in warnings] == hosts
     assert all("ssh -L" in warning for warning in warnings)
@@ -200,6 +208,81 @@ def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) ->
     assert problems == ((f"p: {sentence}",) if sentence else ())
 
 
+@pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
+def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
+    """Files, commands and variables: over TCP a sentence that names the fix, over stdio a setting."""
+    named = {"backend.apiKeyEnv", "backend.apiKeyFile", "backend.apiKeyCommand", "backend.caFile", "log.file"}  # fmt: skip
+    raw = {
+        "fim": {option.key: "x" if option.type is str and not option.choices else option.default}
+    }
+    config, problems = configured([Layer("editor", raw, over_tcp=True)])
+
+    assert option.local == (option.key in named)
+    if option.local:
+        assert config == Config()
+        sentence = f"a client over TCP may not set fim.{option.key}: write it into config.toml"
+        assert problems == (f"editor: {sentence}",)
+        assert at(configured([Layer("editor", raw)])[0], _field(option.key)) == "x"
+
+
+def _field(key: str) -> str:
+    """`backend.apiKeyEnv` as it is called here."""
+    return re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), key)
+
+
+def test_one_of_several_servers_is_no_way_around() -> None:
+    """All of them are left out if one names something of this machine."""
+    servers = [{"url": "http://a"}, {"url": "http://b", "apiKeyCommand": "touch x"}]
+    raw = {"backend": {"endpoints": servers, "url": "http://c"}}
+    config, problems = configured([Layer("editor", raw, over_tcp=True)])
+
+    assert config.backend.endpoints == ()
+    assert config.backend.url == "http://c"
+    assert problems == ("editor: a client over TCP may not set fim.backend.apiKeyCommand: write it into config.toml",)  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", [{"token": "s"}, {"fim": {"token": "s"}}, {"fim.token": "s"}])
+def test_a_clients_secret_is_no_setting(raw: object) -> None:
+    """And so it is not in a message."""
+    assert configured([Layer("editor", raw)]) == (Config(), ())
+
+
+EVIL = "x\n[repair](command:evil)\x1b[2J\u202e" + "y" * 131_897
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {EVIL: 1},
+        {"ring": {EVIL: 1}},
+        {"ring": {"chunks": EVIL}},
+        {"completion": {"fallback": EVIL}},
+        {"privacy": {"exclude": ["!" + EVIL]}},
+        {"privacy": {"exclude": [f"!{number}{EVIL}" for number in range(1000)]}},
+        {"backend": {"url": EVIL}},
+        {f"{number}{EVIL}": 1 for number in range(2000)},
+    ],
+    ids=["key", "inner key", "value", "choice", "pattern", "patterns", "not for it", "many keys"],
+)
+def test_what_a_repository_writes_is_cut(raw: object) -> None:
+    """Its text reaches messages: short, on one line, without links, and not too often."""
+    _, problems = configured([Layer("p", raw, trusted=False)])
+
+    assert problems
+    assert len(problems) <= 51
+    for problem in problems:
+        assert len(problem) < 400
+        assert problem.isprintable()
+        assert "](" not in problem
+
+
+def test_a_password_in_a_wrong_value_is_not_repeated() -> None:
+    """A URL set where a kind belongs."""
+    _, problems = configured([Layer("e", {"backend": {"kind": "http://me:secret@host"}})])
+
+    assert "secret" not in problems[0]
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["fim", "ring", "chunks", "privacy", "exclude", *SCHEMA]), inner, max_size=4),
@@ -234,18 +317,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder where the user's settings file is looked for."""
     file = tmp_path / "home" / "config.toml"
     file.parent.mkdir()
-    monkeypatch.setattr(settings_files, "user_file", lambda: file)
+    monkeypatch.setattr(files, "user_file", lambda: file)
     return file
 
 
 def test_files_become_layers(home: Path, tmp_path: Path) -> None:
     """The user's file is trusted, a project's is not, and no file is no layer."""
-    assert settings_files.found((tmp_path,)) == ((), ())
+    assert files.found((tmp_path,)) == ((), ())
 
     home.write_text("[ring]\nchunks = 3\n", "utf-8")
     (tmp_path / ".fim-lsp.toml").write_text("fim.completion.auto = false\n", "utf-8")
 
-    assert settings_files.found((tmp_path, tmp_path / "none")).layers == (
+    assert files.found((tmp_path, tmp_path / "none")).layers == (
         Layer(str(home), {"ring": {"chunks": 3}}, trusted=True),
         Layer(
             str(tmp_path / ".fim-lsp.toml"), {"fim": {"completion": {"auto": False}}}, trusted=False
@@ -259,10 +342,39 @@ def test_files_become_layers(home: Path, tmp_path: Path) -> None:
 def test_a_bad_file_is_a_sentence(home: Path, content: bytes) -> None:
     """Not TOML, not UTF-8, endless or too deep: named with its path, and everything else works."""
     home.write_bytes(content)
-    found = settings_files.found(())
+    found = files.found(())
     _, problems = configured(found.layers)
 
     assert [*found.problems, *problems][0].startswith(str(home))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a" + b".a" * 8_000 + b" = 1", b"[" + b"a." * 8_000 + b"a]", b"a = '" + b"." * 501 + b"'"],
+)
+def test_a_file_that_takes_long_to_read_is_not_read(home: Path, content: bytes) -> None:
+    """Keys of thousands of parts are refused before they are parsed, which takes quadratic time."""
+    home.write_bytes(content)
+
+    assert files.found(()).problems == (f"{home}: has a line with more than 500 dots",)
+
+
+def test_a_projects_file_is_no_link(home: Path, tmp_path: Path) -> None:
+    """Git carries links, and what they lead to is not for others; a user may link to their own."""
+    (tmp_path / "secret").write_text("password_of_the_user = 1\n", "utf-8")
+    (tmp_path / ".fim-lsp.toml").symlink_to(tmp_path / "secret")
+    (tmp_path / "mine").write_text("[ring]\nchunks = 3\n", "utf-8")
+    home.symlink_to(tmp_path / "mine")
+    found = files.found((tmp_path,))
+
+    assert [layer.source for layer in found.layers] == [str(home)]
+    assert [".fim-lsp.toml: is a link" in problem for problem in found.problems] == [True]
+
+
+@pytest.mark.parametrize("root", ["/dev/null", "/no/such/folder", "/\0"])
+def test_a_root_that_is_no_folder_has_no_file(home: Path, root: str) -> None:
+    """Or one problem in words."""
+    assert files.found((Path(root),)).layers == ()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -270,7 +382,7 @@ def test_a_pipe_is_not_waited_for(home: Path, tmp_path: Path) -> None:
     """A cloned repository cannot stop the server by a settings file that never ends."""
     os.mkfifo(tmp_path / ".fim-lsp.toml")
 
-    assert settings_files.found((tmp_path,)) == ((), ())
+    assert files.found((tmp_path,)) == ((), ())
 
 
 def test_the_page_on_settings_is_in_step() -> None:
@@ -278,3 +390,23 @@ def test_the_page_on_settings_is_in_step() -> None:
     rendered = runpy.run_path(str(ROOT / "scripts/make-config-docs"))["rendered"]()
 
     assert (ROOT / "docs/configuration.md").read_text("utf-8") == rendered
+
+
+def test_the_settings_of_the_extension_are_in_step() -> None:
+    """editors/vscode/package.json is what scripts/make-vscode-settings makes now."""
+    made = runpy.run_path(str(ROOT / "scripts/make-vscode-settings"))["manifest"]()
+
+    assert (ROOT / "editors/vscode/package.json").read_text("utf-8") == made
+
+
+def test_a_workspace_of_vs_code_cannot_loosen_what_protects() -> None:
+    """A cloned repository brings `.vscode/settings.json`, and VS Code lets it win over the user's."""
+    manifest = json.loads((ROOT / "editors/vscode/package.json").read_text("utf-8"))
+    settings = manifest["contributes"]["configuration"]["properties"]
+    free = {key for key, about in settings.items() if about["scope"] == "window"}
+
+    assert {about["scope"] for about in settings.values()} == {"machine", "application", "window"}
+    for option in SCHEMA.values():
+        if f"fim.{option.key}" in free:
+            assert option.project in (Project.TUNE, Project.LOWER)
+    assert not free & {"fim.privacy.exclude", "fim.languages.off", "fim.state.save", "fim.ring.files", "fim.serverPath"}  # fmt: skip

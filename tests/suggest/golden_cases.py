@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from fim_lsp.documents import Position, opened
+from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
 from fim_lsp.suggest.filters import polish
-from fim_lsp.suggest.place import Draft, Place, place_at
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -34,7 +34,7 @@ def cases() -> dict[str, dict[str, Any]]:
     }
 
 
-def parsed(text: str, language: str = "python", path: str = "src/app.py") -> tuple[Place, str]:
+def parsed(text: str, language: str = "python", path: str = "src/app.py") -> tuple[Cursor, str]:
     """The place of the cursor mark and the raw text in brackets behind it, "" where there is none."""
     head, _, tail = text.partition(CURSOR)
     raw = ""
@@ -42,15 +42,15 @@ def parsed(text: str, language: str = "python", path: str = "src/app.py") -> tup
         raw, _, tail = tail[1:].partition(CLOSE)
     lines = head.split("\n")
     document = opened("file:///src/app", language, 1, head + tail)
-    return place_at(document, Position(len(lines) - 1, len(lines[-1])), path), raw
+    return cursor_at(document, Position(len(lines) - 1, len(lines[-1])), path), raw
 
 
 def check(case: dict[str, Any]) -> None:
     """The one caller of `polish` for golden files."""
-    place, raw = parsed(
+    cursor, raw = parsed(
         case["text"], case.get("language", "python"), case.get("path", "src/app.py")
     )
-    draft = polish(Draft(raw, case.get("whole", True)), place)
-    assert draft.text == case["expected"], draft.cuts
-    assert draft.replaces == case.get("replaces", 0), draft.cuts
-    assert [cut.filter for cut in draft.cuts] == case.get("by", []), draft.cuts
+    candidate = polish(Candidate(raw, case.get("whole", True)), cursor)
+    assert candidate.text == case["expected"], candidate.cuts
+    assert candidate.replaces == case.get("replaces", 0), candidate.cuts
+    assert [cut.filter for cut in candidate.cuts] == case.get("by", []), candidate.cuts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -44,9 +45,9 @@ from tests.suggest.golden_cases import parsed
 )
 def test_extent(text: str, language: str, expected: Extent) -> None:
     """The cursor's line and what stands around say how much may come."""
-    place, _ = parsed(text, language)
-    assert extent(place) is expected
-    assert stops(place) == (("\n",) if expected is Extent.LINE else ())
+    cursor, _ = parsed(text, language)
+    assert extent(cursor) is expected
+    assert stops(cursor) == (("\n",) if expected is Extent.LINE else ())
 
 
 @pytest.mark.parametrize(
@@ -73,8 +74,8 @@ def test_extent(text: str, language: str, expected: Extent) -> None:
 )
 def test_enough(text: str, language: str, whole: bool) -> None:
     """Decoding stops at the first moment at which the text is known to be whole, not before."""
-    place, raw = parsed(text, language)
-    assert enough(raw, place) is whole
+    cursor, raw = parsed(text, language)
+    assert enough(raw, cursor) is whole
 
 
 PLACES = [
@@ -104,8 +105,8 @@ PIECES = [
 @given(st.sampled_from(PLACES), st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_a_boundary_stays_where_it_is(place_text: tuple[str, str], text: str) -> None:
     """What follows never moves a boundary, so the size of a burst cannot change a suggestion."""
-    place, _ = parsed(*place_text)
-    ends = [end(text[:n], place) for n in range(len(text) + 1)]
+    cursor, _ = parsed(*place_text)
+    ends = [end(text[:n], cursor) for n in range(len(text) + 1)]
     first = next((each for each in ends if each is not None), None)
     since = ends.index(first)
     assert set(ends[since:]) == {first}
@@ -129,20 +130,20 @@ def test_a_boundary_stays_where_it_is(place_text: tuple[str, str], text: str) ->
         ("if x:▮\ny()\n", {}, ""),
     ],
 )
-def test_quiet(text: str, keywords: dict[str, object], reason: str) -> None:
-    """An automatic request disturbs nobody who edits a word, deletes, or writes a comment."""
-    place, _ = parsed(text)
+def test_quiet(text: str, keywords: dict[str, Any], reason: str) -> None:
+    """An automatic request shows nothing while a word is edited, text deleted, or a comment written."""
+    cursor, _ = parsed(text)
     assert (
-        quiet(place, **{"deleted": False, "scope": "", "excluded": {"comment"}, **keywords})
+        quiet(cursor, **{"deleted": False, "scope": "", "excluded": {"comment"}, **keywords})
         == reason
     )
 
 
 def test_who_asks_by_hand_gets_the_next_line() -> None:
     """Behind a complete line in the middle of a block only who asks is told more."""
-    place, _ = parsed("a = 1▮\nc = 3\n")
-    assert end("\nb = 2\n\n", place) == 0
-    assert end("\nb = 2\n\n", replace(place, by_hand=True)) == len("\nb = 2")
+    cursor, _ = parsed("a = 1▮\nc = 3\n")
+    assert end("\nb = 2\n\n", cursor) == 0
+    assert end("\nb = 2\n\n", replace(cursor, by_hand=True)) == len("\nb = 2")
 
 
 def test_a_line_of_data_is_too_long() -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from fim_lsp.suggest.confidence import SURE, confidence, preferred
-from fim_lsp.suggest.place import Draft
+from fim_lsp.suggest.cursor import Candidate
 from server_bridge.protocol import Token
 
 
@@ -46,7 +46,7 @@ def test_without_probabilities_nobody_doubts() -> None:
 
 def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:
     """The model's text is shown where it is sure, and where there is nothing else."""
-    model, line, nothing = Draft("model"), Draft("line"), Draft("")
+    model, line, nothing = Candidate("model"), Candidate("line"), Candidate("")
     assert preferred(model, SURE - 0.01, line) is line
     assert preferred(model, SURE, line) is model
     assert preferred(model, 0.01, nothing) is model
@@ -55,8 +55,8 @@ def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:
 def test_where_both_say_the_same_line_the_model_may_go_on() -> None:
     """Its text is longer, and the line in sight is a reason to trust it."""
     model, line = (
-        Draft("weight in weights:\n        total += weight", sure=0.2),
-        Draft("weight in weights:"),
+        Candidate("weight in weights:\n        total += weight", sure=0.2),
+        Candidate("weight in weights:"),
     )
     shown = preferred(model, 0.2, line)
     assert (shown.text, shown.sure) == (model.text, SURE)

@@ -9,29 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.suggest.known import MAX_CHARS, MAX_PATHS, Known
-from fim_lsp.suggest.place import Draft, Place
+from fim_lsp.suggest.continuations import MAX_CHARS, MAX_PATHS, Continuations
+from fim_lsp.suggest.cursor import Candidate, Cursor
 from tests.suggest.golden_cases import parsed
 
 KEY = "model a"
 FILE = "import os\n\n\ndef f(path):\n    {}\n\n\nf(1)\n"
 
 
-def place(line: str, after: str = "") -> Place:
+def cursor(line: str, after: str = "") -> Cursor:
     """The cursor behind *line*, which may hold line ends, in a file."""
     return parsed(FILE.format(line + "▮" + after))[0]
 
 
-def found(known: Known, line: str, after: str = "", key: str = KEY) -> list[str]:
+def found(known: Continuations, line: str, after: str = "", key: str = KEY) -> list[str]:
     """The one caller of `find`."""
-    return [draft.text for draft in known.find(place(line, after), key)]
+    return [candidate.text for candidate in known.find(cursor(line, after), key)]
 
 
 @pytest.fixture
-def known() -> Known:
+def known() -> Continuations:
     """At `x = ` the model said two lines."""
-    known = Known()
-    known.put(place("x = "), Draft("open(path)\n    return x.read()"), KEY)
+    known = Continuations()
+    known.put(cursor("x = "), Candidate("open(path)\n    return x.read()"), KEY)
     return known
 
 
@@ -60,75 +60,75 @@ def known() -> Known:
         "past it",
     ],
 )
-def test_typing_along_a_path(known: Known, line: str, rests: list[str]) -> None:
-    """Whoever stands on a path is told its rest, and nobody else is."""
+def test_typing_along_a_path(known: Continuations, line: str, rests: list[str]) -> None:
+    """A text that begins an entry gets its rest, any other text gets nothing."""
     assert found(known, line) == rests
 
 
-def test_brackets_that_editors_insert_do_not_hide_it(known: Known) -> None:
+def test_brackets_that_editors_insert_do_not_hide_it(known: Continuations) -> None:
     """`(` typed through a suggestion brings its `)` along."""
     assert found(known, "x = open(", after=")") == ["path)\n    return x.read()"]
     assert found(known, "x = open(", after="other") == []
 
 
-def test_another_model_or_prompt_is_asked_anew(known: Known) -> None:
+def test_another_model_or_prompt_is_asked_anew(known: Continuations) -> None:
     """What one model said is not what another would say."""
     assert found(known, "x = ", key="model b") == []
 
 
-def test_text_around_must_be_the_same(known: Known) -> None:
+def test_text_around_must_be_the_same(known: Continuations) -> None:
     """A changed neighbour line makes a path unknown; a line far above does not."""
-    here = place("x = ")
+    here = cursor("x = ")
     assert known.find(replace(here, above=("import re", *here.above[1:])), KEY)
     assert not known.find(replace(here, above=(*here.above[:-1], "def g(path):")), KEY)
     assert not known.find(replace(here, below=("", "g(2)")), KEY)
 
 
-def test_after_accepting_the_next_is_found(known: Known) -> None:
+def test_after_accepting_the_next_is_found(known: Continuations) -> None:
     """What was decoded ahead, as if accepted, is there when it was."""
-    known.put(place("x = open(path)\n    return x.read()"), Draft("\n\ndef g():"), KEY)
+    known.put(cursor("x = open(path)\n    return x.read()"), Candidate("\n\ndef g():"), KEY)
     assert found(known, "x = open(path)\n    return x.read()") == ["\n\ndef g():"]
 
 
-def test_alternatives_come_in_order(known: Known) -> None:
+def test_alternatives_come_in_order(known: Continuations) -> None:
     """Cycling: the first candidate stays first; typing on leaves those that agree."""
-    known.put(place("x = "), Draft("os.open(path)"), KEY)
-    known.put(place("x = "), Draft("None"), KEY)
+    known.put(cursor("x = "), Candidate("os.open(path)"), KEY)
+    known.put(cursor("x = "), Candidate("None"), KEY)
     first = "open(path)\n    return x.read()"
     assert found(known, "x = ") == [first, "os.open(path)", "None"]
     assert found(known, "x = o") == [first[1:], "s.open(path)"]
 
 
-def test_who_knew_more_comes_first(known: Known) -> None:
+def test_who_knew_more_comes_first(known: Continuations) -> None:
     """Of two paths the one that was asked for with more typed is the better informed."""
-    known.put(place("x = op"), Draft("enat(path)"), KEY)
+    known.put(cursor("x = op"), Candidate("enat(path)"), KEY)
     assert found(known, "x = ope")[0] == "nat(path)"
 
 
 def test_nothing_is_remembered_too() -> None:
     """Where the model said nothing it is not asked again, until something is typed."""
-    known = Known()
-    known.put(place("x"), Draft(""), KEY)
+    known = Continuations()
+    known.put(cursor("x"), Candidate(""), KEY)
     assert found(known, "x") == [""]
     assert found(known, "x ") == []
 
 
-def test_longer_text_replaces_shorter(known: Known) -> None:
+def test_longer_text_replaces_shorter(known: Continuations) -> None:
     """A text that was decoded further is one path, not two."""
-    known.put(place("y = "), Draft("op", whole=False), KEY)
-    known.put(place("y = "), Draft("open()"), KEY)
-    assert known.find(place("y = "), KEY) == [Draft("open()")]
+    known.put(cursor("y = "), Candidate("op", whole=False), KEY)
+    known.put(cursor("y = "), Candidate("open()"), KEY)
+    assert known.find(cursor("y = "), KEY) == [Candidate("open()")]
 
 
 def test_it_stays_small() -> None:
     """Neither many paths nor long ones make it grow without end."""
-    known = Known()
+    known = Continuations()
     for n in range(MAX_PATHS + 50):
-        known.put(Place(before=f"{n}", above=(f"{n}",)), Draft("x"), KEY)
-    assert repr(known).startswith(f"<Known paths={MAX_PATHS} ")
-    known.put(Place(before="long"), Draft("x" * MAX_CHARS), KEY)
-    assert known.find(Place(before="1049", above=("1049",)), KEY) == []
-    assert repr(known) == "<Known paths=0 chars=0>"
+        known.put(Cursor(before=f"{n}", above=(f"{n}",)), Candidate("x"), KEY)
+    assert repr(known).startswith(f"<Continuations paths={MAX_PATHS} ")
+    known.put(Cursor(before="long"), Candidate("x" * MAX_CHARS), KEY)
+    assert known.find(Cursor(before="1049", above=("1049",)), KEY) == []
+    assert repr(known) == "<Continuations paths=0 chars=0>"
 
 
 texts = st.text("ab \n", max_size=12)
@@ -137,9 +137,9 @@ texts = st.text("ab \n", max_size=12)
 @given(st.lists(st.tuples(texts, texts), max_size=8), texts)
 def test_what_is_found_was_said(puts: list[tuple[str, str]], line: str) -> None:
     """The text before the cursor and what is found there are together a text that was put."""
-    known = Known()
+    known = Continuations()
     for before, said in puts:
-        known.put(place(before), Draft(said), KEY)
+        known.put(cursor(before), Candidate(said), KEY)
     wholes = {before + said for before, said in puts}
     for rest in found(known, line):
         assert line + rest in wholes
@@ -147,10 +147,10 @@ def test_what_is_found_was_said(puts: list[tuple[str, str]], line: str) -> None:
 
 def test_a_lookup_takes_well_under_a_millisecond() -> None:
     """Full of paths, with a cursor on none of them, which is the longest way."""
-    known = Known()
+    known = Continuations()
     for n in range(MAX_PATHS):
-        known.put(place(f"x{n} = "), Draft("open(path)\n" * 5), KEY)
-    here, times = place("a\n" * 50), []
+        known.put(cursor(f"x{n} = "), Candidate("open(path)\n" * 5), KEY)
+    here, times = cursor("a\n" * 50), []
     for _ in range(50):
         start = time.perf_counter()
         known.find(here, KEY)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.suggest.rhythm import MAX_WAIT_MS, PAUSE_MS, USUAL_MS, Rhythm
+from fim_lsp.suggest.debounce import MAX_WAIT_MS, PAUSE_MS, USUAL_MS, TypingPace
 from tests.suggest.golden_cases import parsed
 
 INSIDE, BEHIND_SIGN, LINE_START = "x = fo▮\n", "x = foo(▮)\n", "    ▮\n"
 
 
-def typist(*intervals_ms: float) -> Rhythm:
-    """Somebody who typed with these intervals."""
-    rhythm, now = Rhythm(), 0.0
-    rhythm.key(now)
+def typist(*intervals_ms: float) -> TypingPace:
+    """A user who typed with these intervals."""
+    pace, now = TypingPace(), 0.0
+    pace.key(now)
     for interval in intervals_ms:
         now += interval
-        rhythm.key(now)
-    return rhythm
+        pace.key(now)
+    return pace
 
 
 @pytest.mark.parametrize(
-    ("rhythm", "text", "client_ms", "wait_ms"),
+    ("pace", "text", "client_ms", "wait_ms"),
     [
         (typist(), INSIDE, 0, USUAL_MS / 2),
         (typist(100, 120, 110), INSIDE, 0, 55),
@@ -34,10 +34,10 @@ def typist(*intervals_ms: float) -> Rhythm:
     ],
     ids=["new", "quick", "paused", "sign", "line start", "slow", "client", "patient client"],
 )
-def test_wait(rhythm: Rhythm, text: str, client_ms: float, wait_ms: float) -> None:
+def test_wait(pace: TypingPace, text: str, client_ms: float, wait_ms: float) -> None:
     """Half a key inside a word, nothing elsewhere; what the client has waited counts."""
-    place, _ = parsed(text)
-    assert rhythm.wait_ms(place, client_ms=client_ms) == pytest.approx(wait_ms)
+    cursor, _ = parsed(text)
+    assert pace.wait_ms(cursor, client_ms=client_ms) == pytest.approx(wait_ms)
 
 
 def test_old_habits_are_forgotten() -> None:

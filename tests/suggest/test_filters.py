@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import FILTERS, NAMES, polish
-from fim_lsp.suggest.place import Draft
 from tests.suggest.golden_cases import cases, check, parsed
 
 CASES = cases()
@@ -60,18 +60,18 @@ def test_a_suggestion_is_part_of_what_the_model_said(
     file: str, raw: str, whole: bool, language: str
 ) -> None:
     """Whatever comes in: no error, nothing invented, and a reason where nothing is left."""
-    place, _ = parsed(file, language)
-    draft = polish(Draft(raw, whole), place)
-    assert squeezed(draft.text) in squeezed(raw)
-    assert draft.text or draft.cuts
-    assert 0 <= draft.replaces <= len(place.after)
-    assert {cut.filter for cut in draft.cuts} <= NAMES | {"model"}
+    cursor, _ = parsed(file, language)
+    candidate = polish(Candidate(raw, whole), cursor)
+    assert squeezed(candidate.text) in squeezed(raw)
+    assert candidate.text or candidate.cuts
+    assert 0 <= candidate.replaces <= len(cursor.after)
+    assert {cut.filter for cut in candidate.cuts} <= NAMES | {"model"}
 
 
 def test_filters_can_be_left_out() -> None:
     """A benchmark measures a filter by switching it off."""
-    place, raw = parsed("print(▮⟦x)⟧)")
-    assert polish(Draft(raw), place).text == ""
-    assert polish(Draft("xy)"), place).text == "xy"
-    assert polish(Draft("xy)"), place, off={"right_text", "parses"}).text == "xy)"
+    cursor, raw = parsed("print(▮⟦x)⟧)")
+    assert polish(Candidate(raw), cursor).text == ""
+    assert polish(Candidate("xy)"), cursor).text == "xy"
+    assert polish(Candidate("xy)"), cursor, off={"right_text", "parses"}).text == "xy)"
     assert len(FILTERS) == len(NAMES)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from fim_lsp.suggest.local import continued
+from fim_lsp.suggest.line_match import continued
 from tests.suggest.golden_cases import parsed
 
 
@@ -35,11 +35,11 @@ def test_continued(text: str, elsewhere: list[str], rest: str) -> None:
 
 def test_it_takes_less_than_a_millisecond() -> None:
     """With a ring full of lines that all begin alike."""
-    place, _ = parsed("    self.value▮\n")
+    cursor, _ = parsed("    self.value▮\n")
     lines = [f"        self.value{n} = value{n}" for n in range(16 * 64)]
     times = []
     for _ in range(20):
         start = time.perf_counter()
-        continued(place, lines)
+        continued(cursor, lines)
         times.append(time.perf_counter() - start)
     assert min(times) < 1e-2  # ten times what is measured

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from fim_lsp.suggest.place import Draft, Place
-from fim_lsp.suggest.screen import Screen, left
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.typed_through import Displayed, left
 
-PLACE = Place(
+PLACE = Cursor(
     language="python", above=("def f():",), before="    ret", after="", below=("", "x = 1")
 )
-SCREEN = Screen(PLACE, Draft("urn total(1)\n    y = 2"), "qwen")
+SCREEN = Displayed(PLACE, Candidate("urn total(1)\n    y = 2"), "qwen")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_anything_else_is_looked_at_anew(change: dict) -> None:
 
 def test_the_last_character_is_not_worth_a_key() -> None:
     """When next to nothing is left, nothing is shown."""
-    one = Screen(PLACE, Draft("urn"), "qwen")
+    one = Displayed(PLACE, Candidate("urn"), "qwen")
     found = left(one, replace(PLACE, before="    retur"), "qwen")
     assert found is not None
     assert found.text == ""

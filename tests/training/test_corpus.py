@@ -50,14 +50,14 @@ def package(files: dict[str, str], spec: str = "pip:thing==1") -> Fake:
     ],
 )
 def test_a_file_is_left_out_for_a_reason(path: str, text: str, why: str) -> None:
-    """Somebody else's code, generated code, data, secrets, and most tests."""
+    """Code of other projects, generated code, data, secrets, and most tests."""
     entries, row = corpus.Corpus().taken(package({path: text}), held_out=True)
     assert row.left_out == ({why: 1} if why else {})
     assert len(entries) == row.files == (0 if why else 1)
 
 
 def test_copies_and_what_is_held_out_elsewhere_are_left_out() -> None:
-    """Over all packages: the second of two, and whatever shows much of a held-out text."""
+    """Over all packages: the second of two copies, and files with much of a held-out text."""
     taker = corpus.Corpus([CODE[: len(CODE) // 2]])
     other = CODE.replace("wrap", "fold")
     _, row = taker.taken(package({"a.py": CODE, "b.py": inspect.getsource(json.decoder)}))
@@ -70,7 +70,7 @@ def test_copies_and_what_is_held_out_elsewhere_are_left_out() -> None:
 
 
 def test_of_an_npm_package_with_sources_only_those_count() -> None:
-    """The rest was made of them."""
+    """The other files are built from them."""
     entries, _ = corpus.Corpus().taken(
         package({"src/a.py": CODE, "lib/a.py": CODE[:9000]}, "npm:@a/thing")
     )

@@ -1,4 +1,4 @@
-"""Copies are found, relatives are kept."""
+"""Copies are found, similar files are kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_an_edited_copy_is_nearly_one() -> None:
     seen = Seen()
     seen.add(CODE)
     assert (
-        seen.add("# Copyright 2026 Somebody Else\n" + CODE.replace("HelpFormatter", "Helper"))
+        seen.add("# Copyright 2026 Another Author\n" + CODE.replace("HelpFormatter", "Helper"))
         == "near copy"
     )
 

@@ -1,9 +1,12 @@
-"""Answers are judged by what stood there."""
+"""Answers are judged by the line that was there."""
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Warmed
 from training import asking, evaluate
 from training.shards import Entry
@@ -13,7 +16,7 @@ HOLE = asking.Hole("thing", "python", "a.py", 2, "    return a + 1")
 
 
 class Scripted:
-    """Says these texts one after another and ends with the last."""
+    """Gives these texts one after another and ends with the last."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts, self.left = texts, 2
@@ -44,7 +47,7 @@ def judged(said: str, typed: float = 0.0) -> evaluate.Answer:
 def test_the_first_line_is_compared_and_the_whole_is_parsed(
     said: str, exact: bool, broke: bool
 ) -> None:
-    """What comes after it is not wrong by itself."""
+    """Text after the first line is not wrong by itself."""
     answer = judged(said)
     assert (answer.exact, answer.broke) == (exact, broke)
     assert answer.stopped
@@ -59,7 +62,7 @@ async def test_an_answer_is_put_together_without_the_half_word(monkeypatch) -> N
         (["turn"], ("rn", True)),
         (["t", "urn", " a", " b"], ("rn a", False)),
     ):
-        assert await asking.said(Scripted(texts), prompt) == expected
+        assert await asking.said(cast(LlamaServer, Scripted(texts)), prompt) == expected
 
 
 def test_holes_are_lines_of_code_spread_over_packages_and_the_same_every_time() -> None:

@@ -1,4 +1,4 @@
-"""Examples are what a session would show the model, with the truth behind it."""
+"""Examples are what a session would show the model, followed by the right answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import textwrap
 import pytest
 
 from fim_lsp.context.chunks import Source, pieces
-from fim_lsp.documents import split
+from fim_lsp.documents import Position, split
 from training import examples, tokens
-from training.examples import Gap, Position
+from training.examples import Gap
 from training.neighbourhood import Neighbourhood, Shown, neighbourhoods
 from training.shards import Entry
 
@@ -57,7 +57,7 @@ def test_what_is_shown_and_the_answer_are_the_file(some: list[examples.Example])
 
 
 def test_the_ring_shows_no_line_of_the_window_and_none_twice(some: list[examples.Example]) -> None:
-    """What is shown twice teaches to copy from where it will not stand."""
+    """Text shown twice would teach the model to copy from where it never is."""
     n_chunks = 0
     for one in some:
         pieces = [
@@ -75,7 +75,7 @@ def test_the_ring_shows_no_line_of_the_window_and_none_twice(some: list[examples
 
 
 def test_the_same_numbers_give_the_same_examples(place: Neighbourhood) -> None:
-    """Nothing but the seed decides."""
+    """The seed alone decides."""
     first, again = (
         [examples.example(random.Random(n), place, 2048) for n in range(40)] for _ in range(2)
     )
@@ -83,7 +83,7 @@ def test_the_same_numbers_give_the_same_examples(place: Neighbourhood) -> None:
 
 
 def test_the_ring_shows_what_the_answer_needs(place: Neighbourhood) -> None:
-    """Most pieces hold a rare word of what is wanted."""
+    """Most pieces have a rare word of the answer."""
     rng = random.Random(1)
     drawn = [place.chunks(rng, Shown("elsewhere", 0, 0), "_get_formatter", 3000) for _ in range(50)]
     shown = ["".join(chunk.text for chunk in chunks) for chunks in drawn]

@@ -1,4 +1,4 @@
-"""An exported model runs in llama.cpp, and says what PyTorch says."""
+"""An exported model runs in llama.cpp, with PyTorch's answers."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_every_type_runs_and_knows_its_special_tokens(type_: str, packed, tmp_pa
         assert len(said(url, tokens)) == N_TOKENS
 
 
-def test_llama_cpp_says_what_pytorch_says(packed, tmp_path: Path) -> None:
+def test_llama_cpp_generates_what_pytorch_does(packed, tmp_path: Path) -> None:
     """Token by token, each is the best of PyTorch's or as good as it."""
     torch = pytest.importorskip("torch", reason="needs PyTorch: the training environment")
     from training.model import Model  # noqa: PLC0415

@@ -22,12 +22,12 @@ Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: thing
 
 Files: *
-Copyright: 2020 Somebody
+Copyright: 2020 An Author
 License: Expat
 
 Files: vendor/*
        src/one?.c
-Copyright: 2021 Somebody Else
+Copyright: 2021 Another Author
 License: GPL-2+
  The text.
 
@@ -71,7 +71,7 @@ def test_a_wheel_says_it_in_its_metadata(metadata: str, said: str) -> None:
     [('{"license": "MIT"}', "MIT"), ('{"license": {"type": "ISC"}}', "ISC"), ("{}", "")],
 )
 def test_an_npm_package_says_it_in_its_package_json(package: str, said: str) -> None:
-    """The field of today and the one of long ago."""
+    """Today's field and the older one."""
     assert licences.of_npm(package) == said
 
 
@@ -99,4 +99,4 @@ def test_installed_files_are_under_all_of_them() -> None:
 
 def test_prose_is_no_statement() -> None:
     """A copyright file that no program can read leaves its package out."""
-    assert licences.of_debian("This package was debianized by somebody.\n\nIt is free.") is None
+    assert licences.of_debian("This package was debianized by an author.\n\nIt is free.") is None

@@ -34,19 +34,19 @@ def test_a_run_is_not_put_together_of_two() -> None:
 
 
 def test_a_few_words_are_no_quotation() -> None:
-    """Nor is what stands nowhere."""
+    """Nor is a run that is in no file."""
     assert quoted(" ".join(WORDS[:7]), TEXT).n_words == 0
     assert quoted(" ".join(WORDS[::2]), TEXT).n_words == 0
 
 
-def test_what_stood_in_the_prompt_was_not_remembered() -> None:
-    """Copying from what is shown is what a model is for."""
+def test_text_of_the_prompt_was_not_memorised() -> None:
+    """Copying from the prompt is a model's purpose."""
     answer = " ".join(WORDS[10:40])
     assert quoted(answer, TEXT, prompt=TEXT).n_words == 0
     assert quoted(answer, TEXT, prompt=" ".join(WORDS[:25])).n_words == 22
 
 
-def test_idioms_are_known_by_the_packages_they_stand_in() -> None:
+def test_idioms_are_known_by_the_number_of_packages() -> None:
     """The table tells them from quotations."""
     answer = " ".join(WORDS[10:40])
     runs = [quoted(answer, *[TEXT] * n) for n in (1, 9)]

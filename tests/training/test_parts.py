@@ -1,4 +1,4 @@
-"""Weights travel in files of limited size and come back as llama.cpp would read them."""
+"""Weights are stored in files of limited size and read back as llama.cpp would read them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_weights_come_back_with_their_notes(tmp_path, monkeypatch) -> None:
         assert np.abs(parts.as_float(back[name]) - each).max() < np.abs(each).max() / 127
 
 
-def test_more_than_may_come_back_is_an_error_before_it_is_lost(tmp_path, monkeypatch) -> None:
+def test_more_parts_than_can_be_returned_are_an_error_at_once(tmp_path, monkeypatch) -> None:
     """Found in the smoke run, not after half an hour on a GPU."""
     monkeypatch.setattr(parts, "MOST_BYTES", 40)
     with pytest.raises(AssertionError, match="too many"):
         parts.save({f"w{n}": np.ones((1, 32), np.float32) for n in range(5)}, {}, tmp_path)
 
 
-def test_the_model_fits_what_may_come_back_and_the_package() -> None:
+def test_the_model_fits_the_parts_and_the_package() -> None:
     """Whatever its shape: four parts of 16 MiB."""
     torch = pytest.importorskip("torch", reason="needs PyTorch: the training environment")
     from training.model import Model  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""A corpus travels in parts of a given size and comes back as it was."""
+"""A corpus is stored in parts of a given size and read back as it was."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_unit_is_files_of_one_language_of_one_package() -> None:
 
 
 def test_every_shard_has_every_language_and_no_file_is_in_two() -> None:
-    """Dealt like cards; a shard begins with languages by their shares."""
+    """Units go to the shards in turn; a shard begins with languages by their shares."""
     dealt = shards.dealt(corpus(210), 3)
     files = Counter((e.path, e.language) for shard in dealt for unit in shard for e in unit)
     assert set(files.values()) == {1}

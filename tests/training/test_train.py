@@ -1,4 +1,4 @@
-"""A run that is cut in two goes on as if it had not been; needs PyTorch, skipped without it."""
+"""A run in two parts continues as one run would; needs PyTorch, skipped without it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def given(folder: Path, **options: object) -> argparse.Namespace:
     return argparse.Namespace(**{**sizes, **places, **options})
 
 
-def data(seed: int) -> Iterator[list[torch.Tensor]]:
+def data(seed: int) -> Iterator[list[Any]]:
     rng = random.Random(seed)
     code = np.array([rng.randrange(50) for _ in range(8 * 321)], np.uint16).reshape(8, 321)
     while True:
@@ -36,7 +37,7 @@ def weights(trainer: train.Trainer) -> dict[str, np.ndarray]:
     return {name: each.numpy().copy() for name, each in trainer.model.state_dict().items()}
 
 
-def test_a_second_call_goes_on_where_the_first_one_was(tmp_path: Path) -> None:
+def test_a_second_call_continues_where_the_first_one_ended(tmp_path: Path) -> None:
     """With weights, optimisers and counts: the next step is the same, to the bit."""
     first, later = train.Trainer(given(tmp_path)), data(1)
     for share in (0.0, 0.1):
@@ -50,7 +51,7 @@ def test_a_second_call_goes_on_where_the_first_one_was(tmp_path: Path) -> None:
         assert np.array_equal(each, weights(second)[name]), name
 
 
-def test_without_the_state_the_parts_are_gone_on_from(tmp_path: Path) -> None:
+def test_without_the_state_training_continues_from_the_parts(tmp_path: Path) -> None:
     """On another machine: rounded weights, the schedule where it was."""
     first = train.Trainer(given(tmp_path))
     first.step(data(0), 0.0)
@@ -72,7 +73,7 @@ def test_what_cannot_be_known_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_loss_falls(tmp_path: Path) -> None:
-    """Eight steps on fifty tokens teach which fifty they are."""
+    """Eight steps on fifty tokens are enough to learn them."""
     trainer, batches = train.Trainer(given(tmp_path)), data(0)
     losses = [trainer.step(batches, 0.0) for _ in range(8)]
     assert losses[-1] < losses[0] - 0.3

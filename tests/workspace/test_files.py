@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp import context_files
-from fim_lsp.context.chunks import Source
+from fim_lsp.context.chunks import Source, read
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.turn import View
-from fim_lsp.context_files import grown, listed, reread, strangers_of, uri_of
+from fim_lsp.context.syntax import units
+from fim_lsp.context.update import Viewport
+from fim_lsp.workspace import files
+from fim_lsp.workspace.files import grown, listed, reread, unopened_files_of, uri_of
 
 EXCLUDES = (".env*", "*.pem", "credentials.py")
 
@@ -54,7 +55,7 @@ def index_of(root: Path, near: str = "a.py") -> Index:
     listing = listed(root, near, EXCLUDES)
     index, todo = Index(), list(listing)
     while todo:
-        index, rest = grown(index, root, listing, todo)
+        index, rest = grown(index, root, listing, todo, units)
         assert len(rest) < len(todo)
         todo = list(rest)
     return index
@@ -72,7 +73,7 @@ def test_only_code_of_the_workspace_that_is_not_private_is_listed(root: Path) ->
 
 def test_the_nearest_files_come_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a workspace with more files than an index holds, the user's own corner is in it."""
-    monkeypatch.setattr(context_files, "FILES", 2)
+    monkeypatch.setattr(files, "FILES", 2)
 
     assert list(listed(root, "app/deep/c.py", EXCLUDES)) == ["app/deep/c.py", "app/b.py"]
     assert list(listed(root, "app/gen/d.py", EXCLUDES)) == ["app/b.py", "app/binary.py"]
@@ -93,8 +94,9 @@ def test_a_file_that_changed_since_it_was_judged_is_not_read(root: Path) -> None
     index, memory = index_of(root), Memory(Limits(16, 64, 6000))
     uri = uri_of(root.as_uri(), "a.py")
     memory.opened(Source(uri, "a.py", "python", 1, ("two()\n", "Three()\n")))
-    snapshot = memory.snapshot(View(uri, 0, 0, 2))
-    names = lambda: [p.name for p in strangers_of(index, root, root.as_uri(), snapshot)]  # noqa: E731
+    snapshot = memory.snapshot(Viewport(uri, 0, 0, 2))
+    shown = lambda: unopened_files_of(index, root, root.as_uri(), snapshot, read)  # noqa: E731
+    names = lambda: [piece.name for piece in shown()]  # noqa: E731
     assert names() == ["app/b.py", "app/deep/c.py"]
 
     (root / "app/b.py").unlink()
@@ -116,3 +118,30 @@ def test_a_known_file_is_read_again_when_it_changed(root: Path) -> None:
     (root / ".gitignore").write_text("a.py\n")
     assert again(old) is None
     assert again(replace(old, name="gone.py")) is None
+
+
+def test_a_file_that_is_a_pipe_by_now_is_not_read(root: Path) -> None:
+    """It would never end."""
+    index = index_of(root)
+    (root / "app/b.py").unlink()
+    os.mkfifo(root / "app/b.py")
+    old = Source((root / "app/b.py").as_uri(), "app/b.py", "python", -1, ("old\n",))
+
+    assert "app/b.py" not in listed(root, "a.py", EXCLUDES)
+    assert reread(root / "app/b.py", root, EXCLUDES, old) is None
+    assert index.entries["app/b.py"]
+
+
+def test_a_workspace_that_is_a_link_is_judged_where_it_leads(root: Path) -> None:
+    """The rules of the repository there count."""
+    (root / ".git").mkdir()
+    for name in ("objects", "refs"):
+        (root / ".git" / name).mkdir()
+    (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (root.parent / "link").symlink_to(root / "app")
+
+    assert list(listed(root.parent / "link", "b.py", EXCLUDES)) == [
+        "b.py",
+        "binary.py",
+        "deep/c.py",
+    ]

@@ -1,12 +1,12 @@
-// What the server wants to know beside the text: which file is in front, what was copied, and how
-// much of a suggestion was accepted.
+// Notifications to the server beside the text: the active file, what was copied, and how much of a
+// suggestion was accepted.
 
 import * as vscode from "vscode";
 import { State, type LanguageClient } from "vscode-languageclient/node";
 
 interface Shown {
   uri: string;
-  offset: number; // where the suggestion stands in the document
+  offset: number; // of the suggestion in the document
   text: string;
   item: object; // as the server sent it
 }
@@ -36,8 +36,8 @@ export function watch(client: LanguageClient): vscode.Disposable {
 /**
  * See what is copied or cut, by whatever key, menu or extension. A paste provider is told of every
  * copy so that it may add to the clipboard; this one adds nothing, so no key is rebound and the
- * clipboard stays as it is. What was cut is no longer in the document, but in the clipboard; that
- * it is there by now is so, but nowhere promised.
+ * clipboard stays as it is. What was cut is no longer in the document, but in the clipboard already
+ * (VS Code does so, but does not document it).
  */
 function watchCopies(copied: (document: vscode.TextDocument, text: string) => void): vscode.Disposable {
   const provider: vscode.DocumentPasteEditProvider = {

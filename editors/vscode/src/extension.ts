@@ -1,5 +1,5 @@
-// Starts the server, hands it what happens in the editor, and shows how it does. Completions
-// themselves pass through vscode-languageclient; nothing here knows how they are made.
+// Starts the server, sends it the editor's events, and shows its status. Completions themselves go
+// through vscode-languageclient.
 
 import * as vscode from "vscode";
 import { LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
@@ -8,8 +8,8 @@ import { findServer, installServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
 import { StatusBar, type Status } from "./status";
 
-// What the status bar says of the server's process. How its backend does the server tells itself, as
-// soon as there is a text to complete.
+// What the status bar shows for the server's process. The server itself reports on its backend, as
+// soon as a document is open.
 const LIFE: Record<State, Status> = {
   [State.Starting]: { kind: "Normal", busy: true, message: "Starting" },
   [State.Running]: { kind: "Inactive", busy: false, message: "" },
@@ -93,7 +93,7 @@ function makeClient(command: string, output: vscode.LogOutputChannel): LanguageC
   });
 }
 
-/** What a command of the server is about when the palette runs it: the text in front, at the cursor. */
+/** The arguments of a server's command that the palette runs: the active document, at the cursor. */
 function aboutThis(command: string): unknown[] {
   const editor = vscode.window.activeTextEditor;
   if (client === undefined || editor === undefined) return [];

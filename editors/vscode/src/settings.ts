@@ -1,4 +1,4 @@
-// VS Code's settings as the server's: the same names, without those that nobody set.
+// VS Code's settings as the server's: the same names, without those that are not set.
 
 import * as vscode from "vscode";
 
@@ -8,7 +8,7 @@ interface Manifest {
   contributes: { configuration: { properties: Record<string, unknown> } };
 }
 
-/** The settings that differ from the defaults because somebody set them, as a nested object. */
+/** The settings that the user or the workspace has set, as a nested object. */
 export function changedByUser(): object {
   const all = vscode.workspace.getConfiguration();
   const result: Record<string, Record<string, unknown>> = { status: { notify: true } };

@@ -1,10 +1,10 @@
-// The status bar: whether all is well, and behind it a menu with the numbers and the switches.
+// The status bar: the server's state, and a menu with the numbers and the switches.
 
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import { switchedOn } from "./settings";
 
-/** `didChangeStatus`, as Copilot's server says it too. */
+/** `didChangeStatus`, as Copilot's server sends it. */
 export interface Status {
   kind: "Normal" | "Warning" | "Error" | "Inactive";
   busy: boolean;

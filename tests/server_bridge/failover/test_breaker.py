@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server_bridge.breaker import LONGEST_S, STRANGER_S, UNASKED_S, Breaker, delay
+from server_bridge.failover.breaker import LONGEST_S, UNASKED_S, UNRELATED_S, Breaker, delay
 
 
 def test_a_failure_opens_and_time_half_opens() -> None:
@@ -21,7 +21,7 @@ def test_a_failure_opens_and_time_half_opens() -> None:
 
 
 def test_one_slow_answer_is_forgiven() -> None:
-    """The second in a row is a failure; an answer in between starts the count anew."""
+    """The second in a row is a failure; an answer in between starts the count again."""
     breaker = Breaker("me")
     breaker.slow(0)
     breaker.succeed()
@@ -37,11 +37,11 @@ def test_one_slow_answer_is_forgiven() -> None:
         (True, False, LONGEST_S),
         (True, True, LONGEST_S),
         (False, False, UNASKED_S),
-        (False, True, STRANGER_S),
+        (False, True, UNRELATED_S),
     ],
 )
 def test_waits_double_up_to_what_is_decent(named: bool, wrong: bool, longest: float) -> None:
-    """Who was named is asked soon again, who only stands on a usual port seldom."""
+    """A server that was named is asked again soon, one that was only found on a usual port seldom."""
     breaker, waits = Breaker("me", named), []
     for _ in range(12):
         breaker.fail(0.0, wrong=wrong)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.encoding import Lru, grammar, head, ids, joined, layout, spelled, tokens_left
+from server_bridge.fim.layout import Lru, grammar, head, ids, joined, layout, spelled, tokens_left
+from server_bridge.fim.tokens import FAMILIES, Specials, families, specials
 from server_bridge.protocol import Chunk, Prompt, Token
-from server_bridge.specials import FAMILIES, Specials, families, specials
 
 PROMPT = Prompt("repo", (Chunk("a.py", "A"), Chunk("b.py", "B")), "c.py", "PRE", "SUF", "MID")
 LAYOUTS = {
@@ -84,7 +84,7 @@ def test_tape_and_rest_spell_the_middle(middle: str, cut: int) -> None:
 
 
 def test_the_longest_unused_value_is_forgotten() -> None:
-    """A full cache drops what nobody asked for."""
+    """A full cache drops the value unused for longest."""
     cache: Lru[int] = Lru(2)
     cache.put("a", 1)
     cache.put("b", 2)

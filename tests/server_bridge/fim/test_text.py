@@ -1,4 +1,4 @@
-"""Prompts as text: each family's own words, and nobody else's."""
+"""Prompts as text: each family's own control tokens, and none from a user's file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server_bridge.fim.text import neutral, rendered
+from server_bridge.fim.tokens import FAMILIES, called, named
 from server_bridge.protocol import Chunk, Prompt
-from server_bridge.specials import FAMILIES, called, named
-from server_bridge.templates import neutral, rendered
+from tests.server_bridge.fim.controls import CONTROLS, OTHERS
 
 PROMPT = Prompt("repo", (Chunk("a.py", "A"),), "c.py", "PRE", "SUF", "MID")
 RENDERED = {
@@ -22,7 +23,7 @@ RENDERED = {
 NAMES = {
     "Qwen/Qwen2.5-Coder-7B": "qwen",
     "fim-tiny-q8_0.gguf": "qwen",
-    "codeqwen-1_5-7b": "starcoder2",
+    "codeqwen-1_5-7b": "codeqwen",
     "bigcode/starcoder2-3b": "starcoder2",
     "bigcode/starcoder": "starcoder",
     "ibm-granite/granite-8b-code-base": "starcoder",
@@ -39,9 +40,9 @@ NAMES = {
 }
 # What a user's file may hold: special tokens whole, in halves and in each other.
 SPELLINGS = sorted({s for family in FAMILIES for s in family.spellings})
-OTHERS = ["<|im_start|>", "<|endoftext|>", "<EOT>", "</s>", "<|", "|>", "fim_prefix", "<", "[", "x"]
-PIECES = st.sampled_from([*SPELLINGS, *OTHERS, "\n"])
-TEXTS = st.lists(PIECES, max_size=8).map("".join)
+EVERY = sorted({token for tokens in CONTROLS.values() for token in tokens})
+HALVES = ["<|", "|>", "fim_prefix", ">>TITLE", "<", ">", ">>", "<<", "[", "/", "x", "\n"]
+TEXTS = st.lists(st.sampled_from([*SPELLINGS, *EVERY, *OTHERS, *HALVES]), max_size=8).map("".join)
 
 
 def written(prompt: Prompt, name: str) -> str:
@@ -65,11 +66,21 @@ def test_the_name_of_a_model_tells_its_family(model: str, family: str | None) ->
 
 @given(st.sampled_from(FAMILIES), TEXTS, TEXTS, TEXTS, TEXTS)
 def test_no_text_becomes_a_special_token(family, chunk, prefix, suffix, middle) -> None:
-    """Whatever a user's files hold, the prompt has exactly the special tokens that we put there."""
+    """Whatever a user's files hold, the prompt has exactly the control tokens that we put there."""
     evil = Prompt("repo", (Chunk("a.py", chunk),), "c.py", prefix, suffix, middle)
     whole, plain = written(evil, family.name), written(PROMPT, family.name)
-    for spelling in family.spellings:
-        assert whole.count(spelling.lstrip("▁")) == plain.count(spelling.lstrip("▁"))
+    for token in (*family.spellings, *CONTROLS[family.name], *OTHERS):
+        assert whole.count(token.lstrip("▁")) == plain.count(token.lstrip("▁"))
+
+
+@pytest.mark.parametrize(
+    ("name", "token"), [(name, token) for name, tokens in CONTROLS.items() for token in tokens]
+)
+def test_each_control_token_is_broken_wherever_it_stands(name: str, token: str) -> None:
+    """In the repository's name, in names and texts of files, and in what is typed."""
+    evil = Prompt(token, (Chunk(token, token),), token, token, token, token)
+    n_ours = written(PROMPT, name).count(token)
+    assert written(evil, name).count(token) == n_ours
 
 
 @given(st.sampled_from(FAMILIES), TEXTS)

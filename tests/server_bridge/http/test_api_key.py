@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import ssl
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 import trustme
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.http import Http
-from server_bridge.keys import Key
-from server_bridge.llama import LlamaServer
+from server_bridge.http.api_key import Key
+from server_bridge.http.client import Http
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendUnusable, Request
 from tests.fault_proxy import fault_proxy
 from tests.llama_server import llama_server
@@ -29,15 +31,17 @@ def printing(code: str) -> str:
     return shlex.join([sys.executable, "-c", code])
 
 
-def test_a_key_is_found_where_it_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_is_found_where_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A variable, a file, a command; none of them is no key."""
     (tmp_path / "key").write_text("from-file\n")
     monkeypatch.setenv("A_KEY", "from-env")
 
-    assert Key(env="A_KEY")() == "from-env"
-    assert Key(file=str(tmp_path / "key"))() == "from-file"
-    assert Key(command=printing("print('from-command'); print('more')"))() == "from-command"
-    assert Key()() == Key(env="NO_SUCH_KEY")() == ""
+    assert await Key(env="A_KEY")() == "from-env"
+    assert await Key(file=str(tmp_path / "key"))() == "from-file"
+    assert await Key(command=printing("print('from-command'); print('more')"))() == "from-command"
+    assert await Key()() == await Key(env="NO_SUCH_KEY")() == ""
 
 
 @pytest.mark.parametrize(
@@ -50,10 +54,10 @@ def test_a_key_is_found_where_it_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
         (Key(command="unbalanced 'quote"), "apiKeyCommand cannot be run"),
     ],
 )
-def test_a_key_that_cannot_be_had_names_the_setting(key: Key, says: str) -> None:
+async def test_a_key_that_cannot_be_had_names_the_setting(key: Key, says: str) -> None:
     """And nothing of the key, nor what else the command printed."""
     with pytest.raises(BackendUnusable, match=says) as caught:
-        key()
+        await key()
     assert "s3cret" not in str(caught.value)
 
 
@@ -74,7 +78,7 @@ async def test_a_key_that_was_changed_works_without_a_restart(tmp_path: Path) ->
 async def test_an_organisations_certificate_is_trusted_when_it_is_named(
     url: str, tmp_path: Path
 ) -> None:
-    """https with a certificate nobody knows is refused with the fix, and works with it."""
+    """https with a certificate of an unknown authority is refused with the fix, and works with it."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -89,3 +93,33 @@ async def test_an_organisations_certificate_is_trusted_when_it_is_named(
         backend = open_backend(replace(settings, ca_file=str(tmp_path / "ca.pem")))
         assert (await backend.complete(REQUEST)).text
         await backend.aclose()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="groups of processes are Unix's")
+async def test_a_command_that_hangs_ends_with_the_connection(tmp_path: Path) -> None:
+    """And all that it started, when the backend is closed before it has answered."""
+    code = (
+        "import os, pathlib, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"pathlib.Path({str(tmp_path / 'pids')!r}).write_text(f'{{os.getpid()}} {{child.pid}}')\n"
+        "time.sleep(600)"
+    )
+    backend = LlamaServer(Http("http://127.0.0.1:1", Key(command=printing(code))))
+    connecting = asyncio.create_task(backend.connect())
+    while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text().count(" "):
+        await asyncio.sleep(0.01)
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    await backend.aclose()
+    await asyncio.gather(connecting, return_exceptions=True)
+    for _ in range(500):  # the system takes a moment to end what was killed
+        if not any(is_running(pid) for pid in pids):
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("it is still running")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -3,47 +3,55 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import socket
+import ssl
 import struct
 
 import pytest
+import trustme
 
-from server_bridge.answers import Loading, NotJson, Refused
-from server_bridge.http import Http, Unproven
+from server_bridge.http.client import Http, Unproven
+from server_bridge.http.responses import Loading, Refused, ServerError
+from server_bridge.http.shapes import UnexpectedAnswer
 from server_bridge.protocol import (
+    BackendError,
     BackendRejected,
     BackendUnavailable,
     BackendUnusable,
     PromptTooLong,
 )
+from tests.fault_proxy import fault_proxy
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
+from tests.server_bridge.keys import giving
 from tests.server_bridge.recorder import recorder
 
 
-def error(kind: str, message: str = "why", **more: int) -> bytes:
+def error(kind: str, message: str = "why", **more: object) -> bytes:
     """An error as llama.cpp says it."""
     return json.dumps({"error": {"type": kind, "message": message, **more}}).encode()
 
 
 ANSWERS = [
-    (400, error("invalid_request_error"), BackendRejected, "why"),
+    (400, error("invalid_request_error"), BackendRejected, r"400 \(invalid_request_error\)"),
     (400, error("exceed_context_size_error", n_prompt_tokens=9, n_ctx=8), PromptTooLong, "9"),
+    (400, error("exceed_context_size_error", n_ctx="x"), PromptTooLong, "context 0"),
     (401, error("authentication_error"), Refused, "apiKeyEnv"),
     (403, b"<html>", Refused, "apiKeyEnv"),
-    (404, b"not here", BackendRejected, "not here"),
-    (429, b"", BackendUnavailable, "429"),
-    (500, error("server_error"), BackendUnavailable, "why"),
-    (501, error("not_supported_error"), BackendUnusable, "why"),
-    (502, b"<html>bad gateway", BackendUnavailable, "bad gateway"),
-    (503, error("unavailable_error", "Loading model"), Loading, "Loading model"),
-    (503, b"<html>maintenance", BackendUnavailable, "maintenance"),
-    (200, b"<html>", NotJson, "not a JSON object"),
-    (200, b'"text"', NotJson, "not a JSON object"),
-    (200, b"", NotJson, "not a JSON object"),
-    (200, b'{"half', NotJson, "not a JSON object"),
+    (404, b"not here", BackendRejected, "404"),
+    (429, b"", ServerError, "429"),
+    (500, error("server_error"), ServerError, "server_error"),
+    (501, error("not_supported_error"), BackendUnusable, "not_supported_error"),
+    (502, b"<html>bad gateway", ServerError, "502"),
+    (503, error("unavailable_error", "Loading model"), Loading, "is loading its model"),
+    (503, b"<html>maintenance", ServerError, "503: see"),
+    (200, b"<html>", UnexpectedAnswer, "not a JSON object"),
+    (200, b'"text"', UnexpectedAnswer, "not a JSON object"),
+    (200, b"", UnexpectedAnswer, "not a JSON object"),
+    (200, b'{"half', UnexpectedAnswer, "not a JSON object"),
     (302, b"", BackendRejected, "302"),
     (400, b'{"error": "a string"}', BackendRejected, "400"),
 ]
@@ -53,7 +61,7 @@ ANSWERS = [
 async def test_answers_become_errors(
     status: int, answer: bytes, kind: type[Exception], says: str
 ) -> None:
-    """Each status means one thing to do, and the message says why."""
+    """Each status means one thing to do, and the message says what it was."""
     with recorder(status, answer) as server:
         http = Http(server.url)
         with pytest.raises(kind, match=says) as caught:
@@ -62,7 +70,7 @@ async def test_answers_become_errors(
     assert type(caught.value) is kind
 
 
-async def test_nobody_there() -> None:
+async def test_a_port_where_nothing_listens() -> None:
     """A port where nothing listens is a server to wait for."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -87,7 +95,7 @@ async def test_no_url_at_all(url: str) -> None:
 async def test_a_key_that_no_header_can_hold() -> None:
     """A key with a line break in it is a clear message that does not show it."""
     with recorder() as server:
-        http = Http(server.url, lambda: "s3c\nret")
+        http = Http(server.url, giving("s3c\nret"))
         with pytest.raises(BackendUnusable, match="apiKeyEnv") as caught:
             await http.get("/props")
         await http.aclose()
@@ -95,7 +103,7 @@ async def test_a_key_that_no_header_can_hold() -> None:
     assert caught.value.__cause__ is None
 
 
-async def test_posts_only_where_somebody_proved_himself() -> None:
+async def test_posts_only_on_a_connection_that_was_proved() -> None:
     """A post opens no connection: it needs one on which a get was answered."""
     with recorder() as server:
         http = Http(server.url)
@@ -109,7 +117,7 @@ async def test_the_key_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture)
     """The key goes into the header and into nothing a person could read."""
     caplog.set_level(logging.DEBUG)
     with recorder(401) as server:
-        http = Http(server.url, lambda: "s3cret")
+        http = Http(server.url, giving("s3cret"))
         with pytest.raises(BackendUnusable) as caught:
             await http.get("/props")
         await http.aclose()
@@ -117,13 +125,67 @@ async def test_the_key_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture)
     assert "s3cret" not in caplog.text + repr(caught.value) + repr(http)
 
 
-async def test_proxies_have_no_business_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy from the environment is not used for a server on this machine."""
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "LOCALHOST", "me:s3cret@127.0.0.1", "127.1", "0.0.0.0",
+     "[::ffff:127.0.0.1]"],
+)  # fmt: skip
+async def test_proxies_have_no_business_on_this_machine(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy from the environment is not used for a server on this machine, however it is written."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
     with recorder() as server:
-        http = Http(server.url + "/")
+        http = Http(f"HTTP://{host}:{server.server_address[1]}/")
         assert await http.get("/props") == {"status": "ok"}
         await http.aclose()
+
+
+async def test_a_password_in_the_address_is_sent_and_never_shown(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Basic authentication goes to the server, and into no message and no log, whatever its level."""
+    caplog.set_level(logging.DEBUG)
+    shown = []
+    for status in (200, 404, 500):
+        with recorder(status) as server:
+            http = Http(server.url.replace("//", "//me:s3cret@"))
+            with contextlib.suppress(BackendError):
+                await http.get("/props")
+            await http.aclose()
+        with pytest.raises(BackendUnavailable) as caught:
+            await http.get("/props")
+        await http.aclose()
+        assert [key for *_, key in server.heard] == ["Basic bWU6czNjcmV0"]
+        shown += [http.url, str(caught.value)]
+    assert "s3cret" not in caplog.text + "".join(shown)
+    assert "***@127.0.0.1" in shown[0]
+
+
+@pytest.mark.parametrize("url", ["http://me:s3cret@[::1", "me:s3cret@host", "http://me:s3/cret@a"])
+async def test_a_password_in_no_address_is_not_shown_either(url: str) -> None:
+    """Nor by the library's error behind ours."""
+    http = Http(url)
+    with pytest.raises(BackendError) as caught:
+        await http.get("/props")
+    assert "cret" not in f"{caught.value}{caught.value.__cause__!r}{http.url}"
+    await http.aclose()
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+async def test_a_certificate_is_looked_at_however_the_scheme_is_written(
+    scheme: str, url: str
+) -> None:
+    """A server without a trusted certificate gets no request."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    async with fault_proxy(url, context) as proxy:
+        http = Http(proxy.url.replace("https", scheme))
+        with pytest.raises(BackendUnusable, match=r"fim\.backend\.caFile"):
+            await http.get("/props")
+        await http.aclose()
+    assert proxy.heard == []
 
 
 async def test_a_connection_reset_under_a_request_is_proved_anew() -> None:

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 
 from server_bridge import bridge
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.http import Http, Tags
+from server_bridge.http.client import Http, Tags
 from server_bridge.protocol import BackendUnusable, Request
 from tests.fault_proxy import fault_proxy
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import recorder
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 SALT, USER = "c2FsdA", "team-7"
-TAGS = {"session_header": "X-Session-ID", "cache_salt": SALT, "user": USER}
+TAGS: dict[str, Any] = {"session_header": "X-Session-ID", "cache_salt": SALT, "user": USER}
 SAID = f"X-Session-ID: {bridge.SESSION}\r\n".encode()
 KINDS = ["llama-server", "openai", "auto"]
-NOBODY = "http://127.0.0.1:1"
+NO_SERVER = "http://127.0.0.1:1"
 
 
-async def heard(url: str, settings: BackendSettings, *, unasked: bool = False) -> list[bytes]:
-    """The requests of two backends in turn to a real server, which is named or (*unasked*) found."""
+async def heard(url: str, settings: BackendSettings, *, found: bool = False) -> list[bytes]:
+    """The requests of two backends in turn to a real server, which is named, or *found*."""
     async with fault_proxy(url) as proxy:
-        named = NOBODY if unasked else proxy.url
+        named = NO_SERVER if found else proxy.url
         for _ in range(2):
             backend = open_backend(replace(settings, url=named, usual_urls=(proxy.url,)))
             await backend.complete(Request(prompt("    def "), n_predict=2))
@@ -35,7 +38,9 @@ async def heard(url: str, settings: BackendSettings, *, unasked: bool = False) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_request_is_tagged(url: str, kind: str) -> None:
+async def test_every_request_is_tagged(
+    url: str, kind: Literal["llama-server", "openai", "auto"]
+) -> None:
     """Header and fields stand in every request, the header also in those that only ask who is there."""
     requests = await heard(url, BackendSettings(kind, **TAGS))
     assert all(SAID in request for request in requests)
@@ -45,15 +50,17 @@ async def test_every_request_is_tagged(url: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_nothing_is_said_unasked(url: str, kind: str) -> None:
+async def test_nothing_is_said_unasked(
+    url: str, kind: Literal["llama-server", "openai", "auto"]
+) -> None:
     """Without a setting there is no header and no field."""
     for request in await heard(url, BackendSettings(kind)):
         assert not any(word in request for word in (SAID, b'"cache_salt"', b'"user"'))
 
 
-async def test_strangers_are_told_nothing(url: str) -> None:
-    """What is said to the server that was named is not said to whoever answers on a usual port."""
-    for request in await heard(url, BackendSettings(**TAGS), unasked=True):
+async def test_servers_that_were_not_named_are_told_nothing(url: str) -> None:
+    """What is said to the server that was named is not said to a server on a usual port."""
+    for request in await heard(url, BackendSettings(**TAGS), found=True):
         assert not any(word in request for word in (SAID, SALT.encode(), USER.encode()))
 
 
@@ -61,7 +68,7 @@ async def test_strangers_are_told_nothing(url: str) -> None:
 def test_a_name_that_no_header_can_have_is_refused(name: str) -> None:
     """The message names the setting and shows how a header looks."""
     with pytest.raises(BackendUnusable, match=r"sessionHeader.*X-Session-ID"):
-        open_backend(BackendSettings("openai", NOBODY, session_header=name))
+        open_backend(BackendSettings("openai", NO_SERVER, session_header=name))
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"filename": "a"}'])

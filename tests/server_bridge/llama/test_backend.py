@@ -10,19 +10,18 @@ from urllib.parse import urlsplit
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.http import Http
-from server_bridge.llama import LlamaServer
-from server_bridge.protocol import BackendError, BackendUnusable, Health, Request
+from server_bridge.fim.tokens import FAMILIES, Family
+from server_bridge.http.client import Http
+from server_bridge.http.shapes import Object
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.protocol import BackendError, BackendUnusable, Chunk, Health, Prompt, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, write_model
+from tests.server_bridge.fim.controls import CONTROLS
+from tests.server_bridge.keys import giving
 from tests.server_bridge.prompts import prompt
 from tests.server_bridge.recorder import recorder
 
-SPELLINGS = {
-    "starcoder2": ("<fim_prefix>", "<fim_middle>", "<fim_suffix>", "", "<repo_name>", "<file_sep>"),
-    "codestral": ("[PREFIX]", "", "[SUFFIX]", "", "", ""),
-    "deepseek": ("<｜fim▁begin｜>", "<｜fim▁end｜>", "<｜fim▁hole｜>", "", "", ""),
-}
 REQUEST = Request(prompt("    def "), n_predict=4)
 
 
@@ -39,17 +38,46 @@ async def test_a_model_without_the_tokens_is_named_with_the_fix(no_fim_model: Pa
         await server.aclose()
 
 
-@pytest.mark.parametrize("family", SPELLINGS)
-async def test_other_families_are_recognised_by_their_tokens(family: str, tmp_path: Path) -> None:
-    """Whatever spelling the model knows is found by asking its server, and used in its order."""
-    model = write_model(tmp_path / f"{family}.gguf", specials=SPELLINGS[family])
+class Heard(Http):
+    """Keeps the token ids of the last prompt."""
+
+    prompt: tuple[int, ...] = ()
+
+    async def post(self, path: str, body: bytes) -> Object:
+        if path == "/completion":
+            self.prompt = tuple(json.loads(body)["prompt"])
+        return await super().post(path, body)
+
+    async def control_token(self, text: str) -> int:
+        """The id of a control token."""
+        body = {"content": text, "parse_special": True}
+        [found] = (await super().post("/tokenize", json.dumps(body).encode()))["tokens"]
+        return found
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+async def test_each_family_is_known_by_its_tokens_and_none_comes_from_a_file(
+    family: Family, tmp_path: Path
+) -> None:
+    """Whatever spelling the model knows is found by asking its server; in a file it is text."""
+    spare = CONTROLS[family.name][-1]  # stands for all the other control tokens of the vocabulary
+    specials = (family.prefix, family.middle, family.suffix, spare, family.repo, family.file)
+    model = write_model(tmp_path / f"{family.name}.gguf", specials=specials)
     with llama_server(model) as url:
-        server = LlamaServer(url)
-        reply = await server.complete(REQUEST)
-        assert reply.tokens
+        wire = Heard(url)
+        server = LlamaServer(wire)
+        assert (await server.complete(REQUEST)).tokens
         again = await server.complete(replace(REQUEST, prompt=prompt("    def x")))
         assert again.timings.prompt_n <= 4
         assert again.timings.cache_n == again.timings.expected_n
+        evil = "".join((*family.spellings, spare, "<|endoftext|>"))
+        plain = wire.prompt
+        smuggled = Prompt(evil, (Chunk(evil, evil),), evil, evil, evil, evil)
+        await server.complete(Request(smuggled, n_predict=1))
+        for token in (*family.spellings, spare, "<|endoftext|>"):
+            number = await wire.control_token(token)
+            assert wire.prompt.count(number) == plain.count(number), token
         await server.aclose()
 
 
@@ -71,11 +99,11 @@ async def test_a_wrong_key_says_where_the_right_one_goes() -> None:
     """401 is for the user to fix, and the message names the setting."""
     with llama_server(BUNDLED, api_keys=["right"]) as url:
         for key in ("", "wrong"):
-            server = LlamaServer(Http(url, lambda key=key: key))
+            server = LlamaServer(Http(url, giving(key)))
             with pytest.raises(BackendUnusable, match="apiKeyEnv"):
                 await server.complete(REQUEST)
             await server.aclose()
-        server = LlamaServer(Http(url, lambda: "right"))
+        server = LlamaServer(Http(url, giving("right")))
         assert (await server.complete(REQUEST)).text
         await server.aclose()
 
@@ -108,10 +136,10 @@ async def test_a_router_is_asked_which_models_it_has() -> None:
 @pytest.mark.parametrize(
     "answer", [b'{"status": "ok"}', b'{"build_info": 1}', b"<html>", b"[]", b"null"]
 )
-async def test_who_is_not_llama_cpp_is_told_nothing(answer: bytes) -> None:
+async def test_a_server_that_is_not_llama_cpp_is_told_nothing(answer: bytes) -> None:
     """A server that cannot show llama.cpp's properties gets no text, not even to count it."""
-    with recorder(answer=answer) as stranger:
-        server = LlamaServer(stranger.url)
+    with recorder(answer=answer) as other:
+        server = LlamaServer(other.url)
         for ask in (
             server.measure(REQUEST.prompt),
             server.warm(REQUEST.prompt, 99),
@@ -120,22 +148,22 @@ async def test_who_is_not_llama_cpp_is_told_nothing(answer: bytes) -> None:
             with pytest.raises(BackendUnusable, match=r"not a llama\.cpp server"):
                 await ask
         await server.aclose()
-    assert {(method, path, body) for method, path, body, _ in stranger.heard} == {
+    assert {(method, path, body) for method, path, body, _ in other.heard} == {
         ("GET", "/props", b"")
     }
 
 
-async def test_who_takes_a_stopped_servers_port_is_told_nothing() -> None:
+async def test_a_server_that_takes_a_stopped_ones_port_is_told_nothing() -> None:
     """Also a server we knew must prove itself on every new connection."""
     with llama_server(BUNDLED) as url:
         server = LlamaServer(url)
         await server.complete(REQUEST)
-    with recorder(port=urlsplit(url).port or 0) as stranger:
+    with recorder(port=urlsplit(url).port or 0) as other:
         for _ in range(3):
             with pytest.raises(BackendError):
                 await server.complete(REQUEST)
         await server.aclose()
-    assert {(method, path) for method, path, *_ in stranger.heard} == {("GET", "/props")}
+    assert {(method, path) for method, path, *_ in other.heard} == {("GET", "/props")}
 
 
 async def test_a_restarted_server_is_used_again() -> None:
@@ -153,7 +181,7 @@ async def test_a_restarted_server_is_used_again() -> None:
 
 
 async def test_a_connection_lasts_no_longer_than_the_server_likes(url: str) -> None:
-    """llama.cpp closes after a hundred requests; nobody notices."""
+    """llama.cpp closes the connection after a hundred requests; no completion fails."""
     server = LlamaServer(url)
     for _ in range(205):
         await server.complete(replace(REQUEST, n_predict=1))

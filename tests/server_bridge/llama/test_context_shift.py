@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import BackendUnusable, Endless, Prompt, Sink
+from server_bridge.protocol import BackendUnusable, Prompt, Sink
 from tests.llama_server import llama_server
 from tests.models import write_model
 
@@ -19,13 +20,13 @@ PROMPT = Prompt(
 
 
 @pytest.fixture(scope="module")
-def endless(tmp_path_factory: pytest.TempPathFactory) -> str:
+def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model whose text never ends by itself."""
-    return str(write_model(tmp_path_factory.mktemp("model") / "endless.gguf"))
+    return write_model(tmp_path_factory.mktemp("model") / "endless.gguf")
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["shift", "no shift"])
-def server(request: pytest.FixtureRequest, endless: str) -> Iterator[tuple[str, bool]]:
+def server(request: pytest.FixtureRequest, endless: Path) -> Iterator[tuple[str, bool]]:
     flags = {"n_ctx": N_CTX, "n_parallel": 1, "n_batch": 64, "ctx_shift": request.param}
     with llama_server(endless, endpoint_slots=True, **flags) as url:
         yield url, request.param
@@ -39,20 +40,19 @@ async def test_text_runs_on_where_the_context_can_be_shifted(
     url, shifts = server
     backend = open_backend(BackendSettings(kind="llama-server", url=url))
     await backend.connect()
-    assert isinstance(backend, Endless)
     before = await backend.measure(PROMPT)
     pieces: list[str] = []
 
-    async def run_on() -> None:
-        async for piece in backend.run_on(PROMPT, N_TOKENS, sink):
+    async def continue_long() -> None:
+        async for piece in backend.continue_long(PROMPT, N_TOKENS, sink):
             pieces.append(piece)  # noqa: PERF401 (what came before an error counts)
 
     if not shifts:
         with pytest.raises(BackendUnusable, match="--context-shift"):
-            await run_on()
+            await continue_long()
         assert 0 < len(pieces) < N_CTX
         return
-    await run_on()
+    await continue_long()
     assert len(pieces) > 2 * N_CTX  # a piece is a token or more
     after = await backend.measure(PROMPT)
     warmed = await backend.warm(PROMPT, N_CTX)
@@ -65,17 +65,19 @@ async def test_text_runs_on_where_the_context_can_be_shifted(
     await backend.aclose()
 
 
-async def test_memory_stays_what_it_was(endless: str) -> None:
+async def test_memory_stays_what_it_was(endless: Path) -> None:
     """The embedded engine runs on, too, and three thousand tokens need no more memory than one."""
-    backend = open_backend(BackendSettings(kind="embedded", model=endless, context_tokens=N_CTX))
+    settings = BackendSettings(kind="embedded", model=str(endless), context_tokens=N_CTX)
+    backend = open_backend(settings)
     await backend.connect()
-    assert isinstance(backend, Endless)
     children = psutil.Process().children()
-    [child] = [each for each in children if "server_bridge.embedded_child" in each.cmdline()]
+    [child] = [
+        each for each in children if "server_bridge.process.embedded_child" in each.cmdline()
+    ]
     sizes = []
     for _ in range(3):
         n_pieces = 0
-        async for _ in backend.run_on(PROMPT, N_TOKENS, Sink.PROMPT):
+        async for _ in backend.continue_long(PROMPT, N_TOKENS, Sink.PROMPT):
             n_pieces += 1
         assert n_pieces > 2 * N_CTX
         sizes.append(child.memory_info().rss)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from array import array
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.mirror import RECENT, Mirror, Outlook, Reckoning, shared
+from server_bridge.llama.mirror import Mirror, Outlook, shared
 
 small = st.lists(st.integers(0, 2), max_size=40)
 
@@ -99,12 +98,12 @@ def test_clearing_brings_back_what_another_slot_holds() -> None:
 
 def test_what_others_may_have_saved_is_not_foretold() -> None:
     """On a shared server a prompt that is looked for in the memory may find more than we know of."""
-    mirror = Mirror(2, alone=False)
+    mirror = Mirror(2, exclusive=False)
     run(mirror, 0, *range(50))
     assert mirror.outlook(packed(*range(50), 7), 0) == Outlook(50, loaded=False, cut=False)
-    stranger = mirror.outlook(packed(*range(100, 150)), 0)
-    assert stranger is not None
-    assert not stranger.sure
+    unlike = mirror.outlook(packed(*range(100, 150)), 0)
+    assert unlike is not None
+    assert not unlike.sure
 
 
 def test_a_server_that_saves_nothing_is_found_out() -> None:
@@ -118,43 +117,3 @@ def test_a_server_that_saves_nothing_is_found_out() -> None:
     run(mirror, 0, *range(50))
     run(mirror, 0, *range(100, 150))
     assert mirror.expected(packed(*range(50), 7)) == 0
-
-
-SLOT, CUT, LOAD = (Outlook(90, loaded=n == 2, cut=n == 1) for n in range(3))
-
-
-@pytest.mark.parametrize(
-    ("outlooks", "found", "says"),
-    [
-        ([SLOT], [90], ""),
-        ([SLOT], [0], "keeps nothing"),
-        ([SLOT, LOAD], [90, 0], "--cache-ram"),
-        ([SLOT, CUT], [90, 0], "--swa-full"),
-        ([SLOT, SLOT], [90, 10], "somebody else"),
-        ([None, SLOT], [0, 95], ""),
-    ],
-)
-def test_persistent_disagreement_has_a_likely_cause(
-    outlooks: list[Outlook | None], found: list[int], says: str
-) -> None:
-    """What differs, and when, tells apart the reasons why a server evaluates too much."""
-    reckoning = Reckoning()
-    for _ in range(RECENT // len(outlooks)):
-        for outlook, n in zip(outlooks, found, strict=True):
-            reckoning.compare(outlook, n)
-    assert says in reckoning.cause
-    assert bool(says) == bool(reckoning.cause)
-
-
-def test_a_slip_now_and_then_is_no_cause_for_doubt() -> None:
-    """Two wrong predictions in fifty are accidents, and doubts are forgotten when all is well again."""
-    reckoning = Reckoning()
-    for n in range(RECENT):
-        reckoning.compare(SLOT, 0 if n in (3, 30) else 90)
-    assert not reckoning.cause
-    for _ in range(5):
-        reckoning.compare(SLOT, 0)
-    assert reckoning.cause
-    for _ in range(RECENT):
-        reckoning.compare(SLOT, 90)
-    assert not reckoning.cause

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
+from msgspec import structs
 
-from server_bridge import saved
-from server_bridge.embedded import Embedded, EmbeddedSettings
-from server_bridge.llama import LlamaServer
-from server_bridge.protocol import Backend, Request, Saves, Timings
+from server_bridge.llama import slot_files
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.process.embedded import Embedded
+from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.protocol import Backend, Request, Timings
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, write_model
 from tests.server_bridge.prompts import prompt
@@ -28,7 +31,7 @@ async def cost(backend: Backend, at: int = 500, middle: str = MIDDLE) -> Timings
     return (await backend.complete(Request(place, n_predict=4))).timings
 
 
-async def save(backend: Saves, at: int = 500) -> int:
+async def save(backend: Backend, at: int = 500) -> int:
     return await backend.save(replace(prompt(MIDDLE, at=at), path=f"app/{at}.py"))
 
 
@@ -56,19 +59,18 @@ async def test_after_a_restart_the_first_completion_costs_nothing(tmp_path: Path
 
 
 async def test_a_child_that_died_comes_back_with_its_cache(tmp_path: Path) -> None:
-    """Also without anybody's farewell the last saved state is used."""
+    """After a crash, too, the last saved state is used."""
     backend = Embedded(EmbeddedSettings(slots_dir=str(tmp_path)))
     await cost(backend)
     await save(backend)
-    assert backend._child is not None
-    backend._child.kill()
-    await backend._child.wait()
+    psutil.Process(backend.pid).kill()
+    await backend._supervisor.ended()
     assert (await cost(backend)).prompt_n <= FEW
     await backend.aclose()
 
 
 async def test_only_the_owner_may_read_what_is_saved(tmp_path: Path) -> None:
-    """Tokens of somebody's code lie in folders and files of mode 0700 and 0600."""
+    """Saved tokens of the user's code lie in folders and files of mode 0700 and 0600."""
     folder = tmp_path / "slots"
     backend = Embedded(EmbeddedSettings(slots_dir=str(folder)))
     await cost(backend)
@@ -79,7 +81,7 @@ async def test_only_the_owner_may_read_what_is_saved(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models of the same shape and vocabulary, with other weights."""
     folder = tmp_path_factory.mktemp("models")
     for seed in (1, 2):
@@ -93,7 +95,7 @@ async def test_a_swapped_model_is_refused(
 ) -> None:
     """A file replaced by another model of the same shape gets its own evaluation, not the old one's."""
     if hidden:
-        monkeypatch.setattr(saved, "_file", lambda _: [])
+        monkeypatch.setattr(slot_files, "_file", lambda _: [])
     model = tmp_path / "model.gguf"
     settings = EmbeddedSettings(model=str(model), slots_dir=str(tmp_path / "slots"))
     for seed in (1, 2):
@@ -141,7 +143,7 @@ async def test_a_server_of_the_users_saves_in_its_own_folder(tmp_path: Path) -> 
     for flags, n_saved in (({}, 0), ({"slot_save_path": f"{folder}/"}, 1)):
         for again in (False, True):
             with llama_server(BUNDLED, endpoint_slots=True, **flags) as url:
-                backend = LlamaServer(url, shelf=str(tmp_path / "notes"))
+                backend = LlamaServer(url, state_dir=str(tmp_path / "notes"))
                 first = await cost(backend)
                 assert (first.prompt_n <= FEW) == bool(again and n_saved)
                 assert bool(await save(backend)) == bool(n_saved)
@@ -150,28 +152,28 @@ async def test_a_server_of_the_users_saves_in_its_own_folder(tmp_path: Path) -> 
         assert len(states(folder)) == n_saved
 
 
-def state(document: str, n_bytes: int = 1) -> saved.Saved:
-    return saved.Saved("me", document, f"{document}.bin", b"\1\0\0\0", {1: -0.5}, n_bytes)
+def state(document: str, n_bytes: int = 1) -> slot_files.SavedSlot:
+    return slot_files.SavedSlot("me", document, f"{document}.bin", b"\1\0\0\0", {1: -0.5}, n_bytes)
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     """The budget in bytes holds, and a document's newer state replaces its older one."""
     for n in range(4):
         (tmp_path / f"d{n}.bin").write_text("state")
-        saved.put(tmp_path, state(f"d{n}", saved.BUDGET // 3))
-        saved.os.utime(tmp_path / f"d{n}.bin.json", (n, n))
+        slot_files.put(tmp_path, state(f"d{n}", slot_files.BUDGET // 3))
+        os.utime(tmp_path / f"d{n}.bin.json", (n, n))
     assert [path.name for path in states(tmp_path)] == ["d1.bin", "d2.bin", "d3.bin"]
-    assert saved.file_for(tmp_path, "me", "d2") == "d2.bin"
+    assert slot_files.file_for(tmp_path, "me", "d2") == "d2.bin"
 
 
 def test_a_server_gets_so_many_files_and_no_more(tmp_path: Path) -> None:
-    """Names are used again: on another machine nobody deletes anything for us."""
+    """Names are used again, because files on another machine cannot be deleted."""
     names = []
-    for n in range(saved.N_FILES + 3):
-        names.append(saved.file_for(tmp_path, "me", f"d{n}"))
-        saved.put(tmp_path, state(f"d{n}")._replace(file=names[-1]))
-        saved.os.utime(tmp_path / f"{names[-1]}.json", (n, n))
-    assert len(set(names)) == saved.N_FILES
+    for n in range(slot_files.N_FILES + 3):
+        names.append(slot_files.file_for(tmp_path, "me", f"d{n}"))
+        slot_files.put(tmp_path, structs.replace(state(f"d{n}"), file=names[-1]))
+        os.utime(tmp_path / f"{names[-1]}.json", (n, n))
+    assert len(set(names)) == slot_files.N_FILES
     assert names[-3:] == names[:3]
 
 
@@ -185,6 +187,6 @@ def test_a_server_gets_so_many_files_and_no_more(tmp_path: Path) -> None:
         ({}, False),
     ],
 )
-def test_a_model_is_known_by_what_it_says_next(now: saved.Next, same: bool) -> None:
+def test_a_model_is_known_by_what_it_says_next(now: slot_files.Next, same: bool) -> None:
     """Rounding is forgiven, anything else is not."""
-    assert saved.agrees({1: -0.1, 2: -3.0, 3: -4.0}, now) == same
+    assert slot_files.agrees({1: -0.1, 2: -3.0, 3: -4.0}, now) == same

@@ -9,19 +9,24 @@ import statistics
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.llama import LlamaServer
+from server_bridge.http.client import Http
+from server_bridge.http.shapes import Object
+from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Backend, Chunk, Prompt, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import LINES, TYPED, prompt
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 RING = tuple(Chunk(f"lib/m{n}.py", "".join(LINES[n * 15 : n * 15 + 15])) for n in range(16))
-ALONE = "embedded"
-SERVERS = {
+EXCLUSIVE = "embedded"
+SERVERS: dict[str, dict[str, Any]] = {
     "separate": {"n_parallel": 2},
     "unified": {"n_parallel": 4, "kv_unified": True},
     "one slot": {"n_parallel": 1, "n_ctx": 4096},
@@ -38,11 +43,29 @@ def in_document(n: int, middle: str = "") -> Prompt:
     return replace(prompt(middle, at=700 + 100 * n), chunks=RING, path=f"app/d{n}.py")
 
 
+class Heard(Http):
+    """Notes the slots that are named, and how often the slots are looked at."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.named: list[int] = []
+        self.n_looks = 0
+
+    async def post(self, path: str, body: bytes) -> Object:
+        slot = json.loads(body).get("id_slot", -1)
+        self.named += [slot] if slot >= 0 else []
+        return await super().post(path, body)
+
+    async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
+        self.n_looks += path == "/slots"
+        return await super().get(path, named=named, opens=opens)
+
+
 @asynccontextmanager
 async def running(kind: str, n: int = 1) -> AsyncIterator[list[Backend]]:
     """A number of backends, each as if it was another editor's, on one server of this kind."""
     async with AsyncExitStack() as stack:
-        if kind == ALONE:
+        if kind == EXCLUSIVE:
             backends = [open_backend(BackendSettings(kind="embedded"))]
         else:
             settings = {"endpoint_slots": True, **SERVERS[kind]}
@@ -70,7 +93,7 @@ def typed(n_round: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "n_documents"), [(ALONE, 2), (ALONE, 4), ("separate", 2), ("four", 4)]
+    ("kind", "n_documents"), [(EXCLUSIVE, 2), (EXCLUSIVE, 4), ("separate", 2), ("four", 4)]
 )
 async def test_coming_back_costs_a_few_tokens(kind: str, n_documents: int) -> None:
     """Documents that take turns are evaluated once each: any number on our own server, one per slot elsewhere."""
@@ -115,60 +138,44 @@ async def test_editors_on_one_server_leave_each_other_alone() -> None:
 
 async def test_an_editor_that_finds_no_slot_leaves_it_to_the_server() -> None:
     """Where others hold all slots the third editor names none, asks once, and gets its completions."""
-    async with running("separate", 3) as editors:
+    with llama_server(BUNDLED, endpoint_slots=True, **SERVERS["separate"]) as url:
+        wires = [Heard(url) for _ in range(3)]
+        editors = [LlamaServer(wire) for wire in wires]
         for n, backend in enumerate(editors):
             await backend.complete(Request(in_document(n, typed(0)), n_predict=2))
-        third = editors[2]._cache
-        looks = 0
-        look = third._tokens_by_slot
-
-        async def counted():
-            nonlocal looks
-            looks += 1
-            return await look()
-
-        third._tokens_by_slot = counted
+        before = wires[2].n_looks
         await visit(editors[2], 2, typed(1))
-        assert looks == 0
         assert await visit(editors[2], 2, typed(2)) <= FEW
-
-
-def named_by(backend: LlamaServer) -> list[int]:
-    """The slots that *backend* names from now on."""
-    cache, found = backend._cache, list[int]()
-    send = cache._server.send
-
-    async def heard(path: str, body: str) -> dict[str, object]:
-        slot = json.loads(body).get("id_slot", -1)
-        found.extend([slot] if slot >= 0 else [])
-        return await send(path, body)
-
-    cache._server = cache._server._replace(send=heard)
-    return found
+        assert (before, wires[2].n_looks, wires[2].named) == (1, 1, [])
+        for backend in editors:
+            await backend.aclose()
 
 
 @pytest.mark.parametrize("kind", ["separate", "four", "one slot", "unified", "no memory"])
 async def test_a_slot_is_named_for_the_first_prompt_of_a_document_only(kind: str) -> None:
     """llama.cpp loads what a request wants into the slot it names even while that one is busy."""
-    async with running(kind) as [backend]:
+    with llama_server(BUNDLED, endpoint_slots=True, **SERVERS[kind]) as url:
+        wire = Heard(url)
+        backend = LlamaServer(wire)
         await backend.complete(Request(in_document(0, typed(0)), n_predict=2))
         await backend.complete(Request(in_document(1, typed(0)), n_predict=2))
         while (await backend.warm(in_document(1, typed(0)), 4000)).left:
             pass
-        named = named_by(backend)
+        wire.named.clear()
         for n_round in range(1, 4):
             for n in range(2):
                 await visit(backend, n, typed(n_round))
-    assert named == []
+        await backend.aclose()
+    assert wire.named == []
 
 
 async def test_editors_that_begin_together_get_their_answers() -> None:
-    """Six editors on four slots, all asking at once: nobody hangs, and a key costs a few tokens, as a rule."""
+    """Six editors on four slots, all asking at once: all get answers, and most keys cost a few tokens."""
     async with running("four", 6) as editors:
 
         async def ask(n: int, n_round: int) -> int:
-            alone = replace(in_document(n, typed(n_round)), repo=f"project{n}", chunks=())
-            return (await editors[n].complete(Request(alone, n_predict=2))).timings.prompt_n
+            own = replace(in_document(n, typed(n_round)), repo=f"project{n}", chunks=())
+            return (await editors[n].complete(Request(own, n_predict=2))).timings.prompt_n
 
         async def all_ask(n_round: int) -> list[int]:
             return await asyncio.gather(*(ask(n, n_round) for n in range(len(editors))))

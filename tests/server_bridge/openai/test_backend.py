@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from server_bridge.http import Http
-from server_bridge.openai import OpenAiServer
+from server_bridge.http.client import Http
+from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import (
     BackendUnavailable,
     BackendUnusable,
@@ -84,8 +84,8 @@ async def test_without_probabilities_and_usage_there_are_estimates() -> None:
 
 async def test_usage_tells_what_was_cached() -> None:
     """Evaluated is what the prompt had less what the server says it reused."""
-    usage = {"prompt_tokens": 900, "completion_tokens": 2}
-    usage["prompt_tokens_details"] = {"cached_tokens": 890}
+    details = {"cached_tokens": 890}
+    usage = {"prompt_tokens": 900, "completion_tokens": 2, "prompt_tokens_details": details}
     reply, _ = await reply_to(events(said("x", "length"), {"choices": [], "usage": usage}))
     assert (reply.timings.prompt_n, reply.timings.cache_n) == (10, 890)
 
@@ -102,8 +102,12 @@ async def test_a_server_that_does_not_stream_is_good_enough() -> None:
         (events(said("x"), end=b""), BackendUnavailable, "broke off"),
         (events(said("x")), BackendUnavailable, "broke off"),
         (events(said("x"), end=b"data: {garbage\n\n"), BackendUnavailable, "not a JSON"),
-        (events({"error": {"message": "CUDA out of memory"}}), BackendUnavailable, "out of memory"),
-        (events({"error": "engine is dead"}), BackendUnavailable, "dead"),
+        (
+            events({"error": {"message": "CUDA out of memory"}}),
+            BackendUnavailable,
+            "failed in the middle",
+        ),
+        (events({"error": "engine is dead"}), BackendUnavailable, "failed in the middle"),
         (b"<html>", BackendUnavailable, "not a JSON"),
     ],
 )
@@ -187,7 +191,7 @@ async def test_mlx_is_not_told_to_load_another_model(lists: bool) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b'{"models": []}', b'{"data": 1}'])
-async def test_who_is_no_model_server_is_told_nothing(answer: bytes) -> None:
+async def test_a_server_without_models_is_told_nothing(answer: bytes) -> None:
     """Without a list of models no text goes out."""
     with recorder(404, {"/v1/models": answer, "/health": b"no"}) as server:
         backend = OpenAiServer(Http(server.url))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.warmth import N_TEXTS, Warmth, common, cut
+from server_bridge.fim.common_prefix import common_prefix
+from server_bridge.openai.cache_estimate import N_TEXTS, CacheEstimate, cut
 
 
 @given(st.text("ab\n"), st.text("ab\n"), st.text("ab\n"))
 def test_common_is_the_longest_common_beginning(same: str, a: str, b: str) -> None:
     """It counts characters up to the first that differs."""
-    n = common(same + a, same + b)
+    n = common_prefix(same + a, same + b)
     assert (same + a)[:n] == (same + b)[:n]
     assert (same + a)[n : n + 1] != (same + b)[n : n + 1] or n == len(same + a) == len(same + b)
 
@@ -29,22 +30,22 @@ def test_a_cut_goes_on_and_prefers_whole_lines(text: str, data: st.DataObject) -
 
 def test_texts_sent_are_held_until_there_are_too_many() -> None:
     """The newest few are remembered, and one that went on stands for its beginnings."""
-    warmth = Warmth(3.0)
+    estimate = CacheEstimate(3.0)
     for n in range(N_TEXTS + 1):
-        warmth.sent(f"{n} file", 3, None)
-        warmth.sent(f"{n} file and more", 5, None)
-    assert warmth.held("0 file") == 0
-    assert all(warmth.held(f"{n} file and") == 10 for n in range(1, N_TEXTS + 1))
+        estimate.sent(f"{n} file", 3, None)
+        estimate.sent(f"{n} file and more", 5, None)
+    assert estimate.held("0 file") == 0
+    assert all(estimate.held(f"{n} file and") == 10 for n in range(1, N_TEXTS + 1))
 
 
 def test_a_server_that_reuses_nothing_is_noticed() -> None:
     """A word about the cache counts only where there was something to reuse; silence is no word."""
-    warmth, text = Warmth(3.0), "x = 1\n" * 300
-    warmth.sent(text, 600, 0)
-    assert warmth.keeps
-    warmth.sent(text, 600, None)
-    assert warmth.keeps
-    warmth.sent(text, 600, 0)
-    assert not warmth.keeps
-    warmth.sent(text, 600, 599)
-    assert warmth.keeps
+    estimate, text = CacheEstimate(3.0), "x = 1\n" * 300
+    estimate.sent(text, 600, 0)
+    assert estimate.keeps
+    estimate.sent(text, 600, None)
+    assert estimate.keeps
+    estimate.sent(text, 600, 0)
+    assert not estimate.keeps
+    estimate.sent(text, 600, 599)
+    assert estimate.keeps

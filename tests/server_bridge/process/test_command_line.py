@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from server_bridge import launch
-from server_bridge.launch import Machine, Plan, arguments, build, gpu, preset
+from server_bridge.process import command_line
+from server_bridge.process.command_line import Machine, Plan, arguments, build, gpu, preset
 from server_bridge.protocol import BackendUnusable
 
 GIB = 1 << 30
@@ -20,7 +21,7 @@ MODEL = {
     "embedding_length": 1536,
     "context_length": 32768,
 }  # 28 KB a token
-PLAN = Plan(model="model.gguf", facts=MODEL, slots_dir="/states")
+PLAN = Plan(model="model.gguf", facts=MODEL, slots_dir="/states", key_file="/the.key")
 
 # As b11669 prints it; the last three are what other builds have instead.
 HELP = """\
@@ -56,6 +57,7 @@ HELP = """\
 -np,   --parallel N                     number of server slots (default: -1, -1 = auto)
 --host HOST                             IP addresses to listen on, comma-separated, or UNIX socket paths
 --port PORT                             port to listen (default: 9931)
+--api-key-file FNAME                    path to file containing API keys, one per line
 --cors-origins ORIGINS                  comma-separated list of allowed origins for CORS (default: *)
 --cache-reuse N                         min chunk size to attempt reusing from the cache via KV shifting
 --slot-save-path PATH                   path to save slot kv cache (default: disabled)
@@ -71,7 +73,7 @@ BARE = build(
 )
 
 
-def line(machine: Machine = LAPTOP, known: launch.Build = BUILD, **wishes: object) -> str:
+def line(machine: Machine = LAPTOP, known: command_line.Build = BUILD, **wishes: Any) -> str:
     return " ".join(arguments(machine, known, replace(PLAN, **wishes)))
 
 
@@ -102,7 +104,8 @@ def test_the_kinds_of_speculation_are_read_from_the_help() -> None:
 def test_the_whole_line() -> None:
     """What a laptop with 16 GB and 8 cores gets for a model of 1.5B parameters."""
     assert line() == (
-        "--model model.gguf --offline --host 127.0.0.1 --port 8012 --cors-origins localhost "
+        "--model model.gguf --offline --host 127.0.0.1 --port 8012 --api-key-file /the.key "
+        "--cors-origins localhost "
         "--parallel 2 --no-kv-unified --ctx-size 32768 --predict 128 --batch-size 512 --ubatch-size 512 --threads 4 "
         "--cache-ram 2048 --cache-reuse 0 --context-shift --slot-save-path /states/ "
         "--spec-type ngram-mod --spec-ngram-mod-n-match 12 --spec-ngram-mod-n-min 2 "
@@ -138,9 +141,7 @@ def test_the_whole_line() -> None:
         ({"known": BARE}, "--model model.gguf --host 127.0.0.1 --port 8012 --ctx-size", "--cache"),
     ],
 )
-def test_every_wish_and_every_machine_shows(
-    changed: dict[str, object], has: str, lacks: str
-) -> None:
+def test_every_wish_and_every_machine_shows(changed: dict[str, Any], has: str, lacks: str) -> None:
     """Memory bounds the context, cores the threads; a build gets only what it knows."""
     found = line(**changed)
     assert has in found
@@ -172,7 +173,7 @@ def test_the_largest_gpu_counts(printed: str, size: int) -> None:
         (Machine(16 * GIB, 8, 8 * GIB), "auto", "1.5b"),
         (Machine(16 * GIB, 8, 16 * GIB), "auto", "7b"),
         (Machine(16 * GIB, 8, 80 * GIB), "auto", "7b"),  # this build has no larger one
-        (Machine(2 * GIB, 2), "7b", "7b"),  # who names one knows what he does
+        (Machine(2 * GIB, 2), "7b", "7b"),  # a named size is the user's decision
     ],
 )
 def test_a_preset_is_chosen_by_memory(machine: Machine, size: str, name: str) -> None:
@@ -190,7 +191,7 @@ def test_a_preset_is_chosen_by_memory(machine: Machine, size: str, name: str) ->
     ],
 )
 def test_no_preset_is_a_sentence(
-    machine: Machine, known: launch.Build, size: str, reason: str
+    machine: Machine, known: command_line.Build, size: str, reason: str
 ) -> None:
     """It says whether the machine or the build is too small."""
     with pytest.raises(BackendUnusable, match=reason):

@@ -6,14 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from server_bridge.embedded import Embedded, EmbeddedSettings, restart_delay
-from server_bridge.llama import LlamaServer
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.process.embedded import Embedded
+from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import (
     BackendError,
     BackendUnavailable,
@@ -26,7 +26,8 @@ from tests.server_bridge.prompts import prompt
 REQUEST = Request(prompt("    def "), n_predict=4)
 ORPHAN = """
 import asyncio
-from server_bridge.embedded import Embedded, EmbeddedSettings
+from server_bridge.process.embedded import Embedded
+from server_bridge.process.programs import EmbeddedSettings
 async def main():
     backend = Embedded(EmbeddedSettings())
     await backend.connect()
@@ -36,14 +37,12 @@ asyncio.run(main())
 """
 
 
-async def test_is_ready_soon_and_gone_at_once(tmp_path: Path) -> None:
-    """Ready soon, on this machine only, its log in a file; closing leaves nothing."""
+async def test_is_ready_and_gone_at_once(tmp_path: Path) -> None:
+    """Ready, on this machine only, its log in a file; closing leaves nothing."""
     log = tmp_path / "llama.log"
     backend = Embedded(EmbeddedSettings(slots_dir=str(tmp_path), log=str(log)))
     assert backend.pid is None
-    started = time.monotonic()
     state = await backend.connect()
-    assert time.monotonic() - started < 30  # one second on a quiet machine
     assert state.url.startswith("http://127.0.0.1:")
     child = psutil.Process(backend.pid)
     assert (await backend.complete(REQUEST)).text
@@ -58,12 +57,12 @@ async def test_the_key_is_nowhere_to_be_read() -> None:
     backend = Embedded(EmbeddedSettings())
     await backend.connect()
     child = psutil.Process(backend.pid)
-    key = backend._server._http._key()
+    key = await backend._server._link._http._key()
     assert key not in repr(child.cmdline()) + repr(child.environ())
-    stranger = LlamaServer(backend.state.url)
+    client = LlamaServer(backend.state.url)
     with pytest.raises(BackendUnusable, match="key"):
-        await stranger.connect()
-    await stranger.aclose()
+        await client.connect()
+    await client.aclose()
     await backend.aclose()
 
 
@@ -71,11 +70,12 @@ async def test_a_dead_child_is_replaced() -> None:
     """When the process is killed the request at hand fails and the next one starts another."""
     backend = Embedded(EmbeddedSettings())
     before, pid = await backend.complete(REQUEST), backend.pid
+    assert pid is not None
     os.kill(pid, signal.SIGTERM)
     psutil.Process(pid).wait(5)
     with pytest.raises(BackendUnavailable):
         await backend._server.complete(REQUEST)
-    await backend._child.wait()
+    await backend._supervisor.ended()
     after = await backend.complete(REQUEST)
     assert after.text == before.text
     assert backend.pid not in (None, pid)
@@ -124,7 +124,16 @@ async def test_code_in_the_users_folder_is_not_run(
     await backend.aclose()
 
 
-@pytest.mark.parametrize(("n_deaths", "delay"), [(0, 0), (1, 0), (2, 1), (3, 2), (6, 16), (99, 30)])
-def test_restarts_become_rarer(n_deaths: int, delay: float) -> None:
-    """At once the first time, then after 1, 2, 4, … up to 30 seconds."""
-    assert restart_delay(n_deaths) == delay
+async def test_where_nothing_can_be_kept_it_completes_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A cache folder that cannot be made, as in a read-only home, costs the cache, and one line."""
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / "slots"
+    backend = Embedded(EmbeddedSettings(slots_dir=str(folder)))
+    for _ in range(2):
+        assert (await backend.complete(REQUEST)).text
+        assert (await backend.save(REQUEST.prompt), backend.state.health) == (0, Health.READY)
+        await backend.aclose()
+    assert caplog.text.count("not kept over a restart") == 1
+    assert str(folder) in caplog.text

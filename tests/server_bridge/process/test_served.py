@@ -1,7 +1,8 @@
-"""A model server and its parent: it comes up, it comes back, it goes with us, and failing it says why."""
+"""The server of `fim-lsp serve`: it comes up, it comes back, it goes with us, and failing it says why."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -13,24 +14,31 @@ from pathlib import Path
 import psutil
 import pytest
 
-from server_bridge import parent, programs
-from server_bridge.launch import Plan
-from server_bridge.parent import keep
-from server_bridge.programs import KEY_ENV, Program
-from server_bridge.protocol import BackendUnusable, Health, State
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.http.api_key import Key
+from server_bridge.http.client import Http
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.machine import private_files
+from server_bridge.process import programs
+from server_bridge.process.command_line import Plan
+from server_bridge.process.programs import KEY_ENV, Program
+from server_bridge.process.served import keep
+from server_bridge.protocol import BackendUnusable, Health, Request, State
 from tests.llama_server import PROGRAM, free_port
+from tests.server_bridge.prompts import short
 
 INSIDE = "the engine of this package"
 # A llama-server of its own where there is one, see scripts/test-server.
 OUTSIDE = pytest.param(PROGRAM, marks=pytest.mark.server, id="llama-server")
 ENGINES = [INSIDE, *([OUTSIDE] if PROGRAM else [])]
 ORPHAN = """
-import asyncio, pathlib
-from server_bridge import parent, programs
+import asyncio
+from pathlib import PosixPath
+from server_bridge.process import served
+from server_bridge.process.programs import Program
 async def main():
-    log = pathlib.Path({log!r})
-    program = programs.Program({argv!r}, {port}, log, (), {settings!r})
-    async for state in parent.keep(program):
+    program = Program(**{fields!r})
+    async for state in served.keep(program):
         if state.model:
             print(state.model, flush=True)
 asyncio.run(main())
@@ -64,7 +72,7 @@ def children() -> list[psutil.Process]:
 
 
 async def test_it_comes_up_comes_back_and_goes_with_us(make: Make) -> None:
-    """Ready at its fixed port; ready again when it was killed; gone when nobody keeps it."""
+    """Ready at its fixed port; ready again when it was killed; gone when its states are closed."""
     port = free_port()
     before = children()
     async with kept(make(Plan(port=port))) as states:
@@ -81,18 +89,55 @@ async def test_it_comes_up_comes_back_and_goes_with_us(make: Make) -> None:
     assert set(children()) == set(before)
 
 
-async def test_the_key_stays_out_of_sight(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server asks for the key in the environment, which is on no command line and in no log."""
+async def test_every_run_has_a_key_that_editors_of_the_user_find(make: Make) -> None:
+    """It is random, in a file of the user's alone, on no command line, in no log, and gone with the run."""
+    first, second = (make(Plan(port=free_port())) for _ in range(2))
+    assert len({first.key, second.key}) == 2
+    async with kept(first) as states:
+        assert (await anext(states)).health is Health.READY
+        assert first.key_file is not None
+        assert private_files.read(first.key_file).decode().strip() == first.key
+        [child] = [each for each in children() if f"{first.port}" in str(each.net_connections())]
+        seen = repr(first) + first.log.read_text() + repr(child.cmdline()) + repr(child.environ())
+        assert first.key not in seen
+        client = LlamaServer(first.url)
+        with pytest.raises(BackendUnusable, match="key"):
+            await client.connect()
+        await client.aclose()
+        assert await used_by_an_editor(first) == first.url
+    assert not first.key_file.exists()
+
+
+async def used_by_an_editor(program: Program) -> str:
+    """Where an editor's completion comes from that looks at this port unasked."""
+    cache = str(program.key_file.parent)
+    backend = open_backend(BackendSettings(usual_urls=(program.url,), keys_dir=cache))
+    assert (await backend.complete(Request(short("    def "), 2))).text
+    await backend.aclose()
+    return backend.state.url
+
+
+async def test_a_key_of_the_users_is_taken(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLAMA_API_KEY is the key, and the child has it from its file or its stdin alone."""
     monkeypatch.setenv(KEY_ENV, "open-sesame")
     program = make(Plan(port=free_port()))
     async with kept(program) as states:
         assert (await anext(states)).health is Health.READY
         assert "sesame" not in repr(program) + program.log.read_text()
-        monkeypatch.setenv(KEY_ENV, "another")
-        server = parent.LlamaServer(parent.Http(program.url, parent.Key(KEY_ENV)))
-        with pytest.raises(BackendUnusable, match="key"):
-            await server.connect()
+        assert not any("sesame" in repr(each.environ()) for each in children())
+        server = LlamaServer(Http(program.url, Key(KEY_ENV)))
+        assert (await server.connect()).health is Health.READY
         await server.aclose()
+
+
+@pytest.mark.parametrize("key", ["#sesame", "open sesame", "s\u00e9same", "a\nb"])
+def test_what_cannot_be_a_key_is_refused(
+    make: Make, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """llama-server reads a line that begins with # as a comment: it would serve without a key."""
+    monkeypatch.setenv(KEY_ENV, key)
+    with pytest.raises(BackendUnusable, match=KEY_ENV):
+        make(Plan(port=free_port()))
 
 
 @pytest.mark.parametrize("model", ["/nowhere/model.gguf", __file__])
@@ -105,12 +150,14 @@ async def test_what_cannot_start_says_why_once(make: Make, model: str) -> None:
 
 
 async def test_a_taken_port_is_told(make: Make) -> None:
-    """Somebody else at the port would be taken for our child."""
+    """Another server at the port would be taken for our child; its key stays as it is."""
     port = free_port()
     async with kept(make(Plan(port=port))) as first:
         assert (await anext(first)).health is Health.READY
+        key = make(Plan(port=port)).key_file.read_text()
         async with kept(make(Plan(port=port))) as second:
             (state,) = [state async for state in second]
+        assert make(Plan(port=port)).key_file.read_text() == key
     assert state.health is Health.UNUSABLE
     assert "choose another --port" in state.message
 
@@ -126,9 +173,8 @@ async def test_a_model_without_gaps_is_refused(make: Make, no_fim_model: Path) -
 def test_a_killed_parent_leaves_no_server(make: Make) -> None:
     """SIGKILL gives us no time to clean up; the server goes all the same."""
     program = make(Plan(port=free_port()))
-    source = ORPHAN.format(
-        argv=program.argv, port=program.port, log=str(program.log), settings=program.settings
-    )
+    fields = {field.name: getattr(program, field.name) for field in dataclasses.fields(program)}
+    source = ORPHAN.format(fields=fields)
     with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline()
@@ -142,3 +188,15 @@ def test_something_else_is_no_llama_server(name: str) -> None:
     """It is asked for its options before it is started."""
     with pytest.raises(BackendUnusable, match="does not read like llama-server's"):
         programs.build(name)
+
+
+@pytest.mark.parametrize("missing", ["--host", "--api-key-file"])
+def test_a_build_that_would_serve_others_is_not_started(missing: str, tmp_path: Path) -> None:
+    """One that cannot be told where to listen, or to ask for a key, is refused, not started without."""
+    options = {"--model", "--port", "--host", "--api-key-file"} - {missing}
+    program = tmp_path / "llama-server"
+    lines = "\n".join(f"{option} VALUE  text" for option in options)
+    program.write_text(f"#!/bin/sh\ncat <<END\n{lines}\nEND\n")
+    program.chmod(0o755)
+    with pytest.raises(BackendUnusable, match=rf"too old, it has no {missing}"):
+        programs.build(str(program))

@@ -1,15 +1,14 @@
 -- A suggestion and the text typed since become an edit of the buffer.
 --
--- A suggestion stands where it was asked for; by the time it is accepted the user may have typed
--- its first characters. So nothing here trusts the cursor of then: what was typed since is read
--- from the buffer, taken off the suggestion when it agrees, and the suggestion is dropped when it
--- does not. (Neovim 0.12.4 itself leaves the typed characters in: neovim#36529.)
+-- A suggestion belongs to the position of its request; by the time it is accepted the user may have
+-- typed its first characters. So the text typed since is read from the buffer: where the suggestion
+-- begins with it, that part is removed from the suggestion, else the suggestion is dropped. (Neovim 0.12.4 itself leaves the typed characters in: neovim#36529.)
 
 local M = {}
 
 ---@class fim.Item one suggestion, in byte positions of the buffer
 ---@field text string
----@field row integer 0-based, where it was asked for
+---@field row integer 0-based, of the request
 ---@field col integer
 ---@field tail integer how many bytes right of the cursor it replaces (a bracket closed by the editor)
 ---@field client_id integer
@@ -43,7 +42,7 @@ function M.from_lsp(buf, client, raw)
   }
 end
 
---- What of the item is still to come at a place, or nil when what was typed contradicts it.
+--- The rest of the item at a position, or nil when the typed text differs from it.
 ---@param buf integer
 ---@param item fim.Item
 ---@param row integer
@@ -74,8 +73,8 @@ function M.take(part, otherwise)
   return taken
 end
 
---- The same for a suggestion that Neovim shows. It hands it over only in its next loop, and keys
---- typed until then are in the buffer already: a mark remembers where the cursor was.
+--- The same for a suggestion that Neovim shows. Neovim calls back in its next loop only, and keys
+--- typed until then are in the buffer already: a mark keeps the cursor's position.
 function M.take_builtin(buf, place, part, otherwise)
   if not require('fim').uses_builtin() then
     return false
@@ -140,8 +139,8 @@ function M.first(text, part)
   return text
 end
 
---- Put `text` at a place as an undo step of its own and move the cursor behind it; what was typed
---- behind the place in the meantime stays behind.
+--- Put `text` at a position as an undo step of its own and move the cursor after it; text typed
+--- there in the meantime stays after it.
 function M.insert(buf, row, col, text, tail)
   local lines = vim.split(text, '\n', { plain = true })
   local win = vim.fn.bufwinid(buf)

@@ -1,17 +1,16 @@
--- What the server wants to know beside the text: yanks, and which buffer is looked at. And what
--- happens to the client: attached, restarted, gone.
+-- Notifications to the server beside the text: yanks, and the current buffer. And the life of the
+-- client: attached, restarted, ended.
 
 local M = {}
 
--- A server that dies is started again, but one that dies at once is left alone: so many times in
--- so many seconds.
+-- A server that crashes is restarted, at most so many times in so many seconds.
 local MAX_RESTARTS = 3
 local WINDOW_S = 60
 
 local restarts = {} ---@type number[] when, in seconds
 local restarting = false
 
---- A client came to a buffer.
+--- A client was attached to a buffer.
 ---@param buf integer
 function M.attached(buf)
   require('fim').refresh(buf)
@@ -20,7 +19,7 @@ function M.attached(buf)
   end
 end
 
---- `buf` is looked at now; for the server that is one of its documents, or none.
+--- `buf` is the current buffer now; for the server that is one of its documents, or none.
 ---@param buf integer
 function M.focused(buf)
   for _, client in ipairs(vim.lsp.get_clients({ name = 'fim' })) do
@@ -45,7 +44,7 @@ function M.yanked(buf, event)
   end
 end
 
---- Stop the server and start it anew; open buffers come back to it.
+--- Stop the server and start it again; open buffers are attached again.
 function M.restart()
   restarting = true
   vim.lsp.enable('fim', false)
@@ -73,7 +72,7 @@ function M.exited(code, signal, client_id)
   end
 end
 
---- Whether a crash at `now` (seconds) is rare enough to be mended; counts it.
+--- Whether the server may be restarted after a crash at `now` (seconds); counts the crash.
 function M.may_restart(now)
   restarts = vim.tbl_filter(function(at)
     return now - at < WINDOW_S

@@ -1,9 +1,10 @@
 -- Our own ghost text: requests as the user types, and drawing.
 --
--- With `automatic` it does all of the work (Neovim 0.11, or `ghost_text = 'own'`): every key asks
--- the server at once, which knows best how long to wait, unless the key agrees with what is shown;
--- then the suggestion just shrinks. Without, Neovim's inline completion asks, and this draws only
--- what that cannot: the rest of a partly accepted suggestion, and the answer to `trigger`.
+-- With `automatic` it does all of the work (Neovim 0.11, or `ghost_text = 'own'`): every key sends a
+-- request at once (the server decides how long to wait), unless the key continues what is shown;
+-- then the suggestion just gets shorter. Without, Neovim's inline completion sends the requests, and
+-- this draws only what that cannot: the rest of a partly accepted suggestion, and the answer to
+-- `trigger`.
 
 local accept = require('fim.accept')
 local METHOD = 'textDocument/inlineCompletion'
@@ -157,8 +158,8 @@ function M.cycle(buf, step)
   return true
 end
 
---- The text or the cursor moved: follow the suggestion, or drop it and ask anew. Keys that arrive
---- together (a paste, a mapping) make one request.
+--- The text or the cursor changed: shorten the suggestion, or drop it and send a new request. Keys
+--- that arrive together (a paste, a mapping) make one request.
 local function moved(buf, automatic)
   local ghost, item = ghosts[buf], M.current(buf)
   if item and draw(buf, item) then

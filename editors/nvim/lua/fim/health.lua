@@ -9,8 +9,8 @@ local function check_neovim()
   if vim.fn.has('nvim-0.11') == 0 then
     health.error('Neovim 0.11 or newer is needed')
   end
-  local who = require('fim').uses_builtin() and "Neovim's own inline completion" or 'this plugin'
-  health.ok(('Neovim %s; suggestions are shown by %s'):format(tostring(vim.version()), who))
+  local shown_by = require('fim').uses_builtin() and "Neovim's own inline completion" or 'this plugin'
+  health.ok(('Neovim %s; suggestions are shown by %s'):format(tostring(vim.version()), shown_by))
 end
 
 local function check_command()
@@ -20,7 +20,7 @@ local function check_command()
     health.info('the server is started by a function')
   elseif vim.fn.executable(program) == 0 then
     health.error(('%q is not found'):format(program), {
-      'install it: pipx install fim-lsp',
+      'install it, in a checkout of its repository: pipx install .',
       "or say where it is: vim.lsp.config('fim', { cmd = { '/path/to/fim-lsp', '--stdio' } })",
     })
   else
@@ -31,7 +31,7 @@ end
 local function check_server(client)
   local reply = client:request_sync('fim/stats', vim.empty_dict(), STATS_TIMEOUT_MS)
   if not reply or not reply.result then
-    health.error('the server does not answer', { 'look at :LspLog', 'try :Fim restart' })
+    health.error('the server does not answer', { 'look at ' .. vim.lsp.log.get_filename(), 'try :Fim restart' })
     return
   end
   for _, line in ipairs(require('fim.status').format(reply.result)) do

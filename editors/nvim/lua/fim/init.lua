@@ -7,7 +7,7 @@
 local M = {}
 
 ---@class fim.Options `vim.g.fim`; read whenever it matters, so that a change takes effect at once
----@field ghost_text? 'auto'|'builtin'|'own' who shows suggestions; 'auto' is 'builtin' where Neovim has it
+---@field ghost_text? 'auto'|'builtin'|'own' what shows suggestions; 'auto' is 'builtin' where Neovim has it
 ---@field filetypes_off? string[] filetypes that get no completions
 ---@field keys? table<fim.Action, string> insert-mode keys; nothing is mapped by default
 
@@ -103,7 +103,7 @@ function M.trigger()
   ghost.request(buf, ghost.INVOKED)
 end
 
---- Write on at the cursor, in normal mode behind it, until the text is long or something is typed.
+--- Write a long text at the cursor (in normal mode after it), until its limit or the next key.
 function M.continue()
   local client = require('fim.status').server()
   if not client then
@@ -136,7 +136,7 @@ function M.previous()
   cycle(-1)
 end
 
---- Map an insert-mode key to an action; where there is nothing to act on, the key does what it did.
+--- Map an insert-mode key to an action; without a suggestion the key does what it did before.
 ---@param key string
 ---@param action fim.Action
 function M.map(key, action)

@@ -1,10 +1,10 @@
--- What the server says of itself: a word for the statusline, a few lines on demand.
+-- The server's status: a word for the statusline, a few lines on demand.
 
 local M = {}
 
 local statuses = {} ---@type table<integer, { busy: boolean, kind: string, message?: string }>
 
---- Remember what a client's server said last (`didChangeStatus`), nil when it is gone.
+--- Keep the last status of a client's server (`didChangeStatus`), nil when it has ended.
 function M.set(client_id, status)
   statuses[client_id] = status
   vim.cmd.redrawstatus({ bang = true })
@@ -26,7 +26,7 @@ function M.line()
   return 'FIM' .. (trouble and ' !' or status.busy and ' …' or '')
 end
 
---- The last thing the server had to say to the user, '' when all is well.
+--- The server's last message for the user, '' when there is none.
 ---@param client_id integer
 function M.message(client_id)
   return (statuses[client_id] or {}).message or ''
@@ -48,7 +48,7 @@ function M.format(stats)
   }
 end
 
---- The server of this buffer, else any; or nil and a word to the user.
+--- The server of this buffer, else any; or nil, and a message for the user.
 ---@return vim.lsp.Client?
 function M.server()
   local here = vim.lsp.get_clients({ name = 'fim', bufnr = 0 })[1]

@@ -1,0 +1,190 @@
+"""
+Ignore rules as one automaton, and its verdicts on files and folders. Pure, and linear for any input.
+
+All patterns of a file are one non-deterministic automaton whose set of states is the bits of one
+integer: bit *n* is set when all tokens below *n* have matched what was read ("shift-and", Baeza-Yates
+and Gonnet 1992). A byte of a path costs a handful of operations on integers of as many bits as
+the patterns have bytes, whatever stars they hold, so no pattern takes more than
+O(len(pattern) · len(path)) steps. The last pattern that matches is the highest bit that is set.
+
+A `Scope` keeps the states of a folder: a file in it costs the bytes of its name only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from fim_lsp.context.ignore_patterns import ANY, SKIP, STAR, Pattern, Token, patterns
+
+LONGEST = 262_144  # bytes of a file of rules: some 10,000 lines
+CLASSES = 4096  # `[` in a file: a class is up to 255 entries of a table
+_SMALL = 8192  # bytes of a file of which many are remembered: a larger one takes up to 8 MB
+_SLASH = ord("/")
+
+
+class RuleList(NamedTuple):
+    """
+    The rules of one file. The integers are sets of states, as bits.
+
+    *reason* is what users are told. *shut*: the file is beyond the limits, so it matches everything.
+    """
+
+    reason: str
+    shut: bool = False
+    table: tuple[int, ...] = ()  # of each byte: the states whose token it is
+    first: int = 0  # where the rules begin in their own folder
+    again: int = 0  # where those for names begin in every folder below it
+    skips: int = 0  # states whose next token may be left out
+    stays: int = 0  # states that any byte but a slash keeps
+    stays_deep: int = 0  # states that any byte keeps
+    ends: int = 0  # a file has matched
+    ends_folder: int = 0  # a folder has
+    negated: int = 0
+
+
+class Scope(NamedTuple):
+    """
+    What holds in a folder: lists of rules, the most important first, each with the states after
+    the folder's path. *closed* is the reason why everything in it is ignored, if it is.
+    """
+
+    lists: tuple[tuple[RuleList, int], ...] = ()
+    closed: str = ""
+
+
+def compiled(data: bytes, name: str, *, fold: bool = False) -> RuleList:
+    """The rules in a file's *data*; *name* is the file as users know it."""
+    return (_small if len(data) <= _SMALL else _large)(data, name, fold)
+
+
+def beyond(data: bytes) -> str:
+    """How a file of rules exceeds what is looked at, "" when it does not."""
+    if len(data) > LONGEST:
+        return f"is longer than {LONGEST >> 10} KiB"
+    return f"has more than {CLASSES} classes like [a-z]" if data.count(b"[") > CLASSES else ""
+
+
+def scope(lists: Iterable[RuleList]) -> Scope:
+    """The folder that *lists* belong to, the most important first."""
+    return _joined([(each, each.first) for each in lists])
+
+
+def below(outer: Scope, name: bytes, added: RuleList | None = None) -> Scope:
+    """The folder *name* in *outer*, with a list of its own."""
+    if closed := ignored(outer, name, folder=True):
+        return Scope((), closed)
+    stepped = ((each, _entered(each, _after(each, state, name))) for each, state in outer.lists)
+    lists = [(each, state) for each, state in stepped if state]
+    return _joined([(added, added.first), *lists] if added else lists)
+
+
+def ignored(outer: Scope, name: bytes, *, folder: bool = False) -> str:
+    """Why the rules ignore the file, or the folder, *name* in *outer*; "" when they do not."""
+    if outer.closed:
+        return outer.closed
+    for each, state in outer.lists:
+        hits = _after(each, state, name) & (each.ends_folder if folder else each.ends)
+        if hits:
+            return "" if each.negated >> (hits.bit_length() - 1) & 1 else each.reason
+    return ""
+
+
+def _joined(lists: list[tuple[RuleList, int]]) -> Scope:
+    shut = next((each.reason for each, _ in lists if each.shut), "")
+    return Scope((), shut) if shut else Scope(tuple(lists))
+
+
+def _after(rules: RuleList, states: int, name: bytes) -> int:
+    """The states after *name*, in which no slash stands."""
+    table, skips, stays = rules.table, rules.skips, rules.stays
+    for byte in name:
+        matched = (states & table[byte]) << 1
+        states = matched | (matched & skips) << 1 | (states & stays)
+    return states
+
+
+def _entered(rules: RuleList, states: int) -> int:
+    """The states after a slash."""
+    matched = (states & rules.table[_SLASH]) << 1
+    return matched | (matched & rules.skips) << 1 | (states & rules.stays_deep) | rules.again
+
+
+@lru_cache(maxsize=256)
+def _small(data: bytes, name: str, fold: bool) -> RuleList:
+    return _compiled(data, name, fold)
+
+
+@lru_cache(maxsize=4)
+def _large(data: bytes, name: str, fold: bool) -> RuleList:
+    return _compiled(data, name, fold)
+
+
+def _compiled(data: bytes, name: str, fold: bool) -> RuleList:
+    if why := beyond(data):
+        return RuleList(f"{name} {why}", shut=True)
+    found = patterns(data, fold=fold)
+    return _Builder(found, fold).rules(f"it matches {name}")
+
+
+class _Builder:
+    """The states of all patterns, one after the other: one more than a pattern has tokens."""
+
+    def __init__(self, found: Iterable[Pattern], fold: bool) -> None:
+        self._fold = fold
+        self._by_byte: list[list[int]] = [[] for _ in range(256)]
+        self._bits: dict[str, list[int]] = {name: [] for name in RuleList._fields[3:]}
+        self._any: list[int] = []
+        self._at = 0
+        for pattern in found:
+            self._add(pattern)
+
+    def rules(self, reason: str) -> RuleList:
+        """All of it."""
+        return RuleList(reason, False, self._table(), *map(self._set, self._bits.values()))
+
+    def _add(self, pattern: Pattern) -> None:
+        bits = self._bits
+        bits["first"].append(self._at)
+        if pattern.tokens[0] == SKIP:
+            bits["first"].append(self._at + 1)
+        if pattern.anywhere:
+            bits["again"].append(self._at)
+        for token in pattern.tokens:
+            self._take(token)
+        bits["ends_folder"].append(self._at)
+        if not pattern.only_folders:
+            bits["ends"].append(self._at)
+        if pattern.negated:
+            bits["negated"].append(self._at)
+        self._at += 1
+
+    def _take(self, token: Token) -> None:
+        if isinstance(token, bytes):
+            if token is ANY:
+                self._any.append(self._at)
+            for byte in token if token is not ANY else b"":
+                self._by_byte[byte].append(self._at)
+            self._at += 1
+            return
+        self._bits["stays"].append(self._at)
+        if token != STAR:
+            self._bits["stays_deep"].append(self._at)
+        if token == SKIP:
+            self._bits["skips"].append(self._at)
+
+    def _table(self) -> tuple[int, ...]:
+        anything = self._set(self._any)
+        sets = [anything | self._set(bits) if bits else anything for bits in self._by_byte]
+        sets[_SLASH] = self._set(self._by_byte[_SLASH])
+        if self._fold:
+            sets[ord("A") : ord("Z") + 1] = sets[ord("a") : ord("z") + 1]
+        return tuple(sets)
+
+    def _set(self, bits: list[int]) -> int:
+        """An integer with these bits, made at once: bit by bit would be quadratic."""
+        octets = bytearray(self._at // 8 + 1)
+        for bit in bits:
+            octets[bit >> 3] |= 1 << (bit & 7)
+        return int.from_bytes(octets, "little")

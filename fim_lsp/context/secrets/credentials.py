@@ -1,0 +1,103 @@
+r"""
+Secrets by where they stand: URLs, headers, command lines, SQL, calls with a user's name. Pure.
+
+Each form begins with one of a few words. Those are looked for in small letters, and the form is
+tried only there; every repeat is bounded, so a word costs the same at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fim_lsp.context.secrets.span import Span
+from fim_lsp.context.secrets.values import is_password, is_random_so_far, oddities
+
+
+class Form(NamedTuple):
+    """Behind one of *words* stands the secret, group 1; *named*: a password by its place."""
+
+    name: str
+    words: tuple[str, ...]
+    whole: re.Pattern[str]
+    growing: re.Pattern[str]
+    named: bool
+
+
+_RANDOM = 2  # oddities of a token that has no name
+_OPTION = r"[^\n|;]{0,100}?[ \t]"  # from a command to one of its options
+_WORD = r"[^\s\"']"
+
+# what it is, the words, what stands between a word and the secret, its characters, how many, its end
+_SYNTAX = (
+    ("token", "://", r"(?:[\w.%+-]{1,64}:)?", r"[^\s:/@\"'<>.]", "16,255", "@"),
+    ("token", "bearer", r"[ \t]{1,8}", r"[\w.~+/=-]", "12,4000", ""),
+    ("token", "basic", r"[ \t]{1,8}", r"[A-Za-z0-9+/_=-]", "12,1000", ""),
+    ("token", "authorization", r"[\"']?[:,][ \t]{0,4}[\"']?[a-z][\w-]{2,20}[ \t]{1,4}", r"[\w.~+/=-]", "12,4000", ""),
+    ("password", "mysql mariadb", rf"\w{{0,8}}{_OPTION}-p[\"']?(?!-)", _WORD, "5,200", ""),
+    ("password", "sshpass login", rf"{_OPTION}-p[ \t]{{0,4}}[\"']?(?!-)", _WORD, "5,200", ""),
+    ("password", "redis-cli", rf"{_OPTION}-a[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
+    ("password", "-u", r"(?:ser)?[ =]{0,4}[\"']?[\w.@+-]{0,64}:[\"']?", _WORD, "5,200", ""),
+    ("password", "-pass", r"(?:in|out)?[ \t]{1,4}[\"']?pass:", _WORD, "5,200", ""),
+    ("password", "echo", r"[ \t]{1,4}[\"']?", r"[^\s\"'|]", "6,200", r"[\"']?[ \t]{0,4}\|[^\n]{0,80}--password-stdin"),
+    ("password", "securestring", r"[ \t]{1,8}(?:-string[ \t]{1,8})?[\"']", _WORD, "5,200", r"[\"']"),
+    ("password", "identified", r"[ \t]{1,8}(?:with[ \t]{1,8}\w{1,40}[ \t]{1,8})?by[ \t]{1,8}[\"']", _WORD, "5,200", r"[\"']"),
+    ("password", "auth login credential connect pdo",
+     r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _WORD, "6,200", r"[\"']"),
+)  # fmt: skip
+_FORMS = tuple(
+    Form(
+        f"{name} by its place",
+        tuple(words.split()),
+        re.compile(f"(?i){before}({value}{{{count}}}){end}"),
+        re.compile(rf"(?i){before}({value}{{{count if words == '://' else '1,4000'}}})\Z"),
+        name == "password",
+    )
+    for name, words, before, value, count, end in _SYNTAX
+)
+
+_URL_PASSWORD = re.compile(r"://([^\s:/@\"'<>]{0,64}):([^\s/\"'<>{}]{2,255})@")
+_URL_PASSWORD_GROWING = re.compile(  # a port has no other characters than digits
+    r"://[^\s:/@\"'<>]{0,64}:(?![$%*])(?=\d{0,255}[^\d\s/\"'<>{}])([^\s/\"'<>{}]{1,255})\Z"
+)
+_PLACEHOLDER = re.compile(
+    r"(?i)user(?:name)?|pass(?:w(?:or)?d)?|pw|pwd|secret|token|redacted|[x*.]+|\W.*"
+)
+
+
+def credentials(text: str, lower: str) -> Iterator[Span]:
+    """Every credential that its surroundings tell; *lower* is *text* in small letters, as long."""
+    for form in _FORMS:
+        for match in _matches(form.words, form.whole, text, lower):
+            odd = oddities(match[1])
+            if odd >= _RANDOM or (form.named and is_password(match[1])):
+                yield Span(*match.span(1), form.name)
+    for match in _URL_PASSWORD.finditer(text):
+        user, password = match.groups()
+        if password != user and not _PLACEHOLDER.fullmatch(password):
+            yield Span(*match.span(2), "password in a URL")
+
+
+def growing_credentials(text: str, lower: str) -> Iterator[int]:
+    """Where one begins that ends with *text* and is not whole yet; in a URL, a port is none."""
+    for form in _FORMS:
+        for match in _matches(form.words, form.growing, text, lower):
+            if is_random_so_far(match[1]):
+                yield match.start(1)
+    growing = _URL_PASSWORD_GROWING.search(text)
+    if growing:
+        yield growing.start(1)
+
+
+def _matches(
+    words: tuple[str, ...], pattern: re.Pattern[str], text: str, lower: str
+) -> Iterator[re.Match[str]]:
+    """Where *pattern* holds behind one of *words*."""
+    for word in words:
+        at = lower.find(word)
+        while at >= 0:
+            match = pattern.match(text, at + len(word))
+            if match is not None:
+                yield match
+            at = lower.find(word, at + len(word))

@@ -1,0 +1,124 @@
+r"""
+Tokens of known issuers, whole or as far as they are typed. Pure.
+
+Most prefixes end with a sign, so one pass over the signs that a long word follows finds all of
+them, however many there are: 7 ms per megabyte. Nothing here backtracks over more than a token.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+
+from fim_lsp.context.secrets.issuers import FORMS, ISSUERS, TYPED_FIRST, TYPED_QUOTED, Form, Issuer
+from fim_lsp.context.secrets.span import Span
+from fim_lsp.context.secrets.values import is_mixed, is_random_so_far, oddities
+
+_CUT = 12  # characters behind a prefix from which a token that is not whole is worth hiding
+_CUT_RANDOM, _RANDOM = 2, 3  # oddities of a body that was cut, and of one that might be a name
+_ENDINGS = {prefix[-3:] for prefix in ISSUERS}
+_LENGTHS = sorted(set(map(len, ISSUERS)), reverse=True)  # the longest prefix says most
+
+_LONGEST_WORD = 64
+_WORD_CHARS = string.ascii_letters + string.digits + "-_~."
+
+_RARE = tuple(
+    form for form in FORMS if form.mark[0] in string.ascii_uppercase and form.mark != "SK"
+)
+_OFTEN = tuple(form for form in FORMS if form not in _RARE)
+_RARE_MARK = re.compile("|".join(form.mark for form in _RARE))
+_TOKEN_CHARS = _WORD_CHARS + "/+=:@"
+_QUOTES = ('"', "'", "`", "=")
+
+_TWO_CASES = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_SIGN_TYPED = re.compile(r"[_.~-](?=[\w+/-])")
+_SIGN = re.compile(rf"[_.~-](?=[A-Za-z0-9][\w+/-]{{{_CUT - 2}}})")
+_BODY = re.compile(r"[\w-]{1,200}(?:[.+/=~][\w+/=-]{1,200}){0,8}")
+
+_MORE = re.compile(r"[\w+/=~-]*")  # of a token, however long
+
+# The rest of a JSON web token is dots and base64; a data URI of JSON begins like one.
+_JWT = re.compile(r"eyJ(?:(?<![\w-]eyJ)|(?<=\\[nrt]eyJ))[\w-]{8,8000}\.[\w-]{8,}(?:\.[\w-]*)?")
+
+
+def tokens(text: str) -> Iterator[Span]:
+    """Every token in *text*, whole or cut at its end."""
+    for form in _forms_in(text):
+        for match in form.pattern.finditer(text):
+            start = _word_start(text, match.start()) if form.late else match.start()
+            yield Span(start, match.end(), form.name)
+    for match in _JWT.finditer(text):
+        yield Span(*match.span(), "JSON web token")
+    done = 0
+    for sign in _SIGN.finditer(text):
+        found = _prefix_before(text, sign.end()) if sign.end() > done else ""
+        body = _BODY.match(text, sign.end()) if found else None
+        if body and _is_token(body[0], ISSUERS[found]):
+            more = _MORE.match(text, body.end())
+            done = more.end() if more else body.end()
+            yield Span(sign.end() - len(found), done, ISSUERS[found].name)
+
+
+def _forms_in(text: str) -> Iterator[Form]:
+    """The forms whose mark occurs; those that begin with a capital are looked for together first."""
+    forms = FORMS if _RARE_MARK.search(text) else _OFTEN
+    return (form for form in forms if form.mark in text)
+
+
+def growing_tokens(text: str) -> Iterator[int]:
+    """Where a token begins that ends with *text* and is not whole yet."""
+    run = len(text.rstrip(_TOKEN_CHARS))
+    for mark in TYPED_FIRST:
+        at = text.find(mark, run)
+        if at >= 0 and _begins(text, at):
+            yield at
+    for form in _forms_in(text[run:]):
+        match = form.growing.search(text, run)
+        if match is not None:
+            start = _word_start(text, match.start()) if form.late else match.start()
+            if form.late or is_random_so_far(text[match.start() + len(form.mark) :]):
+                yield start
+    for sign in _SIGN_TYPED.finditer(text, run):
+        found = _prefix_before(text, sign.end())
+        if found and _is_growing(text, sign.end(), found):
+            yield sign.end() - len(found)
+
+
+def _is_growing(text: str, end: int, prefix: str) -> bool:
+    """Whether the *prefix* that ends at *end* begins a token, as far as it is typed."""
+    quoted = prefix in TYPED_QUOTED and text[: end - len(prefix)].endswith(_QUOTES)
+    body = text[end:]
+    random = is_random_so_far(body) or _TWO_CASES.search(body) is not None
+    return not ISSUERS[prefix].doubtful or quoted or random
+
+
+def _word_start(text: str, at: int) -> int:
+    """Where the run of letters, digits and `-_~` begins that ends at *at*."""
+    before = text[max(0, at - _LONGEST_WORD) : at]
+    return at - len(before) + len(before.rstrip(_WORD_CHARS))
+
+
+def _prefix_before(text: str, end: int) -> str:
+    """The prefix of an issuer that ends at *end* and does not stand inside a word, else ""."""
+    if text[end - 3 : end] not in _ENDINGS:
+        return ""
+    for length in _LENGTHS:
+        prefix = text[max(0, end - length) : end]
+        if prefix in ISSUERS and _begins(text, end - len(prefix)):
+            return prefix
+    return ""
+
+
+def _begins(text: str, at: int) -> bool:
+    """Whether a word can begin there: behind no letter but that of an escaped line end."""
+    return (
+        at == 0 or not text[at - 1].isalnum() or text[max(0, at - 2) : at] in {r"\n", r"\r", r"\t"}
+    )
+
+
+def _is_token(body: str, issuer: Issuer) -> bool:
+    odd, whole = oddities(body), len(body) >= issuer.length
+    if issuer.doubtful:
+        return whole and odd >= _RANDOM
+    return odd >= _CUT_RANDOM or (whole and is_mixed(body))

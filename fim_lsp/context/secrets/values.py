@@ -1,0 +1,122 @@
+"""
+Is a value a secret? Told by its characters, without a dictionary. Pure.
+
+Names, words, paths and versions are regular: capitals begin words, digits end them, vowels come
+between consonants. Random characters break such rules every few characters. `oddities` counts the
+breaks, after words that placeholders are made of were taken out. Of 20,000 strings in the standard
+library and in packages 0.7 % have two oddities and 0.2 % have four; of random passwords of 8, 16
+and 40 characters 81 %, 99 % and all have two.
+"""
+
+from __future__ import annotations
+
+import re
+
+JUDGED = 100
+"""Characters of a value that are judged: what is random is so from its beginning."""
+
+_SHORT = 4  # characters besides placeholder words from which there is something to hide
+
+# A value that is looked up elsewhere, computed, or describes others: variables and templates of
+# shells, CI and programs, printf and format fields, markup, calls, patterns, addresses, dates.
+_REFERENCE_CHARS = re.compile(r"[$%(){}<>:*\\\[@&!]|-\d\dT|^0x|^[;,\]]")
+_REFERENCE = re.compile(
+    r"(?:^|[-_./:=,])\$(?:\w|$)|\$[A-Z_]{3}|\$[({]|\{\{|\{[A-Za-z_]\w*(?:[}.:!\[(]|$)|\}\}"
+    r"|%\(|<%|%>|>$|\(\)|->|::|\.\*|\\[dDwWsSxuU]|\[\^?[A-Za-z]-"
+    r"|^(?:[\[\]{(),;:<%&*]|[!@][A-Za-z_./:]*$|0x[0-9a-fA-F_]{0,16}$|\d{4}-\d\d-\d\dT"
+    r"|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}$)"
+)
+
+# What placeholders, names of keys and names of algorithms are made of, small; longer words first.
+_WORDS = re.compile(
+    r"placeholder|credentials?|undefined|localhost|passphrase|passw(?:or)?d|username|redacted|"
+    r"argon\d?id|django|insecure|example|private|public|replace|default|refresh|changeit|change|"
+    r"bearer|client|sample|secret|access|insert|string|server|hidden|qwerty|foobar|tester|"
+    r"dummy|admin|token|value|basic|guest|bytes|oauth2?|ed25519|base(?:32|58|62|64)|bcrypt|"
+    r"pass|test|user|your|none|null|true|false|fake|mock|todo|some|here|hash|name|auth|"
+    r"enter|root|sha-?\d{1,3}|md[45]|utf-?\d{1,2}|u?int\d{1,2}|float\d{1,2}|[hr]s\d{3}|es\d{3}|"
+    r"aes-?\d{0,3}|rsa-?\d{0,4}|x509|pkcs\d{1,2}|https?\d?|html\d?|xml|json|smtp|i18n|l10n|k8s|"
+    r"key|api|pwd|foo|bar|baz|abc(?:def)?|0?12345?6?7?8?9?0?|x{3,}|(.)\1{3,}"
+)
+
+_SIGN = re.compile(r"(?<=[^\W_])[!@#%^*?~$&](?=[^\W_])")  # between letters
+_ODD = re.compile(
+    r"\d(?=[A-Za-z])"  # a digit that ends no word
+    r"|[a-z](?=[A-Z](?![a-z]{2}))"  # a capital that begins no word
+    rf"|{_SIGN.pattern}"
+    r"|[b-df-hj-np-tv-xz]{4}"
+)
+_ODD_SO_FAR = re.compile(
+    rf"[A-Za-z]\d|\d[A-Za-z]|[a-z][A-Z](?:[A-Z]{{2}}|[a-z][A-Z])|{_SIGN.pattern}"
+)
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{0,4}(?:-[0-9a-f-]*)?")
+
+
+def is_reference(value: str) -> bool:
+    """Whether *value* stands for another one: a variable, a template, a call, a pattern."""
+    return _REFERENCE_CHARS.search(value) is not None and _REFERENCE.search(value) is not None
+
+
+def oddities(value: str) -> int:
+    """How often *value* breaks the rules that names keep; 0 for a reference or a placeholder."""
+    value = value[:JUDGED]
+    if not _ODD.search(value) or is_reference(value):  # the cheap test first: most values end here
+        return 0
+    rest = _without_words(value)
+    return len(_ODD.findall(rest)) if _n_alnum(rest) > _SHORT else 0
+
+
+def is_password(value: str) -> bool:
+    """Letters with digits or signs that are no placeholder: enough where a name says password."""
+    value = value[:JUDGED]
+    if value.isalpha() or value.isdigit() or is_reference(value):
+        return False
+    rest = _without_words(value)
+    mixed = any(map(str.isdigit, rest)) or _SIGN.search(rest) is not None
+    return mixed and any(map(str.isalpha, rest)) and _n_alnum(rest) > _SHORT
+
+
+def is_word(value: str) -> bool:
+    """Letters only, and no placeholder: the password of a user who chose a word."""
+    return value.isalpha() and _n_alnum(_without_words(value[:JUDGED])) > _SHORT
+
+
+def is_mixed(value: str, *, kinds: int = 2) -> bool:
+    """At least so many *kinds* of small letters, capitals and digits, placeholder words aside."""
+    value = value[:JUDGED]
+    if _n_kinds(value) < kinds:
+        return False
+    rest = _without_words(value)
+    return _n_alnum(rest) > _SHORT and _n_kinds(rest) >= kinds
+
+
+def is_random_so_far(value: str) -> bool:
+    """Whether the beginning of a value tells already: a digit in a word, capitals that begin none."""
+    value = value[:JUDGED]
+    return _ODD_SO_FAR.search(value) is not None and not is_reference(value)
+
+
+def is_uuid(value: str) -> bool:
+    """An id by form, or the beginning of one; only a telling name makes a secret of it."""
+    return _UUID.fullmatch(value) is not None
+
+
+def _without_words(value: str) -> str:
+    """The value with a hyphen for each placeholder word. Small letters first: `re` is faster with one case."""
+    lower = value.lower()
+    if len(lower) != len(value):
+        return value
+    kept, at = [], 0
+    for word in _WORDS.finditer(lower):
+        kept.append(value[at : word.start()])
+        at = word.end()
+    return "-".join([*kept, value[at:]])
+
+
+def _n_kinds(text: str) -> int:
+    """How many of small letters, capitals and digits occur."""
+    return any(map(str.islower, text)) + any(map(str.isupper, text)) + any(map(str.isdigit, text))
+
+
+def _n_alnum(text: str) -> int:
+    return sum(map(str.isalnum, text))

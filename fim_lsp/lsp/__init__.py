@@ -1,0 +1,1 @@
+"""The language server: LSP messages in and out."""

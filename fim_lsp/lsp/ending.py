@@ -1,0 +1,107 @@
+"""
+The end of the process: within a second of its client's end, whatever threads and children are doing.
+
+Python waits at exit for every worker thread, and a hanging `apiKeyCommand` or a long parse keeps one
+busy for minutes. So the process leaves by `os._exit`, after its children have ended and the log is
+written; and a watchdog that needs no lock of the interpreter ends it where even that hangs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import functools
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+LEAVE_S = 0.9  # from the end of the client to the watchdog's: an editor's restart waits a second
+POLL_S = 2.0  # between two looks at a client whose end the system does not tell
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # as far as the system has them
+_NOWHERE = os.open(os.devnull, os.O_WRONLY)
+
+log = logging.getLogger(__name__)
+
+
+@functools.cache  # a second cause does not begin the time again
+def end_soon() -> None:
+    """Begin to count: the process ends within `LEAVE_S` from now, whatever it does. For any thread."""
+    faulthandler.dump_traceback_later(LEAVE_S, exit=True, file=_NOWHERE)
+
+
+def on_signals(leave: Callable[[], None]) -> None:
+    """Call *leave*, on the main thread, when a signal asks the process to end."""
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup, `&`
+            signal.signal(number, lambda *_: leave())
+
+
+def on_death(pid: int | None, leave: Callable[[], None]) -> None:
+    """
+    Call *leave*, on the event loop, when the process *pid* has ended.
+
+    A client in another container has a process id that means nothing here; so one that is not
+    there at the beginning is not waited for.
+    """
+    loop = asyncio.get_running_loop()
+    if pid is None or pid <= 1:
+        return
+
+    def look() -> None:
+        if _is_alive(pid):
+            loop.call_later(POLL_S, look)
+        else:
+            leave()
+
+    def end() -> None:
+        loop.remove_reader(death)
+        leave()
+
+    if (death := _death_of(pid)) >= 0:
+        loop.add_reader(death, end)
+    elif os.name == "posix" and _is_alive(pid):
+        look()
+
+
+def leave(code: int) -> NoReturn:
+    """End the process now, and what it started before."""
+    for pid in _descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    logging.shutdown()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def _death_of(pid: int) -> int:
+    """A descriptor that can be read when *pid* has ended; -1 where there is none."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, OverflowError):
+            return os.pidfd_open(pid)
+    return -1
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """The processes that *pid* started, and theirs, where the system lists them (Linux)."""
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError, ValueError):
+            for child in map(int, file.read_text("ascii").split()):
+                yield from _descendants(child)
+                yield child

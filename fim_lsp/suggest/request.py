@@ -1,0 +1,126 @@
+"""
+One completion request: what was asked, why it may get nothing, what the editor is to insert. Pure.
+
+A request carries its snapshot (document, settings, the backend's state), so that nothing is read
+again after a wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from fim_lsp.documents import Document, Edit, Position, after, edited
+from fim_lsp.settings.config import Config
+from fim_lsp.suggest import boundary
+from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
+from server_bridge.protocol import State
+
+
+class Suggestion(NamedTuple):
+    """Replace the text from *start* to *end* by *text* (with `\\n` line ends)."""
+
+    id: str
+    start: Position
+    end: Position
+    text: str
+
+
+class Selected(NamedTuple):
+    """An entry of the editor's completion menu that is selected: as if *text* stood there already."""
+
+    start: Position
+    end: Position
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """
+    One request: where, what stands around, and whether the user *invoked* it by hand.
+
+    With a selected menu entry, *document* and *position* are as if it had been accepted. *path* is the
+    document's within its workspace; *config* and *state* are those of the moment it came.
+    """
+
+    document: Document
+    position: Position
+    cursor: Cursor
+    path: str
+    config: Config
+    state: State
+    invoked: bool = False
+    selected: Selected | None = None
+
+
+def request_at(  # noqa: PLR0913 (a value of that many parts)
+    document: Document,
+    position: Position,
+    path: str,
+    config: Config,
+    state: State,
+    *,
+    invoked: bool = False,
+    selected: Selected | None = None,
+) -> CompletionRequest:
+    """The request for *position*, with the menu's selected entry in place."""
+    if selected is not None:
+        start = document.clamp(selected.start)
+        document = edited(document, [Edit(start, selected.end, selected.text)], document.version)
+        position = Position(start.line, start.column + len(selected.text))
+    position = document.clamp(position)
+    cursor = cursor_at(document, position, path, by_hand=invoked)
+    return CompletionRequest(document, position, cursor, path, config, state, invoked, selected)
+
+
+def why_off(request: CompletionRequest) -> str:
+    """The reason to do nothing at all for this request, "" for none."""
+    if boundary.too_long(request.cursor):
+        return "the line is too long"
+    if request.invoked:
+        return ""
+    if not request.config.completion.auto:
+        return "automatic suggestions are off"
+    if request.document.language in request.config.languages.off:
+        return f"suggestions are off for {request.document.language}"
+    return ""
+
+
+def why_not(request: CompletionRequest, *, deleted: bool) -> str:
+    """The reason to suggest nothing at this place now, "" for none; *deleted*: see `boundary.quiet`."""
+    if request.invoked:
+        return ""
+    scope, excluded = boundary.scope(request.cursor), request.config.completion.quiet_in
+    return boundary.quiet(request.cursor, deleted=deleted, scope=scope, excluded=excluded)
+
+
+def accepted(request: CompletionRequest, suggestion: Suggestion) -> CompletionRequest:
+    """The request that would follow if *suggestion* was accepted."""
+    edit = Edit(suggestion.start, suggestion.end, suggestion.text)
+    document = edited(request.document, [edit], request.document.version)
+    position = after(suggestion.start, suggestion.text)
+    cursor = cursor_at(document, position, request.path)
+    return replace(
+        request, document=document, position=position, cursor=cursor, invoked=False, selected=None
+    )
+
+
+def doubted(request: CompletionRequest, candidate: Candidate) -> bool:
+    """Whether the model was too unsure of *candidate* to interrupt the user with it."""
+    return not request.invoked and candidate.sure < request.config.completion.min_confidence
+
+
+def suggestion(request: CompletionRequest, candidate: Candidate, id: str) -> Suggestion | None:
+    """What to insert for a filtered *candidate*, None for an empty one."""
+    if not candidate.text:
+        return None
+    start, end = request.position, _right_of(request.position, candidate.replaces)
+    if request.selected is None:
+        return Suggestion(id, start, end, candidate.text)
+    selected = request.selected
+    end = _right_of(selected.end, candidate.replaces)
+    return Suggestion(id, selected.start, end, selected.text + candidate.text)
+
+
+def _right_of(position: Position, n_characters: int) -> Position:
+    return position._replace(column=position.column + n_characters)

@@ -1,0 +1,141 @@
+"""
+Git's configuration files into values. Nothing is run; all that is done is reading these files. Blocking.
+
+The syntax is that of git-config(1). Conditions of `includeIf` are not looked at: the caller gets
+such a value and the one it may replace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from fim_lsp.workspace.regular_files import read
+
+LONGEST = 1_000_000  # bytes of a configuration file
+_DEPTH = 10  # of includes, as in git
+_DIGITS = 4  # of the number of settings in the environment
+
+_SECTION = re.compile(rb'\s*\[\s*([-.\w]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
+_KEY = re.compile(rb"\s*([A-Za-z][-\w]*)[ \t]*(=[ \t]*)?")
+_QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.|\\\n)*)"')
+_PLAIN = re.compile(rb'(?:[^"\\\n#;]|\\.|\\\n)+')
+_ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
+_ESCAPED = {b"n": b"\n", b"t": b"\t", b"b": b"\b", b"\n": b""}
+_TRUE = re.compile(r"true|yes|on|[-+]?0*[1-9]\d*[kmg]?", re.IGNORECASE)
+
+_SYSTEM = {
+    "win32": ("%ProgramData%/Git/config", "%ProgramFiles%/Git/etc/gitconfig"),
+    "darwin": (
+        "/Library/Developer/CommandLineTools/usr/share/git-core/gitconfig",
+        "/Applications/Xcode.app/Contents/Developer/usr/share/git-core/gitconfig",
+        "/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig",
+    ),
+}  # fmt: skip
+"""Where builds of git look for the machine's settings, the least important first."""
+
+
+class Setting(NamedTuple):
+    """One value; *key* is dotted and small except for a subsection. Not *sure*: on a condition."""
+
+    key: str
+    value: str
+    sure: bool = True
+
+
+def user_folder() -> Path:
+    """Where the user keeps git's own files."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or expanded("~/.config"), "git")
+
+
+def user_files() -> Iterator[Path]:
+    """The configuration files of the machine and of the user, the least important first."""
+    if not is_true(os.environ.get("GIT_CONFIG_NOSYSTEM", "")):
+        system = os.environ.get("GIT_CONFIG_SYSTEM")
+        for name in (system,) if system else _SYSTEM.get(sys.platform, ("/etc/gitconfig",)):
+            yield Path(os.path.expandvars(name))
+    if only := os.environ.get("GIT_CONFIG_GLOBAL"):
+        yield Path(only)
+    else:
+        yield user_folder() / "config"
+        yield expanded("~/.gitconfig")
+
+
+def values(paths: Iterable[Path], key: str) -> list[Setting]:
+    """All values that *key* may have by these files, the last one first; only the last can be sure."""
+    found: list[Setting] = []
+    for each in (*chain.from_iterable(_settings(path, _DEPTH) for path in paths), *_variables()):
+        if each.key == key:
+            found = [each] if each.sure else [each, *found]
+    return found
+
+
+def is_true(value: str) -> bool:
+    """What git takes for true."""
+    return _TRUE.fullmatch(value) is not None
+
+
+def expanded(name: str) -> Path:
+    """A path that may begin with `~`; it stays where there is no such user."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
+def parsed(data: bytes) -> Iterator[Setting]:
+    """The settings in a configuration file; a line that is none is left out."""
+    section, at = b"", 0
+    data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    while at < len(data):
+        if header := _SECTION.match(data, at):
+            name, subsection = header.groups()
+            section = name.lower() + (b"." + _unescaped(subsection) if subsection else b"")
+            at = header.end()
+            continue
+        if key := _KEY.match(data, at):
+            value, at = _value(data, key.end()) if key[2] else (b"true", key.end())
+            yield Setting(os.fsdecode(section + b"." + key[1].lower()), os.fsdecode(value))
+        at = data.find(b"\n", at) + 1 or len(data)
+
+
+def _settings(path: Path, depth: int) -> Iterator[Setting]:
+    """The settings of a file and of those it includes, where it does."""
+    data = read(path, LONGEST, follow=True)
+    for each in parsed(data) if data else ():
+        yield each
+        section, _, key = each.key.rpartition(".")
+        if key == "path" and section.partition(".")[0] in ("include", "includeif") and depth:
+            included = path.parent / expanded(each.value)
+            sure = section == "include"
+            for setting in _settings(included, depth - 1):
+                yield setting._replace(sure=setting.sure and sure)
+
+
+def _variables() -> Iterator[Setting]:
+    """The settings in the environment; they count over all files."""
+    count = os.environ.get("GIT_CONFIG_COUNT", "")
+    for n in range(int(count) if count.isdecimal() and len(count) < _DIGITS else 0):
+        key, value = (os.environ.get(f"GIT_CONFIG_{what}_{n}", "") for what in ("KEY", "VALUE"))
+        section, _, name = key.rpartition(".")
+        yield Setting(f"{section.lower()}.{name.lower()}", value)
+
+
+def _value(data: bytes, at: int) -> tuple[bytes, int]:
+    """The value that begins at *at*, without quotes, comment and spaces at its end; where it ends."""
+    parts: list[bytes] = []
+    while part := _QUOTED.match(data, at) or _PLAIN.match(data, at):
+        at = part.end()
+        rest = data[at : at + 1]
+        text = part[1] if part.re is _QUOTED else part[0].rstrip() if rest != b'"' else part[0]
+        parts.append(_unescaped(text))
+    return b"".join(parts), at
+
+
+def _unescaped(text: bytes) -> bytes:
+    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), text)

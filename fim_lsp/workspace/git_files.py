@@ -1,0 +1,113 @@
+"""
+A folder into the git repository whose work tree begins there: its rules besides `.gitignore`. Blocking.
+
+Git itself is not asked: it may be missing, and it does what the `.git/config` of a stranger's archive
+says. Read are `.git` (a folder, or the file of a worktree or a submodule), `info/exclude` in the
+repository's common folder, and of the configuration `core.excludesFile` and `core.ignoreCase`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from fim_lsp.context.ignore_rules import LONGEST
+from fim_lsp.context.privacy import Repository
+from fim_lsp.workspace.git_config import Setting, expanded, is_true, user_files, user_folder, values
+from fim_lsp.workspace.regular_files import read
+
+_HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")  # a branch, or a commit
+_POINTER_BYTES = 8192  # of a file that names another: more than a path can have
+_EXCLUDES = "core.excludesfile"
+
+
+def repository(folder: Path) -> Repository | None:
+    """The repository whose work tree begins at *folder*; None where none does."""
+    private = _git_folder(folder / ".git")
+    if private is None:
+        return None
+    common = _common(private)
+    configs = [*user_files(), common / "config"]
+    if any(is_true(each.value) for each in values(configs[-1:], "extensions.worktreeconfig")):
+        configs.append(private / "config.worktree")
+    fold = values(configs, "core.ignorecase")[:1]
+    return _with_excludes(
+        any(is_true(each.value) for each in fold),
+        [(".git/info/exclude", _rules(common / "info/exclude"))],
+        [folder / path for path in _excludes(values(configs, _EXCLUDES))],
+    )
+
+
+def no_repository() -> Repository:
+    """For a folder in no repository: the user's own excludes count there, too."""
+    return _with_excludes(sys.platform in ("win32", "darwin"), [], excludes_files())
+
+
+def excludes_files() -> list[Path]:
+    """The files of rules that the user's own configuration of git names."""
+    return [*_excludes(values(user_files(), _EXCLUDES))]
+
+
+def _with_excludes(fold: bool, rules: list[tuple[str, bytes]], files: list[Path]) -> Repository:
+    everywhere = [("git's core.excludesFile", _rules(path)) for path in files]
+    return Repository(fold, (*rules, *everywhere[-1:]), tuple(everywhere[:-1]))
+
+
+def _excludes(settings: list[Setting]) -> Iterator[Path]:
+    """The files that *settings* name, those on a condition first; an empty name switches them off."""
+    for each in settings:
+        if each.value:
+            yield expanded(each.value)
+    if not settings or not settings[-1].sure:
+        yield user_folder() / "ignore"
+
+
+def _rules(path: Path) -> bytes:
+    """A file of rules; as git, and unlike `.gitignore`, it may be a link."""
+    if _abroad(path) and path not in excludes_files():
+        return b"*"  # a stranger's `.git/config` names another machine: it is not asked
+    return read(path, LONGEST + 1, follow=True) or b""
+
+
+def _git_folder(path: Path) -> Path | None:
+    """The repository that *path*, a `.git`, is or names."""
+    try:
+        private = path if path.is_dir() else _named(path)
+        if private is None or (_abroad(private) and not _abroad(path)):
+            return None
+        if not _HEAD.match(_head(private / "HEAD")):
+            return None
+        common = _common(private)
+        return private if (common / "objects").is_dir() and (common / "refs").is_dir() else None
+    except (OSError, ValueError):  # a path that is too long, or holds a NUL
+        return None
+
+
+def _named(path: Path) -> Path | None:
+    """The folder that the file *path* of a worktree or submodule names."""
+    text = read(path, _POINTER_BYTES, follow=True) or b""
+    if not text.startswith(b"gitdir: "):
+        return None
+    return path.parent / os.fsdecode(text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
+
+
+def _head(path: Path) -> bytes:
+    """What is checked out; a link to the branch is the old way to say it."""
+    if path.is_symlink():
+        return b"ref: " + os.fsencode(path.readlink())
+    return read(path, _POINTER_BYTES, follow=False) or b""
+
+
+def _common(private: Path) -> Path:
+    """What all worktrees of a repository share."""
+    named = read(private / "commondir", _POINTER_BYTES, follow=True)
+    common = private / os.fsdecode(named.rstrip(b"\r\n")) if named else private
+    return private if _abroad(common) and not _abroad(private) else common
+
+
+def _abroad(path: Path) -> bool:
+    """Is this another machine's? Windows shows the user's credentials to one that is asked."""
+    return os.name == "nt" and str(path).startswith(("\\\\", "//"))

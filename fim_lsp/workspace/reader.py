@@ -1,0 +1,77 @@
+"""
+Sources into pieces, each version of a file read once. Blocking: called in worker threads.
+
+State: what was read last of the files in use, and the process that parses (`syntax_process`). Two
+workspaces may be updated at a time, so a lock lets one text be parsed after the other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from fim_lsp.context.chunks import SOURCE_CHARS, Cut, Source, cut
+from fim_lsp.context.syntax import Unit, units
+from fim_lsp.workspace.syntax_process import SyntaxProcess
+
+FILES = 40
+"""Files of which the pieces are kept: an update of the ring looks at 20 open ones and 12 others."""
+
+CHARS = 4_000_000
+"""Characters of these files together: their pieces take some four times that in memory."""
+
+
+CLOSE_S = 0.5  # a text is cut in 0.1 s at most once it got no answer
+
+
+class Reader:
+    """See the module; one serves all workspaces of a session."""
+
+    def __init__(self) -> None:
+        self._process = SyntaxProcess()
+        self._read: OrderedDict[str, tuple[Source, int, Cut]] = (
+            OrderedDict()
+        )  # by URI, used last last
+        self._unreadable: set[str] = set()  # files that are cut by lines from now on
+        self._lock = threading.Lock()
+
+    def read(self, source: Source) -> Cut:
+        """*source* in pieces; none of a text longer than `SOURCE_CHARS`."""
+        with self._lock:
+            if self._process.closed:
+                return Cut()
+            known = self._read.pop(source.uri, None)
+            if known is None or known[0] != source:
+                known = self._cut(source)
+            self._read[source.uri] = known
+            self._forget()
+            return known[2]
+
+    def units(self, language: str, text: str) -> Sequence[Unit]:
+        """The units of a text that is not to be remembered; none where it cannot be read."""
+        with self._lock:
+            return self._process.units(language, text) or ()
+
+    def close(self) -> None:
+        """End the process; what waits for it gets nothing."""
+        self._process.end()
+        if self._lock.acquire(timeout=CLOSE_S):
+            self._process.close()
+            self._lock.release()
+
+    def _cut(self, source: Source) -> tuple[Source, int, Cut]:
+        n_chars = sum(map(len, source.lines))
+        if n_chars > SOURCE_CHARS:
+            return source, 0, Cut()
+        text, found = "".join(source.lines), None
+        if source.uri not in self._unreadable:
+            found = self._process.units(source.language, text)
+        if found is None:
+            self._unreadable.add(source.uri)
+            found = units("", text)
+        return source, n_chars, cut(source, found)
+
+    def _forget(self) -> None:
+        while len(self._read) > FILES or sum(size for _, size, _ in self._read.values()) > CHARS:
+            self._read.popitem(last=False)

@@ -1,0 +1,66 @@
+"""
+The process that reads syntax: texts come in on stdin, their units go out on stdout, a line of JSON each.
+
+    in    {"language": …, "text": …}
+    out   [[kind, name, start, end, depth, names], …], or null where reading failed
+
+A process of its own because tree-sitter holds Python's lock while it parses, and because a hostile
+text can take any time and any memory in it (see `context.parse`). What is too much ends this process,
+not the session. It ends when stdin does, so it cannot outlive the session for longer than one text.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from contextlib import suppress
+
+from fim_lsp.context.syntax import Unit, units
+
+CPU_S = 2.0
+"""Of processor time for one text. A million characters of code take 0.2 s."""
+
+MEMORY_BYTES = 1 << 29  # address space; a million characters of code take 30 MB
+
+
+def main() -> None:
+    """Answer until stdin ends."""
+    _limit_memory()
+    for line in sys.stdin.buffer:
+        sys.stdout.write(json.dumps(_read(line)) + "\n")
+        sys.stdout.flush()
+
+
+def _read(line: bytes) -> list[list[object]] | None:
+    request = json.loads(line)
+    _limit_time(CPU_S)
+    try:
+        return [_plain(unit) for unit in units(request["language"], request["text"])]
+    except Exception:  # noqa: BLE001 (one text that cannot be read is no reason to end)
+        return None
+    finally:
+        _limit_time(0)
+
+
+def _plain(unit: Unit) -> list[object]:
+    return [unit.kind.value, unit.name, unit.start, unit.end, unit.depth, unit.names]
+
+
+def _limit_time(seconds: float) -> None:
+    """End this process, also in the midst of native code, after so much work; 0 for no limit."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _limit_memory() -> None:
+    if sys.platform != "win32":
+        import resource  # noqa: PLC0415 (not on Windows)
+
+        with suppress(ValueError, OSError):  # macOS has no such limit
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold the user's code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""
+Texts into units in a child process, so that no text can hold or end the session. Blocking.
+
+State: the child, started for the first text. A text that takes it too long, or ends it, has no units;
+neither has any other once `DEATHS` texts did. Called in worker threads, one at a time: see `reader`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fim_lsp.context.grammars import grammar_of
+from fim_lsp.context.syntax import Unit, UnitKind, units
+
+LIMIT_S = 20.0
+"""Until a child without an answer is ended. It ends itself after `syntax_child.CPU_S` of work; this is
+ten times that, for busy machines and for Windows, which cannot count work."""
+
+DEATHS = 20
+"""Children that may be lost. Each costs up to 2 s of work and 0.1 s for the next one to start."""
+
+_CHILD = (sys.executable, "-m", "fim_lsp.workspace.syntax_child")
+_FOLDER = Path(__file__).resolve().parent.parent.parent  # -m looks there first, not in a project
+
+log = logging.getLogger(__name__)
+
+
+class SyntaxProcess:
+    """See the module. *closed* says that `end` was called."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._child: subprocess.Popen[str] | None = None
+        self._n_deaths = 0
+
+    def units(self, language: str, text: str) -> Sequence[Unit] | None:
+        """`syntax.units`, None for a text that cannot be read."""
+        if grammar_of(language) is None:
+            return units(language, text)  # blocks of lines
+        answer = self._asked({"language": language, "text": text})
+        if answer is None:
+            log.debug("a %s text of %d characters is not parsed", language, len(text))
+            return None
+        return [
+            Unit(UnitKind(kind), name, start, end, depth, tuple(names))
+            for kind, name, start, end, depth, names in answer
+        ]
+
+    def end(self) -> None:
+        """End the child for good. From any thread: a text that waits for its answer gets none."""
+        self.closed = True
+        if self._child is not None:
+            self._child.kill()
+
+    def close(self) -> None:
+        """Let go of a child that was ended, when no text waits for it."""
+        if self._child is not None:
+            _ended(self._child)
+            self._child = None
+
+    def _asked(self, request: dict[str, str]) -> list[Any] | None:
+        """The child's answer, None when it has none."""
+        if self.closed or self._n_deaths >= DEATHS:
+            return None
+        child = self._child = self._child or _started()
+        if child is None:
+            self._n_deaths = DEATHS
+            return None
+        watch = threading.Timer(LIMIT_S, child.kill)
+        watch.start()
+        try:
+            said = _said(child, json.dumps(request))
+        finally:
+            watch.cancel()
+        if not said.endswith("\n"):
+            self._lost(child)
+            return None
+        answer: list[Any] | None = json.loads(said)
+        return answer
+
+    def _lost(self, child: subprocess.Popen[str]) -> None:
+        self._child = None
+        self._n_deaths += not self.closed
+        _ended(child)
+        if self._n_deaths == DEATHS:
+            log.info("%d texts ended the parser; from now on all are cut by lines", DEATHS)
+
+
+def _started() -> subprocess.Popen[str] | None:
+    pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
+    try:
+        return subprocess.Popen(  # noqa: S603 (our own module)
+            _CHILD,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=quiet,
+            cwd=_FOLDER,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # Ctrl-C is for the session
+        )
+    except OSError as error:
+        log.info("no process to parse in, all texts are cut by lines: %s", error)
+        return None
+
+
+def _said(child: subprocess.Popen[str], request: str) -> str:
+    """The line that *child* answers with; without a line end when it ended instead."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        child.stdin.write(request + "\n")
+        child.stdin.flush()
+        return child.stdout.readline()
+    except (OSError, ValueError):
+        return ""
+
+
+def _ended(child: subprocess.Popen[str]) -> None:
+    """Nothing of *child* stays: no process, no open pipe."""
+    child.kill()
+    try:
+        child.communicate()
+    except (OSError, ValueError):
+        child.wait()

@@ -1,0 +1,137 @@
+"""
+llama.cpp servers that run on this machine and that the user did not name.
+
+Any process may listen at a usual port. So before one of them is used it has to be this user's
+(`listener`), and to answer as llama.cpp does, soon. All usual ports are asked at once: one that is
+silent must not delay the first suggestion. What did not answer as llama.cpp is left alone until
+something else listens there, or for half a minute, since it has a log of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from server_bridge.http.api_key import no_key
+from server_bridge.http.client import Http, Trust
+from server_bridge.http.listener import AnotherUser, Listener, only_ours
+from server_bridge.http.responses import Loading
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.props import proof
+from server_bridge.machine.addresses import port_of
+from server_bridge.protocol import (
+    BackendError,
+    BackendTimeout,
+    BackendUnavailable,
+    Health,
+    State,
+)
+
+PROBE_S = 0.5  # llama.cpp tells its properties in a millisecond, also while it evaluates
+FRESH_S = 0.25  # what was found is used for all addresses, which are tried one after the other
+AGAIN_S = 30.0  # between two questions to a listener that is no llama.cpp server
+
+KeyOf = Callable[[int], Callable[[], Awaitable[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """
+    What was found at an address: *problem* says why it is not to be used, "" if it is.
+
+    *listener* is this user's, None if there is none; it was asked at *asked*, in seconds.
+    """
+
+    problem: str = ""
+    is_another_users: bool = False
+    listener: Listener | None = None
+    asked: float = 0.0
+
+
+class LocalServers:
+    """
+    State: what was found last at each of *urls*, and when, in seconds of *now*.
+
+    *key_of* gives the key for a port.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        key_of: KeyOf = lambda _: no_key,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._urls = tuple(urls)
+        self._key_of = key_of
+        self._now = now
+        self._verdicts = dict.fromkeys(self._urls, Verdict())
+        self._found_at = -AGAIN_S
+        self._finding = asyncio.Lock()
+
+    @property
+    def notice(self) -> str:
+        """What to tell of servers that another user runs, "" where there are none."""
+        found = (each.problem for each in self._verdicts.values() if each.is_another_users)
+        return next(found, "")
+
+    def server(self, url: str, model: str, slots_dir: str) -> LlamaServer:
+        """The server at one of the addresses, as a `Backend`."""
+        http = Http(
+            url, self._key_of(port_of(url)), model=model, trust=Trust(guard=lambda: only_ours(url))
+        )
+        return _LocalServer(self, http, slots_dir)
+
+    async def admit(self, url: str) -> None:
+        """Raise BackendUnavailable unless a llama.cpp server of this user answers at *url*."""
+        async with self._finding:
+            if self._now() - self._found_at > FRESH_S:
+                found = await asyncio.gather(*(self._ask(each) for each in self._urls))
+                self._verdicts = dict(zip(self._urls, found, strict=True))
+                self._found_at = self._now()
+        if problem := self._verdicts[url].problem:
+            raise BackendUnavailable(problem)
+
+    async def _ask(self, url: str) -> Verdict:
+        """What there is at *url* now."""
+        last, now = self._verdicts[url], self._now()
+        listener: Listener | None = None
+
+        async def guard() -> None:
+            nonlocal listener
+            listener = await only_ours(url)
+            if last.problem and last.listener == listener and now - last.asked < AGAIN_S:
+                raise _Known
+
+        http = Http(url, self._key_of(port_of(url)), PROBE_S, trust=Trust(guard=guard))
+        try:
+            await proof(http)
+        except _Known:
+            return last
+        except Loading:
+            return Verdict(listener=listener, asked=now)
+        except BackendError as error:
+            said = f"{url} does not answer" if isinstance(error, BackendTimeout) else str(error)
+            return Verdict(said, isinstance(error, AnotherUser), listener, now)
+        finally:
+            await http.aclose()
+        return Verdict(listener=listener, asked=now)
+
+
+class _Known(Exception):
+    """The listener is one that was asked just now."""
+
+
+class _LocalServer(LlamaServer):
+    """A server that is connected to once it was admitted."""
+
+    def __init__(self, servers: LocalServers, http: Http, slots_dir: str) -> None:
+        super().__init__(http, state_dir=slots_dir)
+        self._servers = servers
+
+    async def connect(self) -> State:
+        """See `Backend`."""
+        if self.state.health is not Health.READY:
+            await self._servers.admit(self.state.url)
+        return await super().connect()

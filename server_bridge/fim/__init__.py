@@ -1,0 +1,1 @@
+"""Fill-in-the-middle prompts: special tokens by model family, order, rendering. Pure."""

@@ -1,0 +1,1 @@
+"""JSON over HTTP: one client, its errors, its API key."""

@@ -1,0 +1,1 @@
+"""llama.cpp servers as a `Backend`, with a mirror of their slots."""

@@ -1,0 +1,164 @@
+"""
+What llama.cpp's endpoints answer, as far as we use it: one type per answer, converted by `shapes.read`.
+
+The fields are those of llama.cpp's tools/server (README.md, and server-task.cpp for `/completion`). A
+field without a default must be there; one with a default is missing in some builds or some answers.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from server_bridge.http.shapes import Count, Octet
+
+MAX_SLOTS = 1024  # llama.cpp's own limit is 256 sequences (LLAMA_MAX_SEQ)
+DRAFTERS = "generation_settings/speculative.types"  # `response_fields` joins the path with a slash
+
+Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+StopType = Literal["eos", "word", "limit"]
+
+
+class Defaults(Struct):
+    """`default_generation_settings`: the context of one slot, in tokens."""
+
+    n_ctx: Positive
+
+
+class Props(Struct):
+    """`GET /props` of a server with one model."""
+
+    build_info: str
+    model_path: str
+    total_slots: Annotated[int, Meta(ge=1, le=MAX_SLOTS)]
+    default_generation_settings: Defaults
+
+
+class Status(Struct):
+    """Whether a router has a model in memory."""
+
+    value: str
+
+
+class RouterModel(Struct):
+    """One model of a router."""
+
+    id: str
+    status: Status
+
+
+class RouterModels(Struct):
+    """`GET /models` of a router."""
+
+    data: list[RouterModel]
+
+
+class Ids(Struct):
+    """`POST /tokenize`."""
+
+    tokens: list[Count]
+
+
+class Piece(Struct):
+    """A token with its text: a string, or bytes where it is not valid UTF-8 by itself."""
+
+    id: Count
+    piece: str | list[Octet]
+
+    @property
+    def text(self) -> bytes:
+        """The bytes of the token."""
+        return self.piece.encode() if isinstance(self.piece, str) else bytes(self.piece)
+
+
+class Pieces(Struct):
+    """`POST /tokenize` with `with_pieces`."""
+
+    tokens: list[Piece]
+
+
+class Detokenized(Struct):
+    """`POST /detokenize`."""
+
+    content: str
+
+
+class Slot(Struct):
+    """One of `GET /slots`; `n_prompt_tokens` is what it holds, in builds that tell."""
+
+    id: Count
+    n_prompt_tokens: Count = 0
+    is_processing: bool = False
+    speculative: bool = True
+
+
+class Saved(Struct):
+    """`POST /slots/{id}?action=…`: tokens written or read, and bytes of the file."""
+
+    n_saved: Count = 0
+    n_written: int = 0
+    n_restored: Count = 0
+
+
+class Lora(Struct):
+    """One of `GET /lora-adapters`."""
+
+    id: Count
+    path: str
+    scale: float
+
+
+class Candidate(Struct):
+    """A token that might have come next. A log-probability of minus infinity is sent as null."""
+
+    id: Count
+    bytes: list[Octet]
+    logprob: float | None = None
+
+
+class Entry(Struct):
+    """What is known of one generated token."""
+
+    id: Count
+    logprob: float | None = None
+    top_logprobs: list[Candidate] = []
+
+
+class Cost(Struct):
+    """`timings`: tokens and milliseconds."""
+
+    prompt_n: Count
+    cache_n: Count
+    predicted_n: Count
+    prompt_ms: float
+    predicted_ms: float
+    draft_n: Count = 0
+    draft_n_accepted: Count = 0
+
+
+class Completion(Struct):
+    """`POST /completion` with the fields that `completion.ALWAYS` asks for."""
+
+    content: str
+    tokens: list[Count]
+    stop_type: StopType
+    truncated: bool
+    id_slot: Count
+    tokens_cached: Count
+    timings: Cost
+    completion_probabilities: list[Entry] = []
+    drafters: object = field(name=DRAFTERS, default="")  # comma-separated; a detail of the build
+
+
+class Event(Struct):
+    """One event of a streamed `/completion`; the slot is -1 until the last, unless it was named."""
+
+    content: str = ""
+    tokens: list[Count] = []
+    id_slot: int = -1
+    stop: bool = False
+    stop_type: str = ""
+    truncated: bool = False
+    tokens_predicted: Count = 0
+    tokens_evaluated: Count = 0

@@ -1,0 +1,120 @@
+"""
+A llama.cpp server that has proved its identity, and typed answers from it.
+
+What a user wrote goes only to the server that `meet` met: the same build, model, slots and context,
+with the same vocabulary. llama.cpp closes a connection after 5 s of silence and after 100 requests, its
+router after each, and another server may have its port by then. So each new connection is proved
+before it is used: by `/props`, and by a fixed text whose tokens must be those of before, because a model
+may be replaced under its own name and token ids mean nothing in another vocabulary. Of a router only
+itself is proved: which model it hands on to shows when it is met.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import NamedTuple, TypeVar
+
+from server_bridge.fim.tokens import FAMILIES
+from server_bridge.http.client import Http, Unproven
+from server_bridge.http.shapes import Object, read
+from server_bridge.llama.answers import Event, Ids
+from server_bridge.llama.props import Identity, proof, properties
+from server_bridge.protocol import BackendUnavailable
+
+# Words, digits, spaces, signs and scripts; and every control token, whose numbers differ soonest.
+PROBE = (
+    "def area(self, width: int) -> float:\n    return width * 31.4159  # größe 面積 площа 🎉\n"
+    "for (let i = 0; i < items.length; i++) {\n\tconsole.log(`${items[i]}`);\n}\n"
+    + "".join(spelling for family in FAMILIES for spelling in family.spellings)
+)
+
+T = TypeVar("T")
+
+
+class Known(NamedTuple):
+    """A server as it was met: what it says of itself, and `PROBE` in its tokens."""
+
+    identity: Identity
+    probe: tuple[int, ...]
+
+
+class Link:
+    """*http* to one server. Every method raises `BackendError` and nothing else."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+        self._known: Known | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._http.url
+
+    async def meet(self) -> Known:
+        """Learn which server is there now. Raises BackendUnusable where it is not llama.cpp."""
+        self._known = None
+        try:
+            known = await self._met()
+        except Unproven:  # the connection had served its hundred requests
+            known = await self._met()
+        self._known = known
+        return known
+
+    async def prove(self) -> None:
+        """Raise BackendUnavailable if another server is there than the one that was met."""
+        found = await proof(self._http)
+        if found is None and self._known is not None:
+            return  # a router closes the connection behind a probe, before what it is to prove
+        if self._known is None or found != self._known.identity:
+            raise BackendUnavailable(f"{self.url} has another model now")
+        if await self._probe() != self._known.probe:
+            raise BackendUnavailable(f"{self.url} has another model now")
+
+    async def post(self, kind: type[T], path: str, body: str) -> T:
+        """Send JSON, and read the answer as a *kind*."""
+        try:
+            answer = await self._http.post(path, body.encode())
+        except Unproven:
+            await self.prove()
+            answer = await self._http.post(path, body.encode())
+        return read(kind, answer, self.url + path)
+
+    async def get(self, kind: type[T], path: str) -> list[T]:
+        """The JSON list at *path*, each item as a *kind*."""
+        try:
+            answer = await self._http.get(path, opens=False)
+        except Unproven:
+            await self.prove()
+            answer = await self._http.get(path, opens=False)
+        return read(list[kind], _listed(answer), self.url + path)  # type: ignore[valid-type]
+
+    async def stream(self, path: str, body: str) -> AsyncGenerator[Event, None]:
+        """Send JSON, and read the events of the answer."""
+        await self.prove()
+        async with aclosing(self._http.stream(path, body.encode())) as events:
+            async for event in events:
+                yield read(Event, event, self.url + path)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._http.aclose()
+
+    async def _met(self) -> Known:
+        identity = await properties(self._http)
+        try:
+            return Known(identity, await self._probe())
+        except Unproven:  # a router closes the connection behind each answer of a model
+            await proof(self._http)
+            return Known(identity, await self._probe())
+
+    async def _probe(self) -> tuple[int, ...]:
+        question = {"content": PROBE, "add_special": False, "parse_special": True}
+        answer = await self._http.post("/tokenize", json.dumps(question).encode())
+        return tuple(read(Ids, answer, f"{self.url}/tokenize").tokens)
+
+
+def _listed(answer: Object) -> object:
+    """The list in an answer that was one, as `http.responses` hands it on."""
+    return answer.get("list")

@@ -1,0 +1,1 @@
+"""OpenAI-style servers (vLLM, mlx_lm.server, …) as a `Backend`."""

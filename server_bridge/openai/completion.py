@@ -1,0 +1,68 @@
+"""
+A `Request` into the options of an OpenAI-style `/v1/completions`, its answer into a `Reply`. Pure.
+
+mlx_lm.server 0.32 is special: it takes a stop string out of the text and goes on where it is not what
+the tokenizer makes of it alone, so none is sent; and a burst there makes one token more than is used
+(see `backend`).
+"""
+
+from __future__ import annotations
+
+from server_bridge.http.shapes import Object
+from server_bridge.llama.completion import TEMPERATURE
+from server_bridge.openai.stream import NO_ID, StreamedAnswer
+from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
+
+MOST_STOPS = 4  # OpenAI's own limit, and that of servers that copy it
+STOPS = {"stop": Stop.END, "length": Stop.LIMIT}
+PREFILL: Object = {"max_tokens": 1, "temperature": 0}  # one token is generated all the same
+
+
+def options(request: Request, held: str, *, is_mlx: bool) -> Object:
+    """How to decode, where *held* comes before what was asked for."""
+    n_spare = 1 if is_mlx else 0
+    found: Object = {"max_tokens": request.n_predict + len(held) + n_spare}
+    found["temperature"] = TEMPERATURE if request.sample else 0
+    if request.sample:
+        found["seed"] = request.sample
+    if request.stop and not is_mlx:  # every answer is cut here as well, see `reply`
+        found["stop"] = list(request.stop[:MOST_STOPS])
+    return found
+
+
+def agrees(answer: StreamedAnswer, forced: str) -> bool:
+    """Whether the answer begins with *forced*, as far as it got."""
+    text = answer.text
+    is_cut = answer.ended == "length" and bool(text)
+    return text.startswith(forced) or (is_cut and forced.startswith(text))
+
+
+def reply(answer: StreamedAnswer, request: Request, timings: Timings, n_ctx: int) -> Reply:
+    """The answer to *request*, cut at its stop strings."""
+    text, is_stopped = _until(answer.text, request.stop)
+    return Reply(
+        text=text,
+        tokens=answer.tokens(text),
+        middle=_middle(request.prompt),
+        stop=Stop.WORD if is_stopped else _stop(answer, request, n_ctx),
+        timings=timings,
+    )
+
+
+def _middle(prompt: Prompt) -> tuple[Token, ...]:
+    return (Token(NO_ID, prompt.middle.encode()),) if prompt.middle else ()
+
+
+def _until(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
+    """The text before the first stop string, and whether there is one; half characters left out."""
+    at = min((text.find(stop) for stop in stops if stop in text), default=-1)
+    return (text[:at], True) if at >= 0 else (text.rstrip("\ufffd"), False)
+
+
+def _stop(answer: StreamedAnswer, request: Request, n_ctx: int) -> Stop:
+    """Why decoding ended; a full context looks like a limit on the wire, a stop string like an end."""
+    made = answer.n_made or request.n_predict
+    is_full = made < request.n_predict or answer.n_prompt + made >= n_ctx
+    if answer.ended == "length" and is_full:
+        return Stop.FULL
+    return STOPS.get(answer.ended, Stop.END)

@@ -1,0 +1,126 @@
+"""
+Which model an OpenAI-style server has, and what every request to it has to say.
+
+Servers of several models say whose they are (`owned_by`) and want to hear which one is meant.
+mlx_lm.server says nothing, has one, and would load whatever else it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from server_bridge.fim.tokens import FAMILIES, Family, called, named
+from server_bridge.http.client import Http, Unproven
+from server_bridge.http.shapes import Object, UnexpectedAnswer, label, optional, read
+from server_bridge.protocol import BackendRejected, BackendUnusable
+
+SMALL_CONTEXT = (
+    4096  # tokens, where the server does not say: Ollama's default, and it cuts silently
+)
+N_NAMES = 8  # models that a message lists
+
+Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+
+
+class Model(Struct):
+    """One of `GET /v1/models`. All but the name is told by some servers only, in shapes of their own."""
+
+    id: str = ""
+    owned_by: object = None
+    max_model_len: object = None  # vLLM, SGLang
+    meta: object = None  # llama.cpp
+
+
+class Models(Struct):
+    """`GET /v1/models`."""
+
+    data: list[Model]
+
+
+class LlamaMeta(Struct):
+    """`meta` of llama.cpp."""
+
+    n_ctx: Positive
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A server's model as it is used: *fields* is what every request says besides the prompt."""
+
+    model: str
+    family: Family
+    n_ctx: int
+    fields: Object
+    is_mlx: bool
+
+
+async def connected(http: Http, wanted: str, template: str) -> Connected:
+    """
+    What the server at *http* offers under the name *wanted* ("" for its only one).
+
+    Raises BackendUnusable where the user has to choose, or has to name the *template*.
+    """
+    model = _chosen(await _listed(http), wanted, http.url)
+    name = wanted or re.split(r"[/\\]", model.id)[-1]
+    is_mlx = not model.owned_by
+    # A seed makes mlx_lm.server take requests one by one, where an error ends one, not all.
+    fields: Object = {"seed": 0} if is_mlx else {"logprobs": 1}
+    if wanted or not is_mlx:
+        fields["model"] = wanted or model.id
+    return Connected(
+        model=label(re.split(r"[/\\]", name)[-1]),
+        family=_family(label(name), template, http.url),
+        n_ctx=_context(model),
+        fields=fields,
+        is_mlx=is_mlx,
+    )
+
+
+async def _listed(http: Http) -> list[Model]:
+    """The models that the server has; none where it cannot list them but is well."""
+    try:
+        return read(Models, await http.get("/v1/models"), f"{http.url}/v1/models").data
+    except (BackendRejected, Unproven, UnexpectedAnswer):
+        # mlx_lm.server drops the connection where there is no Hugging Face cache to list.
+        try:
+            await http.get("/health")
+        except BackendRejected:
+            raise BackendUnusable(
+                f"{http.url} lists no models (/v1/models): check fim.backend.url"
+            ) from None
+        return []
+
+
+def _chosen(listed: list[Model], wanted: str, url: str) -> Model:
+    """The entry of the model to ask for."""
+    for model in listed:
+        if model.id == wanted:
+            return model
+    if wanted or not listed:
+        return Model()
+    if len(listed) > 1 and listed[0].owned_by:
+        names = ", ".join(label(model.id) for model in listed[:N_NAMES])
+        raise BackendUnusable(f"{url} has several models: set fim.backend.model to one of {names}")
+    return listed[-1]  # mlx_lm.server names the one it runs after those it found on disk
+
+
+def _context(model: Model) -> int:
+    """How many tokens fit, as far as the server says."""
+    meta = optional(LlamaMeta, model.meta)
+    return optional(Positive, model.max_model_len) or (meta.n_ctx if meta else SMALL_CONTEXT)
+
+
+def _family(model: str, template: str, url: str) -> Family:
+    if family := called(template) if template else named(model):
+        return family
+    names = ", ".join(family.name for family in FAMILIES)
+    why = (
+        f"there is no template {template}"
+        if template
+        else f"the model's name {model!r} at {url} does not say how it spells a gap"
+    )
+    raise BackendUnusable(f"{why}: set fim.backend.template to one of {names}")

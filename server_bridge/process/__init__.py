@@ -1,0 +1,1 @@
+"""Model servers that we start: sized, started, kept running, ended."""

@@ -1,0 +1,105 @@
+"""
+Secrets made at run time by a seeded generator, and templates filled with them.
+
+No literal in these files is a token of any issuer: prefixes stand in two parts, so that no scanner
+takes them for a leak. `@@` in a template stands for the secret.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import string
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+HEX = "0123456789abcdef"
+ALNUM = string.ascii_letters + string.digits
+BASE36 = string.ascii_lowercase + string.digits
+BASE32 = string.ascii_uppercase + "234567"
+UPPER = string.ascii_uppercase + string.digits
+URLSAFE = ALNUM + "_-"
+BASE64 = ALNUM + "+/"
+BECH32 = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
+SYMBOLS = "!@#%^*-_.?~"
+
+
+class Shape(NamedTuple):
+    """A text that holds *secret*, and what to call it in a report."""
+
+    name: str
+    text: str
+    secret: str
+
+
+class Maker:
+    """Random key material; each call goes on with the same generator."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+
+    def of(self, alphabet: str, length: int) -> str:
+        """*length* characters, a letter and a digit among them where the alphabet has both."""
+        while True:
+            text = "".join(self._rng.choices(alphabet, k=length))
+            if not {"1", "2", "3", "4"} & set(alphabet) or length < 4:
+                return text
+            if any(c.isdigit() for c in text) and any(c.isalpha() for c in text):
+                return text
+
+    def digits(self, length: int) -> str:
+        return "".join(self._rng.choices(string.digits, k=length))
+
+    def password(self, length: int) -> str:
+        """As a password manager makes one: letters, digits and one sign inside."""
+        text = self.of(ALNUM, length - 1)
+        at = self._rng.randrange(1, length - 1)
+        return text[:at] + self._rng.choice(SYMBOLS) + text[at:]
+
+    def uuid(self) -> str:
+        return "-".join(self.of(HEX, n) for n in (8, 4, 4, 4, 12))
+
+    def base64(self, n_bytes: int) -> str:
+        return base64.b64encode(self._rng.randbytes(n_bytes)).decode()
+
+    def basic(self) -> str:
+        return base64.b64encode(f"deploy:{self.password(14)}".encode()).decode()
+
+    def jwt(self) -> str:
+        head = "ey" + "JhbGciOiJIUzI1NiJ9"
+        return f"{head}.ey" + f"J{self.of(URLSAFE, 40)}.{self.of(URLSAFE, 43)}"
+
+    def pem_lines(self, n: int) -> list[str]:
+        return [self.of(BASE64, 64) for _ in range(n)]
+
+
+Make = Callable[[Maker], str]
+
+VALUES: dict[str, Make] = {
+    "pw8": lambda m: m.of(ALNUM, 8),
+    "pw10": lambda m: m.password(10),
+    "pw16": lambda m: m.password(16),
+    "alnum20": lambda m: m.of(ALNUM, 20),
+    "alnum32": lambda m: m.of(ALNUM, 32),
+    "alnum40": lambda m: m.of(ALNUM, 40),
+    "hex32": lambda m: m.of(HEX, 32),
+    "hex40": lambda m: m.of(HEX, 40),
+    "hex64": lambda m: m.of(HEX, 64),
+    "base36": lambda m: m.of(BASE36, 24),
+    "base64": lambda m: m.base64(32),
+    "url48": lambda m: m.of(URLSAFE, 48),
+    "uuid": lambda m: m.uuid(),
+}
+
+
+def rows(text: str) -> Iterator[tuple[str, str]]:
+    """The kind of value and the template of each line."""
+    for line in text.strip("\n").split("\n"):
+        kind, _, template = line.partition("|")
+        yield kind, template.replace("\\n", "\n").replace("\\|", "|").replace("\\\\|", "|")
+
+
+def filled(rows: Iterator[tuple[str, str]], maker: Maker) -> Iterator[Shape]:
+    for kind, template in rows:
+        secret = maker.basic() if kind == "basic" else VALUES[kind](maker)
+        yield Shape(template, template.replace("@@", secret, 1), secret)

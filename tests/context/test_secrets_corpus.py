@@ -1,0 +1,71 @@
+"""How many shapes of secrets are found and how many harmless lines are touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fim_lsp.context.secrets.scrub import scrubbed
+from tests.context import harmless_lines
+from tests.context.held_out_shapes import held_out
+from tests.context.secret_maker import Shape
+from tests.context.secret_shapes import tuned
+
+TELLING = 6  # characters of a long secret that say too much; of a short one, half
+
+
+def shown(secret: str, text: str) -> bool:
+    """Whether *text* shows a telling part of *secret*."""
+    n = TELLING if len(secret) >= 2 * TELLING else len(secret) // 2
+    return any(secret[at : at + n] in text for at in range(len(secret) - n + 1))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "at_least", "found"), [(tuned, 300, 0.99), (held_out, 80, 0.9)], ids=["tuned", "held out"]
+)  # fmt: skip
+def test_secrets_of_many_shapes_are_blotted(
+    shapes: Callable[[], list[Shape]], at_least: int, found: float
+) -> None:
+    """Formats of issuers, assignments, settings, commands, URLs, headers, keys; missed ones are printed."""
+    all_of_them = shapes()
+    missed = [shape for shape in all_of_them if shown(shape.secret, scrubbed(shape.text))]
+
+    print(*(shape.name for shape in missed), sep="\n")
+    assert len({shape.name for shape in all_of_them}) >= at_least
+    assert len(missed) <= (1 - found) * len(all_of_them)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [shape for shape in tuned() if "\n" not in shape.text][::7],
+    ids=lambda shape: shape.name,
+)
+def test_what_stands_around_a_secret_stays(shape: Shape) -> None:
+    """A blot takes the value and leaves the line it stands in, so that the code is still code."""
+    before, after = shape.text.split(shape.secret)
+    text = scrubbed(shape.text)
+
+    assert text.count("\n") == shape.text.count("\n")
+    assert text.startswith(before[: len(before) // 2])
+    assert text.endswith(after[len(after) // 2 :])
+
+
+@pytest.mark.parametrize(
+    ("lines", "at_least"),
+    [
+        (harmless_lines.listed, 300),
+        (harmless_lines.generated, 300),
+        (harmless_lines.telling, 2000),
+        (harmless_lines.own, 2000),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_harmless_lines_are_left_alone(lines: Callable[[], list[str]], at_least: int) -> None:
+    """Of each kind at most one in a hundred is touched; those are printed."""
+    all_of_them = lines()
+    touched = [line for line in all_of_them if scrubbed(line) != line]
+
+    print(*touched, sep="\n")
+    assert len(set(all_of_them)) >= at_least
+    assert len(touched) <= 0.01 * len(all_of_them)

@@ -1,0 +1,73 @@
+"""The scan is linear, also in text that was written to stop it."""
+
+from __future__ import annotations
+
+import random
+import time
+from functools import partial
+
+import pytest
+
+from fim_lsp.context.secrets.scrub import scrubbed_parts
+
+RNG = random.Random(2)
+N = 8_000  # characters; a quadratic pattern of old took a tenth of a second for them
+BEST_OF = 3
+SOME = 0.02  # seconds of the search at the cursor, which costs the same in any text
+MOST = 3.0  # twice the text costs twice the time, four times if it is quadratic
+
+
+def hexadecimal(n: int) -> str:
+    return "".join(RNG.choices("0123456789abcdef", k=n))
+
+
+def repeated(text: str, n: int) -> str:
+    return text * (n // len(text))
+
+
+WORD = "".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=500))
+BEGIN = "-----BEGIN " + "PRIVATE KEY-----\n"
+HOSTILE = {
+    "hex and a scheme": lambda n: hexadecimal(n) + "://",
+    "artefact": lambda n: '{"bytecode":"0x' + hexadecimal(n) + '","url":"a://b","key":"x"}',
+    "blank lines": lambda n: "\n" * n + "password = x",
+    "spaces": lambda n: "password" + " " * n + "= x",
+    "word": lambda n: repeated(WORD, n),
+    "words and colons": lambda n: repeated(WORD + ":", n),
+    "minified": lambda n: repeated('a.token=b.key,c={password:d,"x":e.auth},', n),
+    "tokens without dots": lambda n: repeated("ey" + "Jabcdefgh", n),
+    "begin": lambda n: repeated(BEGIN, n),
+    "begin and key lines": lambda n: repeated(BEGIN + "A" * 64 + "\n", n),
+    **{
+        repr(text): partial(repeated, text)
+        for text in (
+            "=", '"', "'", "-", "_", ".", ":", "\\", "`", "\t", "\r\n", "key", "key=", "key: ", 'key="', "key='a",
+            "password ", "token_", "://", "://a:", "://u:p@", "ey" + "J.", "gh" + "p_", "s" + "k-", "a_", "hv" + "s.", "AK" + "IA",
+            "Bearer ", "password: |\n  ", "token>", "<token>\n", "password { ", "mysql -p", "login -p ", "-u a:", "auth('a',",
+            "12345678:A" + "A", "$6$a", "abc8Q~", "A" * 64 + "\n", "\u0130 password=", "x@y.z",
+        )
+    },
+}  # fmt: skip
+
+
+def cost(*parts: str) -> float:
+    """The least processor time of some scans, so that a busy machine does not count."""
+    times = []
+    for _ in range(BEST_OF):
+        start = time.process_time()
+        scrubbed_parts(parts)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_twice_the_text_costs_twice_the_time(make) -> None:
+    """No pattern looks at the same text again and again."""
+    assert cost(make(2 * N)) <= MOST * cost(make(N)) + SOME
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_a_line_of_any_length_costs_little_more_at_the_cursor(make) -> None:
+    """What is being typed is looked for in the last characters before the cursor only."""
+    text = make(N)
+    assert cost(text, text) <= 2 * MOST * cost(text) + SOME

@@ -1,0 +1,276 @@
+"""What is too long, too deep or no message at all, on a real process: one answer, and the session goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.client import GHOST_TEXT, Editor
+
+psutil = pytest.importorskip("psutil")
+
+INLINE = "textDocument/inlineCompletion"
+A, B = "file:///shop/a.py", "file:///shop/b.py"
+MIB = 1 << 20
+DEEP = "[" * 900 + "]" * 900  # json reads so much; what recurses in Python may not
+DEEPER = "[" * 100_000 + "]" * 100_000
+
+
+def at(uri: str, line: int = 0) -> dict[str, object]:
+    place = {"line": line, "character": 0}
+    return {"textDocument": {"uri": uri}, "position": place, "context": {"triggerKind": 2}}
+
+
+def is_open(editor: Editor, uri: str) -> bool:
+    """Whether the session has the document, as what the model would see of it tells."""
+    params = {"command": "fim.showContext", "arguments": [uri]}
+    note = editor.request("workspace/executeCommand", params)["note"]
+    return "not open" not in str(note)
+
+
+def said_large(editor: Editor) -> list[str]:
+    """The files that the user was told are too large."""
+    said = (each["message"] for each in editor.messages("window/showMessage"))
+    return [found[1] for each in said if (found := re.match(r"fim-lsp: (.*) is large", each))]
+
+
+BAD_HEADERS = {
+    "5,000 digits": b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n",
+    "ten terabytes": b"Content-Length: 9999999999999\r\n\r\n",
+    "negative": b"Content-Length: -5\r\n\r\n",
+    "no number": b"Content-Length: five\r\n\r\n",
+    "nothing": b"Content-Length:\r\n\r\n",
+    "other digits": "Content-Length: ٥\r\n\r\n".encode(),
+    "a fraction": b"Content-Length: 1e3\r\n\r\n",
+    "another field": b"Host: localhost\r\nContent-Length: 2\r\n\r\n{}",
+    "a request line": b"GET / HTTP/1.1\r\n\r\n",
+    "a body without header": b'{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}\r\n\r\n',
+    "a line without end": b"Content-Type: " + b"x" * 10_000,
+    "binary": bytes(range(256)) + b"\n",
+}
+
+
+@pytest.mark.parametrize("header", BAD_HEADERS)
+def test_a_header_that_is_none_ends_the_session(
+    launch: Callable[..., Editor], capfd: pytest.CaptureFixture[str], header: str
+) -> None:
+    """It cannot be told where the next message begins: one error that says what was wrong, exit code 1."""
+    editor = launch()
+    editor.initialize()
+    editor.write(b"", BAD_HEADERS[header].decode("latin-1").replace("{", "{{").replace("}", "}}"))
+    error = editor.answer(None)["error"]
+
+    assert editor.wait() == 1
+    assert error["code"] == -32700
+    assert "Content-Length" in error["message"]
+    assert len(error["message"]) < 150
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_header_without_length_is_refused(editor: Editor) -> None:
+    """The next header is read again."""
+    editor.write(b"", "Content-Type: x\r\n\r\n")
+    assert "Content-Length" in editor.answer(None)["error"]["message"]
+    editor.initialize()
+    editor.finish()
+
+
+@pytest.mark.parametrize("method", ["textDocument/didChange", "textDocument/didOpen"])
+def test_a_huge_message_is_read_past(editor: Editor, method: str) -> None:
+    """
+    Its document is closed, for its text is not known any more, and no other; it takes no memory.
+
+    Opened again it is complete.
+    """
+    editor.initialize()
+    editor.open(A, "x = 1\n")
+    editor.open(B, "y = 1\n")
+    editor.request("fim/stats")
+    before = psutil.Process(editor.process.pid).memory_info().rss
+    text = 'x = "uri": 1,"uri":"file:///shop/b.py"\n' * (MIB * 100 // 40)
+    document: dict[str, object] = {"uri": A, "version": 2, "languageId": "python"}
+    if method == "textDocument/didOpen":
+        editor.notify(method, {"textDocument": {"text": text, **document}})
+    else:
+        editor.notify(method, {"contentChanges": [{"text": text}], "textDocument": document})
+    assert editor.answer(None)["error"]["code"] == -32600
+
+    assert editor.request(INLINE, at(A)) == {"items": []}
+    assert not is_open(editor, A)
+    assert is_open(editor, B)
+    assert psutil.Process(editor.process.pid).memory_info().rss < before + 20 * MIB
+    assert said_large(editor) == ["a.py"]
+    editor.open(A, "x = 1\n")
+    assert is_open(editor, A)
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_a_large_document_is_followed_and_gets_nothing(editor: Editor) -> None:
+    """It says so once; when most of it is deleted, it is a document like any other."""
+    editor.initialize()
+    line = "x = 1" * 20 + "\n"
+    editor.open(A, line * 100_000)
+    editor.open(B, line * 100_000)
+    assert editor.request(INLINE, at(A)) == {"items": []}
+    assert not is_open(editor, A)
+    end = {"line": 99_999, "character": 0}
+    edit = {"range": {"start": {"line": 1, "character": 0}, "end": end}, "text": ""}
+    params = {"textDocument": {"uri": A, "version": 2}, "contentChanges": [edit]}
+    editor.notify("textDocument/didChange", params)
+    assert is_open(editor, A)
+    assert not is_open(editor, B)
+    assert said_large(editor) == ["a.py"]
+    editor.finish()
+    assert editor.bye() == 0
+
+
+DEEP_MESSAGES: list[tuple[str, str]] = [
+    ("workspace/executeCommand", '{"command": "fim.showContext", "arguments": %s}'),
+    ("workspace/executeCommand", '{"command": "fim.continueLong", "arguments": [{"uri": %s}]}'),
+    (INLINE, '{"textDocument": {"uri": "u", "x": %s}, "position": %s, "context": %s}'),
+    (INLINE, "%s"),
+    ("fim/stats", "%s"),
+    ("no/such/method", "%s"),
+    ("workspace/didChangeConfiguration", '{"settings": %s}'),
+]
+
+
+@pytest.mark.parametrize(("method", "params"), DEEP_MESSAGES)
+def test_a_deep_request_gets_one_answer(editor: Editor, method: str, params: str) -> None:
+    """A result or an error, and by id as far as the message can be read at all."""
+    editor.initialize()
+    deep = params.replace("%s", DEEP)
+    editor.answers["deep"] = []
+    editor.write(
+        f'{{"jsonrpc": "2.0", "id": "deep", "method": "{method}", "params": {deep}}}'.encode()
+    )
+    editor.answer("deep")
+    deeper = params.replace("%s", DEEPER)
+    editor.write(
+        f'{{"jsonrpc": "2.0", "id": "d", "method": "{method}", "params": {deeper}}}'.encode()
+    )
+    editor.answer(None)
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_deep_settings_are_one_problem(editor: Editor) -> None:
+    """Named in a message, and everything else works."""
+    nested: Any = json.loads(DEEP)
+    editor.initialize(
+        initializationOptions={"fim": {"ring": {"chunks": nested}, "x": {"y": nested}}}
+    )
+    said = [each["message"] for each in editor.messages("window/showMessage")]
+    assert "fim.ring.chunks" in said[0]
+    editor.finish()
+    assert editor.bye() == 0
+
+
+ODD_IDS = [b"[1]", b"{}", b"true", b"1.5", b"NaN", b"null", b"-1e400", b"9" * 4301]
+
+
+@pytest.mark.parametrize("id_", ODD_IDS)
+def test_a_request_with_an_id_that_is_none_gets_an_error(editor: Editor, id_: bytes) -> None:
+    """Its id is null: an id is a whole number or a string (JSON-RPC 2.0, LSP 3.17)."""
+    editor.initialize()
+    editor.write(b'{"jsonrpc": "2.0", "method": "fim/stats", "id": ' + id_[:4301] + b"}")
+    assert editor.answer(None)["error"]["code"] in (-32600, -32700)
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_two_requests_with_one_id_get_an_answer_each(
+    editor: Editor, silent: dict[str, object]
+) -> None:
+    """The second is refused while the first is not answered; then the id is free again."""
+    editor.initialize(initializationOptions=silent)
+    editor.open(A, "\n")
+    waiting = editor.ask(INLINE, {**at(A), "context": {"triggerKind": 1}})
+    editor.send({"id": waiting, "method": "fim/stats"})
+    assert editor.answer(waiting)["error"]["code"] == -32600
+    editor.notify("$/cancelRequest", {"id": waiting})
+    editor.wait_for(lambda: len(editor.answers[waiting]) == 2, "the first answer")
+    assert editor.answers.pop(waiting)[1]["error"]["code"] == -32800
+    editor.finish()
+    assert editor.bye() == 0
+
+
+ODD_CALLS: list[dict[str, object]] = [
+    {"method": 5},
+    {"method": None},
+    {"method": ["shutdown"]},
+    {"method": "fim/stats", "params": 5},
+    {"method": INLINE, "params": "x"},
+    {"method": "\ud800", "params": {}},
+    {"method": "x" * 10_000},
+    {"method": "textDocument/didOpen", "params": {"textDocument": {"uri": "http://[", "languageId": {"a": 1}, "version": 1, "text": "\ud800"}}},
+    {"method": "workspace/executeCommand", "params": {"command": "fim.showContext", "arguments": ["file:///\ud800\0"]}},
+    {"method": "workspace/didChangeWorkspaceFolders", "params": {"event": {"added": [{"uri": "http://[", "name": "\0"}], "removed": []}}},
+    {"method": "$/cancelRequest", "params": {"id": {"a": 1}}},
+    {"method": "window/workDoneProgress/cancel", "params": {"token": {"a": 1}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", ODD_CALLS, ids=lambda call: str(call["method"])[:20])
+def test_an_odd_request_gets_one_answer(editor: Editor, call: dict[str, object]) -> None:
+    """A result or an error; the same as a notification gets none."""
+    editor.initialize()
+    editor.answers["odd"] = []
+    editor.send({"id": "odd", **call})
+    editor.send(call)
+    editor.answer("odd")
+    editor.finish()
+    assert editor.bye() == 0
+
+
+ODD_ANSWERS: list[object] = [5, "x", {"a": 1}, [], [[]], [1, 2, 3], None]
+
+
+@pytest.mark.parametrize("answer", ODD_ANSWERS)
+def test_an_answer_of_the_client_may_be_anything(editor: Editor, answer: object) -> None:
+    """To the question for settings, too; what comes after it is done all the same."""
+    editor.results["workspace/configuration"] = answer
+    editor.results["client/registerCapability"] = answer
+    dynamic = {"dynamicRegistration": True}
+    editor.initialize(
+        capabilities={
+            **GHOST_TEXT,
+            "workspace": {"configuration": True, "didChangeConfiguration": dynamic},
+        }
+    )
+    asked = lambda: [each["method"] for each in editor.asked]  # noqa: E731
+    editor.wait_for(lambda: len(editor.asked) == 2, "both questions")
+    assert asked() == ["client/registerCapability", "workspace/configuration"]
+    editor.send({"id": "unknown", "result": answer})
+    editor.send({"id": [1], "result": answer})
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_a_root_that_is_no_uri_is_no_root(editor: Editor, tmp_path: Path) -> None:
+    """The others are, and documents are opened all the same."""
+    roots = ("http://[", tmp_path.as_uri(), "file:///\ud800", "vfs:/x")
+    editor.initialize(workspaceFolders=[{"uri": uri, "name": "x"} for uri in roots])
+    uri = (tmp_path / "a.py").as_uri()
+    editor.open(uri, "x = 1\n")
+    assert is_open(editor, uri)
+    event = {"added": [{"uri": "http://[", "name": "x"}], "removed": []}
+    editor.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+    editor.open(uri, "x = 1\n")
+    assert is_open(editor, uri)
+    editor.finish()
+    assert editor.bye() == 0
+
+
+@pytest.mark.parametrize("path", ["relative", "", "\0"])
+def test_a_root_path_that_is_none_is_no_root(editor: Editor, path: str) -> None:
+    """The session begins without."""
+    editor.initialize(rootPath=path)
+    editor.finish()
+    assert editor.bye() == 0

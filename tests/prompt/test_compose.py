@@ -1,0 +1,70 @@
+"""The prompt for a cursor, and the sizes of its parts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from fim_lsp.prompt.compose import budget, compose, ring_limits
+from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.window import Window
+from fim_lsp.settings.config import Config, RingConfig
+from server_bridge.protocol import Chunk, Health, State, Token
+
+HEADER = Header("shop", (Chunk("b.py", "rate = 3\n"),), "a.py", "python")
+FRAME = Frame(HEADER, Window(0, 1, "import b\n", "\nprint(x)\n"))
+READY = State(Health.READY, "llama-server", n_ctx=12_000, chars_per_token=3.0)
+
+
+def test_the_half_typed_word_is_forced_and_not_shown() -> None:
+    """It stays out of the middle, so it never enters the backend's cache."""
+    prompt = compose(FRAME, "x = b.ra", ())
+    assert (prompt.middle, prompt.forced) == ("x = b", ".ra")
+    assert (prompt.prefix, prompt.suffix) == ("import b\n", "\nprint(x)\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "n_tokens"), [("x = b.r", 2), ("x = b.rate.s", 4), ("x", 0), ("y = 1", 0)]
+)
+def test_the_tape_is_used_as_far_as_it_spells_the_middle(typed: str, n_tokens: int) -> None:
+    """Typing on and going back reuse the ids the backend has; other text leaves them."""
+    tape = tuple(Token(n, text) for n, text in enumerate((b"x =", b" b", b".", b"rate")))
+    assert compose(FRAME, typed, tape).tape == tape[:n_tokens]
+
+
+def test_a_prompt_grows_by_what_is_typed() -> None:
+    """From key to key nothing changes but the end of the middle."""
+    first, second = (compose(FRAME, typed, ()) for typed in ("x = b", "x = b.rate"))
+    assert dataclasses.replace(second, middle=first.middle, forced=first.forced) == first
+    assert second.middle.startswith(first.middle)
+
+
+def test_the_classic_layout_has_no_middle() -> None:
+    """What was typed stands at the end of the prefix, as llama.vim has it."""
+    prompt = compose(FRAME, "x = b.ra", (), classic=True)
+    assert (prompt.prefix, prompt.middle) == ("import b\nx = b", "")
+
+
+@pytest.mark.parametrize(
+    ("n_ctx", "prefix", "suffix"),
+    [(0, 682, 341), (600, 100, 50), (1_000_000, 1024, 512)],
+)
+def test_a_window_takes_no_more_than_a_share_of_a_small_context(
+    n_ctx: int, prefix: int, suffix: int
+) -> None:
+    """A sixth and a twelfth of it, or what the settings say; 4096 tokens are assumed at first."""
+    config = dataclasses.replace(
+        Config(), prompt=dataclasses.replace(Config().prompt, prefix_tokens=1024, suffix_tokens=512)
+    )
+    sizes = budget(config, dataclasses.replace(READY, n_ctx=n_ctx, chars_per_token=1.0))
+    assert (sizes.prefix, sizes.suffix) == (prefix, suffix)
+
+
+def test_the_ring_has_what_the_largest_window_leaves() -> None:
+    """Chunks and their lines as configured, characters by the context; none where it is too small."""
+    config = dataclasses.replace(Config(), ring=RingConfig(chunks=7, chunk_lines=32))
+    limits = ring_limits(config, READY)
+    assert (limits.n_chunks, limits.chunk_lines) == (7, 32)
+    assert 0 < limits.n_chars < 3 * 12_000
+    assert ring_limits(config, dataclasses.replace(READY, n_ctx=300)).n_chars == 0

@@ -1,0 +1,69 @@
+"""`auto` beside a faulty model server: the embedded engine answers, and the user is told, once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.protocol import Request
+from tests.fault_proxy import FaultProxy, fault_proxy
+from tests.server_bridge.prompts import short
+from tests.server_bridge.waiting import until
+
+REQUEST = Request(short("    def "), n_predict=4)
+TOKENS = json.dumps({"tokens": [1]})
+DIGITS = '{"tokens": [' + "9" * 5000 + "]}"
+DEEP = '{"tokens": ' + "[" * 50_000
+CONTENT = '{"content": null, "tokens": [], "stop_type": "limit"}'
+TIMINGS = '{"content": "x", "timings": {"predicted_ms": Infinity}}'
+ODD = {
+    "no tokens": ("/tokenize", 200, "[]"),
+    "an empty list of tokens": ("/tokenize", 200, '{"tokens": []}'),
+    "one token for everything": ("/tokenize", 200, TOKENS),
+    "tokens of thousands of digits": ("/tokenize", 200, DIGITS),
+    "deep tokens": ("/tokenize", 200, DEEP),
+    "no text": ("/completion", 200, CONTENT),
+    "infinite timings": ("/completion", 200, TIMINGS),
+    "completions refused": ("/completion", 400, "{}"),
+    "completions failed": ("/completion", 500, "{}"),
+}
+
+
+def n_probes(proxy: FaultProxy) -> int:
+    """How often the server was asked for its properties."""
+    return sum(request.startswith(b"GET /props") for request in proxy.heard)
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("named", [False, True], ids=["found", "named"])
+@pytest.mark.parametrize(("path", "status", "body"), ODD.values(), ids=ODD)
+async def test_an_odd_server_costs_no_completion_and_is_told_of_once(
+    path: str, status: int, body: str, named: bool, url: str
+) -> None:
+    """The embedded engine answers the same request; when the server is well again it serves."""
+    async with fault_proxy(url) as proxy:
+        proxy.odd[path] = (status, body)
+        settings = BackendSettings(
+            url=proxy.url if named else "", usual_urls=(proxy.url,) * (not named)
+        )
+        backend = open_backend(settings)
+        messages = set()
+        while n_probes(proxy) < 4:
+            assert (await backend.complete(REQUEST)).text
+            assert backend.state.kind == "embedded"
+            messages.add(backend.state.message)
+            await asyncio.sleep(0)
+        assert len(messages) == 1
+        assert proxy.url in messages.pop()
+        proxy.odd.clear()
+
+        async def is_back() -> bool:
+            await backend.complete(REQUEST)
+            return backend.state.url == proxy.url
+
+        await until(is_back)
+        assert backend.state.message == ""
+        await backend.aclose()

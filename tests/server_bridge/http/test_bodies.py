@@ -1,0 +1,212 @@
+"""Answers that are too long, too slow or not what was asked for: read no further than they may be."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from itertools import repeat
+
+import pytest
+
+from server_bridge.http.client import Http
+from server_bridge.http.responses import MOST_BRACKETS, MOST_BYTES, object_in
+from server_bridge.http.shapes import UnexpectedAnswer
+from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, PromptTooLong
+from tests.server_bridge.recorder import recorder
+
+PIECE = 1 << 16
+LIMIT = (
+    8 * MOST_BYTES
+)  # more than that was never read: what is on the way fits into the sockets' buffers
+ENDLESS = 1 << 30
+HEAD = "HTTP/1.1 200 OK\r\n"
+EVENTS = HEAD + "Content-Type: text/event-stream\r\n\r\n"
+
+
+class Server:
+    """Answers every request with *head* and *pieces*; *n_sent* counts their bytes, *asked* is the request."""
+
+    def __init__(self, head: str, pieces: Iterator[bytes], wait_s: float = 0) -> None:
+        self.head, self.pieces, self.wait_s = head, pieces, wait_s
+        self.n_sent, self.asked, self.url = 0, b"", ""
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.tasks.add(asyncio.ensure_future(self._answer(reader, writer)))
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.CancelledError):
+            self.asked = await reader.readuntil(b"\r\n\r\n")
+            writer.write(self.head.encode())
+            for piece in self.pieces:
+                writer.write(piece)
+                await writer.drain()
+                self.n_sent += len(piece)
+                if self.wait_s:
+                    await asyncio.sleep(self.wait_s)
+                if self.n_sent > ENDLESS:
+                    break
+        writer.close()
+
+
+@asynccontextmanager
+async def serving(server: Server) -> AsyncIterator[Server]:
+    async with await asyncio.start_server(server.accept, "127.0.0.1") as listening:
+        server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        yield server
+        for task in server.tasks:
+            task.cancel()
+        await asyncio.gather(*server.tasks)
+
+
+async def asked(http: Http, way: str) -> None:
+    """Ask in one of the ways there are; all of the answer."""
+    try:
+        if way == "get":
+            await http.get("/props")
+        else:
+            async for _ in http.stream("/completion", b"{}"):
+                pass
+    finally:
+        await http.aclose()
+
+
+def chunked(piece: bytes) -> bytes:
+    return f"{len(piece):x}\r\n".encode() + piece + b"\r\n"
+
+
+BODIES = {
+    "until the end": (HEAD + "\r\n", b" " * PIECE),
+    "by length": (HEAD + f"Content-Length: {ENDLESS}\r\n\r\n", b" " * PIECE),
+    "chunked": (HEAD + "Transfer-Encoding: chunked\r\n\r\n", chunked(b" " * PIECE)),
+    "of an error": ("HTTP/1.1 500 X\r\n\r\n", b" " * PIECE),
+    "one line": (EVENTS, b" " * PIECE),
+    "comments": (EVENTS, b": \n" * (PIECE // 3)),
+    "events": (EVENTS, b'data: {"content": "abcdefgh"}\n\n' * (PIECE // 32)),
+}
+
+
+@pytest.mark.parametrize("way", ["get", "stream"])
+@pytest.mark.parametrize("kind", BODIES)
+async def test_an_endless_answer_is_read_to_a_limit(kind: str, way: str) -> None:
+    """The connection is closed where no answer is so long, and the memory with it."""
+    head, piece = BODIES[kind]
+    async with serving(Server(head, repeat(piece))) as server:
+        with pytest.raises(UnexpectedAnswer, match="more than 2 MB"):
+            await asked(Http(server.url, patience_s=60), way)
+    assert server.n_sent < LIMIT
+
+
+@pytest.mark.parametrize("way", ["get", "stream"])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "x-unheard-of"])
+async def test_what_is_compressed_is_not_unpacked(encoding: str, way: str) -> None:
+    """A megabyte of gzip may hold a gigabyte; we ask for none, and take none."""
+    body = gzip.compress(b" " * (1 << 20))
+    head = HEAD + f"Content-Encoding: {encoding}\r\n\r\n"
+    async with serving(Server(head, iter([body]))) as server:
+        with pytest.raises(UnexpectedAnswer, match="compresses"):
+            await asked(Http(server.url), way)
+    assert b"accept-encoding: identity\r\n" in server.asked.lower()
+
+
+SLOW = {
+    "get": (HEAD + f"Content-Length: {ENDLESS}\r\n\r\n", b" "),
+    "head": ("", b"H"),
+    "line": (EVENTS, b"d"),
+    "comments": (EVENTS, b":\n"),
+}
+
+
+@pytest.mark.parametrize("way", ["get", "stream"])
+@pytest.mark.parametrize("kind", SLOW)
+async def test_a_trickle_ends_with_our_patience(kind: str, way: str) -> None:
+    """A byte now and then is no answer, however many there are."""
+    head, piece = SLOW[kind]
+    async with serving(Server(head, repeat(piece), wait_s=0.02)) as server:
+        with pytest.raises(BackendTimeout):
+            await asyncio.wait_for(asked(Http(server.url, patience_s=0.3), way), 30)
+    assert server.n_sent < 200
+
+
+async def test_a_long_stream_has_as_long_as_it_needs() -> None:
+    """Patience is for one event: a text of many tokens may take minutes."""
+    events = (b'data: {"content": "a"}\n\n' for _ in range(12))
+    async with serving(Server(EVENTS, events, wait_s=0.05)) as server:
+        http = Http(server.url, patience_s=0.4)
+        assert len([event async for event in http.stream("/completion", b"{}")]) == 12
+        await http.aclose()
+
+
+NO_OBJECTS = [
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b"[" + b"[]," * MOST_BRACKETS + b"[]]",
+    b"1" * 5000,
+    b'{"a": ' + b"1" * 5000 + b"}",
+]
+
+
+@pytest.mark.parametrize("content", NO_OBJECTS, ids=range(len(NO_OBJECTS)))
+def test_json_that_would_cost_too_much_is_none(content: bytes) -> None:
+    """Depth, brackets by the million, numbers of thousands of digits."""
+    with pytest.raises(UnexpectedAnswer):
+        object_in("http://a", 200, content)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+def test_an_answer_with_a_number_that_json_has_not_is_none(number: str) -> None:
+    """It would spoil every mean that it went into, so nothing of the answer is used."""
+    with pytest.raises(UnexpectedAnswer):
+        object_in("http://a", 200, f'{{"a": {number}, "b": 1.5}}'.encode())
+
+
+CODE = "def open_sesame(): pass"
+ECHOES = [
+    f'{{"error": {{"message": "parse error near {CODE}", "type": "invalid_request_error"}}}}',
+    f'{{"error": {{"message": "why", "type": "{CODE}"}}}}',
+    f'{{"error": "{CODE}"}}',
+    f'{{"detail": [{{"input": "{CODE}"}}]}}',
+    f'{{"error": {{"type": "exceed_context_size_error", "n_ctx": "{CODE}"}}}}',
+    CODE,
+    f"<html>{CODE}",
+]
+
+
+@pytest.mark.parametrize("status", [302, 400, 401, 404, 422, 429, 500, 501, 502, 503])
+@pytest.mark.parametrize("answer", ECHOES)
+async def test_what_a_failed_answer_repeats_is_not_told(
+    answer: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Servers repeat the request in their errors: no message has it, and no log but a developer's."""
+    caplog.set_level(logging.INFO)
+    with recorder(status, answer.encode()) as server:
+        http = Http(server.url)
+        with pytest.raises(BackendError) as caught:
+            await http.get("/props")
+        await http.aclose()
+    assert (
+        "sesame" not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r} {caplog.text}"
+    )
+
+
+async def test_a_developer_sees_the_beginning_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    """At the level `debug`, cut."""
+    caplog.set_level(logging.DEBUG, "server_bridge")
+    with recorder(500, CODE.encode() * 100) as server:
+        http = Http(server.url)
+        with pytest.raises(BackendUnavailable):
+            await http.get("/props")
+        await http.aclose()
+    assert CODE in caplog.text
+    assert len(caplog.text) < 1000
+
+
+async def test_the_servers_own_words_are_for_who_knows_them() -> None:
+    """vLLM tells the length of a prompt in words only."""
+    with pytest.raises(BackendError) as caught:
+        object_in("http://a", 400, b'{"error": {"message": "maximum context length is 9"}}')
+    assert not isinstance(caught.value, PromptTooLong)
+    assert caught.value.said == "maximum context length is 9"

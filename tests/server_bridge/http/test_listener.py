@@ -1,0 +1,160 @@
+"""Which user listens: read from the system's own tables, before anything is sent."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from server_bridge.http import listener
+from server_bridge.http.client import Http, Trust
+from server_bridge.http.listener import AnotherUser, Listener, in_processes, in_tables, only_ours
+from tests.server_bridge.recorder import recorder
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+little_endian = pytest.mark.skipif(sys.byteorder != "little", reason="the rows are a PC's")
+root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may act as another user"
+)
+ME = os.geteuid() if hasattr(os, "geteuid") else 0
+HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+LOOPBACK, ANY, LAN = "0100007F", "00000000", "0700000A"
+LOOPBACK_6, ANY_6 = "0" * 24 + "01000000", "0" * 32
+MAPPED, MAPPED_ANY = "0000000000000000FFFF00000100007F", "0000000000000000FFFF000000000000"
+PORT = 8012
+
+
+def row(address: str, uid: int, inode: int = 7, *, port: int = PORT, state: str = "0A") -> str:
+    """A socket as Linux prints it (proc(5))."""
+    return (
+        f"   0: {address}:{port:04X} {'0' * len(address)}:0000 {state} 00000000:00000000 00:00000000 "
+        f"00000000  {uid}        0 {inode} 1 0000000000000000 100 0 0 10 0\n"
+    )
+
+
+@little_endian
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([], None),
+        ([row(LOOPBACK, ME)], Listener(True, (7,))),
+        ([row(LOOPBACK, ME + 1)], Listener(False, (7,))),
+        ([row(ANY, ME)], Listener(True, (7,))),
+        ([row(ANY, ME + 1)], Listener(False, (7,))),
+        ([row(ANY_6, ME + 1)], Listener(False, (7,))),
+        ([row(MAPPED, ME + 1)], Listener(False, (7,))),
+        ([row(MAPPED_ANY, ME)], Listener(True, (7,))),
+        ([row(LAN, ME)], None),
+        ([row(LOOPBACK_6, ME)], None),
+        ([row(LOOPBACK, ME, port=8013)], None),
+        ([row(LOOPBACK, ME, state="01")], None),
+        # The exact address answers, not the one for all; of several for all any may.
+        ([row(ANY, ME + 1, 1), row(LOOPBACK, ME, 2)], Listener(True, (2,))),
+        ([row(LOOPBACK, ME + 1, 2), row(ANY_6, ME, 1)], Listener(False, (2,))),
+        ([row(ANY, ME, 1), row(ANY_6, ME + 1, 2)], Listener(False, (1, 2))),
+        ([row(LOOPBACK, ME, 1), row(MAPPED, ME + 1, 2)], Listener(False, (1, 2))),
+    ],
+)
+def test_the_tables_tell_whose_a_socket_is(
+    rows: list[str], found: Listener | None, tmp_path: Path
+) -> None:
+    """By the address that answers at 127.0.0.1."""
+    tables = (tmp_path / "tcp", tmp_path / "tcp6")
+    for table, length in zip(tables, (8, 32), strict=True):
+        mine = [each for each in rows if len(each.split()[1]) == length + 5]
+        table.write_text(HEAD + "".join(mine))
+    assert in_tables(PORT, tables) == found
+
+
+def test_without_tables_no_listener_is_known(tmp_path: Path) -> None:
+    """As in a sandbox that hides them."""
+    assert in_tables(PORT, (tmp_path / "tcp",)) is None
+
+
+@contextmanager
+def listening(address: str) -> Iterator[int]:
+    """A socket of this user that listens; yields its port."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family) as one:
+        one.bind((address, 0))
+        one.listen()
+        yield one.getsockname()[1]
+
+
+@linux
+@pytest.mark.parametrize("look", [in_tables, in_processes])
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "::"])
+def test_both_ways_of_looking_find_a_socket_of_ours(
+    look: Callable[[int], Listener | None], address: str
+) -> None:
+    """What macOS and Windows use works here, too."""
+    with listening(address) as port:
+        first = look(port)
+        assert first is not None
+        assert first.is_ours
+        assert look(port) == first
+    assert look(port) is None
+
+
+@linux
+def test_another_socket_at_the_same_port_is_another_listener() -> None:
+    """So that a verdict on one is not taken for one on the other."""
+    with listening("127.0.0.1") as port:
+        first = in_tables(port)
+    with socket.socket() as second:
+        second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        second.bind(("127.0.0.1", port))
+        second.listen()
+        assert in_tables(port) not in (None, first)
+
+
+@linux
+@root
+def test_a_socket_of_another_user_is_seen() -> None:
+    """The user who made it counts."""
+    os.seteuid(65534)
+    try:
+        with listening("127.0.0.1") as port:
+            os.seteuid(0)
+            assert in_tables(port)._replace(socket=()) == Listener(False, ())
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [(Listener(False, (1,)), "of another user"), (None, "whose user cannot be seen")],
+)
+async def test_nothing_is_sent_to_another_user(
+    found: Listener | None, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even a question, and not the key; the message names the setting that allows it."""
+    monkeypatch.setattr(listener, "listener", lambda _: found)
+    with recorder() as server:
+        http = Http(server.url, trust=Trust(guard=lambda: only_ours(server.url)))
+        with pytest.raises(AnotherUser, match=rf"{says}.*fim\.backend\.url"):
+            await http.get("/props")
+        with pytest.raises(AnotherUser):
+            async for _ in http.stream("/completion", b"{}"):
+                pass
+        await http.aclose()
+    assert server.heard == []
+
+
+async def test_a_new_connection_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that was ours may have gone, and another user's may have its port."""
+    owner = Listener(True, (1,))
+    monkeypatch.setattr(listener, "listener", lambda _: owner)
+    with recorder() as server:  # HTTP/1.0: each answer ends its connection
+        http = Http(server.url, trust=Trust(guard=lambda: only_ours(server.url)))
+        await http.get("/props")
+        owner = Listener(False, (2,))
+        with pytest.raises(AnotherUser):
+            await http.get("/props")
+        await http.aclose()
+    assert len(server.heard) == 1

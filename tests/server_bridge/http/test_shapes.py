@@ -1,0 +1,59 @@
+"""JSON from a server that may be broken or hostile: a value of the right shape, or one of our errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from server_bridge.http.responses import object_in
+from server_bridge.http.shapes import LABEL, UnexpectedAnswer, label, optional, read
+from server_bridge.llama.answers import Completion, Piece
+from server_bridge.protocol import BackendError, BackendUnavailable
+
+HOSTILE = {
+    "not a number": b'{"a": NaN}',
+    "infinity": b'{"a": Infinity}',
+    "minus infinity": b'{"a": -Infinity}',
+    "beyond a double": b'{"a": 1e999}',
+    "too many digits": b'{"a": ' + b"9" * 5000 + b"}",
+    "deep lists": b'{"a": ' + b"[" * 100_000,
+    "deep objects": b'{"a":' * 100_000,
+    "deep and closed": b'{"a": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+    "half a character": b'{"a": "\\ud800"}',
+    "no UTF-8": b'{"a": "\xff"}',
+    "cut": b'{"a": "b',
+    "empty": b"",
+    "a text": b'"a"',
+    "null": b"null",
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_what_is_no_proper_json_is_an_error_of_ours(content: bytes, status: int) -> None:
+    """Whatever the bytes, the caller gets one of protocol's errors."""
+    with pytest.raises(BackendError) as caught:
+        object_in("http://server", status, content)
+    assert (caught.type is UnexpectedAnswer) == (status == 200)
+
+
+def test_an_answer_of_another_shape_is_named_by_its_place() -> None:
+    """The message says where the fault is, and holds nothing of the answer."""
+    with pytest.raises(BackendUnavailable) as caught:
+        read(Completion, {"content": ["user's code"]}, "http://server/completion")
+    assert "http://server/completion sent an unexpected answer" in str(caught.value)
+    assert "$.content" in str(caught.value)
+    assert "code" not in str(caught.value)
+
+
+def test_what_can_be_done_without_is_none_in_another_shape() -> None:
+    """An optional value is there, or it is not."""
+    assert optional(Piece, {"id": 1, "piece": [195]}) == Piece(1, [195])
+    assert optional(Piece, {"id": 1, "piece": [256]}) is None
+    assert optional(Piece, None) is None
+
+
+@pytest.mark.parametrize("name", ["a\nb", "x" * 999, "\x1b[2J", "a\u202eb"])
+def test_a_name_from_a_server_is_one_short_printable_line(name: str) -> None:
+    """Names of models are shown to the user."""
+    assert label(name).isprintable()
+    assert len(label(name)) <= LABEL

@@ -1,0 +1,85 @@
+"""A server that forgets is found out: by `fim/stats`, by `doctor`, and once in the log."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from fim_lsp.cli.checks import Target, cache
+from fim_lsp.settings.config import Config
+from server_bridge.http.client import Http
+from server_bridge.http.shapes import Object
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.cache_check import RECENT, CacheCheck
+from server_bridge.llama.mirror import Outlook
+from server_bridge.llama.props import open_to_pages
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+
+SLOT, CUT, LOAD = (Outlook(90, loaded=n == 2, cut=n == 1) for n in range(3))
+
+
+@pytest.mark.parametrize(
+    ("outlooks", "found", "says"),
+    [
+        ([SLOT], [90], ""),
+        ([SLOT], [0], "keeps nothing"),
+        ([SLOT, LOAD], [90, 0], "--cache-ram"),
+        ([SLOT, CUT], [90, 0], "--swa-full"),
+        ([SLOT, SLOT], [90, 10], "another client"),
+        ([None, SLOT], [0, 95], ""),
+    ],
+)
+def test_persistent_disagreement_has_a_likely_reason(
+    outlooks: list[Outlook | None], found: list[int], says: str
+) -> None:
+    """What differs, and when, tells apart the reasons why a server evaluates too much."""
+    check = CacheCheck()
+    for _ in range(RECENT // len(outlooks)):
+        for outlook, n in zip(outlooks, found, strict=True):
+            check.compare(outlook, n)
+    assert says in check.problem
+    assert bool(says) == bool(check.problem)
+
+
+def test_a_slip_now_and_then_is_no_problem() -> None:
+    """Two wrong predictions in fifty are accidents, and a problem is forgotten when all is well again."""
+    check = CacheCheck()
+    for n in range(RECENT):
+        check.compare(SLOT, 0 if n in (3, 30) else 90)
+    assert not check.problem
+    for _ in range(5):
+        check.compare(SLOT, 0)
+    assert check.problem
+    for _ in range(RECENT):
+        check.compare(SLOT, 90)
+    assert not check.problem
+
+
+class Forgetful(Http):
+    """Empties both slots before each completion."""
+
+    async def post(self, path: str, body: bytes) -> Object:
+        for slot in range(2 if path == "/completion" else 0):
+            await super().post(f"/slots/{slot}?action=erase", b"{}")
+        return await super().post(path, body)
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("kind", [Http, Forgetful])
+async def test_doctor_says_why_too_much_is_evaluated(
+    kind: type[Http], caplog: pytest.LogCaptureFixture
+) -> None:
+    """With every slot emptied behind our back, the likely cause is named, once."""
+    with llama_server(BUNDLED, endpoint_slots=True, slot_save_path="/tmp/") as url:
+        backend = LlamaServer(kind(url))
+        await backend.connect()
+        [finding] = await cache(Target(Config(), (), backend, open_to_pages))
+        forgets = kind is Forgetful
+        assert finding.level == ("warn" if forgets else "ok")
+        assert bool(finding.fix) == forgets
+        assert finding.fix == backend.state.cache_problem
+        warnings = [r for r in caplog.records if r.levelno >= logging.WARNING]
+        assert len(warnings) == forgets
+        await backend.aclose()

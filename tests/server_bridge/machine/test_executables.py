@@ -1,0 +1,79 @@
+"""Programs are found where the user has them, never in the project."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from server_bridge.http.api_key import Key
+from server_bridge.machine.executables import program_path
+from server_bridge.protocol import BackendUnusable
+
+unix = pytest.mark.skipif(sys.platform == "win32", reason="a script with a mode")
+
+
+def script(path: Path, says: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'#!/bin/sh\necho {says} "$(pwd)"\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cloned repository that has a program of its own called `pass`, and is the current folder."""
+    folder = script(tmp_path / "project" / "pass", "project").parent
+    script(tmp_path / "home" / "mine" / "pass", "home")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return folder
+
+
+@unix
+@pytest.mark.parametrize("path", ["", ".", "..", "./", ":", "../project", "{cwd}/none:."])
+def test_the_current_folder_is_not_looked_in(
+    path: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever relative folders the PATH has."""
+    monkeypatch.setenv("PATH", path.format(cwd=project))
+    assert program_path("pass") is None
+
+
+@unix
+@pytest.mark.parametrize("name", ["mine/pass", "~/mine/pass", "{home}/mine/pass"])
+def test_a_relative_path_begins_at_home(name: str, project: Path) -> None:
+    """Not where the editor happens to be."""
+    home = project.parent / "home"
+    assert program_path(name.format(home=home)) == str(home / "mine/pass")
+    assert program_path("./pass") is None
+
+
+@unix
+async def test_a_key_command_is_the_users_and_runs_at_home(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project's `pass` never runs, and the user's does not run in the project."""
+    home = project.parent / "home"
+    monkeypatch.setenv("PATH", f".{os.pathsep}/usr/bin{os.pathsep}/bin")
+    with pytest.raises(BackendUnusable, match="cannot be run"):
+        await Key(command="pass show llm")()
+    monkeypatch.setenv("PATH", f".{os.pathsep}{home / 'mine'}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    assert await Key(command="pass show llm")() == f"home {home}"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("llama-server", "llama-server.exe"), ("run.bat", "run.bat"), ("a", None)]
+)
+def test_windows_endings(
+    name: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As its shell has it, but for the current folder."""
+    for file in ("llama-server", "llama-server.exe", "run.bat", "run.bat.exe"):
+        script(tmp_path / file, "hello")
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("PATHEXT", os.pathsep.join((".COM", ".EXE", ".BAT")))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert program_path(name) == (str(tmp_path / found) if found else None)

@@ -1,0 +1,87 @@
+"""Files that other users must not read, and must not have written."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from server_bridge.http.api_key import ServedKey
+from server_bridge.machine import private_files
+from server_bridge.protocol import BackendUnusable
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes and owners are Unix's")
+
+
+def test_what_is_written_only_its_owner_reads(tmp_path: Path) -> None:
+    """The file and its folder, whatever the umask and whatever stood there before."""
+    path = tmp_path / "folder" / "8012.key"
+    before = os.umask(0)
+    try:
+        private_files.write(path, b"old")
+        path.chmod(0o666)
+        path.with_suffix(f".{os.getpid()}").symlink_to(tmp_path / "elsewhere")
+        private_files.write(path, b"new")
+    finally:
+        os.umask(before)
+    assert private_files.read(path) == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert [each.name for each in tmp_path.rglob("*")] == ["folder", "8012.key"]
+
+
+def readable(path: Path) -> None:
+    path.chmod(0o640)
+
+
+def writable(path: Path) -> None:
+    path.chmod(0o602)
+
+
+def linked(path: Path) -> None:
+    path.rename(path.with_name("target"))
+    path.symlink_to(path.with_name("target"))
+
+
+def fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path, 0o600)
+
+
+@pytest.mark.parametrize("spoil", [readable, writable, linked, fifo])
+def test_what_others_could_have_touched_is_not_believed(
+    spoil: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """Nor does a pipe hang the reader."""
+    path = tmp_path / "8012.key"
+    private_files.write(path, b"s3cret")
+    spoil(path)
+    with pytest.raises(OSError):
+        private_files.read(path)
+
+
+def test_a_file_of_another_user_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They know what is in it."""
+    private_files.write(tmp_path / "8012.key", b"s3cret")
+    me = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    with pytest.raises(private_files.NotPrivate, match="another user"):
+        private_files.read(tmp_path / "8012.key")
+
+
+async def test_a_key_that_others_can_read_is_refused_with_the_fix(tmp_path: Path) -> None:
+    """No key and no server is one thing, a key that is known to others is another."""
+    key = ServedKey(tmp_path, 8012)
+    assert await key() == ""
+    private_files.write(key.path, b"s3cret\n")
+    assert await key() == "s3cret"
+    key.path.chmod(0o644)
+    with pytest.raises(BackendUnusable, match="delete it") as caught:
+        await key()
+    assert "s3cret" not in str(caught.value)

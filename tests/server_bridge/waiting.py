@@ -1,0 +1,18 @@
+"""Waiting for what a test is about, for as long as a busy machine takes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+PATIENCE_S = 120.0  # only a test that fails waits so long
+PAUSE_S = 0.02
+
+
+async def until(done: Callable[[], Awaitable[bool]]) -> None:
+    """Return as soon as *done* is true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not await done():
+        assert time.monotonic() < deadline, "it never came true"
+        await asyncio.sleep(PAUSE_S)

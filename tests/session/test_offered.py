@@ -1,0 +1,41 @@
+"""Candidates into suggestions: their order, and what is offered once."""
+
+from __future__ import annotations
+
+import pytest
+
+from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.session import Session
+from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.request import request_at
+from fim_lsp.workspace.paths import FileLocation
+from tests.typist import QUICK, Typist, embedded
+
+
+@pytest.fixture
+async def session():
+    session = embedded(QUICK)
+    yield session
+    await session.aclose()
+
+
+@pytest.mark.parametrize(
+    ("said", "offered"),
+    [
+        (["dth", "de", "dth  "], ["dth", "de"]),  # equal behind the filters: the greedy one counts
+        (["dth", "dth", "de"], ["dth", "de"]),
+        (["", "de"], ["de"]),
+    ],
+)
+async def test_the_greedy_candidate_stays_first(
+    session: Session, said: list[str], offered: list[str]
+) -> None:
+    """Alternatives follow in the order they came, none twice."""
+    typist = Typist(session, "def area(width):\n    return wi")
+    request = request_at(
+        typist.document, typist.cursor, "a.py", QUICK, session.connection.state, invoked=True
+    )
+    doc_state = DocumentState(typist.uri, FileLocation("", "shop", "a.py"))
+    candidates = [Candidate(text) for text in said]
+    _, suggestions = session._offered(request, doc_state, "backend", candidates)
+    assert [each.text for each in suggestions] == offered

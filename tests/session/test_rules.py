@@ -1,0 +1,130 @@
+"""Rules of privacy act at once: on the next prompt, on frames and ring, on what is on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import PrivacyConfig, StateConfig
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.protocol import Request
+from tests.typist import QUICK, Typist
+
+pytestmark = pytest.mark.security
+
+SHOP = "def freight(weight):\n    rate = 'C4N4RY'\n    return weight * rate\n" * 3
+MAIN = "from shop import freight\n\n\ndef price(weight):\n    return fre"
+
+
+class Project:
+    """A workspace on disk, a session in it, and the prompts that the model was sent."""
+
+    def __init__(self, root: Path, session: Session) -> None:
+        self.root, self.session = root, session
+        self.prompts: list[str] = []
+        (root / "shop.py").write_text(SHOP)
+        (root / "main.py").write_text(MAIN)
+        self.main: Typist
+
+    async def begin(self) -> None:
+        """Both files open, the ring at work, the frame in use."""
+        await self.session.connection.wait_ready()
+        complete = self.session.connection.backend.complete
+
+        async def noting(request: Request):
+            self.prompts.append(repr(request.prompt))
+            return await complete(request)
+
+        self.session.connection.backend.complete = noting  # type: ignore[method-assign]
+        uri = self.root.as_uri()
+        Typist(self.session, SHOP, f"{uri}/shop.py", root=uri)
+        self.main = Typist(self.session, MAIN, f"{uri}/main.py", root=uri)
+        for _ in range(2):
+            await self.main.ask(invoked=True)
+            await self.session.wait_idle()
+        self.main.type("\n    return fre")
+        await self.main.ask(invoked=True)
+        assert "C4N4RY" in self.prompts[-1], "the ring must be at work"
+        self.prompts.clear()
+
+    async def type(self, text: str) -> None:
+        """Key by key, without a pause in which anything could be chosen again."""
+        for key in text:
+            self.main.type(key)
+            await self.main.ask(invoked=True)
+
+
+@pytest.fixture
+async def project(tmp_path: Path) -> AsyncIterator[Project]:
+    root = tmp_path / "work"
+    root.mkdir()
+    settings = BackendSettings(kind="embedded", slots_dir=str(tmp_path / "cache" / "slots"))
+    session = Session(QUICK, lambda _: open_backend(settings), tmp_path / "cache")
+    project = Project(root, session)
+    await project.begin()
+    yield project
+    await session.aclose()
+
+
+def watched(project: Project) -> None:
+    (project.root / ".gitignore").write_text("shop.py\n")
+    uri = f"{project.root.as_uri()}/.gitignore"
+    project.session.handle(events.FilesChanged((uri,), ()))
+
+
+def saved(project: Project) -> None:
+    """In an editor that watches no files."""
+    uri = f"{project.root.as_uri()}/.gitignore"
+    project.session.handle(events.Opened(uri, "ignore", 1, "shop.py\n"))
+    (project.root / ".gitignore").write_text("shop.py\n")
+    project.session.handle(events.Saved(uri))
+
+
+def configured(project: Project) -> None:
+    privacy = PrivacyConfig(exclude=("shop.py",))
+    project.session.configure(dataclasses.replace(QUICK, privacy=privacy))
+
+
+@pytest.mark.parametrize("change", [watched, saved, configured])
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_the_next_prompt_follows_a_new_rule(project: Project, change, is_open: bool) -> None:
+    """Open or closed, in the ring or in the frame: what is private now is in no later prompt."""
+    if not is_open:
+        project.session.handle(events.Closed(f"{project.root.as_uri()}/shop.py"))
+    change(project)
+    await project.type("ight(3)\n    total = ")
+    assert project.prompts
+    assert [prompt for prompt in project.prompts if "C4N4RY" in prompt] == []
+
+
+@pytest.mark.parametrize("change", [watched, saved, configured])
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_what_was_saved_of_it_is_deleted(project: Project, change, is_open: bool) -> None:
+    """The ring and the model's states may hold it: neither is on disk any more."""
+    await project.session._persistence.save()
+    cache = project.session._persistence._cache
+    assert cache is not None
+    assert [*cache.rglob("*.json")]
+    if not is_open:
+        project.session.handle(events.Closed(f"{project.root.as_uri()}/shop.py"))
+    change(project)
+    await project.session._judging.wait_judged()
+    assert [path for path in cache.rglob("*") if path.is_file()] == []
+
+
+async def test_what_was_saved_goes_when_saving_is_switched_off(project: Project) -> None:
+    """The files are deleted at once, not at the next start."""
+    await project.session._persistence.save()
+    cache = project.session._persistence._cache
+    assert cache is not None
+    assert [*cache.rglob("*.json")]
+    project.session.configure(dataclasses.replace(QUICK, state=StateConfig(save=False)))
+    await project.session._judging.wait_judged()
+    for task in [*project.session._forgetting]:
+        await task
+    assert [path for path in cache.rglob("*") if path.is_file()] == []

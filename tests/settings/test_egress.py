@@ -1,0 +1,32 @@
+"""Where code goes, as the settings say it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fim_lsp.settings import egress
+from fim_lsp.settings.config import BackendConfig
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts"),
+    [
+        ("http://LOCALHOST:8012", []),
+        ("HTTP://127.0.0.1:8012", []),
+        ("http://me:pw@127.0.0.1:8012", []),
+        ("http://foo.localhost", []),
+        ("http://localhost.:8012", []),
+        ("http://[::ffff:127.0.0.1]:8012", []),
+        ("http://0.0.0.0:8012", []),
+        ("http://127.1:8012", []),
+        ("http://127.0.0.1@big:8012", ["big"]),
+        ("http://127.0.0.1.example.org", ["127.0.0.1.example.org"]),
+        ("http://me:pw@10.0.0.7", ["10.0.0.7"]),
+        ("http://[::1", []),
+    ],
+)
+def test_the_ways_that_leave_this_machine(url: str, hosts: list[str]) -> None:
+    """By the rule that also decides about proxies (server_bridge.machine.addresses); no password is shown."""
+    ways = [*egress.ways(BackendConfig(url=url))]
+    assert [way.host for way in ways] == hosts
+    assert not any("pw" in way.warning for way in ways)

@@ -1,0 +1,87 @@
+"""One request: why it gets nothing, and what the editor is to insert."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from fim_lsp.documents import Position, opened
+from fim_lsp.settings.config import CompletionConfig, Config, LanguagesConfig
+from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.request import (
+    CompletionRequest,
+    Selected,
+    Suggestion,
+    accepted,
+    doubted,
+    request_at,
+    suggestion,
+    why_off,
+)
+from server_bridge.protocol import Health, State
+
+TEXT = "def area(width):\n    return wi\n"
+HERE = Position(1, 13)
+READY = State(Health.READY, "llama-server")
+
+
+def request(
+    config: Config | None = None, *, invoked: bool = False, selected: Selected | None = None
+) -> CompletionRequest:
+    document = opened("file:///a.py", "python", 1, TEXT)
+    return request_at(
+        document, HERE, "a.py", config or Config(), READY, invoked=invoked, selected=selected
+    )
+
+
+OFF = dataclasses.replace(Config(), completion=CompletionConfig(auto=False))
+NOT_PYTHON = dataclasses.replace(Config(), languages=LanguagesConfig(off=("python",)))
+
+
+@pytest.mark.parametrize(
+    ("config", "invoked", "reason"),
+    [
+        (Config(), False, ""),
+        (OFF, False, "automatic suggestions are off"),
+        (OFF, True, ""),
+        (NOT_PYTHON, False, "suggestions are off for python"),
+        (NOT_PYTHON, True, ""),
+    ],
+)
+def test_automatic_requests_can_be_switched_off(config: Config, invoked: bool, reason: str) -> None:
+    """By hand a suggestion comes all the same."""
+    assert why_off(request(config, invoked=invoked)) == reason
+
+
+def test_a_suggestion_replaces_the_closers_it_brings() -> None:
+    """*replaces* characters right of the cursor go."""
+    found = suggestion(request(), Candidate("dth)", replaces=1), "7")
+    assert found == Suggestion("7", HERE, Position(1, 14), "dth)")
+    assert suggestion(request(), Candidate(""), "8") is None
+
+
+def test_a_selected_menu_entry_is_part_of_the_suggestion() -> None:
+    """The request sees it as typed; what is inserted begins with it and replaces what it would."""
+    start = Position(1, 11)
+    chosen = request(selected=Selected(start, HERE, "width"))
+    assert chosen.document.text.splitlines()[1] == "    return width"
+    found = suggestion(chosen, Candidate(" * 2"), "7")
+    assert found == Suggestion("7", start, HERE, "width * 2")
+
+
+def test_the_request_after_acceptance_stands_behind_the_text() -> None:
+    """It is automatic, and its document has the suggestion."""
+    found = suggestion(request(invoked=True), Candidate("dth * 2"), "7")
+    assert found is not None
+    after = accepted(request(invoked=True), found)
+    assert after.document.text == "def area(width):\n    return width * 2\n"
+    assert (after.position, after.invoked) == (Position(1, 20), False)
+
+
+@pytest.mark.parametrize(
+    ("sure", "invoked", "no"), [(0.0, False, True), (1.0, False, False), (0.0, True, False)]
+)
+def test_unsure_candidates_are_shown_by_hand_only(sure: float, invoked: bool, no: bool) -> None:
+    """A wrong guess is worse than none while typing."""
+    assert doubted(request(invoked=invoked), Candidate("dth", sure=sure)) is no

@@ -1,0 +1,84 @@
+"""Git's configuration files are read as git reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.workspace.git_config import Setting, is_true, parsed, values
+from tests.workspace.git_repos import git
+
+FILES = [
+    "[core]\n\tignoreCase = true\n",
+    "[core]ignoreCase=true\n",
+    "[core]\nignoreCase\n[user] name = A  B  \n",
+    '[core]\nexcludesFile = "a b"c\n',
+    '[core]\nexcludesFile = "a # b" # c\n',
+    "[core]\nexcludesFile = a ; b\n",
+    "[core]\nexcludesFile =   a b \t # x\n",
+    '[core]\nexcludesFile = a\\\\b\\tc\\"d\n',
+    "[core]\nexcludesFile = a\\\n  b\n",
+    '[core]\nexcludesFile = "a\\\nb"\n',
+    '[core]\nexcludesFile = a "  " b\n',
+    "[core]\r\nexcludesFile = a\r\nignoreCase = no\r\n",
+    '[includeIf "gitdir:~/X/"]\npath = y\n[INCLUDE]\nPath = Z\n',
+    '[a "B\\"c"]\nd = e\n[a.F]\ng = h\n',
+    "# x\n; y\n[core]\n# excludesFile = a\n\n  excludesFile = b\n",
+    "\ufeff[core]\nexcludesFile = é\n",
+    '[core]\nexcludesFile =\nexcludesFile = ""\n',
+    "[core]\nexcludesFile = a\n[core]\nexcludesFile = b",
+]
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_settings_are_those_that_git_lists(tmp_path: Path, text: str) -> None:
+    """Quotes, escapes, comments, sections, continued lines."""
+    (tmp_path / "config").write_bytes(text.encode())
+    said = git("config", "-z", "--list", "-f", "config", cwd=tmp_path).decode().split("\0")[:-1]
+    pairs = [tuple(each.partition("\n")[::2]) if "\n" in each else (each, "true") for each in said]
+
+    assert [(each.key, each.value) for each in parsed(text.encode())] == pairs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[core\nexcludesFile = a\n",
+        "=\n]\n[",
+        '[core]\nx = "a\ny = \\',
+        "[core] \0",
+        "\\\n" * 9,
+        '"' * 99,
+    ],
+)
+def test_a_broken_file_is_read_as_far_as_it_goes(text: str) -> None:
+    """Git would stop there; a verdict is needed anyway."""
+    assert all(isinstance(each, Setting) for each in parsed(text.encode()))
+
+
+def test_a_value_on_a_condition_stands_beside_the_one_it_may_replace(tmp_path: Path) -> None:
+    """The last sure value ends the list; the environment counts over all files."""
+    (tmp_path / "a").write_text('[core]\nx = 1\nx = 2\n[includeIf "gitdir:/"]\npath = b\n')
+    (tmp_path / "b").write_text("[core]\nx = 3\n[include]\npath = c\n")
+    (tmp_path / "c").write_text("[core]\nx = 4\n")
+
+    assert [each.value for each in values([tmp_path / "a"], "core.x")] == ["4", "3", "2"]
+    assert [each.value for each in values([tmp_path / "a", tmp_path / "c"], "core.x")] == ["4"]
+
+
+def test_settings_in_the_environment_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `git -c` hands them to its children, and containers to their users."""
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "Core.ignoreCase")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "yes")
+    assert values([], "core.ignorecase") == [Setting("core.ignorecase", "yes")]
+
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "9" * 20)
+    assert values([], "core.ignorecase") == []
+
+
+def test_truth_has_many_names() -> None:
+    """Words in any case, and numbers but for zero."""
+    assert all(map(is_true, ("true", "Yes", "on", "1", "2", "-1", "010", "1k")))
+    assert not any(map(is_true, ("false", "no", "off", "0", "", "00", "maybe")))

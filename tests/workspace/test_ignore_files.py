@@ -1,0 +1,382 @@
+"""Verdicts on files on disk: hostile ignore files, links, git's own files, files outside of all workspaces."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import pytest
+
+from fim_lsp.settings.config import SECRETS
+from fim_lsp.workspace import ignore_files
+from fim_lsp.workspace.files import listed
+from fim_lsp.workspace.ignore_files import why_private
+from tests.workspace.git_repos import git
+
+DOCS = Path(__file__).parent.parent.parent / "docs/context.md"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without settings of git's."""
+    for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def root(tmp_path: Path, home: Path) -> Path:
+    """A repository."""
+    root = tmp_path / "w"
+    root.mkdir()
+    git("init", "-q", cwd=root)
+    return root
+
+
+def write(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+# -- ignore files that are no files ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", [".gitignore", ".fimignore", "sub/.gitignore", ".git/info/exclude"]
+)
+@pytest.mark.parametrize("kind", ["/dev/zero", "/dev/stdin", "/dev/tty", "fifo", "folder", "loop"])
+def test_only_regular_files_are_read(root: Path, name: str, kind: str) -> None:
+    """A device, a pipe or the server's own input is not opened; it has no rules, as in git."""
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.symlink_to(file if kind == "loop" else kind)
+    write(root / "sub/a.py", "")
+
+    assert why_private(root / "sub/a.py", root, ()) == ""
+    assert list(listed(root, "sub/a.py", ())) == ["sub/a.py"]
+
+
+def test_a_linked_gitignore_has_no_rules(root: Path) -> None:
+    """Git has not followed them since 2.32; `info/exclude` and the user's own file it follows."""
+    rules = write(root.parent / "rules", "*.py\n")
+    (root / ".gitignore").symlink_to(rules)
+    assert why_private(root / "a.py", root, ()) == ""
+
+    (root / ".git/info/exclude").unlink()
+    (root / ".git/info/exclude").symlink_to(rules)
+    assert why_private(root / "a.py", root, ()) == "it matches .git/info/exclude"
+
+
+@pytest.mark.parametrize("text", ["#" * 300_000, "rule\n" * 60_000, "[a]\n" * 5000])
+def test_an_ignore_file_beyond_the_limits_hides_its_folder(
+    root: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The reason names the file and the log its path, once."""
+    ignore_files._warn.cache_clear()
+    write(root / "sub/.gitignore", text)
+    write(root / "sub/a.py", "")
+    write(root / "b.py", "")
+
+    with caplog.at_level(logging.WARNING):
+        assert why_private(root / "sub/deep/a.py", root, ()).startswith(".gitignore ")
+        assert why_private(root / "sub/a.py", root, ()).startswith(".gitignore ")
+    assert why_private(root / "b.py", root, ()) == ""
+    assert list(listed(root, "b.py", ())) == ["b.py"]
+    [record] = caplog.records
+    assert str(root / "sub/.gitignore") in record.getMessage()
+
+
+def test_50_000_rules_are_read(root: Path) -> None:
+    """Long, but within the limits."""
+    write(root / ".gitignore", "".join(f"{n:x}\n" for n in range(50_000)))
+
+    assert why_private(root / "a00", root, ())
+    assert why_private(root / "a.py", root, ()) == ""
+
+
+def test_rules_that_froze_the_server_are_read(root: Path) -> None:
+    """Stars and a long name of the letter between them."""
+    write(root / ".gitignore", "*a" * 100 + "b\n" + "**/a*" * 50 + "b\n")
+
+    assert why_private(root / ("a" * 250), root, ()) == ""
+    assert why_private(root / ("a" * 250), root, ("*a" * 100 + "b",)) == ""
+
+
+# -- git's own files ------------------------------------------------------------------------------
+
+
+def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: Path) -> None:
+    """And no further: a repository's top is where git stops."""
+    write(root.parent / ".gitignore", "b.py\n")
+    write(root / ".gitignore", "/app/a.py\n*.log\n")
+    write(root / "app/.gitignore", "!x.log\n")
+
+    assert why_private(root / "app/a.py", root / "app", ()) == "it matches .gitignore"
+    assert why_private(root / "app/b.py", root / "app", ()) == ""
+    assert why_private(root / "app/x.log", root / "app", ()) == ""
+    assert why_private(root / "app/y.log", root / "app", ()) == "it matches .gitignore"
+
+
+@pytest.mark.parametrize(
+    ("config", "name", "hidden"),
+    [
+        ("", ".config/git/ignore", True),
+        ("[core]\n  excludesFile = ~/mine\n", "mine", True),
+        ("[core]\n  excludesFile = ~/mine\n", ".config/git/ignore", False),
+        ("[core]\n  excludesFile =\n", ".config/git/ignore", False),
+        ('[include]\n path = more\n[core] ; x\n  excludesfile = "~/mi"ne # y\n', "mine", True),
+        ("[include]\n path = other\n", "mine", True),
+        ('[includeIf "gitdir:/nowhere/"]\n path = ~/other\n', "mine", True),
+        ('[includeIf "gitdir:/nowhere/"]\n path = other\n', ".config/git/ignore", True),
+        ('[includeIf "onbranch:x"]\n path = other\n[core]\nexcludesfile=~/x\n', "mine", False),
+    ],
+)
+def test_the_excludes_of_the_user_count(
+    root: Path, home: Path, config: str, name: str, hidden: bool
+) -> None:
+    """By `core.excludesFile` or in its place; what an `includeIf` names counts in any case."""
+    write(home / ".gitconfig", config)
+    write(home / "other", "[Core]\n\texcludesFile = ~/mine\n")
+    write(home / name, "a.py\n")
+
+    reason = why_private(root / "sub/a.py", root, ())
+    assert reason == ("it matches git's core.excludesFile" if hidden else "")
+    assert why_private(root / "sub/b.py", root, ()) == ""
+    assert (
+        why_private(root.parent / "no repository/a.py", root.parent / "no repository", ()) == reason
+    )
+
+
+def test_the_configuration_of_git_may_lie_elsewhere(
+    root: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variables that git reads are read."""
+    write(home / "x/git/ignore", "a.py\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "x"))
+    assert why_private(root / "a.py", root, ())
+
+    write(home / "config", f"[core]\nexcludesFile = {write(home / 'mine', 'b.py')}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "config"))
+    assert why_private(root / "a.py", root, ()) == ""
+    assert why_private(root / "b.py", root, ())
+
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")
+    monkeypatch.delenv("GIT_CONFIG_NOSYSTEM")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(home / "config"))
+    assert why_private(root / "b.py", root, ())
+
+
+@pytest.mark.parametrize("what", ["/dev/zero", "fifo"])
+def test_configuration_that_is_no_file_is_not_read(root: Path, home: Path, what: str) -> None:
+    """Nor what it names."""
+    os.mkfifo(home / "fifo")
+    path = what if what != "fifo" else str(home / "fifo")
+    git("config", "core.excludesFile", path, cwd=root)
+    assert why_private(root / "a.py", root, ()) == ""
+
+    (home / ".gitconfig").symlink_to(path)
+    write(root / ".git/config", f"[include]\npath = {path}\n[core]\nexcludesFile = {path}\n")
+    assert why_private(root / "a.py", root, ()) == ""
+
+
+def test_includes_that_go_round_end(root: Path, home: Path) -> None:
+    """Ten levels, as in git."""
+    write(home / ".gitconfig", "[include]\npath = .gitconfig\npath = .gitconfig\n")
+
+    assert why_private(root / "a.py", root, ()) == ""
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    ["gitdir: /nowhere", "gitdir: .", "gitdir:", "", "x", "gitdir: " + "a" * 9000, "gitdir: \0"],
+)
+def test_what_is_no_repository_is_no_border(root: Path, pointer: str) -> None:
+    """Git looks further up, and so the rules up there count."""
+    write(root / ".gitignore", "a.py\n")
+    write(root / "sub/.git", pointer)
+    (root / "empty/.git").mkdir(parents=True)
+
+    assert why_private(root / "sub/a.py", root / "sub", ())
+    assert why_private(root / "empty/a.py", root / "empty", ())
+
+
+def test_a_worktree_and_a_submodule_have_the_rules_of_their_repository(root: Path) -> None:
+    """`info/exclude` of a worktree lies in the main repository, that of a submodule in its own."""
+    run = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    git(*run, "commit", "-q", "--allow-empty", "-m", "x", cwd=root)
+    git("worktree", "add", "-q", "-b", "b", "../tree", cwd=root)
+    write(root / ".git/info/exclude", "a.py\n")
+    git(
+        *run,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        str(root),
+        "part",
+        cwd=root,
+    )
+    write(root / ".git/modules/part/info/exclude", "b.py\n")
+
+    tree = root.parent / "tree"
+    assert why_private(tree / "a.py", tree, ()) == "it matches .git/info/exclude"
+    assert why_private(tree / "b.py", tree, ()) == ""
+    assert why_private(root / "part/b.py", root, ()) == "it matches .git/info/exclude"
+    assert why_private(root / "part/b.py", root / "part", ()) == "it matches .git/info/exclude"
+    assert why_private(root / "part/a.py", root / "part", ()) == ""
+    assert why_private(root / "part/a.py", root, ()) == "it matches .git/info/exclude"
+
+
+# -- links and odd names --------------------------------------------------------------------------
+
+
+def test_a_link_is_judged_by_where_it_leads(root: Path) -> None:
+    """A harmless name that leads to a private or foreign file is refused."""
+    write(root / ".env", "")
+    write(root / "pkg/a.py", "")
+    write(root.parent / "other/a.py", "")
+    for name, target in {
+        "a": ".env",
+        "b": "../other/a.py",
+        "c": "pkg/a.py",
+        "d": "/etc/hosts",
+    }.items():
+        (root / f"{name}.py").symlink_to(target)
+
+    reasons = {name: why_private(root / f"{name}.py", root, SECRETS) for name in "abcd"}
+    assert reasons["c"] == ""
+    assert all("leads to" in reasons[name] for name in "abd")
+    assert why_private(root / "d.py", None, SECRETS)
+
+
+def test_a_workspace_may_be_a_link(root: Path) -> None:
+    """Its files are those of the folder that it leads to."""
+    (root.parent / "link").symlink_to(root)
+    write(root / ".gitignore", "/a.py\n")
+
+    assert (
+        why_private(root.parent / "link/a.py", root.parent / "link", ()) == "it matches .gitignore"
+    )
+    assert why_private(root.parent / "link/b.py", root.parent / "link", ()) == ""
+
+
+def test_names_that_are_not_utf_8_have_verdicts_of_their_own(root: Path) -> None:
+    """Other files are listed nevertheless; for one that no file can have there is no suggestion."""
+    (root / ".gitignore").write_bytes(b"caf\xe9*\nback\\\\slash.py\n")
+    for name in (b"caf\xe9.py", b"th\xe9.py", b"back\\slash.py", b"a.py"):
+        (root / os.fsdecode(name)).write_text("x = 1\n")
+
+    assert why_private(root / os.fsdecode(b"caf\xe9.py"), root, ())
+    assert why_private(root / os.fsdecode(b"th\xe9.py"), root, ()) == ""
+    assert why_private(root / "back\\slash.py", root, ())
+    assert list(listed(root, "a.py", ())) == ["a.py"]
+    assert why_private(root / "a\0b", root, ()) == "no file can have its name"
+    assert why_private(root / "\ud800", root, ()) == "no file can have its name"
+
+
+def test_letters_and_their_accents_are_one_on_a_mac(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files there may have the decomposed form of a name, rules have the other."""
+    write(root / ".gitignore", "\u00e9.py\n")
+    assert why_private(root / "e\u0301.py", root, ()) == ""
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert why_private(root / "e\u0301.py", root, ())
+
+
+def test_dots_do_not_lead_out_of_a_workspace(root: Path) -> None:
+    """What is judged is where they lead."""
+    assert why_private(root / "../other.py", root, ()) == "it lies outside the workspace"
+    assert why_private(root / "../../../../../../etc/passwd", root, ())
+
+
+# -- outside of all workspaces --------------------------------------------------------------------
+
+
+def test_the_page_says_what_becomes_of_a_file_outside(tmp_path: Path, home: Path) -> None:
+    """The sentence stands there, and is true."""
+    sentence = (
+        "A file outside of every workspace gets suggestions once you open it, from its own text and from "
+        "what else you opened in its folder, unless a rule above names it; nothing else out there is read."
+    )
+    assert sentence in DOCS.read_text("utf-8")
+
+    folder = tmp_path / "somewhere"
+    write(folder / ".gitignore", "ignored.py\n")
+    assert why_private(folder / "a.py", None, SECRETS) == ""
+    assert why_private(folder / "ignored.py", None, SECRETS) == "it matches .gitignore"
+    assert why_private(folder / ".env", None, SECRETS) == "it matches fim.privacy.exclude"
+    assert (
+        why_private(folder / "a.py", tmp_path / "workspace", SECRETS)
+        == "it lies outside the workspace"
+    )
+
+
+def test_a_file_outside_is_under_the_rules_of_its_repository(root: Path) -> None:
+    """As when the repository were the workspace."""
+    write(root / ".gitignore", "/sub/a.py\n")
+
+    assert why_private(root / "sub/a.py", None, ()) == "it matches .gitignore"
+    assert why_private(root / "sub/b.py", None, ()) == ""
+
+
+@pytest.mark.parametrize("name", ["pass.AbCdEf/entry.txt", "bash-fc.AbC", "crontab.AbC/crontab"])
+def test_temporary_files_of_programs_are_private(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the folder that this process is told to use, too; a workspace beside them is not."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    write(tmp_path / "w/a.py", "")
+
+    for root in (None, tmp_path, (tmp_path / name).parent):
+        assert "temporary" in why_private(tmp_path / name, root, ())
+    assert why_private(tmp_path / "w/a.py", tmp_path / "w", ()) == ""
+    assert why_private(tmp_path / "w/a.py", None, ()) == ""
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/proc/self/environ", "/dev/shm/pass.x/y.txt"])
+def test_files_of_the_system_are_private_with_and_without_a_workspace(path: str) -> None:
+    """The folder of the file is no workspace that makes it public."""
+    for root in (None, Path(path).parent, Path("/")):
+        assert "system" in why_private(Path(path), root, ())
+
+
+def test_installed_packages_are_public_wherever_a_link_leads(root: Path) -> None:
+    """But for names of secrets."""
+    store = root.parent / "store/node_modules/x"
+    write(store / "a.js", "")
+    (root / "x").symlink_to(store)
+
+    assert why_private(root / "x/a.js", root, SECRETS) == ""
+    assert why_private(store / "a.js", None, SECRETS) == ""
+    assert "leads to" in why_private(root / "x/a.js", root, ("*.js", "!/x/*.js"))
+
+
+@pytest.mark.parametrize(
+    ("path", "is_private"),
+    [
+        (PurePosixPath(".env"), True),
+        (PurePosixPath("Untitled-1"), False),
+        (PureWindowsPath("C:/w/.env"), True),
+        (PureWindowsPath("C:/w/a.py"), False),
+        (PureWindowsPath("C:/Windows/win.ini"), True),
+    ],
+)
+def test_a_path_that_is_not_on_this_disk_is_judged_by_its_names(path, is_private: bool) -> None:
+    """Texts that have no file yet, and other systems' paths."""
+    assert bool(why_private(path, None, SECRETS)) == is_private

@@ -1,0 +1,86 @@
+"""URIs into files and names: what is judged, what a model may be told, what changes the rules."""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
+
+import pytest
+
+from fim_lsp.workspace.files import uri_of
+from fim_lsp.workspace.paths import changes_rules, judged_path, local_path, locate
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///w/.env", PurePosixPath("/w/.env")),
+        ("untitled:/w/.env", PurePosixPath("/w/.env")),
+        ("untitled:///w/.env", PurePosixPath("/w/.env")),
+        ("untitled:Untitled-1", PurePosixPath("Untitled-1")),
+        ("untitled:c:\\w\\.env", PureWindowsPath("c:/w/.env")),
+        ("untitled:/c%3A/w/.env", PureWindowsPath("c:/w/.env")),
+        ("vscode-notebook-cell:/w/a.ipynb#ch0001", PurePosixPath("/w/a.ipynb")),
+        ("vscode-notebook-cell://ssh-remote%2Bh/w/a.ipynb#W1", PurePosixPath("/w/a.ipynb")),
+        ("file:///c%3A/w/a.py", PureWindowsPath("c:/w/a.py")),
+        ("file://server/share/a.py", PureWindowsPath("//server/share/a.py")),
+        ("file:///w/caf%E9.py", PurePosixPath("/w/caf\udce9.py")),
+        ("git:/w/a.py", None),
+        ("output:a", None),
+        ("file://[x/a.py", None),
+        ("", None),
+    ],
+)
+def test_the_path_that_is_judged(uri: str, path: PurePath | None) -> None:
+    """A text without a file and a cell of a notebook stand for a file, too."""
+    assert judged_path(uri) == path
+    assert type(judged_path(uri)) is type(path)
+    assert local_path(uri) == (path if uri.startswith("file:") else None)
+
+
+def test_a_name_that_is_not_utf_8_comes_back_the_same() -> None:
+    """URIs carry bytes; a model is told what can be read of them."""
+    uri = uri_of("file:///w", os.fsdecode(b"a b/caf\xe9.py"))
+
+    assert uri == "file:///w/a%20b/caf%E9.py"
+    assert os.fsencode(local_path(uri) or "") == b"/w/a b/caf\xe9.py"
+    assert locate(uri, ("file:///w",)).path == "a b/caf?.py"
+    assert locate(uri, ()).path == "caf?.py"
+
+
+def test_files_outside_of_all_roots_belong_to_their_folder() -> None:
+    """Two folders of one name are two; no model sees where they are."""
+    here, there = locate("file:///a/src/x.py", ()), locate("file:///b/src/x.py", ())
+
+    assert here[:3] == there[:3] == ("", "src", "x.py")
+    assert here.folder != there.folder
+    assert locate("file:///a/src/y.py", ()).folder == here.folder
+
+
+@pytest.mark.parametrize(
+    ("uri", "changes"),
+    [
+        ("file:///w/.gitignore", True),
+        ("file:///w/a/.GITIGNORE", True),
+        ("file:///w/.fimignore", True),
+        ("file:///w/.fim-lsp.toml", True),
+        ("file:///w/.git", True),
+        ("file:///w/.git/info/exclude", True),
+        ("file:///main.git/info/exclude", True),
+        ("file:///w/.git/config", True),
+        ("file:///home/u/.gitconfig", True),
+        ("file:///home/u/.config/git/ignore", True),
+        ("file:///home/u/.config/git/config", True),
+        ("file:///home/u/mine", True),
+        ("file:///c%3A/w/.gitignore", True),
+        ("file:///w/gitignore", False),
+        ("file:///w/config", False),
+        ("file:///w/exclude", False),
+        ("file:///home/u/other", False),
+        ("untitled:/w/.gitignore", False),
+        ("", False),
+    ],
+)
+def test_a_change_of_these_files_changes_the_rules(uri: str, changes: bool) -> None:
+    """Told by name, and by what the user's configuration of git names."""
+    assert changes_rules(uri, [PurePosixPath("/home/u/mine")]) == changes

@@ -1,0 +1,216 @@
+"""The workspace beside the editor: files that are not open, files that change, rules that change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.context.ring import Limits
+from fim_lsp.context.update import Viewport
+from fim_lsp.documents import opened
+from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.workspaces import Workspaces, source
+
+MAIN = "from shop import freight\n\nprice = freight(3)\n"
+SHOP = "def freight(weight):\n    rate = 3\n    return weight * rate\n"
+
+
+class Project:
+    """A workspace on disk with `main.py` open: the one caller of `Workspaces` here."""
+
+    def __init__(self, root: Path, config: Config | None = None) -> None:
+        self.root, self.config = root, config or Config()
+        self.workspaces = Workspaces()
+        self.workspaces.roots = (root.as_uri(),)
+        self.workspaces.limits = Limits(16, 64, 6000)
+        self.told: list[tuple[int, int]] = []
+        self.workspaces.progress = lambda _, done, n_files: self.told.append((done, n_files))
+        (root / "main.py").write_text(MAIN)
+        self.uri = (root / "main.py").as_uri()
+
+    async def open(self, name: str = "main.py") -> None:
+        uri = (self.root / name).as_uri()
+        document = opened(uri, "python", 1, (self.root / name).read_text())
+        location = paths.locate(uri, self.workspaces.roots)
+        workspace = self.workspaces.of(location)
+        if await self.workspaces.verdict(uri, location, self.config):
+            workspace.memory.deleted(uri)
+        else:
+            workspace.opened(source(document, location))
+        await workspace.recheck(self.config.privacy.exclude)
+
+    @property
+    def _here(self):
+        return self.workspaces.of(paths.locate(self.uri, self.workspaces.roots))
+
+    def close(self, name: str) -> None:
+        uri = (self.root / name).as_uri()
+        self._here.memory.closed(uri)
+
+    def tell(self, *, changed: tuple[str, ...] = (), deleted: tuple[str, ...] = ()) -> None:
+        uris = [[(self.root / name).as_uri() for name in names] for names in (changed, deleted)]
+        self.workspaces.files_changed(*uris)
+
+    async def shown(self) -> str:
+        """What a prompt would show after some idle time."""
+        viewport = Viewport(self.uri, 2, 0, 4)
+        for _ in range(2):
+            await self._here.update_ring(viewport, self.config)
+            await self.workspaces.wait_explored()
+        await self._here.update_ring(viewport, self.config)
+        return "".join(f"# {c.name}\n{c.text}" for c in self._here.chunks(viewport))
+
+
+Start = Callable[..., Project]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Opens a workspace with what is on disk by then, and closes it at the end."""
+    started: list[Project] = []
+
+    def project(config: Config | None = None) -> Project:
+        started.append(Project(tmp_path, config))
+        return started[-1]
+
+    yield project
+    for each in started:
+        each.workspaces.close()
+
+
+@pytest.fixture
+def project(start: Start, tmp_path: Path) -> Project:
+    (tmp_path / "shop.py").write_text(SHOP)
+    return start()
+
+
+async def test_what_is_imported_is_shown_though_it_is_not_open(project: Project) -> None:
+    """The index is built on the side, and says how far it is."""
+    await project.open()
+
+    assert await project.shown() == f"# shop.py\n{SHOP}"
+    assert project.told == [(2, 2)]
+
+
+@pytest.mark.parametrize("config", [RingConfig(files=False), RingConfig(chunks=0)])
+async def test_it_can_be_switched_off(start: Start, tmp_path: Path, config: RingConfig) -> None:
+    """Then only what is open counts, or nothing at all."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    project = start(Config(ring=config))
+    project.workspaces.limits = Limits(config.chunks, 64, 6000)
+    await project.open()
+
+    assert await project.shown() == ""
+    assert project.told == []
+
+
+async def test_a_file_that_changes_on_disk_is_shown_as_it_is(project: Project) -> None:
+    """Whether the client tells or not; one was never open, the other was closed."""
+    (project.root / "util.py").write_text("def tidy(shelf):\n    return sorted(shelf)\n")
+    await project.open()
+    await project.open("util.py")
+    project.close("util.py")
+    assert "sorted(shelf)" in await project.shown()
+
+    (project.root / "util.py").write_text("def tidy(shelf):\n    return shelf.sort()\n")
+    (project.root / "shop.py").write_text(SHOP.replace("3", "4"))
+    project.tell(changed=("shop.py",))
+    shown = await project.shown()
+
+    assert "shelf.sort()" in shown
+    assert "rate = 4" in shown
+    assert "sorted(shelf)" not in shown
+    assert "rate = 3" not in shown
+
+
+async def test_a_deleted_file_leaves(project: Project) -> None:
+    """Told or not."""
+    await project.open()
+    assert "shop.py" in await project.shown()
+    (project.root / "shop.py").unlink()
+
+    assert await project.shown() == ""
+
+
+async def test_a_file_that_becomes_private_leaves(project: Project) -> None:
+    """A new rule counts for what is known already, open or not."""
+    (project.root / "util.py").write_text("def tidy(shelf):\n    return sorted(shelf)\n")
+    await project.open()
+    await project.open("util.py")
+    shown = await project.shown()
+    assert "shop.py" in shown
+    assert "util.py" in shown
+
+    (project.root / ".gitignore").write_text("shop.py\nutil.py\n")
+    project.tell(changed=(".gitignore",))
+    await project.open("util.py")  # the session judges all documents again
+
+    assert await project.shown() == ""
+
+
+async def test_excluded_files_are_never_indexed(start: Start, tmp_path: Path) -> None:
+    """`fim.privacy.exclude` holds for files that are not open."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    project = start(Config(privacy=PrivacyConfig(exclude=("shop.py",))))
+    await project.open()
+
+    assert await project.shown() == ""
+
+
+async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Project) -> None:
+    """Shown once before it is opened, and once after."""
+    await project.open()
+    assert (await project.shown()).count("rate = 3") == 1
+    odd = project.root.as_uri() + "/%73hop.py"
+    location = paths.locate(odd, project.workspaces.roots)
+    project.workspaces.of(location).opened(source(opened(odd, "python", 1, SHOP), location))
+
+    assert (await project.shown()).count("rate = 3") == 1
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("untitled:{root}/.env", "it matches fim.privacy.exclude"),
+        ("untitled:.ENV", "it matches fim.privacy.exclude"),
+        ("untitled:Untitled-1", ""),
+        ("untitled:{root}/ignored.py", "it matches .gitignore"),
+        ("vscode-notebook-cell:{root}/ignored.ipynb#ch1", "it matches .gitignore"),
+        ("vscode-notebook-cell:{root}/open.ipynb#ch1", ""),
+        ("vscode-notebook-cell:/etc/x.ipynb#ch1", "it lies in a folder of the system"),
+        ("git:{root}/open.py", "not a file"),
+    ],
+)
+async def test_texts_without_a_file_are_judged_by_their_path(
+    project: Project, uri: str, reason: str
+) -> None:
+    """As private as the file they are to be, or a part of."""
+    (project.root / ".gitignore").write_text("ignored.*\n")
+    uri = uri.format(root=project.root.as_posix())
+    workspaces, location = project.workspaces, paths.locate(uri, project.workspaces.roots)
+
+    verdict = workspaces.known_verdict(uri)
+    if verdict is None:
+        verdict = await workspaces.verdict(uri, location, project.config)
+    assert verdict.startswith(reason)
+    assert bool(verdict) == bool(reason)
+
+
+async def test_folders_of_one_name_outside_of_all_roots_share_nothing(tmp_path: Path) -> None:
+    """What is open in one of them is not shown in the other."""
+    workspaces = Workspaces()
+    here, there = (workspaces.of(paths.locate(f"file:///{x}/src/a.py", ())) for x in "ab")
+
+    assert here is not there
+    assert here is workspaces.of(paths.locate("file:///a/src/b.py", ()))
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".fimignore", ".fim-lsp.toml", ".git/info/exclude"])
+async def test_a_change_of_the_rules_is_told(project: Project, name: str) -> None:
+    """Then every open document is judged again; a change of code is none."""
+    assert project.workspaces.files_changed([(project.root / name).as_uri()], [])
+    assert project.workspaces.files_changed([], [(project.root / name).as_uri()])
+    assert not project.workspaces.files_changed([(project.root / "a.py").as_uri()], [])
