@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fim_lsp.cli import options
-from fim_lsp.settings.config import BackendConfig, Config
+from fim_lsp.settings.backend import BackendConfig
+from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendUnusable
 
 if TYPE_CHECKING:

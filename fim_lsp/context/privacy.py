@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import RuleList, Scope, below, compiled, ignored, scope
 from fim_lsp.context.private_places import NEVER, TEMPORARY, originals
-from fim_lsp.settings.config import SECRETS
+from fim_lsp.settings.private_names import SECRETS
 
 IGNORE_FILES = (".gitignore", ".fimignore")
 OUTSIDE = "it lies outside the workspace"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from fim_lsp.settings.config import BackendConfig
+from fim_lsp.settings.backend import BackendConfig
 from server_bridge.machine.addresses import is_loopback
 
 

@@ -19,7 +19,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
 from fim_lsp.display import shown
-from fim_lsp.settings.config import BackendConfig, Config, Project
+from fim_lsp.settings.backend import BackendConfig
+from fim_lsp.settings.config import Config
+from fim_lsp.settings.option import Project
 from fim_lsp.settings.schema import SCHEMA, Option, made
 
 _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these

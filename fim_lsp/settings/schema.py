@@ -11,7 +11,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from fim_lsp.settings.config import Config, Project
+from fim_lsp.settings.config import Config
+from fim_lsp.settings.option import Project
 
 
 class Option(NamedTuple):

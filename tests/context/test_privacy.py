@@ -8,7 +8,7 @@ import pytest
 
 from fim_lsp.context.privacy import Found, Repository, entered, installed, outermost, refused
 from fim_lsp.context.private_places import originals
-from fim_lsp.settings.config import SECRETS
+from fim_lsp.settings.private_names import SECRETS
 
 EXCLUDES = (".env*", "*.pem", "secrets/", "!.env.example", "/only/top.py")
 FILES = {

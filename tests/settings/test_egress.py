@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.settings import egress
-from fim_lsp.settings.config import BackendConfig
+from fim_lsp.settings.backend import BackendConfig
 
 
 @pytest.mark.parametrize(

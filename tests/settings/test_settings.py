@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.settings import egress, files
-from fim_lsp.settings.config import SECRETS, Config, Project
+from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import Layer, configured
+from fim_lsp.settings.option import Project
+from fim_lsp.settings.private_names import SECRETS
 from fim_lsp.settings.schema import SCHEMA
 
 ROOT = Path(__file__).parents[2]

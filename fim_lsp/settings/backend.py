@@ -1,0 +1,118 @@
+"""The settings of section `fim.backend`: where completions come from. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fim_lsp.settings.option import Project, option
+from server_bridge.machine.addresses import USUAL_PORTS
+
+
+@dataclass(frozen=True, slots=True)
+class BackendConfig:
+    """Where completions come from."""
+
+    kind: str = field(
+        default="auto",  # works with any server that is found, and with none
+        metadata=option(
+            "`auto` takes the server at `url`, else a llama-server that you run on one of this "
+            f"machine's usual ports {USUAL_PORTS}, else the embedded model.",
+            Project.NEVER,
+            choices=("auto", "llama-server", "openai", "embedded"),
+        ),
+    )
+    url: str = field(
+        default="",
+        metadata=option(
+            "The server's address, like `http://127.0.0.1:8012`. Your code is sent there.",
+            Project.NEVER,
+        ),
+    )
+    model: str = field(
+        default="",  # a llama-server has one; the embedded engine has its own
+        metadata=option(
+            "The model to ask for where a server has several; a `.gguf` file for the embedded "
+            "engine.",
+            Project.NEVER,
+        ),
+    )
+    api_key_env: str = field(
+        default="",  # no key is sent unless the user names one
+        metadata=option(
+            "The environment variable that holds the server's API key.", Project.NEVER, local=True
+        ),
+    )
+    api_key_file: str = field(
+        default="",
+        metadata=option("A file that holds the server's API key.", Project.NEVER, local=True),
+    )
+    api_key_command: str = field(
+        default="",
+        metadata=option(
+            "A command that prints the server's API key, like `pass show llm`.",
+            Project.NEVER,
+            local=True,
+        ),
+    )
+    ca_file: str = field(
+        default="",  # the system's certificates are trusted anyway
+        metadata=option(
+            "A file of certificates to trust besides the usual ones, for a server with `https`.",
+            Project.NEVER,
+            local=True,
+        ),
+    )
+    template: str = field(
+        default="",  # the model's name tells it, as a rule
+        metadata=option(
+            "The model's fill-in-the-middle format, where kind is `openai` and the model's name does "
+            "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md has all).",
+            Project.NEVER,
+        ),
+    )
+    context_tokens: int = field(
+        default=0,  # servers that do not tell it cut at 4,096, as a rule, without an error
+        metadata=option(
+            "The context of one request, in tokens, where kind is `openai` and the server does not "
+            "tell it; 4,096 by default.",
+            Project.NEVER,
+            within=(0, 10_000_000),
+        ),
+    )
+    session_header: str = field(
+        default="",  # only routers need it, and each reads another header
+        metadata=option(
+            "A header, like `X-Session-ID`, that has the same random value in every request of one "
+            "run: a router that reads it sends them all to the same cache (docs/scaling.md).",
+            Project.NEVER,
+        ),
+    )
+    cache_salt: str = field(
+        default="",  # all clients of the server share its cache
+        metadata=option(
+            "Sent as `cache_salt`: vLLM shares what it evaluated only between clients that send the same.",
+            Project.NEVER,
+        ),
+    )
+    user: str = field(
+        default="",  # most servers have one user
+        metadata=option(
+            "Sent as `user`: the name that a gateway counts requests under.", Project.NEVER
+        ),
+    )
+    languages: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "For one of the `endpoints`: the languages it serves; all if the list is empty.",
+            Project.NEVER,
+        ),
+    )
+    endpoints: tuple[BackendConfig, ...] = field(
+        default=(),
+        metadata=option(
+            "Several servers instead of one, the best first, each with the settings of this "
+            "section (docs/backends.md).",
+            Project.NEVER,
+            of=list,
+        ),
+    )
