@@ -19,8 +19,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-HEADER = re.compile(r"\s*\[\s*(.*?)\s*\]")
-ASSIGNED = re.compile(r"""=\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^#\r\n]*?(?=\s*(?:#|$)))""")
+HEADER = re.compile(r"\s*\[(.*?)\]")
+ASSIGNED = re.compile(r"""=\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^#\s]*(?:[ \t]+[^#\s]+)*)""")
 
 
 class CannotEdit(Exception):
@@ -60,9 +60,8 @@ def _with(text: str, path: str, key: str, value: str) -> str:
     table, header, sibling = "", -1, -1
     for idx, line in enumerate(lines):
         if found := HEADER.match(line):
-            table = found[
-                1
-            ]  # a [[table]] keeps its inner bracket, so it matches no section of ours
+            # A [[table]] keeps its inner bracket, so it matches no section of ours.
+            table = found[1].strip()
             header = idx if table == path else header
         name = f"{table}.{line.split('=')[0].strip()}".removeprefix(".").replace('"', "")
         if name == f"{path}.{key}":

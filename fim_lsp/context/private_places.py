@@ -39,7 +39,7 @@ _COPY = re.compile(
     rb"|\.(?:bak|backup|old|orig|save|tmp|temp|new|rej|part|copy))\Z",
     re.IGNORECASE,
 )
-_BEFORE = re.compile(rb"(?:\.#|#|~\$|\._|.*[%!])", re.DOTALL)
+_BEFORE = re.compile(rb"\.#|#|~\$|\._|.*[%!]", re.DOTALL)
 _ROUNDS = 4  # `.#.env.bak~` takes three
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.brackets import closed_below, opened_here, right_text
 from fim_lsp.suggest.cursor import Candidate, Cursor, Cut
-from fim_lsp.suggest.lines import indent, mark
+from fim_lsp.suggest.lines import WORD, indent, mark
 from fim_lsp.suggest.repeats import lines_below, looping_lines, stuttering, typed_again
 from fim_lsp.suggest.syntax_check import parses
 
@@ -32,8 +32,8 @@ SPECIAL = re.compile(
 # The model begins another file, a patch or an answer to a chat.
 OTHER_TEXT = re.compile(r"^(?:diff --git |@@ -\d|<{7} |>{7} |```|\+{5} \S)", re.MULTILINE)
 PATH_LINE = re.compile(
-    r"^[ \t]*(?:#|//|--|;|%|/\*)+[ \t]*(?:(?:path|file|filename):[ \t]*)?"
-    r"(?P<path>[\w.-]*(?:[\\/][\w.-]+)+\.\w{1,5}|[\w-]+\.\w{1,5})[ \t]*(?:\*/)?$",
+    r"^[ \t]{0,40}(?:#|//|--|;|%|/\*){1,4}[ \t]{0,8}(?:(?:path|file|filename):[ \t]{0,8})?"
+    r"(?P<path>[\w.-]{0,40}(?:[\\/][\w.-]{1,40}){1,9}\.\w{1,5}|[\w-]{1,40}\.\w{1,5})[ \t]{0,8}(?:\*/)?$",
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -79,8 +79,8 @@ def unfinished(candidate: Candidate, _: Cursor) -> Candidate:
     newline = text.rfind("\n")
     if text[:newline].strip() and newline > 0:
         return candidate.cut(newline, "the last line is not finished")
-    word = re.search(r"\w*$", text)
-    return candidate.cut(word.start() if word else len(text), "the last word is not finished")
+    word = WORD.match(text[::-1])
+    return candidate.cut(len(text) - (word.end() if word else 0), "the last word is not finished")
 
 
 def broken_character(candidate: Candidate, _: Cursor) -> Candidate:
@@ -97,7 +97,10 @@ def empty_comment(candidate: Candidate, cursor: Cursor) -> Candidate:
     sign = mark(cursor.language)
     if not sign:
         return candidate
-    text = re.sub(rf"(?:(?:^|\n)[ \t]*(?:{re.escape(sign)})+[ \t]*)+\Z", "", candidate.text)
+    kept = candidate.text.split("\n")
+    while kept and kept[-1].strip(" \t") and not kept[-1].strip(" \t").replace(sign, ""):
+        kept.pop()
+    text = "\n".join(kept)
     return (
         candidate
         if text == candidate.text
@@ -121,7 +124,8 @@ def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Drop white space at line ends, and blank lines at the end; what stands before other text stays."""
-    text = re.sub(r"[ \t]+(?=\n)", "", candidate.text)
+    *above, last = candidate.text.split("\n")
+    text = "\n".join((*(line.rstrip(" \t") for line in above), last))
     if not cursor.after[candidate.replaces :].strip():
         text = text.rstrip()
     return (

@@ -35,14 +35,18 @@ TICK_LANGUAGES = frozenset(
     {"rust", "ocaml", "haskell", "ada", "vhdl", "lisp", "clojure", "plaintext", "markdown", "latex"}
 )
 
-# How a line ends, or looks, that opens a block; `{` where a language is not named here.
-OPENING = {
-    "lua": r"\b(?:then|do|else|repeat)$|\bfunction\b[^()]{0,100}\([^()]{0,300}\)$",
-    "ruby": r"^\s*(?:def|class|module|if|unless|while|until|case|begin)\b(?!.*\bend$)"
-    r"|\b(?:do|then|else)(?:\s*\|[^|]*\|)?$",
-    "elixir": r"\b(?:do|else)$|->$",
-    "shellscript": r"\b(?:then|do|else|in)$|\{$",
-    **dict.fromkeys(("python", "gdscript", "yaml"), r":$"),
+# How a line ends, or looks, that opens a block.
+BRACE = re.compile(r"\{$")
+COLON = re.compile(r":$")
+OPENING = {  # by language; a `{` where it is not named here
+    "lua": re.compile(r"\b(?:then|do|else|repeat)$|\bfunction\b[^()]{0,100}\([^()]{0,300}\)$"),
+    "ruby": re.compile(
+        r"^\s*(?:def|class|module|if|unless|while|until|case|begin)\b(?!.*\bend$)"
+        r"|\b(?:do|then|else)(?:\s*\|[^|]*\|)?$"
+    ),
+    "elixir": re.compile(r"\b(?:do|else)$|->$"),
+    "shellscript": re.compile(r"\b(?:then|do|else|in)$|\{$"),
+    **dict.fromkeys(("python", "gdscript", "yaml"), COLON),
 }
 # Words that a block goes on or ends with, at its header's own depth.
 CONTINUING = frozenset(
@@ -152,7 +156,7 @@ def opens_block(line: str, language: str) -> bool:
     code = scanner(language).sub(
         lambda match: "" if is_comment(match[0], language) else match[0], line
     )
-    return bool(re.search(OPENING.get(language, r"\{$"), code.rstrip()))
+    return bool(OPENING.get(language, BRACE).search(code.rstrip()))
 
 
 def goes_on(line: str) -> bool:

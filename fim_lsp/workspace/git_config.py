@@ -19,10 +19,12 @@ from fim_lsp.workspace.regular_files import read
 
 LONGEST = 1_000_000  # bytes of a configuration file
 _DEPTH = 10  # of includes, as in git
+_FILES = 100  # that a file includes, in all: each of three that it includes thrice would be 60,000
 _DIGITS = 4  # of the number of settings in the environment
 
-_SECTION = re.compile(rb'\s*\[\s*([-.\w]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
-_KEY = re.compile(rb"\s*([A-Za-z][-\w]*)[ \t]*(=[ \t]*)?")
+_SPACE = re.compile(rb"\s*")
+_SECTION = re.compile(rb'\[\s*([-.\w]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
+_KEY = re.compile(rb"([A-Za-z][-\w]*)[ \t]*(=[ \t]*)?")
 _QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.|\\\n)*)"')
 _PLAIN = re.compile(rb'(?:[^"\\\n#;]|\\.|\\\n)+')
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
@@ -69,7 +71,10 @@ def user_files() -> Iterator[Path]:
 def values(paths: Iterable[Path], key: str) -> list[Setting]:
     """All values that *key* may have by these files, the last one first; only the last can be sure."""
     found: list[Setting] = []
-    for each in (*chain.from_iterable(_settings(path, _DEPTH) for path in paths), *_variables()):
+    for each in (
+        *chain.from_iterable(_settings(path, _DEPTH, []) for path in paths),
+        *_variables(),
+    ):
         if each.key == key:
             found = [each] if each.sure else [each, *found]
     return found
@@ -92,7 +97,7 @@ def parsed(data: bytes) -> Iterator[Setting]:
     """The settings in a configuration file; a line that is none is left out."""
     section, at = b"", 0
     data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
-    while at < len(data):
+    while (space := _SPACE.match(data, at)) and (at := space.end()) < len(data):
         if header := _SECTION.match(data, at):
             name, subsection = header.groups()
             section = name.lower() + (b"." + _unescaped(subsection) if subsection else b"")
@@ -104,16 +109,24 @@ def parsed(data: bytes) -> Iterator[Setting]:
         at = data.find(b"\n", at) + 1 or len(data)
 
 
-def _settings(path: Path, depth: int) -> Iterator[Setting]:
-    """The settings of a file and of those it includes, where it does."""
+def is_abroad(path: Path) -> bool:
+    """Is this another machine's? Windows shows the user's credentials to one that is asked."""
+    return os.name == "nt" and str(path).startswith(("\\\\", "//"))
+
+
+def _settings(path: Path, depth: int, included: list[Path]) -> Iterator[Setting]:
+    """The settings of a file and of those it includes, where it does; these are *included* then."""
     data = read(path, LONGEST, follow=True)
     for each in parsed(data) if data else ():
         yield each
         section, _, key = each.key.rpartition(".")
         if key == "path" and section.partition(".")[0] in ("include", "includeif") and depth:
-            included = path.parent / expanded(each.value)
+            other = path.parent / expanded(each.value)
+            if len(included) >= _FILES or (is_abroad(other) and not is_abroad(path)):
+                continue
+            included.append(other)
             sure = section == "include"
-            for setting in _settings(included, depth - 1):
+            for setting in _settings(other, depth - 1, included):
                 yield setting._replace(sure=setting.sure and sure)
 
 

@@ -16,7 +16,15 @@ from pathlib import Path
 
 from fim_lsp.context.ignore_rules import LONGEST
 from fim_lsp.context.privacy import Repository
-from fim_lsp.workspace.git_config import Setting, expanded, is_true, user_files, user_folder, values
+from fim_lsp.workspace.git_config import (
+    Setting,
+    expanded,
+    is_abroad,
+    is_true,
+    user_files,
+    user_folder,
+    values,
+)
 from fim_lsp.workspace.regular_files import read
 
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")  # a branch, or a commit
@@ -67,7 +75,7 @@ def _excludes(settings: list[Setting]) -> Iterator[Path]:
 
 def _rules(path: Path) -> bytes:
     """A file of rules; as git, and unlike `.gitignore`, it may be a link."""
-    if _abroad(path) and path not in excludes_files():
+    if is_abroad(path) and path not in excludes_files():
         return b"*"  # a stranger's `.git/config` names another machine: it is not asked
     return read(path, LONGEST + 1, follow=True) or b""
 
@@ -76,7 +84,7 @@ def _git_folder(path: Path) -> Path | None:
     """The repository that *path*, a `.git`, is or names."""
     try:
         private = path if path.is_dir() else _named(path)
-        if private is None or (_abroad(private) and not _abroad(path)):
+        if private is None or (is_abroad(private) and not is_abroad(path)):
             return None
         if not _HEAD.match(_head(private / "HEAD")):
             return None
@@ -105,9 +113,4 @@ def _common(private: Path) -> Path:
     """What all worktrees of a repository share."""
     named = read(private / "commondir", _POINTER_BYTES, follow=True)
     common = private / os.fsdecode(named.rstrip(b"\r\n")) if named else private
-    return private if _abroad(common) and not _abroad(private) else common
-
-
-def _abroad(path: Path) -> bool:
-    """Is this another machine's? Windows shows the user's credentials to one that is asked."""
-    return os.name == "nt" and str(path).startswith(("\\\\", "//"))
+    return private if is_abroad(common) and not is_abroad(private) else common

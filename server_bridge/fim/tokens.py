@@ -184,7 +184,7 @@ def called(name: str) -> Family | None:
 
 
 def _is_named(family: Family, model: str) -> bool:
-    return re.search(family.models, model, re.IGNORECASE) is not None
+    return re.compile(family.models, re.IGNORECASE).search(model) is not None
 
 
 def specials(family: Family, ids: dict[str, int], bos: int | None) -> Specials | None:

@@ -63,8 +63,8 @@ class CacheEstimate:
 
 def last_word(text: str) -> str:
     """The last word, sign or space of *text*, with the space before a word: about a token."""
-    found = re.search(r"\s?\w+$|[^\w\s]$|\s$", text)
-    return found[0] if found else ""
+    found = re.match(r"\w+\s?|[^\w\s]|\s", text[::-1])  # from the end: linear
+    return found[0][::-1] if found else ""
 
 
 def cut(text: str, low: int, high: int) -> str:

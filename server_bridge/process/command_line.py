@@ -170,7 +170,7 @@ def build(usage: str) -> Build:
 
 def gpu(devices: str) -> int:
     """Free bytes of the largest device in what `--list-devices` prints, 0 if there is none."""
-    return max((int(n) << 20 for n in re.findall(r"(\d+) MiB free\)", devices)), default=0)
+    return max((int(n) << 20 for n in re.findall(r"(\d{1,9}) MiB free\)", devices)), default=0)
 
 
 def preset(machine: Machine, build: Build, size: str) -> Preset:

@@ -152,5 +152,5 @@ def _complaint(log: Path, n_before: int) -> str:
     with log.open("rb") as file:
         file.seek(max(n_before, log.stat().st_size - LOG_BYTES))
         said = file.read().decode(errors="replace")
-    first = re.search(r"^(?:[\d.]+ E |error:? )\s*(.*\S)", said, re.MULTILINE)
-    return f" ({first[1]})" if first else ""
+    first = re.search(r"^(?:[\d.]{1,20} E |error:? )[ \t]{0,40}(\S.*)", said, re.MULTILINE)
+    return f" ({first[1].rstrip()})" if first else ""

@@ -67,6 +67,19 @@ def test_a_value_on_a_condition_stands_beside_the_one_it_may_replace(tmp_path: P
     assert [each.value for each in values([tmp_path / "a", tmp_path / "c"], "core.x")] == ["4"]
 
 
+def test_a_file_that_includes_itself_ends(tmp_path: Path) -> None:
+    """Three times in each of ten levels would be 60,000 reads; a repository may bring such a file."""
+    (tmp_path / "a").write_text("[include]\n" + "path = a\n" * 50 + "[core]\nx = 1\n")
+
+    assert values([tmp_path / "a"], "core.x")[-1].value == "1"
+
+
+def test_a_megabyte_of_blank_lines_is_read_once() -> None:
+    """Not once for each line, which would take an hour."""
+    assert not [*parsed(b"\n" * 1_000_000)]
+    assert [each.value for each in parsed(b" \n" * 100_000 + b"[core]\nx = 1")] == ["1"]
+
+
 def test_settings_in_the_environment_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """As `git -c` hands them to its children, and containers to their users."""
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")

@@ -35,7 +35,7 @@ _SYNTAX = (
     ("token", "bearer", r"[ \t]{1,8}", r"[\w.~+/=-]", "12,4000", ""),
     ("token", "basic", r"[ \t]{1,8}", r"[A-Za-z0-9+/_=-]", "12,1000", ""),
     ("token", "authorization", r"[\"']?[:,][ \t]{0,4}[\"']?[a-z][\w-]{2,20}[ \t]{1,4}", r"[\w.~+/=-]", "12,4000", ""),
-    ("password", "mysql mariadb", rf"\w{{0,8}}{_OPTION}-p[\"']?(?!-)", _WORD, "5,200", ""),
+    ("password", "mysql mariadb", rf"{_OPTION}-p[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "sshpass login", rf"{_OPTION}-p[ \t]{{0,4}}[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "redis-cli", rf"{_OPTION}-a[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "-u", r"(?:ser)?[ =]{0,4}[\"']?[\w.@+-]{0,64}:[\"']?", _WORD, "5,200", ""),
@@ -51,7 +51,7 @@ _FORMS = tuple(
         f"{name} by its place",
         tuple(words.split()),
         re.compile(f"(?i){before}({value}{{{count}}}){end}"),
-        re.compile(rf"(?i){before}({value}{{{count if words == '://' else '1,4000'}}})\Z"),
+        re.compile(rf"(?i){before}({value}{{{count if words == '://' else '1,500'}}})\Z"),
         name == "password",
     )
     for name, words, before, value, count, end in _SYNTAX

@@ -70,7 +70,7 @@ _SYNTAX = (
     (Kind.LITERAL, _SET, "", ""),
     # `name: X, value: y`, over a line end
     (Kind.LITERAL, rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?", r"[^\s\"'<>]", ""),
-    (Kind.LOOSE, rf"{_GAP}(?:{_SET}{_CALL}|[,({{])[ \t]{{0,8}}", "", ""),
+    (Kind.LOOSE, rf"(?:{_SET}{_CALL}|{_GAP}[,({{])[ \t]{{0,8}}", "", ""),
     (Kind.BARE, rf"{_GAP}(?:[:?+]?=|:){_GAP}", _BARE, _NO_CALL),
     # `<x>v</x>`, `<key>x</key><string>v</string>`, over line ends
     (Kind.ELEMENT, rf"(?=[ \t<>])[^<>\n]{{0,60}}(?:</{_TAG}>\s{{0,40}}<{_TAG})?>\s{{0,40}}", r"[^<>\s\"']", r"\s{0,40}<"),

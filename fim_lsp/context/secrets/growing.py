@@ -26,7 +26,7 @@ _BEHIND = re.compile(r"[^\s\"'`<>;,(){}\[\]|\\&@]{0,1000}")
 # A name with which a value is set, not passed on: `--x=v`, `--x v`, `X=v`, `;x=v`, `?x=v&x=v`, `"x=v"`,
 # and `x=v` at the left margin.
 _SET = re.compile(
-    r"(?:--[\w.-]*[= \t]{1,4}|(?:-D|[;?&\"'\n])[\w.-]*=|(?:^|[^\w.-])[A-Z][A-Z0-9_]*=)[\"']?\Z"
+    r"(?:--[\w.-]{0,60}[= \t]{1,4}|(?:-D|[;?&\"'\n])[\w.-]{0,60}=|(?:^|[^\w.-])[A-Z][A-Z0-9_]{0,60}=)[\"']?\Z"
 )
 
 # Names of tokens that are none of a login, and those that say nothing but `token`.

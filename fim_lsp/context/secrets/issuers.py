@@ -170,7 +170,7 @@ def _form(name: str, mark: str, before: str, after: str) -> Form:
     """The mark comes first in the pattern: `re` looks for a literal twenty times faster."""
     literal = re.escape(mark)
     look = f"(?<={before}{literal})" if before else f"(?<![A-Za-z0-9]{literal})"
-    pattern, growing = literal + look + after, literal + look + r"[\w./+=~@-]+\Z"
+    pattern, growing = literal + look + after, literal + look + r"[\w./+=~@-]{1,500}\Z"
     return Form(name, mark, re.compile(pattern), re.compile(growing), bool(before))
 
 

@@ -55,8 +55,8 @@ _ABOUT = {
     "code", "index", "range", "fingerprint", "digest", "hash", "checksum", "store", "usage",
     "role", "scope", "scopes",
 }  # fmt: skip
-_LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?=\d{0,2}\Z)")
-_BEFORE = re.compile(r"[\w.-]* ?\Z")
+_LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]{1,40}|[A-Z]{1,40})(?=\d{0,2}\Z)")
+_BEFORE = re.compile(r"[\w.-]{0,40} ?\Z")
 _AROUND = 40  # characters in front of a word that are looked at
 
 

@@ -1,0 +1,230 @@
+"""
+No regular expression takes more than linear time, whatever text it is given.
+
+The patterns are found where they are: in the values of all modules, in calls of `re`, and in what functions
+make (`MADE`). Each is attacked with texts made of its own parts, repeated thousands of times. Compared are the
+processor times of a text and of one twice as long, so that a slow machine is as good as a fast one.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import itertools
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from fim_lsp.suggest import lines
+from server_bridge.fim import text, tokens
+from tests.test_tidy import PATHS, name_of
+
+parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
+
+# By the characters of a text, the seconds with which it is known to be linear: steps of `re` take 2 ns or more.
+# The first sizes tell an exponential pattern and a cubic one.
+SIZES = {24: 0.0, 250: 0.0, 2000: 0.0005, 4000: 0.003}
+MUCH = 0.003  # seconds from which twice the text is compared with once
+MOST = 3.0  # twice the text costs twice the time, four times if it is quadratic
+TIMES = (1, 3, 10)  # runs, of which the fastest counts; more where it seems to cost more
+
+CHARS = "a01A_ -.:/=\n\"'(<\t;b@*"
+CATEGORIES = {
+    f"CATEGORY_{negated}{name}": re.compile(rf"\{letter.upper() if negated else letter}")
+    for name, letter in (("DIGIT", "d"), ("SPACE", "s"), ("WORD", "w"))
+    for negated in ("", "NOT_")
+}
+N_SAMPLES = 3
+LONGEST_PUMP = 200
+TAILS = ("", "\n\0")
+
+# Patterns that functions make.
+MADE = {
+    **{
+        f"lines.scanner({name})": lines.scanner(name)
+        for name in ("c", "python", "rust", "vim", "css")
+    },
+    **{f"text._looks_special({each.name})": text._looks_special(each) for each in tokens.FAMILIES},
+    **{f"tokens.{each.name}": re.compile(each.models, re.IGNORECASE) for each in tokens.FAMILIES},
+}
+
+
+class Used(NamedTuple):
+    """A pattern, and the methods of it that are called where the name tells that."""
+
+    name: str
+    pattern: re.Pattern[Any]
+    methods: tuple[str, ...]
+
+
+def patterns(value: object, name: str) -> Iterator[tuple[str, re.Pattern[Any]]]:
+    """Those in *value*, which may be a collection."""
+    if isinstance(value, re.Pattern):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from patterns(each, f"{name}[{key}]")
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        for n, each in enumerate(value):
+            yield from patterns(each, f"{name}[{n}]")
+
+
+def collected() -> Iterator[Used]:
+    """Every pattern once, by where it is found first."""
+    sources = {name_of(path): path.read_text("utf-8") for path in PATHS}
+    seen: set[re.Pattern[Any]] = set()
+    for module in sources:
+        near = "".join(
+            text
+            for name, text in sources.items()
+            if name == module or f"from {module} import" in text
+        )
+        for name, value in vars(importlib.import_module(module)).items():
+            for inner, pattern in patterns(value, name):
+                if pattern not in seen:
+                    called = re.findall(rf"\b{name}\.(\w+)\(", near) if inner == name else ()
+                    yield Used(f"{module}.{inner}", pattern, tuple(sorted({*called})))
+                seen.add(pattern)
+    for name, pattern in MADE.items():
+        yield Used(name, pattern, ())
+
+
+def written() -> Iterator[Used]:
+    """The patterns that stand in calls like `re.search("…", text)`; a variable there is refused."""
+    for path in PATHS:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            call = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if isinstance(node, ast.Call) and re.fullmatch(r"re\.(?!compile|escape)[a-z]+", call):
+                flags = re.findall(r"re\.([A-Z]+)", ast.unparse(node))
+                pattern = re.compile(
+                    ast.literal_eval(node.args[0]), sum(getattr(re, flag) for flag in flags)
+                )
+                yield Used(f"{name_of(path)}:{node.lineno}", pattern, (call[3:],))
+
+
+FOUND = [*collected(), *written()]
+
+
+def sampled(item: Any, n: int) -> str:
+    """A text that the parsed *item* matches, roughly; *n* chooses among several."""
+    op, value = str(item[0]), item[1]
+    if op == "LITERAL":
+        return chr(value)
+    if op in {"NOT_LITERAL", "ANY", "IN"}:
+        found = [char for char in CHARS if accepts(item, char)]
+        return found[n % len(found)] if found else chr(value[-1][1])
+    if op == "BRANCH":
+        return joined(value[1][n % len(value[1])], n)
+    if op.endswith("_REPEAT"):
+        return joined(value[2], n) * max(value[0], min(1 + n % 2, int(value[1])))
+    return joined(value[3], n) if op == "SUBPATTERN" else ""
+
+
+def joined(items: Iterable[Any], n: int) -> str:
+    return "".join(sampled(item, n) for item in items)
+
+
+def accepts(item: Any, char: str) -> bool:
+    """Whether *item*, a character or a class, matches *char*."""
+    op, value = str(item[0]), item[1]
+    if op == "IN":
+        negated = str(value[0][0]) == "NEGATE"
+        return any(accepts(each, char) for each in value[negated:]) != negated
+    if op == "RANGE":
+        return bool(value[0] <= ord(char) <= value[1])
+    if op == "CATEGORY":
+        return CATEGORIES[str(value)].match(char) is not None
+    return op == "ANY" or (ord(char) == value) == (op == "LITERAL")
+
+
+def sequences(items: Any) -> Iterator[list[Any]]:
+    """*items*, and the sequences of items inside of them."""
+    yield [*items]
+    for op, value in items:
+        inner: Iterable[Any] = ()
+        if str(op) == "BRANCH":
+            inner = value[1]
+        elif str(op) == "SUBPATTERN" or str(op).startswith("ASSERT"):
+            inner = value[-1:]
+        elif str(op).endswith("_REPEAT"):
+            inner = value[2:]
+        for each in inner:
+            yield from sequences(each)
+
+
+def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
+    """What stands in front, what is repeated, and how the text ends."""
+    source = (
+        pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    )
+    parsed = parser.parse(source, pattern.flags)
+    made = {("", char) for char in CHARS}
+    for n, items in itertools.product(range(N_SAMPLES), sequences(parsed)):
+        for at in range(len(items)):
+            pumps = {joined(items[at:end], n) for end in (at + 1, at + 2, len(items))}
+            made |= {(head, pump) for pump in pumps for head in ("", joined(items[:at], n))}
+    for head, pump in sorted(made):
+        if 0 < len(pump) <= LONGEST_PUMP:
+            yield from ((head, pump, tail) for tail in TAILS)
+
+
+def cost(used: Used, attack: tuple[str, str, str], size: int, times: int) -> float:
+    """The least processor time of some runs."""
+    head, pump, tail = attack
+    subject: Any = head + pump * (size // len(pump)) + tail
+    if isinstance(used.pattern.pattern, bytes):
+        subject = subject.encode("latin-1", "replace")
+    once = {"match": used.pattern.match, "fullmatch": used.pattern.fullmatch}
+    calls = [once[name] for name in used.methods if name in once]
+    if len(calls) < len(used.methods) or not calls:
+        calls = [lambda whole: sum(1 for _ in used.pattern.finditer(whole))]  # type: ignore[list-item]
+    least = float("inf")
+    for _ in range(times):
+        start = time.process_time()
+        for call in calls:
+            call(subject)
+        least = min(least, time.process_time() - start)
+    return least
+
+
+def is_linear(used: Used, attack: tuple[str, str, str]) -> bool:
+    """Whether twice the text costs twice the time, at the first size where it costs much."""
+    for size, little in SIZES.items():
+        once = cost(used, attack, size, 1)
+        if once <= little:
+            return True
+        if once > MUCH:
+            return any(_doubles(used, attack, size, times) for times in TIMES)
+    return True
+
+
+def _doubles(used: Used, attack: tuple[str, str, str], size: int, times: int) -> bool:
+    """Whether a text of twice the *size* costs twice the time."""
+    return cost(used, attack, 2 * size, times) <= MOST * cost(used, attack, size, times)
+
+
+def test_all_functions_that_make_patterns_are_known() -> None:
+    """What they make is among the values of a module, or in `MADE`."""
+    makers = {
+        f"{name_of(path)}.{node.name}"
+        for path in PATHS
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and "re.compile(" in ast.unparse(node)
+    }
+    assert makers == {
+        "fim_lsp.context.secrets.fields._forms",
+        "fim_lsp.context.secrets.issuers._form",
+        "fim_lsp.suggest.lines.scanner",
+        "server_bridge.fim.text._looks_special",
+        "server_bridge.fim.tokens._is_named",
+    }
+
+
+@pytest.mark.parametrize("used", FOUND, ids=[used.name for used in FOUND])
+def test_a_pattern_is_linear(used: Used) -> None:
+    bad = next((attack for attack in attacks(used.pattern) if not is_linear(used, attack)), None)
+    assert bad is None
