@@ -24,7 +24,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from fim_lsp.documents import Document, Edit, Position, body, split, unix
+from fim_lsp.documents import LINE_CHARS, Document, Edit, Position, body_length, split, unix
 
 NEAR_PREFIX = 12  # lines next to the anchor that must be as frozen; farther ones may be stale
 NEAR_SUFFIX = 4  # likewise below the cursor
@@ -74,8 +74,10 @@ class Window:
 
 
 def middle(window: Window, document: Document, position: Position) -> str:
-    """What stands between the anchor and the cursor."""
-    return unix(document.between(Position(window.anchor, 0), position))
+    """What stands between the anchor and the cursor; of the cursor's line `LINE_CHARS` at most."""
+    line = Position(position.line, max(0, position.column - LINE_CHARS))
+    above = document.between(Position(window.anchor, 0), Position(position.line, 0))
+    return unix(above) + document.between(line, position)
 
 
 def fit(window: Window, document: Document, position: Position, budget: Budget) -> Fit:
@@ -130,8 +132,9 @@ def moved(window: Window, edit: Edit) -> Window:
 
 
 def right_of(document: Document, position: Position) -> str:
-    """The text right of the cursor on its line."""
-    return body(document.lines[position.line])[position.column :]
+    """The text right of the cursor on its line, `LINE_CHARS` at most."""
+    end = min(body_length(document.lines[position.line]), position.column + LINE_CHARS)
+    return document.lines[position.line][position.column : end]
 
 
 def closes_only(text: str) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.documents import Document, Edit, Position, body, edited, opened, unix
+from fim_lsp.documents import LINE_CHARS, Document, Edit, Position, body, edited, opened, unix
 from fim_lsp.prompt.window import Budget, Fit, anchored, closes_only, fit, middle, moved
 
 BUDGET = Budget(prefix=400, suffix=200, middle=200)
@@ -33,6 +33,21 @@ def test_prefix_middle_and_suffix_are_the_text_around_the_cursor() -> None:
     assert seen in CODE
     assert window.suffix.startswith(" = 50\n")
     assert len(window.prefix) <= BUDGET.prefix
+
+
+@pytest.mark.parametrize("column", [0, 999, 1_000, 100_000, 200_000])
+def test_of_a_long_line_only_what_stands_next_to_the_cursor_is_seen(column: int) -> None:
+    """A file may be one line; all that is done with a prompt would hold up the editor."""
+    budget = Budget(prefix=400, suffix=200, middle=800)
+    line = "".join(map(str, range(50_000)))[:200_000]
+    doc, here = document(f"above = 1\n{line}\nbelow = 2\n"), Position(1, column)
+    window = anchored(doc, here, budget, None)
+
+    assert middle(window, doc, here).endswith(line[max(0, column - LINE_CHARS) : column])
+    assert len(middle(window, doc, here)) <= LINE_CHARS + budget.middle
+    assert window.suffix.startswith(line[column : column + LINE_CHARS])
+    assert len(window.suffix) <= LINE_CHARS + budget.suffix
+    assert fit(window, doc, here, budget) is not Fit.LOST
 
 
 def test_typing_keeps_the_window() -> None:
