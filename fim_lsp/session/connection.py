@@ -72,6 +72,15 @@ class Connection:
         self.reach()
         self._close(asyncio.create_task(old.aclose(), name="close backend"))
 
+    def forget(self) -> None:
+        """
+        End an engine of our own, and with it all that it holds of earlier prompts; another one is started.
+
+        Erasing its slots would not do: llama.cpp keeps copies of what was in them.
+        """
+        if self.state.kind == "embedded":
+            self.reopen()
+
     def tell(self) -> None:
         """Pass on a change, once: of health, and of whether all is as it should be."""
         state = self.state

@@ -3,7 +3,7 @@ Finds out which open documents are private, before anything of them is used. Sta
 
 Until a document is judged it counts as private (`UNJUDGED`). A change of the rules also has the
 remembered files that are not open judged again, and requests wait for that: what is private now is
-in no prompt that is made later, and what was saved of it is deleted.
+in no prompt that is made later, what was saved of it is deleted, and an engine of our own is ended.
 """
 
 from __future__ import annotations
@@ -86,10 +86,11 @@ class Judging:
         return Verdict(doc_state, reason, left)
 
     def _decide(self, verdicts: list[Verdict]) -> None:
-        """Act on *verdicts*: first forget what is private, on disk as well, then use the rest."""
+        """Act on *verdicts*: first forget what is private, on disk and in the engine as well, then use the rest."""
         now = [each for each in verdicts if self._is_open(each.doc_state)]
         refused = [each for each in now if each.reason]
         if any(each.left for each in verdicts) or any(map(self._was_used, refused)):
+            self._connection.forget()
             self._begin(self._persistence.forget())
         for doc_state, reason, _ in refused:
             self._open_documents.refuse(doc_state, reason)

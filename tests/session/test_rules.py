@@ -12,35 +12,45 @@ from fim_lsp import events
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import PrivacyConfig, StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import Request
+from server_bridge.protocol import Backend, Reply, Request
 from tests.typist import QUICK, Typist
 
 pytestmark = pytest.mark.security
 
 SHOP = "def freight(weight):\n    rate = 'C4N4RY'\n    return weight * rate\n" * 3
+SEEN = 50  # tokens
 MAIN = "from shop import freight\n\n\ndef price(weight):\n    return fre"
 
 
 class Project:
     """A workspace on disk, a session in it, and the prompts that the model was sent."""
 
-    def __init__(self, root: Path, session: Session) -> None:
-        self.root, self.session = root, session
+    def __init__(self, root: Path, cache: Path) -> None:
+        self.root = root
+        self.settings = BackendSettings(kind="embedded", slots_dir=str(cache / "slots"))
+        self.session = Session(QUICK, lambda _: self.noting(), cache)
         self.prompts: list[str] = []
+        self.request: Request
         (root / "shop.py").write_text(SHOP)
         (root / "main.py").write_text(MAIN)
         self.main: Typist
 
-    async def begin(self) -> None:
-        """Both files open, the ring at work, the frame in use."""
-        await self.session.connection.wait_ready()
-        complete = self.session.connection.backend.complete
+    def noting(self) -> Backend:
+        """A backend whose prompts are noted."""
+        backend = open_backend(self.settings)
+        complete = backend.complete
 
-        async def noting(request: Request):
+        async def noting(request: Request) -> Reply:
+            self.request = request
             self.prompts.append(repr(request.prompt))
             return await complete(request)
 
-        self.session.connection.backend.complete = noting  # type: ignore[method-assign]
+        backend.complete = noting  # type: ignore[method-assign]
+        return backend
+
+    async def begin(self) -> None:
+        """Both files open, the ring at work, the frame in use."""
+        await self.session.connection.wait_ready()
         uri = self.root.as_uri()
         Typist(self.session, SHOP, f"{uri}/shop.py", root=uri)
         self.main = Typist(self.session, MAIN, f"{uri}/main.py", root=uri)
@@ -63,12 +73,10 @@ class Project:
 async def project(tmp_path: Path) -> AsyncIterator[Project]:
     root = tmp_path / "work"
     root.mkdir()
-    settings = BackendSettings(kind="embedded", slots_dir=str(tmp_path / "cache" / "slots"))
-    session = Session(QUICK, lambda _: open_backend(settings), tmp_path / "cache")
-    project = Project(root, session)
+    project = Project(root, tmp_path / "cache")
     await project.begin()
     yield project
-    await session.aclose()
+    await project.session.aclose()
 
 
 def watched(project: Project) -> None:
@@ -115,6 +123,19 @@ async def test_what_was_saved_of_it_is_deleted(project: Project, change, is_open
     change(project)
     await project.session._judging.wait_judged()
     assert [path for path in cache.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("change", [watched, saved, configured])
+async def test_the_engine_holds_nothing_of_it_any_more(project: Project, change) -> None:
+    """The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of one."""
+    connection, request = project.session.connection, project.request
+    assert (await connection.backend.measure(request.prompt)).cached > SEEN
+    change(project)
+    await project.session._judging.wait_judged()
+    await connection.wait_ready()
+
+    timings = (await connection.backend.complete(request)).timings
+    assert timings.cache_n <= 1 < SEEN < timings.prompt_n
 
 
 async def test_what_was_saved_goes_when_saving_is_switched_off(project: Project) -> None:
