@@ -23,11 +23,11 @@ _LENGTHS = sorted(set(map(len, ISSUERS)), reverse=True)  # the longest prefix sa
 _LONGEST_WORD = 64
 _WORD_CHARS = string.ascii_letters + string.digits + "-_~."
 
-_RARE = tuple(
-    form for form in FORMS if form.mark[0] in string.ascii_uppercase and form.mark != "SK"
-)
+# Forms whose marks begin with a rare character: one search tells whether a text has any of them.
+_FIRST = string.ascii_uppercase + string.digits + "$:_"
+_RARE = tuple(form for form in FORMS if form.mark[0] in _FIRST and form.mark != "SK")
 _OFTEN = tuple(form for form in FORMS if form not in _RARE)
-_RARE_MARK = re.compile("|".join(form.mark for form in _RARE))
+_RARE_MARK = re.compile("|".join(re.escape(form.mark) for form in _RARE))
 _TOKEN_CHARS = _WORD_CHARS + "/+=:@"
 _QUOTES = ('"', "'", "`", "=")
 
@@ -61,7 +61,7 @@ def tokens(text: str) -> Iterator[Span]:
 
 
 def _forms_in(text: str) -> Iterator[Form]:
-    """The forms whose mark occurs; those that begin with a capital are looked for together first."""
+    """The forms whose mark occurs; those with a rare first character are looked for together first."""
     forms = FORMS if _RARE_MARK.search(text) else _OFTEN
     return (form for form in forms if form.mark in text)
 
