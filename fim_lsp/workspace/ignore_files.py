@@ -41,11 +41,12 @@ def why_private(path: PurePath, root: PurePath | None, excludes: Collection[str]
 
     *root* is its workspace folder. Without one the file lies outside of all, and the user opened
     it: then the rules of its repository count, or else those of its folder. A path that is not
-    absolute, or is another system's, is judged by its names.
+    absolute, or is another system's, is judged by its names; where systems know no paths of other
+    machines, one is judged as this machine's, too: some programs name their own machine in a URI.
     """
     try:
         if not path.is_absolute() or not isinstance(path, type(PurePath())):
-            return _by_names(path, excludes)
+            return _by_names(path, excludes) or _by_host(path, excludes)
         real_root = Path(os.path.realpath(root)) if root else None
         own = Path(real_root, os.path.relpath(path, root)) if real_root else path
         own = Path(os.path.normpath(own))
@@ -147,3 +148,13 @@ def _by_names(path: PurePath, excludes: Collection[str]) -> str:
     for each in folders:
         here = entered(here, each)
     return refused(here, name)
+
+
+def _by_host(path: PurePath, excludes: Collection[str]) -> str:
+    """Why `file://HOST/…` must stay private where that is no path: HOST may be this machine."""
+    is_named = path.drive.startswith("\\\\")
+    return (
+        why_private(Path("/", *path.as_posix().split("/", 3)[3:]), None, excludes)
+        if is_named
+        else ""
+    )

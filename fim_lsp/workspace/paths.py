@@ -11,6 +11,7 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from fim_lsp.context.privacy import IGNORE_FILES
+from server_bridge.machine.addresses import is_loopback
 
 _DRIVE = re.compile(r"/?(?=[A-Za-z]:([\\/]|$))")
 SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output panes, old revisions, …
@@ -92,7 +93,7 @@ def _split(uri: str) -> SplitResult:
 def _path(parts: SplitResult) -> PurePath:
     """The path in a URI. Bytes that are not UTF-8 become what `os.fsencode` takes back."""
     path = unquote(parts.path, errors="surrogateescape")
-    if parts.netloc and parts.scheme == "file":
+    if parts.scheme == "file" and parts.netloc and not is_loopback(f"file://{parts.netloc}"):
         return PureWindowsPath(f"//{parts.netloc}{path}")
     drive = _DRIVE.match(path)
     return PureWindowsPath(path[drive.end() :]) if drive else PurePosixPath(path)

@@ -14,6 +14,7 @@ from fim_lsp.settings.private_names import SECRETS
 from fim_lsp.workspace import ignore_files
 from fim_lsp.workspace.files import listed
 from fim_lsp.workspace.ignore_files import why_private
+from fim_lsp.workspace.paths import judged_path, local_path, locate
 from tests.workspace.git_repos import git
 
 DOCS = Path(__file__).parent.parent.parent / "docs/context.md"
@@ -365,6 +366,23 @@ def test_installed_packages_are_public_wherever_a_link_leads(root: Path) -> None
     assert why_private(root / "x/a.js", root, SECRETS) == ""
     assert why_private(store / "a.js", None, SECRETS) == ""
     assert "leads to" in why_private(root / "x/a.js", root, ("*.js", "!/x/*.js"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it is another machine's file")
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "this-machine", "this-machine.lan:80"])
+def test_a_host_in_a_uri_hides_no_rule(root: Path, host: str) -> None:
+    """Programs name their own machine there; the file is the same one, and as private."""
+    (root / ".gitignore").write_text("ignored.py\n")
+
+    def why(path: str) -> str:
+        uri = f"file://{host}{path}"
+        folder = local_path(locate(uri, (root.as_uri(),)).root)
+        return why_private(judged_path(uri) or Path(), folder, SECRETS)
+
+    assert why(f"{root}/a.py") == ""
+    assert why(f"{root}/ignored.py") == why(f"{root}/b/../ignored.py") == "it matches .gitignore"
+    assert why("/etc/passwd")
+    assert why("/dev/shm/pass.x/a.txt")
 
 
 @pytest.mark.parametrize(
