@@ -130,5 +130,5 @@ def _parsed(data: bytes) -> dict[str, object]:
         raise ValueError(f"is larger than {_MOST_BYTES} bytes")
     if any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
         raise ValueError(f"has a line with more than {_MOST_DOTS} dots")
-    settings: dict[str, object] = tomllib.loads(data.decode())
+    settings: dict[str, object] = tomllib.loads(data.decode("utf-8-sig"))
     return settings

@@ -176,3 +176,4 @@ async def _pieces(url: str, response: Any) -> AsyncGenerator[bytes, None]:
     async with aclosing(response.aiter_raw()) as pieces:
         async for piece in pieces:
             yield piece
+            await asyncio.sleep(0)  # 10,000 pieces of a byte may come at once

@@ -8,11 +8,12 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from itertools import repeat
+from typing import ClassVar
 
 import pytest
 
 from server_bridge.http.client import Http
-from server_bridge.http.responses import MOST_BRACKETS, MOST_BYTES, object_in
+from server_bridge.http.responses import MOST_BRACKETS, MOST_BYTES, body_of, object_in
 from server_bridge.http.shapes import UnexpectedAnswer
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, PromptTooLong
 from tests.server_bridge.recorder import recorder
@@ -110,6 +111,29 @@ async def test_what_is_compressed_is_not_unpacked(encoding: str, way: str) -> No
         with pytest.raises(UnexpectedAnswer, match="compresses"):
             await asked(Http(server.url), way)
     assert b"accept-encoding: identity\r\n" in server.asked.lower()
+
+
+async def test_pieces_of_a_byte_leave_others_their_turn() -> None:
+    """What has arrived already is given out without a wait; that must not keep the editor waiting."""
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    class Arrived:
+        headers: ClassVar[dict[str, str]] = {}
+
+        async def aiter_raw(self) -> AsyncIterator[bytes]:
+            for _ in range(1000):
+                yield b" "
+
+    task = asyncio.create_task(others())
+    assert len(await body_of("http://x", Arrived())) == 1000
+    task.cancel()
+    assert turns >= 1000
 
 
 SLOW = {
