@@ -18,7 +18,9 @@ import pytest
 from fim_lsp import __version__
 
 ROOT = Path(__file__).parent.parent
-CONTRACT = {"server_bridge.protocol", "server_bridge.machine.addresses"}
+CONTRACT = {
+    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.private_files",
+}  # fmt: skip
 
 # Folders of decisions: values in, values out.
 PURE = ("server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.suggest")

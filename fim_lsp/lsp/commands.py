@@ -23,7 +23,7 @@ from fim_lsp.lsp.types import types
 from fim_lsp.prompt import report
 from fim_lsp.session.state_file import PAGE
 from fim_lsp.settings import files
-from fim_lsp.workspace.private_file import write_private
+from server_bridge.machine import private_files
 
 TOGGLE = "fim.toggle"
 
@@ -76,7 +76,7 @@ async def _open(editor: Editor, text: str) -> None:
     """Show *text* in the editor, from a file that only this user may read."""
     path = files.cache_folder() / PAGE
     with contextlib.suppress(JsonRpcException, OSError):
-        await asyncio.to_thread(write_private, path, text.encode())
+        await asyncio.to_thread(private_files.write, path, text.encode())
         params = types.ShowDocumentParams(path.as_uri(), take_focus=True)
         await editor.window_show_document_async(params)
 

@@ -21,7 +21,7 @@ from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.prompt.tape import Tape
-from fim_lsp.workspace.private_file import write_private
+from server_bridge.machine import private_files
 from server_bridge.protocol import Chunk, Token
 
 N_WORKSPACES = 64  # of some 200 KB each
@@ -70,7 +70,7 @@ def load(cache: Path, workspace: str) -> SavedWorkspace:
 def store(cache: Path, workspace: str, kept: SavedWorkspace) -> None:
     """Keep it, and forget workspaces that were not opened for longest."""
     path = _path(cache, workspace)
-    write_private(path, _json.dumps(kept).encode())
+    private_files.write(path, _json.dumps(kept).encode())
     files = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
     for old in files[:-N_WORKSPACES]:
         old.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 MOST_BYTES = 65_536  # of a file that is read: a key, an address
@@ -19,13 +20,17 @@ class NotPrivate(OSError):
 
 
 def write(path: Path, data: bytes) -> None:
-    """Replace *path* by a file with *data* that only its owner may read. Raises OSError."""
+    """Replace *path*, also where it is a link or has other rights; makes its folder. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_suffix(f".{os.getpid()}")
-    fresh.unlink(missing_ok=True)  # one that was left behind may have other rights, or be a link
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-    fresh.replace(path)
+    # A name of its own: two threads may write the same file at once.
+    descriptor, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(fresh).replace(path)
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise
 
 
 def read(path: Path) -> bytes:

@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,6 @@ def test_what_is_written_only_its_owner_reads(tmp_path: Path) -> None:
     try:
         private_files.write(path, b"old")
         path.chmod(0o666)
-        path.with_suffix(f".{os.getpid()}").symlink_to(tmp_path / "elsewhere")
         private_files.write(path, b"new")
     finally:
         os.umask(before)
@@ -32,6 +32,27 @@ def test_what_is_written_only_its_owner_reads(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert [each.name for each in tmp_path.rglob("*")] == ["folder", "8012.key"]
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    """What it leads to stays as it is."""
+    path, target = tmp_path / "page", tmp_path / "target"
+    target.write_bytes(b"old")
+    path.symlink_to(target)
+    private_files.write(path, b"new")
+
+    assert (path.read_bytes(), target.read_bytes()) == (b"new", b"old")
+    assert not path.is_symlink()
+
+
+def test_threads_that_write_at_once_all_succeed(tmp_path: Path) -> None:
+    """The file is one of theirs, whole, and nothing is left beside it."""
+    path = tmp_path / "page"
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: private_files.write(path, b"%d" % n * 9), range(64)))
+
+    assert len(set(path.read_bytes().decode())) <= 2
+    assert [each.name for each in tmp_path.iterdir()] == ["page"]
 
 
 def readable(path: Path) -> None:
