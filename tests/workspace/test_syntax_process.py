@@ -1,0 +1,83 @@
+"""The process that reads syntax: no text of a repository ends the session, or keeps the next one from being read."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from fim_lsp.workspace import syntax_process
+from fim_lsp.workspace.syntax_process import DEATHS, SyntaxProcess
+
+CODE = "def freight(weight):\n    return weight * 2\n"
+HANGS = (sys.executable, "-c", "import time; time.sleep(600)")
+ENDS = (sys.executable, "-c", "")
+N = 60_000
+HOSTILE = {
+    "typescript": ["{" * N, "`${" * N, "<a " * N, "/*" * N],
+    "python": ["(" * N, '"""\n' * N, "[x for " * N, " " * N + "\n" * N],
+    "java": ["class A { int x = " + "(" * N, "class A {" * N],
+    "lua": ["f(" * N, "[==[" * N, "function " * N],
+    "c": ["#if\n" * N, "((" * N, "a*b*" * N],
+    "cpp": ["a<" * N, "template<" * N],
+    "shellscript": ["<<E\n" * N, "$(" * N],
+    "rust": ["r#" * N, "|x| " * N],
+    "ruby": ["%w(" * N, "<<A\n" * N],
+}
+
+
+@pytest.fixture
+def process() -> Iterator[SyntaxProcess]:
+    process = SyntaxProcess()
+    yield process
+    process.end()
+    process.close()
+
+
+@pytest.mark.parametrize("language", HOSTILE)
+def test_after_any_text_the_next_one_is_read(process: SyntaxProcess, language: str) -> None:
+    """A hostile one has no units, or some; it may end the child, and another one is started."""
+    for text in HOSTILE[language]:
+        process.units(language, text)
+        units = process.units("python", CODE)
+        assert [unit.name for unit in units or ()] == ["freight"], text[:20]
+
+
+@pytest.mark.parametrize("child", [HANGS, ENDS], ids=["hangs", "ends"])
+def test_a_child_without_an_answer_is_ended_and_not_started_for_ever(
+    process: SyntaxProcess, monkeypatch: pytest.MonkeyPatch, child: tuple[str, ...]
+) -> None:
+    """The text has no units; after some of these no child is started any more."""
+    monkeypatch.setattr(syntax_process, "LIMIT_S", 0.05)
+    monkeypatch.setattr(syntax_process, "_CHILD", child)
+    started, start = [], syntax_process._started
+
+    def noting():
+        started.append(start())
+        return started[-1]
+
+    monkeypatch.setattr(syntax_process, "_started", noting)
+
+    assert [process.units("python", CODE) for _ in range(DEATHS + 5)] == [None] * (DEATHS + 5)
+    assert len(started) == DEATHS
+    assert all(each is not None and each.returncode is not None for each in started)
+
+
+def test_a_text_that_waits_when_the_session_ends_gets_no_answer(
+    process: SyntaxProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exit does not wait for the parser."""
+    monkeypatch.setattr(syntax_process, "_CHILD", HANGS)
+    answers: list[object] = []
+    waits = threading.Thread(target=lambda: answers.append(process.units("python", CODE)))
+    waits.start()
+    while process._child is None:
+        time.sleep(0.01)
+    process.end()
+    waits.join(timeout=10)
+
+    assert answers == [None]
+    assert process.units("python", CODE) is None
