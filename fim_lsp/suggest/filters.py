@@ -32,8 +32,8 @@ SPECIAL = re.compile(
 # The model begins another file, a patch or an answer to a chat.
 OTHER_TEXT = re.compile(r"^(?:diff --git |@@ -\d|<{7} |>{7} |```|\+{5} \S)", re.MULTILINE)
 PATH_LINE = re.compile(
-    r"^[ \t]{0,40}(?:#|//|--|;|%|/\*){1,4}[ \t]{0,8}(?:(?:path|file|filename):[ \t]{0,8})?"
-    r"(?P<path>[\w.-]{0,40}(?:[\\/][\w.-]{1,40}){1,9}\.\w{1,5}|[\w-]{1,40}\.\w{1,5})[ \t]{0,8}(?:\*/)?$",
+    r"^[ \t]{0,40}(?:#|//|--|;|%|/\*){1,80}[ \t]{0,8}(?:(?:path|file|filename):[ \t]{0,8})?"
+    r"(?P<path>[\w.-]{0,100}(?:[\\/][\w.-]{1,100}){1,20}\.\w{1,5}|[\w-]{1,100}\.\w{1,5})[ \t]{0,8}(?:\*/)?$",
     re.MULTILINE | re.IGNORECASE,
 )
 

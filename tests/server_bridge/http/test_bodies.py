@@ -136,6 +136,18 @@ async def test_pieces_of_a_byte_leave_others_their_turn() -> None:
     assert turns >= 1000
 
 
+@pytest.mark.parametrize("way", ["get", "stream"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(status: int, way: str) -> None:
+    """The other server hears nothing: no key, no code."""
+    with recorder() as other:
+        head = f"HTTP/1.1 {status} X\r\nLocation: {other.url}/props\r\nContent-Length: 0\r\n\r\n"
+        async with serving(Server(head, iter([]))) as server:
+            with pytest.raises(BackendError, match=str(status)):
+                await asked(Http(server.url), way)
+    assert other.heard == []
+
+
 SLOW = {
     "get": (HEAD + f"Content-Length: {ENDLESS}\r\n\r\n", b" "),
     "head": ("", b"H"),
