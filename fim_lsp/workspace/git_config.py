@@ -71,10 +71,8 @@ def user_files() -> Iterator[Path]:
 def values(paths: Iterable[Path], key: str) -> list[Setting]:
     """All values that *key* may have by these files, the last one first; only the last can be sure."""
     found: list[Setting] = []
-    for each in (
-        *chain.from_iterable(_settings(path, _DEPTH, []) for path in paths),
-        *_variables(),
-    ):
+    files = (_settings(path, _DEPTH, []) for path in paths)
+    for each in chain(*files, _variables()):
         if each.key == key:
             found = [each] if each.sure else [each, *found]
     return found
