@@ -5,7 +5,7 @@ Whether a warm cache gives the same text as a cold one: greedy tokens of the sam
     python -m benchmarks.exact --places 60 src/         # your own code
 
 At each place a line is typed key by key as a session types it: the tape grows, is cut by a slip and a
-backspace, half words are forced; decoding goes in bursts. The text from the warm cache at the end is
+backspace, half words are forced; each is answered by a stream that is closed early. The text from the warm cache at the end is
 compared with the same tokens evaluated cold. Floating-point sums depend on how many tokens are
 evaluated together, so cold evaluation does not even agree with itself once the server's micro-batch
 is another. The standard of comparison is therefore a micro-batch of as many tokens as typing evaluates
@@ -24,6 +24,7 @@ import json
 import math
 from array import array
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,14 +38,15 @@ from server_bridge.http.shapes import read
 from server_bridge.llama import completion
 from server_bridge.llama.answers import Completion
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import Prompt, Request, Stop, extended
+from server_bridge.protocol import Prompt, Request
 
 N_PLACES = 500
 N_CHUNKS = (
     2  # with the window as much as the bundled model's context of 4,096 tokens lets a session send
 )
 N_TOKENS = 16  # about a line
-UBATCHES = (8, 64, 256)  # instead of `N_BATCH`; a key or a burst evaluates no more than the first
+N_PIECES = 8  # after so many the next key closes the stream
+UBATCHES = (8, 64, 256)  # instead of `N_BATCH`; a key evaluates no more than the first
 REUSE = 64  # --cache-reuse: the shortest run to shift, in tokens; llama.cpp's presets say 256
 NEAR_TIE = 0.15  # nats: 16 % likelier
 N_BEST = 20  # tokens whose likelihoods are asked for; two that compete are among them
@@ -116,8 +118,7 @@ async def _typed(backend: LlamaServer, wire: Wire, place: Place) -> Case:
         pass
     for typed in keys(place):
         asked = prompt(place, shown, typed, known)
-        reply = await backend.complete(Request(asked, pacing.burst_tokens(backend.state)))
-        known = tape.after(reply)
+        known = await _decoded(backend, Request(asked, N_TOKENS), N_PIECES)
     asked = prompt(place, shown, place.typed, known)
     before, wanted = len(wire.calls), Request(asked, N_TOKENS)
     await _decoded(backend, wanted)
@@ -127,17 +128,15 @@ async def _typed(backend: LlamaServer, wire: Wire, place: Place) -> Case:
     return Case(first.prompt, completion.options(wanted), await _ids(backend, longer), made)
 
 
-async def _decoded(backend: LlamaServer, request: Request) -> None:
-    """Greedy tokens in bursts, as a generation decodes them."""
-    left = request.n_predict
-    while left > 0:
-        reply = await backend.complete(
-            replace(request, n_predict=min(left, pacing.burst_tokens(backend.state)))
-        )
-        if reply.stop is Stop.END:
-            return
-        left -= reply.timings.predicted_n
-        request = replace(request, prompt=extended(request.prompt, reply))
+async def _decoded(backend: LlamaServer, request: Request, n_pieces: int = 0) -> tape.Tape:
+    """Greedy tokens in a stream, closed after *n_pieces* if that is set; what the cache holds then."""
+    known: tape.Tape = ()
+    async with aclosing(backend.stream(request)) as replies:
+        async for reply in replies:
+            known, n_pieces = tape.after(reply), n_pieces - 1
+            if not n_pieces:
+                break
+    return known
 
 
 async def _ids(backend: LlamaServer, asked: Prompt) -> list[int]:

@@ -1,8 +1,8 @@
 """
 What was recorded of a row into the figures of a table, and tables into Markdown. Pure.
 
-"Tokens" are prompt tokens that the server evaluated in the foreground, summed over the bursts of one
-completion (each further burst costs one). A suggestion that was known already is no completion and is
+"Tokens" are prompt tokens that the server evaluated in the foreground, summed over the requests of one
+completion: one stream, and steps before it where much is new. A suggestion that was known already is no completion and is
 in neither the tokens nor the times, which it would improve. "Per request" counts it as 0.
 "ms" is the time from the key to the answer of a completion that was not overtaken.
 """

@@ -78,7 +78,7 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
         ring = full_ring() if options.ring else ()
         peer: Client = Peer(wire, POLICIES[client], ring, options.n_predict)
         answers, mirror = await replay(trace, peer), {}
-    n_posts, total = wire.n_posts, await _total(url) - before
+    n_posts, total = wire.counts["posts"], await _total(url) - before
     marks = await wire.numbers(MARKS) if options.kind != OPENAI else []
     await wire.aclose()
     return row(

@@ -6,8 +6,8 @@ What we add to a completion ourselves, and what starting costs.
 Types into files of 1,000 and 10,000 lines with the bundled model and takes, per request that reached
 the model, the time of the whole request less the server's own computing (`prompt_ms` and
 `predicted_ms` of its answers). What is left is all of ours (decisions, prompt, token bookkeeping,
-filters), httpx, the loopback and the server's HTTP side. With all of the HTTP calls subtracted instead,
-only our own code is left. Then starts the real server process some times: milliseconds to the answer to
+filters), httpx, the loopback and the server's HTTP side. With the time waited for answers and events subtracted
+instead, only our own code is left. Then starts the real server process some times: milliseconds to the answer to
 `initialize`, resident memory, and the time until the embedded llama.cpp is ready.
 """
 
@@ -21,7 +21,10 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Any
+from unittest import mock
 
 import psutil
 
@@ -31,7 +34,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import CompletionConfig, Config
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.client import Http
-from server_bridge.protocol import Reply, Request
+from server_bridge.http.shapes import Object
 
 CODE = inspect.getsource(argparse).splitlines(keepends=True)
 TYPED = "".join(CODE[900:912])
@@ -40,53 +43,81 @@ QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0))
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
 
 
-async def typing(n_lines: int) -> list[tuple[float, float]]:
-    """Milliseconds outside of HTTP, and beside the model's computing, per request that needed it."""
-    calls = 0.0
-    send = Http._send  # noqa: SLF001
+class Clock:
+    """Milliseconds spent waiting for the server (*calls*), and those it says it computed (*computing*)."""
 
-    async def waited(self: Http, *arguments: Any) -> Any:
-        nonlocal calls
+    def __init__(self) -> None:
+        self.calls = self.computing = 0.0
+        self._send, self._stream = Http._send, Http.stream  # noqa: SLF001
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count what is waited for in every client."""
+
+        async def send(http: Http, *arguments: Any) -> Any:
+            with self._counted():
+                return await self._send(http, *arguments)
+
+        async def stream(http: Http, *arguments: Any, **how: Any) -> AsyncGenerator[Object, None]:
+            async with aclosing(self._stream(http, *arguments, **how)) as events:
+                while True:
+                    with self._counted():
+                        event = await anext(events, None)
+                    if event is None:
+                        return
+                    self._hear(event)
+                    yield event
+
+        with mock.patch.object(Http, "_send", send), mock.patch.object(Http, "stream", stream):
+            yield
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
         began = time.perf_counter()
         try:
-            return await send(self, *arguments)
+            yield
         finally:
-            calls += (time.perf_counter() - began) * 1e3
+            self.calls += (time.perf_counter() - began) * 1e3
 
-    Http._send = waited  # type: ignore[assignment, method-assign]  # noqa: SLF001
-    session = Session(QUICK, lambda _: open_backend(BackendSettings(kind="embedded")))
-    await session.connection.wait_ready()
-    computing = 0.0
-    complete = session.connection.backend.complete
+    def _hear(self, event: Object) -> None:
+        if timings := event.get("timings"):
+            self.computing = timings["prompt_ms"] + timings["predicted_ms"]
 
-    async def timed(request: Request) -> Reply:
-        nonlocal computing
-        reply = await complete(request)
-        computing += reply.timings.prompt_ms + reply.timings.predicted_ms
-        return reply
 
-    session.connection.backend.complete = timed  # type: ignore[method-assign]
+async def typing(n_lines: int) -> list[tuple[float, float]]:
+    """Milliseconds outside of HTTP, and beside the model's computing, per request that needed it."""
+    clock = Clock()
+    with clock.running():
+        session = Session(QUICK, lambda _: open_backend(BackendSettings(kind="embedded")))
+        await session.connection.wait_ready()
+        spent = [
+            (took - calls, took - computing)
+            async for took, calls, computing in _typed(session, n_lines, clock)
+        ]
+        await session.wait_idle()
+        await session.aclose()
+    return spent[2:]  # the first ones meet an empty cache
+
+
+async def _typed(
+    session: Session, n_lines: int, clock: Clock
+) -> AsyncGenerator[tuple[float, float, float], None]:
+    """What each request took that needed the model."""
     lines = (CODE * (n_lines // len(CODE) + 1))[:n_lines]
-    uri, line, column, version = "untitled:big.py", n_lines // 2, 0, 1
+    uri, line, column = "untitled:big.py", n_lines // 2, 0
     lines.insert(line, "\n")
-    session.handle(events.Opened(uri, "python", version, "".join(lines)))
-    spent: list[tuple[float, float]] = []
-    for key in TYPED:
-        version += 1
+    session.handle(events.Opened(uri, "python", 1, "".join(lines)))
+    for version, key in enumerate(TYPED, 2):
         at = Position(line, column)
         session.handle(events.Changed(uri, version, (Edit(at, at, key),)))
         line, column = (line + 1, 0) if key == "\n" else (line, column + 1)
-        computing = calls = 0.0
-        bursts = session.stats()["bursts"]
+        clock.computing = clock.calls = 0.0
+        streams = session.stats()["streams"]
         started = time.perf_counter()
         await session.complete(uri, Position(line, column), invoked=False)
         took = (time.perf_counter() - started) * 1e3
-        if session.stats()["bursts"] == int(str(bursts)) + 1:  # one burst, so one round trip
-            spent.append((took - calls, took - computing))
-    await session.wait_idle()
-    await session.aclose()
-    Http._send = send  # type: ignore[method-assign]  # noqa: SLF001
-    return spent[2:]  # the first ones meet an empty cache
+        if session.stats()["streams"] == int(str(streams)) + 1:
+            yield took, clock.calls, clock.computing
 
 
 def starting() -> tuple[float, float]:

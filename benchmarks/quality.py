@@ -35,7 +35,8 @@ from benchmarks.serve import BUNDLED, serving
 from fim_lsp import events
 from fim_lsp.documents import Edit, Position, after
 from fim_lsp.prompt import compose
-from fim_lsp.session import session
+from fim_lsp.session import completer
+from fim_lsp.session.completer import Completer
 from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.session import Session
 from fim_lsp.settings.schema import made
@@ -170,20 +171,19 @@ def _recorded(candidates: list[tuple[Candidate, Cursor]]) -> Iterator[None]:
         candidates.append((candidate, cursor))
         return polish(candidate, cursor)
 
-    with mock.patch.object(session, "polish", noting):
+    with mock.patch.object(completer, "polish", noting):
         yield
 
 
 @contextlib.contextmanager
 def _forgetful() -> Iterator[None]:
     """Forget all answers: every request gets a completion of its own."""
-    find, rest, join = Continuations.find, Session._displayed_rest, DocumentState.generation_for  # noqa: SLF001
-    Continuations.find = lambda *_: []  # type: ignore[method-assign]
-    Session._displayed_rest = DocumentState.generation_for = lambda *_: None  # type: ignore[method-assign, assignment]  # noqa: SLF001
-    try:
+    with (
+        mock.patch.object(Continuations, "find", return_value=[]),
+        mock.patch.object(Completer, "_displayed_rest", return_value=None),
+        mock.patch.object(DocumentState, "generation_for", return_value=None),
+    ):
         yield
-    finally:
-        Continuations.find, Session._displayed_rest, DocumentState.generation_for = find, rest, join  # type: ignore[method-assign]  # noqa: SLF001
 
 
 def _ablations(shown: list[Shown], candidates: list[tuple[Candidate, Cursor]]) -> dict[str, object]:

@@ -20,6 +20,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,13 +66,18 @@ class Texts(Wire):
         super().__init__(url)
         self.texts: list[tuple[str, str]] = []
 
-    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+    async def stream(
+        self, path: str, body: bytes, *, opens: bool = True
+    ) -> AsyncGenerator[Object, None]:
         """See `Wire`."""
         answer = ""
-        async for event in super().stream(path, body):
-            answer += "".join(choice["text"] for choice in event.get("choices", ()))
-            yield event
-        self.texts.append((json.loads(body)["prompt"], answer))
+        try:
+            async with aclosing(super().stream(path, body, opens=opens)) as events:
+                async for event in events:
+                    answer += "".join(choice["text"] for choice in event.get("choices", ()))
+                    yield event
+        finally:
+            self.texts.append((json.loads(body)["prompt"], answer))
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ async def measure(folder: Path, cache: Path, model: str) -> Figures:
         ready = time.perf_counter()
         await asked.ask(invoked=True)
         answered = time.perf_counter()
-        first = asked.counted("tokens", "evaluated") - asked.counted("bursts")
+        first = asked.counted("tokens", "evaluated") - asked.counted("streams")
         for _ in range(ROUNDS):
             await ours.wait_idle()
             asked.type("x")
@@ -84,7 +84,7 @@ async def measure(folder: Path, cache: Path, model: str) -> Figures:
             await asked.ask(invoked=True)
         await ours.wait_idle()
         warm = sum(asked.counted("tokens", kind) for kind in ("evaluated", "background"))
-        warm -= asked.counted("bursts")
+        warm -= asked.counted("streams")
         left = time.perf_counter()
         await ours.aclose()
         end = time.perf_counter()

@@ -14,7 +14,9 @@ import contextvars
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from server_bridge.http.client import Http, Unproven
@@ -48,32 +50,48 @@ class Wire(Http):
     def __init__(self, url: str) -> None:
         super().__init__(url, patience_s=PATIENCE_S)
         self.calls: list[Call] = []
-        self.n_posts = 0
+        self.counts = Counter[str]()
 
     async def post(self, path: str, body: bytes) -> Object:
         """Send as `Http.post` does, and note what came of it."""
         started = time.perf_counter()
         answer = await super().post(path, body)
-        self.n_posts += 1
+        self.counts["posts"] += 1
         if "timings" in answer:
             self.calls.append(self._call(json.loads(body), answer, started))
         return answer
 
-    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
-        """Send as `Http.stream` does, and note the usage that ends what an OpenAI-style server says."""
+    def another(self) -> Wire:
+        """The second connection of a client; its calls are noted here."""
+        other = Wire(self.url)
+        other.calls, other.counts = self.calls, self.counts
+        return other
+
+    async def stream(
+        self, path: str, body: bytes, *, opens: bool = True
+    ) -> AsyncGenerator[Object, None]:
+        """
+        Send as `Http.stream` does, and note what it cost, also where it is closed early.
+
+        llama.cpp tells with each event; what ends the answer of an OpenAI-style server tells it, or, if it
+        was closed before, it is not known and counts as 0: its own metrics tell then.
+        """
         started = time.perf_counter()
-        usage: Object = {}
-        async for event in super().stream(path, body):
-            usage = event.get("usage") or usage
-            yield event
-        self.n_posts += 1
-        cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-        timings = {
-            "prompt_n": usage["prompt_tokens"] - cached,
-            "cache_n": cached,
-            "predicted_n": usage["completion_tokens"],
-        }
-        self.calls.append(self._call(json.loads(body), {"timings": timings}, started))
+        timings: Object = {"prompt_n": 0, "cache_n": 0, "predicted_n": 0}
+        made: list[int] = []
+        begun = False
+        try:
+            async with aclosing(super().stream(path, body, opens=opens)) as events:
+                async for event in events:
+                    begun = True
+                    timings = event.get("timings") or _used(event) or timings
+                    made += event.get("tokens", [])
+                    yield event
+        finally:
+            if begun:
+                self.counts["posts"] += 1
+                answer = {"timings": timings, "tokens": made}
+                self.calls.append(self._call(json.loads(body), answer, started))
 
     async def ask(self, path: str, body: dict[str, Any]) -> Object:
         """Send, opening a connection first where none is open (llama.cpp closes idle ones)."""
@@ -107,6 +125,18 @@ class Wire(Http):
             prompt=asked["prompt"] if isinstance(asked["prompt"], list) else [],
             made=answer.get("tokens", []),
         )
+
+
+def _used(event: Object) -> Object:
+    """What the usage of an OpenAI-style server says; empty without one."""
+    if not (usage := event.get("usage")):
+        return {}
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    return {
+        "prompt_n": usage["prompt_tokens"] - cached,
+        "cache_n": cached,
+        "predicted_n": usage["completion_tokens"],
+    }
 
 
 def is_background() -> bool:

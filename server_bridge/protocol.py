@@ -70,7 +70,7 @@ class Stop(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One burst: at most *n_predict* tokens. *sample* 0 is greedy, n > 0 the n-th alternative."""
+    """At most *n_predict* tokens after *prompt*. *sample* 0 is greedy, n > 0 the n-th alternative."""
 
     prompt: Prompt
     n_predict: int
@@ -91,14 +91,25 @@ class Timings:
     draft_n: int = 0
     draft_accepted_n: int = 0
 
+    def since(self, before: Timings) -> Timings:
+        """What was decoded after *before*, a part of this; all was evaluated then."""
+        return Timings(
+            predicted_n=self.predicted_n - before.predicted_n,
+            predicted_ms=max(0.0, self.predicted_ms - before.predicted_ms),
+            draft_n=self.draft_n - before.draft_n,
+            draft_accepted_n=self.draft_accepted_n - before.draft_accepted_n,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """
-    The answer to one `Request`.
+    The answer to one `Request`, or the next piece of it.
 
-    *text* begins with the prompt's `forced`, as far as the burst got. *tokens* spell *text* and
+    *text* begins with the prompt's `forced`, as far as it got. *tokens* spell *text* and
     *middle* spells the prompt's middle; where a backend deals in text only, their ids are -1.
+    A piece reads as if it had been asked for with the prompt `extended` by the pieces before; what is
+    evaluated belongs to the first, and all but the last say `Stop.LIMIT`.
     """
 
     text: str
@@ -116,6 +127,12 @@ def extended(prompt: Prompt, reply: Reply) -> Prompt:
         tape=reply.middle + reply.tokens,
         forced=prompt.forced[len(reply.text) :],
     )
+
+
+def rest(request: Request, reply: Reply) -> Request:
+    """What of *request* is left to be asked for after *reply*."""
+    n_predict = request.n_predict - max(1, reply.timings.predicted_n)
+    return dataclasses.replace(request, prompt=extended(request.prompt, reply), n_predict=n_predict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +174,8 @@ class State:
     *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per second)
     and *decode_ms* (per token) are measured on the user's own text, with a guess until then. *cache_problem*
     is the likely cause where it evaluates more than it should, "" while it does not. *drafters* are the kinds of
-    speculation it was started with, as its first completion tells; *drafts*: and it does speculate.
+    speculation it was started with, as its answers tell; *drafts*: it speculates. *streams*: it stops decoding when the
+    connection closes, so that a completion takes one request.
     """
 
     health: Health
@@ -173,6 +191,7 @@ class State:
     cache_problem: str = ""
     drafters: str = ""
     drafts: bool = False
+    streams: bool = True
 
 
 class Sink(enum.Enum):
@@ -207,7 +226,14 @@ class Backend(Protocol):
         """Evaluate at most *step* more tokens of the prompt."""
 
     async def complete(self, request: Request) -> Reply:
-        """Decode one burst."""
+        """Decode all of a request that is short."""
+
+    def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
+        """
+        Decode piece by piece, at least one; closing the generator ends the work on the server, too.
+
+        Where closing does not (`State.streams`), what is decoded at a time is short instead.
+        """
 
     async def save(self, prompt: Prompt) -> int:
         """Keep *prompt* over a restart; returns its tokens, 0 where it is not evaluated or cannot be kept."""

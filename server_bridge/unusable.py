@@ -42,6 +42,11 @@ class Unusable:
         """Raise."""
         raise BackendUnusable(self.state.message)
 
+    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:  # noqa: ARG002
+        """Raise."""
+        raise BackendUnusable(self.state.message)
+        yield  # what makes it a generator
+
     async def save(self, prompt: Prompt) -> int:  # noqa: ARG002
         """Nothing was evaluated."""
         return 0

@@ -45,7 +45,7 @@ ONLY = {
     "server_bridge": {"fim_lsp.__main__"},
     "fim_lsp": set[str](),
     "time": {
-        "fim_lsp.session.open_documents", "fim_lsp.session.session", "fim_lsp.lsp.server", "fim_lsp.cli",
+        "fim_lsp.session.open_documents", "fim_lsp.session.completer", "fim_lsp.session.session", "fim_lsp.lsp.server", "fim_lsp.cli",
         "server_bridge",
     },
     "random": set[str](),

@@ -222,13 +222,27 @@ async def cache(target: Target) -> list[Finding]:
     return [Finding("cache", "warn" if problem else "ok", says, problem)] if n_foretold else []
 
 
+async def decoding(target: Target) -> list[Finding]:
+    """Whether the server stops when a suggestion is not wanted any more, so that one request is enough."""
+    state = target.backend.state
+    if state.health is not Health.READY:
+        return []
+    if state.streams:
+        return [Finding("decoding", "ok", "one stream per suggestion, closed when it is enough")]
+    says = "short requests: this server decodes to the end whatever becomes of the client"
+    return [Finding("decoding", "ok", says)]
+
+
 async def speculation(target: Target) -> list[Finding]:
     """Whether a server that was told to draft tokens ahead does so."""
     state = target.backend.state
     if state.health is not Health.READY or not state.drafters:
         return []
     if state.drafts:
-        return [Finding("drafts", "ok", f"the server speculates ({state.drafters})")]
+        says = (
+            f"the server speculates ({state.drafters}), and tells how sure it is of few tokens only"
+        )
+        return [Finding("drafts", "ok", says)]
     says = f"the server was started with --spec-type {state.drafters}, but does not speculate"
     fix = "its log says why: most often the draft model (-md) is of another family than the model"
     return [Finding("drafts", "warn", says, fix)]
@@ -236,7 +250,7 @@ async def speculation(target: Target) -> list[Finding]:
 
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    python, packages, settings, privacy, server, model, access, context, speed, cache, speculation,
+    python, packages, settings, privacy, server, model, access, context, speed, cache, decoding, speculation,
 )  # fmt: skip
 
 

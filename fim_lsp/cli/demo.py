@@ -50,7 +50,7 @@ class Cost(NamedTuple):
 
     evaluated: int
     cached: int
-    bursts: int
+    streams: int
     is_jump: bool
 
 
@@ -164,7 +164,7 @@ class Typist:
 
     def _row(self, answer: Answer, cost: Cost) -> None:
         ghost = answer.suggestions[0].text if answer.suggestions else ""
-        known = not cost.bursts  # no request to the model
+        known = not cost.streams  # no request to the model
         evaluated, cached = ("·", "·") if known else (cost.evaluated, cost.cached)
         numbers = NUMBERS.format(evaluated, cached, f"{answer.ms:.1f}")
         self._screen.line(self._code(ghost) + self._screen.paint(numbers, "faint"))
@@ -227,7 +227,7 @@ def _cost(before: Mapping[str, Any], after: Mapping[str, Any], *, is_jump: bool)
     return Cost(
         tokens["evaluated"] - earlier["evaluated"],
         tokens["cached"] - earlier["cached"],
-        after["bursts"] - before["bursts"],
+        after["streams"] - before["streams"],
         is_jump,
     )
 
@@ -236,7 +236,7 @@ def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
     n_keys, n_taken = len(tally.costs), len(tally.taken)
     n_chars = sum(map(len, tally.taken))
     n_multi = sum("\n" in text for text in tally.taken)
-    n_asked = sum(cost.bursts > 0 for cost in tally.costs)
+    n_asked = sum(cost.streams > 0 for cost in tally.costs)
     evaluated = sum(cost.evaluated for cost in tally.costs)
     reused = sum(cost.cached for cost in tally.costs)
     jumps = sum(cost.evaluated for cost in tally.costs if cost.is_jump)

@@ -2,9 +2,9 @@
 `fim-lsp doctor --speculation`: are drafted tokens worth their cost, on this machine and code?
 
 A server cannot switch drafting per request. But a request for one token leaves nothing to draft: so
-at each position the same text is generated in bursts, as the session requests them, and then token by
-token, both timed by the server itself. Both evaluate one token again per request or step, so they
-differ by the drafts alone. Bursts come first: n-grams learn from earlier text.
+at each position the same text is generated in one request, as the session does it, and then token by
+token, both timed by the server itself. Both evaluate one token per step, so they
+differ by the drafts alone. The long request comes first: n-grams learn from earlier text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from fim_lsp.cli.layouts import Trial, completed, prompt_at
 from fim_lsp.cli.terminal import Screen
-from fim_lsp.session.pacing import BURST_TOKENS
 from server_bridge.protocol import Backend, Prompt, Request, Stop, extended
 
 N_PLACES = 16  # half a minute at 30 ms a token
@@ -43,7 +42,7 @@ async def report(backend: Backend, where: Sequence[Trial], screen: Screen) -> No
     for idx, trial in enumerate(where):
         screen.status(f"place {idx + 1} of {len(where)}")
         prompt = prompt_at(backend, trial, classic=False)
-        text = await _write(backend, prompt, BURST_TOKENS[1], with_drafts)
+        text = await _write(backend, prompt, TOKENS, with_drafts)
         if not backend.state.drafts:
             screen.status("")
             screen.line("The server does not speculate; `fim-lsp serve` starts one that does.")
@@ -77,11 +76,11 @@ def verdict(with_drafts: Cost, without: Cost) -> str:
     )
 
 
-async def _write(backend: Backend, prompt: Prompt, burst: int, cost: Cost) -> str:
-    """Generate in requests of *burst* tokens and add up the *cost*, without evaluating the prompt."""
+async def _write(backend: Backend, prompt: Prompt, portion: int, cost: Cost) -> str:
+    """Generate in requests of *portion* tokens and add up the *cost*, without evaluating the prompt."""
     text, n_left, is_read = "", TOKENS, False
     while n_left > 0:
-        reply = await completed(backend, Request(prompt, min(burst, n_left)))
+        reply = await completed(backend, Request(prompt, min(portion, n_left)))
         took = reply.timings
         cost.written += took.predicted_n
         cost.ms += took.predicted_ms

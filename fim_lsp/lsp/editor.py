@@ -101,7 +101,7 @@ class Editor(LanguageServer):
         self.sources.read(_folders(self.roots))
         self.session = self._open_session(self._config())
         self._is_open = True
-        self.session.client_ms = quirks.waits_ms(name)
+        self.session.completer.client_ms = quirks.waits_ms(name)
         self.session.connection.on_status = self._show_state
         self.session.on_index(self.messages.show_index)
         self.session.handle(FoldersChanged(self.roots))
@@ -250,6 +250,8 @@ class Editor(LanguageServer):
                 invoked=invoked,
                 selected=selected and _moved(selected, first),
             )
+            if invoked and not suggestions:
+                self.messages.explain(self.session.completer.trouble)
             return [_moved(suggestion, -first) for suggestion in suggestions]
         finally:
             if self._newest.get(key) is task:

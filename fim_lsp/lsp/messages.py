@@ -25,6 +25,7 @@ from fim_lsp.lsp.types import types
 from server_bridge.protocol import Health, State
 
 MODEL = "model"  # the long work that is not the index of a workspace
+AGAIN_S = 30.0  # a user who asks again and again is told of the same trouble after so long
 LONG_S = 1.0  # an index that is done by then is not worth a progress bar
 MOST_CHARS = 600  # of a message: what is read in one look
 PROBLEM_CHARS = 200
@@ -47,6 +48,7 @@ class Messages:
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._trouble = ""
+        self._explained = ("", 0.0)
         self._in_progress: dict[str, WorkDone] = {}
         self._began: dict[str, float] = {}
         self._numbers = itertools.count(1)
@@ -85,6 +87,14 @@ class Messages:
             self._show_trouble(types.MessageType.Warning, state.message)
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
             self._show_trouble(types.MessageType.Info, state.message)
+
+    def explain(self, trouble: str) -> None:
+        """Say why a user who asked by hand gets nothing; not the same again at once."""
+        now = asyncio.get_running_loop().time()
+        last, when = self._explained
+        if trouble and not (trouble == last and now < when + AGAIN_S):
+            self._explained = trouble, now
+            self.show(types.MessageType.Info, f"No suggestion: {trouble}")
 
     def show_index(self, root: str, n_done: int, n_files: int) -> None:
         """Show how far the index of a workspace is, if that takes longer than a moment."""

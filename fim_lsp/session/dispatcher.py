@@ -9,8 +9,10 @@ goes into their `DocumentState`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import math
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame
@@ -20,14 +22,28 @@ from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import Generation, Phase, advance, generate
 from fim_lsp.session.open_documents import OpenDocuments
-from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.scheduler import Scheduler, ended
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.choice import chosen
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accepted
 from server_bridge.protocol import BackendError, PromptTooLong
 
-PATIENCE = 10  # a request by hand waits so many times the deadline of an automatic suggestion
+# A stream goes on for so long after the last request left: the next key brings one that joins it.
+LINGER_S = 1.0
+
+
+class Wait(NamedTuple):
+    """
+    How long a request waits: *debounce_s* for the next key, until *early* for all of the text, then for
+    its first line, and never past *until*; times of the event loop. *grows*: where a line was shown already, what
+    there is by now is shown at once.
+    """
+
+    debounce_s: float
+    early: float
+    until: float
+    grows: bool
 
 
 class Dispatcher:
@@ -47,19 +63,20 @@ class Dispatcher:
         self._scheduler = scheduler
         self._open_documents = open_documents
         self._tasks: set[asyncio.Task[None]] = set()
+        self._latest: Generation | None = None  # the one that the newest request waits for
 
     async def ask(
-        self, request: CompletionRequest, doc_state: DocumentState, debounce_s: float, n_wanted: int
+        self, request: CompletionRequest, doc_state: DocumentState, wait: Wait, n_wanted: int
     ) -> list[Candidate]:
         """
         What the model says at a place, *n_wanted* different candidates at most, the greedy one first.
 
         A generation under way that agrees with what is typed is joined at once; before a new one,
-        *debounce_s* are waited for the next key, which cancels this. Raises `BackendError`.
+        the next key is waited for, which cancels this. Raises `BackendError`.
         """
         while True:
             try:
-                return await self._said(request, doc_state, debounce_s, n_wanted)
+                return await self._said(request, doc_state, wait, n_wanted)
             except PromptTooLong as error:
                 if not self._framing.shrunk(doc_state, doc_state.frame, error):
                     raise
@@ -79,9 +96,7 @@ class Dispatcher:
 
     async def aclose(self) -> None:
         """End all generations."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await ended({*self._tasks})
 
     # -- generations ----------------------------------------------------------------------------
 
@@ -90,21 +105,22 @@ class Dispatcher:
         return self._connection.state.model
 
     async def _said(
-        self, request: CompletionRequest, doc_state: DocumentState, debounce_s: float, n_wanted: int
+        self, request: CompletionRequest, doc_state: DocumentState, wait: Wait, n_wanted: int
     ) -> list[Candidate]:
         document, position = request.document, request.position
         if not (generation := doc_state.generation_for(document, position)):
-            await asyncio.sleep(debounce_s)
+            await asyncio.sleep(wait.debounce_s)
             if self._open_documents.current(doc_state) is None:  # closed, or judged again
                 return []
             generation = doc_state.generation_for(document, position)
         generation = generation or await self._start(request, doc_state)
         typed = window.middle(generation.window, document, position)
-        await self._wait(generation, doc_state, request)
+        await self._wait(generation, doc_state, typed, wait)
         for sample in range(1, n_wanted):
-            await self._wait(await self._start(request, doc_state, sample), doc_state, request)
+            another = await self._start(request, doc_state, sample)
+            await self._wait(another, doc_state, another.typed, wait._replace(early=wait.until))
         found = doc_state.continuations.find(request.cursor, self._model)
-        return found[:n_wanted] or [generation.candidate(typed)]
+        return found[:n_wanted] or [self._so_far(generation, doc_state, typed)]
 
     async def _start(
         self, request: CompletionRequest, doc_state: DocumentState, sample: int = 0
@@ -134,46 +150,81 @@ class Dispatcher:
         return generation
 
     async def _wait(
-        self, generation: Generation, doc_state: DocumentState, request: CompletionRequest
+        self, generation: Generation, doc_state: DocumentState, typed: str, wait: Wait
     ) -> None:
-        """Wait until *generation* has ended, no longer than the deadline; without a request it rests."""
-        deadline_s = request.config.completion.deadline_ms / 1000
+        """Wait until *generation* says enough to a request at *typed*, or its time is up."""
+        loop = asyncio.get_running_loop()
+        alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
+        self._latest, generation.is_paused = generation, False
         generation.waiting += 1
         try:
-            if generation.idle.is_set() and not generation.ended:
-                generation.idle.clear()
-                task = asyncio.create_task(self._run(generation, doc_state), name="generation")
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-            with contextlib.suppress(asyncio.TimeoutError):
-                seconds = deadline_s * (PATIENCE if request.invoked else 1)
-                await asyncio.wait_for(generation.idle.wait(), seconds)
+            self._run(generation, doc_state)
+            while not (generation.ended or generation.is_paused or loop.time() >= wait.until):
+                if generation.has_line(typed) and (
+                    (generation.is_shown and wait.grows) or loop.time() >= wait.early
+                ):
+                    generation.is_shown = True
+                    break
+                generation.news.clear()
+                await generation.news.wait()
         finally:
             generation.waiting -= 1
+            generation.until = loop.time() + LINGER_S
+            for alarm in alarms:
+                alarm.cancel()
         if generation.error is not None:
             raise generation.error
-
-    async def _run(self, generation: Generation, doc_state: DocumentState) -> None:
-        await generate(generation, self._connection.backend, self._scheduler, self._stats)
         self._keep(generation, doc_state)
+
+    def _run(self, generation: Generation, doc_state: DocumentState) -> None:
+        """Have *generation* run, unless it does."""
+        if generation.is_idle and not generation.ended:
+            generation.is_idle = False
+            task = asyncio.create_task(self._generate(generation, doc_state), name="generation")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _generate(self, generation: Generation, doc_state: DocumentState) -> None:
+        backend = self._connection.backend
+        await generate(generation, backend, self._scheduler, self._stats, self._goes_on)
+        self._keep(generation, doc_state)
+
+    def _goes_on(self, generation: Generation) -> bool:
+        """Whether the stream of *generation* goes on, being asked after each piece of text."""
+        if generation.is_paused:
+            return False
+        if self._scheduler.wanted:  # by it, too, if it began ahead
+            return generation.waiting > 0 and generation is self._latest
+        return generation.waiting > 0 or asyncio.get_running_loop().time() < generation.until
 
     def _keep(self, generation: Generation, doc_state: DocumentState) -> None:
         """Keep what a generation brought: the tape, and, once it is whole, what is known now."""
         doc_state.took(generation)
-        if generation.phase in (Phase.WHOLE, Phase.SHORT):
-            local = self._connection.config.completion.local
-            lines = self._open_documents.lines(doc_state) if local else None
-            said = generation.candidate(generation.typed)
-            tokens, forced, cursor = generation.tokens, generation.forced, generation.cursor
-            candidate = chosen(said, tokens, forced, cursor, lines)
-            doc_state.continuations.put(cursor, candidate, self._model)
+        if generation.phase in (Phase.WHOLE, Phase.SHORT) and not generation.is_kept:
+            generation.is_kept = True
+            candidate = self._chosen(generation, doc_state)
+            doc_state.continuations.put(generation.cursor, candidate, self._model)
+
+    def _chosen(self, generation: Generation, doc_state: DocumentState) -> Candidate:
+        """What *generation* says so far where it began, or a line in sight that is surer."""
+        local = self._connection.config.completion.local
+        lines = self._open_documents.lines(doc_state) if local else None
+        said = generation.candidate(generation.typed)
+        return chosen(said, generation.tokens, generation.forced, generation.cursor, lines)
+
+    def _so_far(self, generation: Generation, doc_state: DocumentState, typed: str) -> Candidate:
+        """What *generation* says to a request at *typed* before it has ended."""
+        candidate, since = self._chosen(generation, doc_state), typed[len(generation.typed) :]
+        follows = candidate.text.startswith(since)
+        return replace(candidate, text=candidate.text[len(since) :] if follows else "")
 
     async def _step(self, generation: Generation, doc_state: DocumentState) -> bool:
-        """One burst of *generation* ahead, unless a request waits for it by now and runs it anyway."""
-        if generation.waiting or generation.ended:
+        """*generation* ahead, until the wire is wanted; a request that joins it meanwhile waits for it."""
+        if generation.waiting or generation.ended or generation.is_paused:
             return False
+        generation.until = math.inf
         try:
-            await advance(generation, self._connection.backend, self._stats)
+            await advance(generation, self._connection.backend, self._stats, self._goes_on)
         except BackendError as error:
             generation.failed(error)
         self._keep(generation, doc_state)

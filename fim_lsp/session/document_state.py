@@ -154,6 +154,12 @@ class DocumentState:
         typed = window.middle(shown, document, position)
         return next((each for each in self.generations if each.agrees(shown, typed)), None)
 
+    def pause_contradicted(self, document: Document) -> None:
+        """Stop decoding what no user at the cursor may come to any more."""
+        for generation in self.generations:
+            if not self._leads_to(generation, document):
+                generation.pause()
+
     def retire(self) -> None:
         """The document was closed or is judged again: nothing more is decoded for this state."""
         for generation in self.generations:
@@ -165,3 +171,11 @@ class DocumentState:
             self.tape = generation.tape
         if generation.ended and generation in self.generations:
             self.generations.remove(generation)
+
+    def _leads_to(self, generation: Generation, document: Document) -> bool:
+        if self.frame is None or self.position is None:
+            return False
+        shown, position = self.frame.window, document.clamp(self.position)
+        if position.line < shown.anchor:
+            return False
+        return generation.is_on_the_way(shown, window.middle(shown, document, position))

@@ -1,13 +1,15 @@
 """
-A generation: one completion, decoded in bursts until it is whole or no request waits for it.
+A generation: one completion, decoded in one stream until it is whole or not wanted any more.
 
 Operations: advance by a step, run to the end, ask what it says at a middle that was typed since.
 Goal: a keystroke that agrees with what is being decoded joins it instead of starting another, and one
-that does not stops it within one burst.
+that does not stops it within a token.
 Plan: a generation belongs to the session, not to the request that began it. It knows the middle it
 began at (`typed`) and what came so far (`text`), so each request at a middle that `typed + text`
-begins with can wait for it. Requests come and go as `waiting`; without one, it rests after the burst
-that is on the wire and can be resumed. When it has ended, its text goes into the known continuations.
+begins with can wait for it. Requests come and go as `waiting`; without one the stream goes on `until` a moment
+later, because the next key may bring another, then rests and can be resumed. A key that contradicts it
+pauses it at once. `news` wakes those that wait: a line is whole, or it rests. When it has ended, its text goes
+into the known continuations.
 
     PREFILL ─ evaluated ─▶ DECODE ─ the text is complete ─▶ WHOLE
        │                     ├──── budget or context used ─▶ SHORT
@@ -19,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -40,17 +43,17 @@ class Phase(enum.Enum):
     FAILED = "failed"
 
 
+LOOK_TOKENS = 8  # a loop is a dozen tokens and more
 ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """
-    How to decode: *n_predict* tokens at most in bursts of *burst*, until *enough* says of the text
-    after the cursor that it is whole. A *step* of prefill is the tokens of about a quarter of a second.
+    How to decode: *n_predict* tokens at most, until *enough* says of the text after the cursor that it
+    is whole. A *step* of prefill is the tokens of about a quarter of a second.
     """
 
-    burst: int
     n_predict: int
     step: int
     enough: Callable[[str], bool]
@@ -62,8 +65,9 @@ class Terms:
 class Generation:
     """
     *typed* is the middle at *cursor* where it began. *raw* is all that came: it begins with what the
-    prompt *forced*, and *tokens* spell it. *prompt* is what the next burst continues, *left* how many
-    tokens it may still decode. *idle* is set while no task runs it.
+    prompt *forced*, and *tokens* spell it. *prompt* is what the next stream continues, *left* how many
+    tokens it may still decode. *is_idle*: no task runs it. *until* is a time of the event loop. *is_shown*: a
+    request was answered with a part of it; *is_kept*: what it says is among the known continuations.
     """
 
     cursor: Cursor
@@ -78,15 +82,20 @@ class Generation:
     tokens: tape.Tape = ()
     tape: tape.Tape = ()
     waiting: int = 0
-    idle: asyncio.Event = field(default_factory=asyncio.Event)
+    until: float = 0.0
+    is_idle: bool = True
+    is_paused: bool = False
+    is_shown: bool = False
+    is_kept: bool = False
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
     error: Exception | None = None
 
     def __post_init__(self) -> None:
         self.forced = self.prompt.forced
-        self.idle.set()
 
     def __repr__(self) -> str:
-        state = self.phase.value + (" resting" if self.idle.is_set() else "")
+        state = self.phase.value + (" resting" if self.is_idle else "")
         return (
             f"<Generation {self.typed[-20:]!r}+{self.text[:20]!r} {state} waiting={self.waiting}>"
         )
@@ -108,40 +117,89 @@ class Generation:
         so_far = self.typed + self.text
         return so_far.startswith(middle) or (not self.ended and middle.startswith(so_far))
 
+    def is_on_the_way(self, window: Window, middle: str) -> bool:
+        """Whether a user who typed *middle* may still come to what it says."""
+        return self.agrees(window, middle) or (
+            window == self.window and self.typed.startswith(middle)
+        )
+
     def candidate(self, middle: str) -> Candidate:
         """What it says to a request at *middle*, empty if nothing."""
         so_far = self.typed + self.text
         text = so_far[len(middle) :] if so_far.startswith(middle) else ""
         return Candidate(text, whole=self.phase is Phase.WHOLE)
 
+    def has_line(self, middle: str) -> bool:
+        """Whether a request at *middle* can be shown a line that is whole."""
+        line, newline, _ = self.candidate(middle).text.lstrip().partition("\n")
+        return bool(line and newline)
+
+    def took(self, reply: Reply) -> None:
+        """Append what a reply brought, and see whether that ends it."""
+        self.raw += reply.text
+        self.tokens += reply.tokens
+        self.left -= max(1, reply.timings.predicted_n)
+        self.tape = tape.after(reply)
+        self.prompt = extended(self.prompt, reply)
+        if reply.stop in (Stop.END, Stop.WORD) or self._is_enough(reply.text):
+            self.phase = Phase.WHOLE
+        elif reply.stop is Stop.FULL or self.left <= 0:
+            self.phase = Phase.SHORT
+        if self.ended or "\n" in reply.text:
+            self.news.set()
+
+    def _is_enough(self, new: str) -> bool:
+        """Whether the text is whole: asked at line ends, where it may be, and now and then because of loops."""
+        if "\n" not in new and len(self.tokens) - self.n_judged < LOOK_TOKENS:
+            return False
+        self.n_judged = len(self.tokens)
+        return self.terms.enough(self.text)
+
+    def pause(self) -> None:
+        """Decode no more, unless a request joins it."""
+        self.is_paused = True
+        self.news.set()
+
     def end(self) -> None:
         """Decode no more; what came is all."""
         if not self.ended:
             self.phase = Phase.SHORT
+            self.news.set()
 
     def failed(self, error: Exception) -> None:
         """End it; each request that waits raises *error*."""
         self.phase, self.error = Phase.FAILED, error
+        self.news.set()
 
 
 async def generate(
-    generation: Generation, backend: Backend, scheduler: Scheduler, stats: Stats
+    generation: Generation,
+    backend: Backend,
+    scheduler: Scheduler,
+    stats: Stats,
+    goes_on: Callable[[Generation], bool],
 ) -> None:
     """Decode until *generation* has ended or no request waits; never raises, see `failed`."""
-    generation.idle.clear()
+    generation.is_idle = False
     try:
-        while generation.waiting and not generation.ended:
-            await scheduler.foreground(partial(advance, generation, backend, stats))
+        while generation.waiting and not (generation.ended or generation.is_paused):
+            await scheduler.foreground(partial(advance, generation, backend, stats, goes_on))
     except Exception as error:  # noqa: BLE001  (each request that waits raises it)
         generation.failed(error)
     finally:
-        generation.idle.set()
+        generation.is_idle = True
+        generation.news.set()
 
 
-async def advance(generation: Generation, backend: Backend, stats: Stats) -> None:
+async def advance(
+    generation: Generation,
+    backend: Backend,
+    stats: Stats,
+    goes_on: Callable[[Generation], bool],
+) -> None:
     """
     One step on the wire: of a long prompt's evaluation, so that a newer generation waits for no more
-    than that, or else a burst.
+    than that, or else the stream, for as long as *goes_on* says.
     """
     if generation.phase is Phase.PREFILL:
         measure = await backend.measure(generation.prompt)
@@ -150,34 +208,27 @@ async def advance(generation: Generation, backend: Backend, stats: Stats) -> Non
             stats.warmed(warmed, waited_for=generation.waiting > 0)
             return
         generation.phase = Phase.DECODE
-    await _burst(generation, backend, stats)
+    if not generation.ended:
+        await _decode(generation, backend, stats, goes_on)
 
 
-async def _burst(generation: Generation, backend: Backend, stats: Stats) -> None:
-    """Decode one burst."""
+async def _decode(
+    generation: Generation,
+    backend: Backend,
+    stats: Stats,
+    goes_on: Callable[[Generation], bool],
+) -> None:
     terms = generation.terms
-    n_predict = min(generation.left, terms.burst)
+    request = Request(generation.prompt, generation.left, terms.stop, terms.sample)
+    stats.streamed(waited_for=generation.waiting > 0)
     try:
-        reply = await backend.complete(
-            Request(generation.prompt, n_predict, terms.stop, terms.sample)
-        )
+        async with aclosing(backend.stream(request)) as replies:
+            async for reply in replies:
+                stats.heard(reply, waited_for=generation.waiting > 0)
+                generation.took(reply)
+                if generation.ended or not goes_on(generation):
+                    return
     except PromptTooLong:
         if not generation.text:
             raise
-        generation.phase = Phase.SHORT  # what it said so far fills the context
-        return
-    stats.heard(reply, waited_for=generation.waiting > 0)
-    _take(generation, reply)
-
-
-def _take(generation: Generation, reply: Reply) -> None:
-    """Append what a burst brought, and see whether that ends it."""
-    generation.raw += reply.text
-    generation.tokens += reply.tokens
-    generation.left -= max(1, reply.timings.predicted_n)
-    generation.tape = tape.after(reply)
-    generation.prompt = extended(generation.prompt, reply)
-    if reply.stop in (Stop.END, Stop.WORD) or generation.terms.enough(generation.text):
-        generation.phase = Phase.WHOLE
-    elif reply.stop is Stop.FULL or generation.left <= 0:
-        generation.phase = Phase.SHORT
+    generation.end()  # what it said so far fills the context

@@ -13,10 +13,6 @@ from server_bridge.protocol import State
 
 STEP_S = 0.25  # a step of prefill: what a request that comes meanwhile may have to wait for
 STEP_TOKENS = (64, 4096)
-BURST_S = 0.05  # of decoding on the wire: a newer key waits for it, and its delay is not felt
-# Two, so that a server's drafts are of use; eight, because a suggestion of a line is about as long, and
-# whatever is decoded past its end is waited for, too.
-BURST_TOKENS = (2, 8)
 
 
 def step_tokens(state: State) -> int:
@@ -25,16 +21,9 @@ def step_tokens(state: State) -> int:
     return max(low, min(high, int(state.prefill_per_s * STEP_S)))
 
 
-def burst_tokens(state: State) -> int:
-    """How many tokens the backend decodes in one burst of about `BURST_S`."""
-    low, high = BURST_TOKENS
-    return max(low, min(high, int(1e3 * BURST_S / state.decode_ms)))
-
-
 def terms(request: CompletionRequest, sample: int = 0) -> Terms:
-    """How long and in what portions to decode: until the text is syntactically whole."""
+    """How long to decode: until the text is syntactically whole."""
     return Terms(
-        burst=burst_tokens(request.state),
         n_predict=request.config.completion.max_tokens,
         step=step_tokens(request.state),
         enough=partial(enough, cursor=request.cursor),

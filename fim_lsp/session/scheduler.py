@@ -3,9 +3,9 @@ Two lanes to one backend: the only place where work waits for its turn. Knows on
 
 Operations: run a foreground step now; leave a background job for a quiet moment.
 Goal: a request waits for at most the step that is running.
-Plan: work comes in *steps* that are short (a burst of tokens, ≤ 250 ms of prefill), so nothing is
-ever cancelled on the wire; a cancelled llama.cpp request costs up to a second until the server
-notices (measured), and on other servers its work is lost.
+Plan: work comes in *steps* that are short (≤ 250 ms of prefill) or that see, after each token, whether they are
+in the way (`wanted`). So nothing is ever cancelled on the wire: a cancelled request that is not a stream costs
+llama.cpp up to a second until it notices (measured), and on other servers its work is lost.
 
 - Foreground steps run one at a time, in the order they came.
 - Each background job has a *kind* and one waiting slot per kind: a newer job replaces a waiting
@@ -27,7 +27,18 @@ from typing import TypeVar
 T = TypeVar("T")
 Step = Callable[[], Awaitable[bool]]  # does one step; True when there is more to do
 
+LAST_S = 0.3  # a step, and a little more
+
 log = logging.getLogger(__name__)
+
+
+async def ended(tasks: set[asyncio.Task[None]]) -> None:
+    """Wait for *tasks* for the length of a step, then cancel them: what is cut short leaves an unknown cache."""
+    if tasks:
+        await asyncio.wait(tasks, timeout=LAST_S)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @dataclass(slots=True)
@@ -48,6 +59,7 @@ class Scheduler:
         self._jobs: dict[str, Job] = {}
         self._wire = asyncio.Lock()
         self._n_due = 0  # foreground steps that wait or run
+        self._n_waiting = 0
         self._changed = asyncio.Event()
         self._runner: asyncio.Task[None] | None = None
 
@@ -59,12 +71,20 @@ class Scheduler:
         """Whether nothing waits, runs or is left for later."""
         return not (self._n_due or self._jobs or self._wire.locked())
 
+    @property
+    def wanted(self) -> bool:
+        """Whether a foreground step waits for the one on the wire."""
+        return self._n_waiting > 0
+
     async def foreground(self, step: Callable[[], Awaitable[T]]) -> T:
         """Run *step* as soon as the one on the wire is done."""
         self._n_due += 1
         try:
-            async with self._wire:
+            await self._take_wire()
+            try:
                 return await step()
+            finally:
+                self._wire.release()
         finally:
             self._n_due -= 1
             now = asyncio.get_running_loop().time()
@@ -91,11 +111,18 @@ class Scheduler:
             await asyncio.sleep(0.005)
 
     async def aclose(self) -> None:
-        """End the background lane; the step on the wire is given up."""
+        """End the background lane; the step on the wire may end by itself, but not take long."""
         self._jobs.clear()
+        self._changed.set()
         if self._runner is not None:
-            self._runner.cancel()
-            await asyncio.gather(self._runner, return_exceptions=True)
+            await ended({self._runner})
+
+    async def _take_wire(self) -> None:
+        self._n_waiting += 1
+        try:
+            await self._wire.acquire()
+        finally:
+            self._n_waiting -= 1
 
     async def _run(self) -> None:
         """Serve background jobs until none is left."""

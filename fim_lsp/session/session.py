@@ -1,7 +1,7 @@
 """
-The session: joins what is open to the model; the one place where deciding and waiting meet.
+The session: joins what is open to the model.
 
-`handle` takes in what the editor tells and never waits; `complete` answers one request. Its parts own
+`handle` takes in what the editor tells and never waits; `complete` answers one request (`Completer`). Its parts own
 the state, and all of it is touched on the event loop's thread only: the open documents and what is
 remembered of them, the connection to the backend, the scheduler of work for it, the generations.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -18,12 +17,12 @@ from functools import partial
 from pathlib import Path
 
 from fim_lsp import events
-from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import compose, report
 from fim_lsp.prompt.report import PromptReport
+from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher
-from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.long_text import continue_long
@@ -33,25 +32,10 @@ from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.filters import polish
-from fim_lsp.suggest.line_match import continued
-from fim_lsp.suggest.request import (
-    CompletionRequest,
-    Selected,
-    Suggestion,
-    doubted,
-    request_at,
-    suggestion,
-    why_not,
-    why_off,
-)
-from fim_lsp.suggest.typed_through import Displayed, left
+from fim_lsp.suggest.request import Selected, Suggestion
 from fim_lsp.workspace.workspaces import Progress, Workspaces
-from server_bridge.protocol import Backend, BackendError, BackendUnavailable, Health
+from server_bridge.protocol import Backend, BackendError, Health
 
-# A cursor that only moved may still be moving: no prefill for every stop.
-PASSING_MS = 250.0
 BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
 
 log = logging.getLogger(__name__)
@@ -68,8 +52,6 @@ class Session:
     ) -> None:
         self.connection = Connection(config, open_backend)
         self.workspaces = Workspaces()
-        self.client_ms = 0.0  # what the client waits by itself before it asks
-        self._numbers = itertools.count(1)
         self._stats = Stats()
         self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self._stats)
@@ -79,6 +61,15 @@ class Session:
         self._prefill = Prefill(*parts)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
         self._judging = Judging(self.connection, self.workspaces, self._open, self._persistence)
+        self.completer = Completer(
+            connection=self.connection,
+            stats=self._stats,
+            open_documents=self._open,
+            judging=self._judging,
+            persistence=self._persistence,
+            dispatcher=self._dispatcher,
+            prefill=self._prefill,
+        )
         self._forgetting: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
@@ -106,6 +97,8 @@ class Session:
             self.rules_changed()
         elif isinstance(event, events.Opened):
             self.connection.reach()
+        elif isinstance(event, events.Changed) and event.uri in self.documents:
+            self._open.states[event.uri].pause_contradicted(self.documents[event.uri])
         elif isinstance(event, events.Closed):
             self._persistence.closed(event.uri)
 
@@ -193,14 +186,14 @@ class Session:
     async def aclose(self) -> None:
         """End all work and let the backend go."""
         self.workspaces.close()
+        for doc_state in self._open.states.values():
+            doc_state.retire()
         try:
             await self._scheduler.aclose()
             await self._dispatcher.aclose()
             await self._persistence.aclose()
         finally:
             await self.connection.aclose()
-
-    # -- what the editor asks -------------------------------------------------------------------
 
     async def complete(
         self,
@@ -210,133 +203,8 @@ class Session:
         invoked: bool,
         selected: Selected | None = None,
     ) -> list[Suggestion]:
-        """The suggestions at *position*; raises nothing but `CancelledError`."""
-        started, outcome = time.perf_counter(), "superseded"
-        document = self.documents.get(uri)
-        try:
-            if document is None:
-                outcome = "not open"
-                return []
-            doc_state = self._open.states[uri]
-            doc_state.position = document.clamp(position)
-            path, state = doc_state.file.path, self.connection.state
-            request = request_at(
-                document, position, path, self.config, state, invoked=invoked, selected=selected
-            )
-            outcome, suggestions = await self._answer(request, doc_state)
-            edits = ((each.id, Edit(each.start, each.end, each.text)) for each in suggestions)
-            self._open.acceptance.offered(document, edits)
-            return suggestions
-        except BackendError as error:
-            outcome = type(error).__name__
-            log.warning("no completion: %s", error)
-            if isinstance(error, BackendUnavailable):
-                self.connection.reach()
-            return []
-        finally:
-            self._stats.answered(outcome, (time.perf_counter() - started) * 1e3)
-            self.connection.tell()
-
-    async def _answer(
-        self, request: CompletionRequest, doc_state: DocumentState
-    ) -> tuple[str, list[Suggestion]]:
-        """How the request ends (a word for the statistics) and what it gets."""
-        await self._judging.wait_judged()
-        uri = request.document.uri
-        if reason := self._judging.why_private(uri):
-            return f"private: {reason}", []
-        self._open.memory(uri).moved(uri, request.position.line)
-        if reason := why_off(request):
-            return reason, []
-        self._prefill.prefill_cursor(doc_state)
-        if reason := why_not(request, deleted=doc_state.deleted):
-            return reason, []
-        if (rest := self._displayed_rest(request, doc_state)) is not None:
-            found = suggestion(request, rest, str(next(self._numbers)))
-            return "cache", [found] if found else []
-        outcome, candidates = await self._candidates(request, doc_state)
-        return self._offered(request, doc_state, outcome, candidates)
-
-    def _offered(
-        self,
-        request: CompletionRequest,
-        doc_state: DocumentState,
-        outcome: str,
-        candidates: list[Candidate],
-    ) -> tuple[str, list[Suggestion]]:
-        """What is left of *candidates* behind the filters, as suggestions; the first comes first."""
-        polished = [polish(c, request.cursor) for c in candidates if not doubted(request, c)]
-        for candidate in polished:
-            self._stats.cuts.update(cut.filter for cut in candidate.cuts)
-        lasting = outcome != "local" and candidates[0].whole and request.selected is None
-        model = self.connection.state.model
-        one = lasting and len(polished) == 1
-        doc_state.displayed = Displayed(request.cursor, polished[0], model) if one else None
-        different: dict[str, Candidate] = {}
-        for candidate in polished:
-            if candidate.text:
-                different.setdefault(candidate.text, candidate)
-        made = (suggestion(request, each, str(next(self._numbers))) for each in different.values())
-        suggestions = [each for each in made if each]
-        if not suggestions:
-            return (polished[0].cuts[-1].filter if polished else "not sure"), []
-        if lasting:
-            self._dispatcher.decode_ahead(request, doc_state, suggestions[0])
-        return outcome, suggestions
-
-    def _displayed_rest(
-        self, request: CompletionRequest, doc_state: DocumentState
-    ) -> Candidate | None:
-        """What is left of the one suggestion on screen while the user types along it."""
-        if doc_state.displayed is None or request.invoked or request.selected is not None:
-            return None
-        return left(doc_state.displayed, request.cursor, self.connection.state.model)
-
-    async def _candidates(
-        self, request: CompletionRequest, doc_state: DocumentState
-    ) -> tuple[str, list[Candidate]]:
-        """What is known at the cursor, what the model says, or else what stands in sight; and which."""
-        n_wanted = request.config.completion.candidates if request.invoked else 1
-        found = doc_state.continuations.find(request.cursor, self.connection.state.model)
-        if found and (len(found) >= n_wanted or not request.invoked):
-            return "cache", found[:n_wanted]
-        line = found or [self._in_sight(request, doc_state)]
-        if not await self._is_ready(request, has_line=bool(line[0].text)):
-            return "local", line
-        await self._persistence.wait_restored(doc_state)
-        self._persistence.used(doc_state, self._open.workspace(doc_state))
-        try:
-            wait_s = self._debounce_s(request, doc_state)
-            doc_state.typed = False
-            said = await self._dispatcher.ask(request, doc_state, wait_s, n_wanted)
-            return "backend", said
-        finally:
-            self._prefill.prefill_next(doc_state)
-
-    async def _is_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
-        """Whether the backend can be asked: soon, if it is just starting and no line can be offered."""
-        self.connection.reach()
-        if request.invoked:
-            await self.connection.wait_ready()
-        elif not has_line and self.connection.state.health in (Health.UNKNOWN, Health.LOADING):
-            await self.connection.wait_ready(request.config.completion.deadline_ms / 1000)
-        return self.connection.state.health is Health.READY
-
-    def _in_sight(self, request: CompletionRequest, doc_state: DocumentState) -> Candidate:
-        """What can be said without a model."""
-        if not request.config.completion.local:
-            return Candidate("")
-        return continued(request.cursor, self._open.lines(doc_state))
-
-    def _debounce_s(self, request: CompletionRequest, doc_state: DocumentState) -> float:
-        """How long an automatic request waits for the next key before it asks the model."""
-        if request.invoked:
-            return 0.0
-        fixed = request.config.completion.debounce_ms
-        wait = self._open.pace.wait_ms(request.cursor, client_ms=self.client_ms)
-        if not doc_state.typed:
-            wait = max(wait, PASSING_MS - self.client_ms)
-        return (wait if fixed is None else fixed) / 1000
+        """See `Completer.complete`."""
+        return await self.completer.complete(uri, position, invoked=invoked, selected=selected)
 
     def _forget(self) -> None:
         """Delete what was saved, in the background."""

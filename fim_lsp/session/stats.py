@@ -19,8 +19,9 @@ class Stats:
     fates: Counter[str] = field(default_factory=Counter)  # what became of what was shown
     accepted_chars: int = 0
     retained_chars: int = 0  # of these, what stood 30 s later
-    generations: int = 0  # completions asked of the backend; the bursts of one count once
-    bursts: int = 0
+    generations: int = 0  # completions asked of the backend
+    streams: int = 0  # requests for these; one each, unless it was left and taken up again
+    streams_ahead: int = 0  # while no request waited
     warm_steps: int = 0
     background: int = 0  # tokens evaluated while no request waited
     evaluated: int = 0
@@ -32,10 +33,19 @@ class Stats:
     expected_wrong: int = 0
     latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
 
+    @property
+    def moved(self) -> int:
+        """Grows whenever the backend did something."""
+        return self.warm_steps + self.streams + self.streams_ahead + self.predicted
+
+    def streamed(self, *, waited_for: bool) -> None:
+        """Count one request for text; without a request of the editor that waits it is background work."""
+        self.streams += waited_for
+        self.streams_ahead += not waited_for
+
     def heard(self, reply: Reply, *, waited_for: bool) -> None:
-        """Count one burst; without a request that waits it counts as background work."""
+        """Count what a reply cost."""
         timings = reply.timings
-        self.bursts += waited_for
         self.evaluated += timings.prompt_n if waited_for else 0
         self.background += 0 if waited_for else timings.prompt_n
         self.cached += timings.cache_n
@@ -72,7 +82,8 @@ class Stats:
             "outcomes": dict(self.outcomes),
             "filters": dict(self.cuts),
             "completions": self.generations,
-            "bursts": self.bursts,
+            "streams": self.streams,
+            "streamsAhead": self.streams_ahead,
             "warmSteps": self.warm_steps,
             "backend": {
                 "state": state.health.value,

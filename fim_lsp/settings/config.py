@@ -66,6 +66,16 @@ class CompletionConfig:
             within=(50, 60_000),
         ),
     )
+    patience_ms: int | None = field(
+        default=None,  # 250; less where the editor's own menu waits for it
+        metadata=option(
+            "After this time a suggestion of several lines is shown as soon as its first line is known; the rest "
+            "follows as you type or accept.",
+            Project.TUNE,
+            of=int,
+            within=(0, 60_000),
+        ),
+    )
     candidates: int = field(
         default=3,  # what can be compared at a glance
         metadata=option(
@@ -75,9 +85,10 @@ class CompletionConfig:
         ),
     )
     min_confidence: float = field(
-        default=0.3,  # of 44 suggestions below it one was right (suggest/confidence.py)
+        default=0.4,  # half of the wrong characters of 0.3, nine tenths of the right (suggest/confidence.py)
         metadata=option(
-            "Automatic suggestions whose mean token probability is lower are not shown.",
+            "How sure the model must be of an automatic suggestion, which is cut where it is less: the probability "
+            "that all that is shown is right is at least this number cubed.",
             Project.TUNE,
             within=(0, 1),
         ),

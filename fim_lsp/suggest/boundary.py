@@ -1,5 +1,5 @@
 """
-Where a suggestion may stand and how much it should be. Pure; asked before decoding and after each burst.
+Where a suggestion may stand and how much it should be. Pure; asked before decoding and after each piece of text.
 
 `extent` reads the cursor's line: text to the right, a comment or a body that is there already allow one
 line, the start of a block its whole body, anything else the statement that is being written. `end` finds where the text

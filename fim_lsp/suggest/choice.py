@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from fim_lsp.suggest.confidence import confidence, preferred
+from fim_lsp.suggest.confidence import confidence, odds, preferred
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.line_match import continued
@@ -25,6 +25,8 @@ def chosen(
     *tokens* spell *forced* and then the text. *elsewhere* are lines out of sight that may be said
     again, the likeliest first; None where lines may not be offered at all.
     """
-    shown = polish(said, cursor).text
-    said = replace(said, sure=confidence(tokens, forced, shown))
-    return said if elsewhere is None else preferred(said, said.sure, continued(cursor, elsewhere))
+    said = replace(said, odds=odds(tokens, forced, said.text))
+    local = Candidate("") if elsewhere is None else continued(cursor, elsewhere)
+    if not local.text:
+        return said
+    return preferred(said, confidence(said.odds, polish(said, cursor).text), local)

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fim_lsp.prompt.window import closes_only
-from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.confidence import behind
+from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
 from fim_lsp.suggest.lines import first_visible
 
 # The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any edit there.
@@ -39,12 +40,12 @@ Root = tuple[str, ...]
 
 
 class Path(NamedTuple):
-    """A line's text up to a cursor, at *start*, and what was said there."""
+    """A line's text up to a cursor, at *start*, and what was said there, with the odds of that."""
 
     text: str
     start: int
     whole: bool
-    sure: float
+    odds: tuple[Odds, ...]  # ends count from the cursor
 
 
 class Continuations:
@@ -65,7 +66,7 @@ class Continuations:
         *key* names the model that said it, and what of the prompt is not around the cursor. What is put first is found first among equals.
         """
         root = _root(cursor, 0, key)
-        path = Path(cursor.before + said.text, len(cursor.before), said.whole, said.sure)
+        path = Path(cursor.before + said.text, len(cursor.before), said.whole, said.odds)
         paths = self._paths.setdefault(root, [])
         self._paths.move_to_end(root)
         for idx, other in enumerate(paths):
@@ -88,7 +89,8 @@ class Continuations:
         candidates: dict[str, Candidate] = {}
         for path, n_typed in self._standing_on(cursor, key):
             text = path.text[n_typed:]
-            candidates.setdefault(text, Candidate(text, path.whole, path.sure))
+            odds = behind(path.odds, n_typed - path.start)
+            candidates.setdefault(text, Candidate(text, path.whole, odds))
         if len(candidates) > 1:
             candidates.pop("", None)
         return [*candidates.values()]

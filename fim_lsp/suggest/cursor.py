@@ -49,19 +49,26 @@ class Cut(NamedTuple):
     why: str
 
 
+class Odds(NamedTuple):
+    """Where a token ends in a text, in characters, and its log-probability; None where that is not known."""
+
+    end: int
+    logprob: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """
     Text to insert at the cursor in place of the next *replaces* characters of its line.
 
     *whole* says that the text ends where it should; false while a budget or deadline ended it.
-    *sure* is the confidence in it, see `confidence`.
+    *odds* are those of the model's own text, token by token, until a filter changes it; none of a line in sight.
     An empty text means nothing is to be shown, and the last of *cuts* says why.
     """
 
     text: str
     whole: bool = True
-    sure: float = 1.0
+    odds: tuple[Odds, ...] = ()
     replaces: int = 0
     cuts: tuple[Cut, ...] = ()
     why: str = ""

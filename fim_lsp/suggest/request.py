@@ -13,6 +13,7 @@ from typing import NamedTuple
 from fim_lsp.documents import Document, Edit, Position, after, edited
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest import boundary
+from fim_lsp.suggest.confidence import likely
 from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
 from server_bridge.protocol import State
 
@@ -105,9 +106,11 @@ def accepted(request: CompletionRequest, suggestion: Suggestion) -> CompletionRe
     )
 
 
-def doubted(request: CompletionRequest, candidate: Candidate) -> bool:
-    """Whether the model was too unsure of *candidate* to interrupt the user with it."""
-    return not request.invoked and candidate.sure < request.config.completion.min_confidence
+def gated(request: CompletionRequest, candidate: Candidate) -> Candidate:
+    """As much of *candidate* as the model was sure enough of to interrupt the user with it."""
+    if request.invoked:
+        return candidate
+    return likely(candidate, request.config.completion.min_confidence)
 
 
 def suggestion(request: CompletionRequest, candidate: Candidate, id: str) -> Suggestion | None:

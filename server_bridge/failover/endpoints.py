@@ -39,6 +39,7 @@ from server_bridge.protocol import (
     Sink,
     State,
     Warmed,
+    rest,
 )
 
 log = logging.getLogger(__name__)
@@ -88,12 +89,32 @@ class Endpoints:
         """See `Backend`."""
 
         async def decode(backend: Backend) -> Reply:
-            if self._decoded not in (None, backend):
-                await _catch_up(backend, request.prompt)
-            self._decoded = backend
+            await self._decode_on(backend, request.prompt)
             return await backend.complete(request)
 
         return await self._call(request.prompt.language, decode, decides=True)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
+        """See `Backend`; where a server fails in the middle of it, the next one goes on."""
+
+        async def begun(backend: Backend) -> tuple[Reply, AsyncGenerator[Reply, None]]:
+            await self._decode_on(backend, request.prompt)
+            replies = backend.stream(request)
+            return await anext(replies), replies
+
+        while True:
+            reply, replies = await self._call(request.prompt.language, begun, decides=True)
+            endpoint = self._serving
+            async with aclosing(replies):
+                try:
+                    yield reply
+                    request = rest(request, reply)
+                    async for reply in replies:
+                        yield reply
+                        request = rest(request, reply)
+                    return
+                except BackendError as error:
+                    await endpoint.failed(error, at_work=True)
 
     async def save(self, prompt: Prompt) -> int:
         """See `Backend`; on the server in use, if there is one."""
@@ -124,6 +145,12 @@ class Endpoints:
             await endpoint.aclose()
 
     # -- calls ----------------------------------------------------------------------------------
+
+    async def _decode_on(self, backend: Backend, prompt: Prompt) -> None:
+        """Decode *prompt* on *backend* next, which may know nothing of it."""
+        if self._decoded not in (None, backend):
+            await _catch_up(backend, prompt)
+        self._decoded = backend
 
     async def _call(
         self, language: str, call: Callable[[Backend], Awaitable[T]], *, decides: bool = False

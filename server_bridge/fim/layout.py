@@ -102,8 +102,7 @@ def spelled(numbers: Sequence[int], pieces: Mapping[int, bytes], text: str) -> t
     """
     The longest run of these tokens that spells a beginning of *text* in whole characters.
 
-    A stop string or the end of a burst may cut the text inside a token, and a burst may end
-    inside a character; such a token is left out.
+    A stop string may cut the text inside a token, and a limit inside a character; such a token is left out.
     """
     data, at, found, whole = text.encode(), 0, [], 0
     for number in numbers:

@@ -4,7 +4,7 @@ JSON over HTTP: one kept connection into objects, every failure into one of prot
 The only user of httpx. `get` may open a connection, `post` may not: what a user wrote travels only
 on a connection whose other end has proved, by a `get` just before, who it is. A server that was
 stopped and replaced on its port by something else is therefore noticed before it is told anything.
-`stream` may open one, too: it is for servers that the user named and that cannot prove themselves.
+`stream` may open one where it is told so: for servers that cannot prove themselves.
 Where there is a *guard* it is asked about every connection, once it stands and before it is used.
 
 Cancelling the caller does not cancel the exchange, and an exchange that is given up takes its
@@ -23,6 +23,7 @@ import json
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -94,6 +95,7 @@ class Http:
         tags: Tags = UNTAGGED,
         trust: Trust = USUAL,
     ) -> None:
+        self._again = partial(Http, url, key, patience_s, model=model, tags=tags, trust=trust)
         self.url = shown(url).rstrip("/")  # as it may be read
         self.model = model
         self._address, self._login = without_login(url.rstrip("/"))
@@ -132,12 +134,19 @@ class Http:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
         return await self._send_on_open("POST", path, self._tagged(body))
 
-    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+    def another(self) -> Http:
+        """A second connection to the same server, for what takes long."""
+        return self._again()
+
+    async def stream(
+        self, path: str, body: bytes, *, opens: bool = True
+    ) -> AsyncGenerator[Object, None]:
         """
         Send JSON, get server-sent events as objects; one object where the server does not stream.
 
         Ends at `[DONE]` or with the connection: only the caller can tell whether all was said, and
-        how long that may take. Each event may take *patience_s*.
+        how long that may take. Each event may take *patience_s*. Closing it closes the connection.
+        With *opens* False it raises `Unproven` where none is open, as `post`.
         """
         async with self._turn:
             client, httpx = await self._open()
@@ -145,14 +154,16 @@ class Http:
             for again in (True, False):
                 try:
                     with self._mapped(httpx):
-                        async with aclosing(self._events(client, path, body)) as events:
+                        async with aclosing(self._events(client, path, body, opens)) as events:
                             async for event in events:
                                 begun = True
                                 yield event
                     return
+                except _Closed:
+                    raise Unproven(f"{self.url} closed the connection") from None
                 except Unproven:
                     # An idle connection may close just as we write: once more on a new one.
-                    if begun or not again:
+                    if begun or not again or not opens:
                         raise
                 except BaseException:
                     self._drop()
@@ -208,13 +219,15 @@ class Http:
             self.readers = response.headers.get("access-control-allow-origin", "")
             return response.status_code, await body_of(self.url + path, response)
 
-    async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+    async def _events(
+        self, client: Any, path: str, body: bytes, opens: bool
+    ) -> AsyncGenerator[Object, None]:
         """One request and the events of its answer."""
         asked = client.stream(
             "POST",
             self._address + path,
             content=self._tagged(body),
-            extensions={"trace": self._checked},
+            extensions={"trace": self._checked if opens else self._only_if_open},
         )
         async with AsyncExitStack() as stack:
             beginning = stack.enter_async_context(asked)

@@ -85,12 +85,12 @@ class Detokenized(Struct):
 
 
 class Slot(Struct):
-    """One of `GET /slots`; `n_prompt_tokens` is what it holds, in builds that tell."""
+    """One of `GET /slots`; what it holds (`n_prompt_tokens`), and whether it drafts, in builds that tell."""
 
     id: Count
     n_prompt_tokens: Count = 0
     is_processing: bool = False
-    speculative: bool = True
+    speculative: bool = False
 
 
 class Saved(Struct):
@@ -152,13 +152,22 @@ class Completion(Struct):
 
 
 class Event(Struct):
-    """One event of a streamed `/completion`; the slot is -1 until the last, unless it was named."""
+    """
+    One event of a streamed `/completion`: a token, as a rule; the slot is -1 until the last.
+
+    Its text waits while a character or a stop string may still go on, so *content* spells several tokens then, or
+    none; half a character takes its token's event along. *timings* come with `timings_per_token` only.
+    """
 
     content: str = ""
     tokens: list[Count] = []
     id_slot: int = -1
     stop: bool = False
-    stop_type: str = ""
+    stop_type: StopType | Literal["none", ""] = ""
     truncated: bool = False
     tokens_predicted: Count = 0
     tokens_evaluated: Count = 0
+    tokens_cached: Count = 0  # what the slot holds, with the last event
+    timings: Cost | None = None
+    completion_probabilities: list[Entry] = []
+    drafters: object = field(name=DRAFTERS, default="")  # with the last event

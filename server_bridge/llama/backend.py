@@ -22,6 +22,7 @@ from server_bridge.llama import answers, completion
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.link import Known, Link
 from server_bridge.llama.persistence import Owner, Persistence
+from server_bridge.llama.pieces import Pieces
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.machine.addresses import is_loopback
@@ -51,6 +52,13 @@ class Connected:
     tokenizer: Tokenizer
     specials: Specials
     cache: Cache
+    speculates: bool | None
+
+    @property
+    def drafts(self) -> bool:
+        """Whether the server speculates, as far as it tells."""
+        told = self.speculates
+        return bool(self.cache.client.state.drafters) if told is None else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,7 @@ class LlamaServer:
         engine: str = "",
         state_dir: str = "",
     ) -> None:
-        self._link = Link(Http(http) if isinstance(http, str) else http)
+        self._link = Link(Http(http) if isinstance(http, str) else http, own=bool(engine))
         self._state = State(Health.UNKNOWN, kind, self._link.url)
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None
@@ -95,9 +103,11 @@ class LlamaServer:
         return replace(
             self._state,
             chars_per_token=connected.tokenizer.chars_per_token,
-            prefill_per_s=client.prefill_per_s.value,
-            decode_ms=client.decode_ms.value,
-            cache_problem=client.check.problem,
+            prefill_per_s=client.state.prefill_per_s.value,
+            decode_ms=client.state.decode_ms.value,
+            cache_problem=client.state.check.problem,
+            drafters=client.state.drafters,
+            drafts=connected.drafts,
         )
 
     async def connect(self) -> State:
@@ -138,8 +148,25 @@ class LlamaServer:
             self._check_size(encoded.whole, request.n_predict)
             options = completion.options(request)
             found = await connected.cache.evaluate(encoded.document, encoded.whole, options)
-            await self._see_drafters(completion.drafters(found.answer))
-            return await self._reply(connected.tokenizer, encoded, found)
+            return await self._reply(connected, encoded, found)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
+        """See `Backend`; at most `n_predict` tokens, fewer where the context ends before."""
+        with self._noting_failures():
+            connected, encoded = await self._encode(request.prompt)
+            self._check_size(encoded.whole, 1)
+            options = completion.options(request)
+            pieces = Pieces(
+                connected.tokenizer,
+                encoded.middle,
+                encoded.whole.n,
+                self._state.n_ctx,
+                drafted=connected.drafts,
+            )
+            events = connected.cache.decode(encoded.document, encoded.whole, options)
+            async with aclosing(events):
+                async for reply in pieces.replies(events):
+                    yield reply
 
     async def save(self, prompt: Prompt) -> int:
         """See `Backend`; 0 where the server has no `--slot-save-path`."""
@@ -187,7 +214,8 @@ class LlamaServer:
                 "check fim.backend.url"
             ) from error
         cache = self._new_cache(known, specials, state)
-        self._connected = Connected(known, tokenizer, specials, cache)
+        speculates = await self._speculates()
+        self._connected = Connected(known, tokenizer, specials, cache, speculates)
         self._state = replace(
             self._state,
             health=Health.READY,
@@ -195,8 +223,6 @@ class LlamaServer:
             model=known.identity.model,
             slots=known.identity.n_slots,
             n_ctx=known.identity.n_ctx,
-            drafters="",
-            drafts=False,
         )
 
     async def _specials(self, tokenizer: Tokenizer, known: Known) -> Specials:
@@ -226,20 +252,16 @@ class LlamaServer:
             self._state = state_after(self._state, error)
             raise
 
-    async def _see_drafters(self, drafters: str) -> None:
+    async def _speculates(self) -> bool | None:
         """
-        Ask once whether a server with *drafters* does speculate.
+        Whether the server drafts tokens; None where it does not show its slots, which alone can tell.
 
-        It starts, and says nothing, with a draft model of another vocabulary; only /slots tells.
+        It starts, and says nothing, with a draft model of another vocabulary.
         """
-        if drafters == self._state.drafters:
-            return
         try:
-            slots = await self._link.get(answers.Slot, "/slots")
-            drafts = any(slot.speculative for slot in slots)
+            return any(slot.speculative for slot in await self._link.get(answers.Slot, "/slots"))
         except BackendError:
-            drafts = True  # it does not show its slots
-        self._state = replace(self._state, drafters=drafters, drafts=drafts)
+            return None
 
     # -- prompts and replies ---------------------------------------------------------------------
 
@@ -261,20 +283,22 @@ class LlamaServer:
         document = f"{prompt.repo}\n{prompt.path}"
         return connected, Encoded(document, tuple(parts), whole, middle)
 
-    async def _reply(self, tokenizer: Tokenizer, encoded: Encoded, found: Evaluated) -> Reply:
+    async def _reply(self, connected: Connected, encoded: Encoded, found: Evaluated) -> Reply:
         """What the server answered, its last token left out where that only ends the text."""
         answer, outlook = found
-        text = completion.text(answer)
-        stop = completion.stop(answer, encoded.whole.n, self._state.n_ctx)
+        entries = answer.completion_probabilities
+        text = completion.text(answer.content, answer.stop_type)
+        is_full = encoded.whole.n + len(answer.tokens) >= self._state.n_ctx
+        stop = completion.stop(answer.stop_type, is_full=answer.truncated or is_full)
         numbers = answer.tokens[:-1] if stop is Stop.END else answer.tokens
-        tokens = await tokenizer.spelled(numbers, answer.completion_probabilities, text)
+        tokens = await connected.tokenizer.spelled(numbers, entries, text)
         expected = outlook.reused if outlook and outlook.sure else None
         return Reply(
             text=text,
-            tokens=completion.rated(tokens, answer),
+            tokens=completion.rated(tokens, entries, drafted=connected.drafts),
             middle=encoded.middle,
             stop=stop,
-            timings=completion.timings(answer, expected),
+            timings=completion.timings(answer.timings, expected),
         )
 
     def _check_size(self, whole: Ids, n_predict: int) -> None:

@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from server_bridge.fim.layout import Ids, head, ids
 from server_bridge.http.shapes import Object
-from server_bridge.llama import completion
+from server_bridge.llama import completion, slot_stream
+from server_bridge.llama.answers import Event
+from server_bridge.llama.mirror import Outlook
 from server_bridge.llama.persistence import NEXT, Persistence
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.slots import COPY
@@ -34,16 +36,26 @@ class Cache(NamedTuple):
 
     def reusable(self, document: str, whole: Ids) -> int:
         """How many tokens of a prompt need not be evaluated."""
-        return self.client.slots.reusable(document, whole.packed)
+        return self.client.state.slots.reusable(document, whole.packed)
 
     async def evaluate(self, document: str, whole: Ids, options: Object) -> Evaluated:
         """Evaluate a prompt in the slot that serves it best, and decode."""
         slot = await self._prepared(document, whole)
         return await self.client.run(document, whole, options, slot)
 
+    async def decode(
+        self, document: str, whole: Ids, options: Object
+    ) -> AsyncGenerator[tuple[Event, Outlook | None], None]:
+        """As `evaluate`, event by event; see `slot_stream.decode`."""
+        slot = await self._prepared(document, whole)
+        decoded = slot_stream.decode(self.client, document, whole, options, slot)
+        async with aclosing(decoded) as events:
+            async for event in events:
+                yield event
+
     async def warm(self, document: str, whole: Ids, step: int) -> Warmed:
         """Evaluate at most *step* tokens that are not held yet."""
-        if whole.n - self.client.slots.reusable(document, whole.packed, ahead=True) <= TAIL:
+        if whole.n - self.client.state.slots.reusable(document, whole.packed, ahead=True) <= TAIL:
             return Warmed(0, 0)
         slot = await self._prepared(document, whole, ahead=True)
         part = self._next_part(whole, step, slot)
@@ -56,7 +68,8 @@ class Cache(NamedTuple):
     ) -> AsyncGenerator[str, None]:
         """The text after a prompt, past the context if need be; see `Backend.continue_long`."""
         slot = await self._prepared(document, whole)
-        async with aclosing(self.client.stream(whole, n_predict, sink, slot)) as text:
+        text = slot_stream.continue_long(self.client, whole, n_predict, sink, slot)
+        async with aclosing(text):
             async for piece in text:
                 yield piece
 
@@ -75,20 +88,20 @@ class Cache(NamedTuple):
     async def _prepared(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
         """The slot to name for *whole*, filled or cleared where that is worth it; None to name none."""
         await self.restore(document, whole)
-        slot, clear = self.client.slots.choose(document, whole.packed, ahead=ahead)
+        slot, clear = self.client.state.slots.choose(document, whole.packed, ahead=ahead)
         if not clear:
             return slot
         await self._clear(slot)
-        return self.client.slots.choose(document, whole.packed, ahead=ahead).slot
+        return self.client.state.slots.choose(document, whole.packed, ahead=ahead).slot
 
     async def _look(self, document: str) -> None:
         """Let the policy see the slots, if it wants to."""
-        if self.client.slots.is_looking(document):
-            self.client.slots.see(document, await self.client.tokens_by_slot())
+        if self.client.state.slots.is_looking(document):
+            self.client.state.slots.see(document, await self.client.tokens_by_slot())
 
     async def _clear(self, slot: int | None) -> None:
         """Evaluate something foreign in *slot*; the policy learns from the first time what that does."""
-        slots = self.client.slots
+        slots = self.client.state.slots
         before = await self.client.tokens_by_slot() if slots.is_learning else None
         answer, _ = await self.client.run("", ids([self.foreign]), PREFILL, slot)
         if before is not None:
@@ -96,7 +109,7 @@ class Cache(NamedTuple):
 
     def _next_part(self, whole: Ids, step: int, slot: int | None) -> Ids:
         """The beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
-        expected = self.client.mirror.expected
+        expected = self.client.state.mirror.expected
         known = expected(whole.packed, slot)
         while True:
             part = head(whole, known + step)

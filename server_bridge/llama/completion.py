@@ -7,18 +7,25 @@ costs nothing with a vocabulary of 4,000 and 1 ms per token with one of 150,000.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from server_bridge.fim.layout import grammar
 from server_bridge.http.shapes import Object, label
-from server_bridge.llama.answers import DRAFTERS, Completion
+from server_bridge.llama.answers import DRAFTERS, Completion, Cost, Entry
 from server_bridge.protocol import Request, Stop, Timings, Token
 
 TEMPERATURE = 0.8  # llama.cpp's default; alternatives should differ
 GREEDY = {"temperature": 0, "samplers": ["top_k"], "top_k": 1}
 FIELDS = (
     "content tokens completion_probabilities stop_type truncated id_slot tokens_cached timings "
-    + DRAFTERS
+    f"stop tokens_predicted {DRAFTERS}"
 )
-ALWAYS = {"cache_prompt": True, "return_tokens": True, "response_fields": FIELDS.split()}
+ALWAYS: Object = {
+    "cache_prompt": True,
+    "return_tokens": True,
+    "response_fields": FIELDS.split(),
+}
+STREAMED: Object = {**ALWAYS, "stream": True, "timings_per_token": True}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
 MAX_MS = 1e8  # a day; a longer time is none
 
@@ -37,23 +44,21 @@ def options(request: Request) -> Object:
     return found
 
 
-def text(answer: Completion) -> str:
-    """The text, without the half character that a burst may end in (sent as U+FFFD)."""
-    at_limit = answer.stop_type == "limit"
-    return answer.content.removesuffix("\ufffd") if at_limit else answer.content
+def text(content: str, stop_type: str) -> str:
+    """The text, without the half character that a limit may end it in (sent as U+FFFD)."""
+    return content.removesuffix("\ufffd") if stop_type == "limit" else content
 
 
-def stop(answer: Completion, n_prompt: int, n_ctx: int) -> Stop:
+def stop(stop_type: str, *, is_full: bool) -> Stop:
     """Why decoding ended; a full context looks like a limit on the wire."""
-    full = answer.truncated or n_prompt + len(answer.tokens) >= n_ctx
-    found = STOPS[answer.stop_type]
-    return Stop.FULL if found is Stop.LIMIT and full else found
+    found = STOPS.get(stop_type, Stop.LIMIT)
+    return Stop.FULL if found is Stop.LIMIT and is_full else found
 
 
-def drafters(answer: Completion) -> str:
+def drafters(told: object) -> str:
     """The kinds of speculation that the server was started with, "" for none."""
-    told = label(answer.drafters) if isinstance(answer.drafters, str) else ""
-    return ",".join(name for name in told.split(",") if name not in {"", "none"})
+    names = label(told).split(",") if isinstance(told, str) else []
+    return ",".join(name for name in names if name not in {"", "none"})
 
 
 def next_tokens(answer: Completion) -> dict[int, float]:
@@ -63,26 +68,29 @@ def next_tokens(answer: Completion) -> dict[int, float]:
     return {best.id: best.logprob for best in likeliest if best.logprob is not None}
 
 
-def rated(tokens: tuple[Token, ...], answer: Completion) -> tuple[Token, ...]:
+def rated(
+    tokens: tuple[Token, ...], entries: Iterable[Entry], *, drafted: bool = False
+) -> tuple[Token, ...]:
     """
     The tokens with their log-probabilities, where known.
 
-    There is one entry per token, or per character where that takes several; none for a cut last one.
+    There is one entry per token, or per character where that takes several; none for a cut last one. Where
+    tokens are *drafted* an accepted one is told to be certain, and a 0 means that nothing is known.
     """
-    left = iter(answer.completion_probabilities)
+    left = iter(entries)
     entry, found = next(left, None), []
     for token in tokens:
         if entry is not None and entry.id == token.id:
-            found.append(token._replace(logprob=log_probability(entry.logprob)))
+            known = None if drafted and not entry.logprob else entry.logprob
+            found.append(token._replace(logprob=log_probability(known)))
             entry = next(left, None)
         else:
             found.append(token)
     return tuple(found)
 
 
-def timings(answer: Completion, expected: int | None) -> Timings:
+def timings(found: Cost, expected: int | None) -> Timings:
     """What it cost, beside what we *expected* to be cached."""
-    found = answer.timings
     return Timings(
         prompt_n=found.prompt_n,
         cache_n=found.cache_n,

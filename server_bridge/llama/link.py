@@ -41,10 +41,16 @@ class Known(NamedTuple):
 
 
 class Link:
-    """*http* to one server. Every method raises `BackendError` and nothing else."""
+    """
+    *http* to one server, and a second connection for streams. Every method raises `BackendError` and nothing else.
 
-    def __init__(self, http: Http) -> None:
+    *own*: it is a process of ours, as the guard of *http* sees with each connection; streams need no other proof.
+    """
+
+    def __init__(self, http: Http, *, own: bool = False) -> None:
         self._http = http
+        self._streams = http.another()
+        self._own = own
         self._known: Known | None = None
 
     @property
@@ -62,14 +68,14 @@ class Link:
         self._known = known
         return known
 
-    async def prove(self) -> None:
+    async def _prove(self, http: Http) -> None:
         """Raise BackendUnavailable if another server is there than the one that was met."""
-        found = await proof(self._http)
+        found = await proof(http)
         if found is None and self._known is not None:
             return  # a router closes the connection behind a probe, before what it is to prove
         if self._known is None or found != self._known.identity:
             raise BackendUnavailable(f"{self.url} has another model now")
-        if await self._probe() != self._known.probe:
+        if await self._probe(http) != self._known.probe:
             raise BackendUnavailable(f"{self.url} has another model now")
 
     async def post(self, kind: type[T], path: str, body: str) -> T:
@@ -77,7 +83,7 @@ class Link:
         try:
             answer = await self._http.post(path, body.encode())
         except Unproven:
-            await self.prove()
+            await self._prove(self._http)
             answer = await self._http.post(path, body.encode())
         return read(kind, answer, self.url + path)
 
@@ -86,32 +92,48 @@ class Link:
         try:
             answer = await self._http.get(path, opens=False)
         except Unproven:
-            await self.prove()
+            await self._prove(self._http)
             answer = await self._http.get(path, opens=False)
         return read(list[kind], _listed(answer), self.url + path)  # type: ignore[valid-type]
 
     async def stream(self, path: str, body: str) -> AsyncGenerator[Event, None]:
-        """Send JSON, and read the events of the answer."""
-        await self.prove()
-        async with aclosing(self._http.stream(path, body.encode())) as events:
-            async for event in events:
-                yield read(Event, event, self.url + path)
+        """Send JSON, and read the events of the answer; closing this closes its connection."""
+        begun = False
+        for again in (True, False):
+            try:
+                async with aclosing(self._events(path, body)) as events:
+                    async for event in events:
+                        begun = True
+                        yield event
+                return
+            except Unproven:
+                if begun or not again:
+                    raise
+                await self._prove(self._streams)
 
     async def aclose(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         await self._http.aclose()
+        await self._streams.aclose()
+
+    async def _events(self, path: str, body: str) -> AsyncGenerator[Event, None]:
+        """Raises `Unproven` where no connection is open, and may not be opened just so."""
+        stream = self._streams.stream(path, body.encode(), opens=self._own)
+        async with aclosing(stream) as events:
+            async for event in events:
+                yield read(Event, event, self.url + path)
 
     async def _met(self) -> Known:
         identity = await properties(self._http)
         try:
-            return Known(identity, await self._probe())
+            return Known(identity, await self._probe(self._http))
         except Unproven:  # a router closes the connection behind each answer of a model
             await proof(self._http)
-            return Known(identity, await self._probe())
+            return Known(identity, await self._probe(self._http))
 
-    async def _probe(self) -> tuple[int, ...]:
+    async def _probe(self, http: Http) -> tuple[int, ...]:
         question = {"content": PROBE, "add_special": False, "parse_special": True}
-        answer = await self._http.post("/tokenize", json.dumps(question).encode())
+        answer = await http.post("/tokenize", json.dumps(question).encode())
         return tuple(read(Ids, answer, f"{self.url}/tokenize").tokens)
 
 

@@ -7,7 +7,8 @@ with it, if that is more than a tenth of the prompt, else to the one unused for 
 would lose more than half of its content first saves it to the host's memory (`--cache-ram`) and
 takes from there what serves the prompt better, if anything does; only an empty slot that was named
 does not look there. The other slots are saved, too, and with a unified cache (`-np auto`) emptied.
-The last token of a prompt is always evaluated, for its logits. These are the rules of llama.cpp's
+The last token of a prompt is always evaluated, for its logits. A stream that was closed may have left a
+token or two more than it told: what goes on behind a content with an *open* end is not sure. These are the rules of llama.cpp's
 tools/server (server-context.cpp, server-task.cpp); on mixed traces of 750 requests over five files
 they predicted every `cache_n` exactly.
 
@@ -65,13 +66,14 @@ class Mirror:
         self._n_slots = n_slots
         self._exclusive = exclusive
         self._saved: list[bytes] = []
+        self._open: set[bytes] = set()  # contents after which something unknown may follow
         self._n_missed = 0
 
     def outlook(self, prompt: bytes, slot: int | None = None) -> Outlook | None:
         """What will become of *prompt* in *slot*, or where the server puts it; None: nothing is known."""
         if not self.held:
             return None
-        found = self.held.get(self._taken(prompt) if slot is None else slot, b"")
+        found = self.held.get(self.taken(prompt) if slot is None else slot, b"")
         searches = (bool(found) or slot is None) and _is_set_aside(found, prompt)
         source = self._source(prompt, found, self._saved) if searches else Source(found)
         n = shared(source.content, prompt)
@@ -79,7 +81,8 @@ class Mirror:
             reused=min(n, n_tokens(prompt) - 1),
             loaded=source.saved,
             cut=n < n_tokens(source.content),
-            sure=self._exclusive or source.saved or not searches,
+            sure=(self._exclusive or source.saved or not searches)
+            and not (source.content in self._open and n == n_tokens(source.content)),
         )
 
     def expected(self, prompt: bytes, slot: int | None = None) -> int:
@@ -92,8 +95,14 @@ class Mirror:
         source = self._source(prompt, b"", [*self._saved, *self.held.values()])
         return min(shared(source.content, prompt), n_tokens(prompt) - 1)
 
-    def settle(self, slot: int, prompt: bytes, held: bytes, *, named: bool = False) -> None:
-        """A request with *prompt*, which *named* its slot or not, ran on *slot*, which now holds *held*."""
+    def settle(
+        self, slot: int, prompt: bytes, held: bytes, *, named: bool = False, open_end: bool = False
+    ) -> None:
+        """
+        A request with *prompt*, which *named* its slot or not, ran on *slot*, which now holds *held*.
+
+        *open_end*: and maybe something behind it.
+        """
         before = self.held.pop(slot, b"")
         if (before or not named) and _is_set_aside(before, prompt):
             source = self._source(prompt, before, self._saved)
@@ -105,6 +114,11 @@ class Mirror:
         if self.unified:
             self.held.clear()
         self.held[slot] = held
+        self._open &= {*self.held.values(), *self._saved}
+        if open_end:
+            self._open.add(held)
+        else:
+            self._open.discard(held)
 
     def unify(self, slot: int) -> None:
         """The server turns out to have emptied all but *slot*."""
@@ -131,9 +145,12 @@ class Mirror:
         """A request failed: what the slots hold is unknown."""
         self.held.clear()
         self._saved.clear()
+        self._open.clear()
 
-    def _taken(self, prompt: bytes) -> int:
+    def taken(self, prompt: bytes) -> int:
         """The slot that a prompt goes to that names none; -1 for one that was not used yet."""
+        if not self.held:
+            return -1
         best = max(self.held, key=lambda slot: shared(self.held[slot], prompt))
         if shared(self.held[best], prompt) > SIMILAR * n_tokens(prompt):
             return best

@@ -71,12 +71,12 @@ class Persistence:
 
     async def restore(self, document: str, whole: Ids) -> int:
         """Load the saved state that serves a prompt best; returns how many tokens that spares."""
-        slot, folder = self._client.slots.empty(document), self._owner.folder
+        slot, folder = self._client.state.slots.empty(document), self._owner.folder
         if folder is None or slot is None:
             return 0
         identity = await self._identity()
         state = await asyncio.to_thread(slot_files.best, folder, identity, whole.packed)
-        held_already = self._client.slots.reusable(document, whole.packed)
+        held_already = self._client.state.slots.reusable(document, whole.packed)
         spared = shared(state.held, whole.packed) - held_already if state else 0
         if state is None or spared <= COPY:
             return 0
@@ -94,12 +94,12 @@ class Persistence:
             return True
         if done.n_restored:
             await self._client.act(slot, "erase")
-        self._client.mirror.restored(slot, b"")
+        self._client.state.mirror.restored(slot, b"")
         return False
 
     async def _agrees(self, document: str, state: SavedSlot, slot: int) -> bool:
         """Whether *slot* holds what was saved, and the model says of it what it said then."""
-        self._client.mirror.restored(slot, state.held)
+        self._client.state.mirror.restored(slot, state.held)
         whole = ids(array("i", state.held))
         answer, _ = await self._client.run(document, whole, NEXT, slot)
         is_whole = answer.timings.cache_n == n_tokens(state.held) - 1

@@ -3,15 +3,15 @@ An OpenAI-style `/v1/completions` server as a `Backend`: prompts as text that we
 
 vLLM, SGLang, mlx_lm.server, Ollama, LM Studio, llama.cpp. Their `suffix` field is ignored, refused or
 left to a chat template, so the special tokens stand in the prompt. What such a server holds cannot be
-asked; it is estimated in characters and corrected by the usage that comes with each answer. Answers
-are streamed, for only then a server notices that the client is gone, and nothing is ever cancelled
-on purpose: mlx_lm.server forgets what it evaluated for a request that was.
+asked; it is estimated in characters and corrected by the usage at the end of an answer. Answers
+are streamed, for only then a server notices that the client is gone. mlx_lm.server does not, and forgets what it
+evaluated for a request that was cancelled: there nothing is ever cancelled on purpose.
 
 Token healing: the prompt ends before the half word, and an answer that does not begin with it is
 asked for again with the half word in the prompt.
 
 mlx_lm.server 0.32 dies of a prompt that is exactly what it has cached, an earlier prompt and its
-answer. So a burst there makes one token more than is used, and where a prompt should be such a whole
+answer. So a request there makes one token more than is used, and where a prompt should be such a whole
 all the same, its last word is held back and forced likewise.
 """
 
@@ -20,11 +20,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 
-from server_bridge import running_mean
+from server_bridge import running_mean, short_requests
 from server_bridge.fim.text import Part, rendered
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
@@ -46,6 +46,7 @@ from server_bridge.protocol import (
     Request,
     Sink,
     State,
+    Stop,
     Timings,
     Warmed,
 )
@@ -143,6 +144,17 @@ class OpenAiServer:
             answer.begin_with(prompt.forced)
         return completion.reply(answer, request, timings, self._state.n_ctx)
 
+    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
+        """See `Backend`; what is evaluated is an estimate, because a closed stream tells no usage."""
+        await self.connect()
+        if self._is_mlx:
+            replies = short_requests.stream(self.complete, request, self.state)
+        else:
+            replies = self._streamed_replies(request)
+        async with aclosing(replies):
+            async for reply in replies:
+                yield reply
+
     async def save(self, prompt: Prompt) -> int:  # noqa: ARG002
         """Such a server has no way to write down what it evaluated."""
         return 0
@@ -179,6 +191,7 @@ class OpenAiServer:
             model=found.model,
             n_ctx=self._n_ctx or found.n_ctx,
             message="",
+            streams=not found.is_mlx,
         )
 
     async def _rendered(self, prompt: Prompt) -> list[Part]:
@@ -203,7 +216,7 @@ class OpenAiServer:
     async def _decode(
         self, text: str, request: Request, held: str = ""
     ) -> tuple[StreamedAnswer, Timings]:
-        """One burst, *held* coming before what was asked for."""
+        """One request, *held* coming before what was asked for."""
         options = completion.options(request, held, is_mlx=self._is_mlx)
         answer, timings = await self._ask(text, options)
         if self._is_mlx and answer.ended == "length" and answer.text != answer.last:
@@ -215,9 +228,66 @@ class OpenAiServer:
         if self._is_fatal(text):
             raise BackendTimeout("mlx_lm.server cannot go on from there; one more key and it can")
         try:
-            answer = await asyncio.wait_for(self._streamed(text, options), self._http.patience_s)
+            whole = self._whole(text, options)
+            answer, timings = await asyncio.wait_for(whole, self._http.patience_s)
         except asyncio.TimeoutError:
             raise BackendTimeout(f"{self._http.url} did not answer in time") from None
+        self._estimate.wholes(text + answer.text, options.get("stop", ()))
+        return answer, timings
+
+    async def _whole(self, text: str, options: Object) -> tuple[StreamedAnswer, Timings]:
+        async with aclosing(self._growing(text, options)) as answers:
+            return [each async for each in answers][-1]
+
+    async def _streamed_replies(self, request: Request) -> AsyncGenerator[Reply, None]:
+        """The replies to *request*; without token healing where the answer does not begin with the half word."""
+        prompt = request.prompt
+        for before in ("", prompt.forced):
+            asked = replace(prompt, middle=prompt.middle + before)
+            text = _joined(await self._rendered(asked))
+            self._check_size(text, 1)
+            pieces, known = completion.Pieces(request, before, self._state.n_ctx), None
+            answers = self._growing(text, completion.options(request, "", is_mlx=False))
+            async with aclosing(answers):
+                async for answer, timings in answers:
+                    if not before and not pieces.agrees(answer):
+                        break
+                    reply = pieces.reply(answer, timings.since(known) if known else timings)
+                    if reply is not None:
+                        known = timings
+                        yield reply
+                        if reply.stop is not Stop.LIMIT:
+                            return
+                else:
+                    return
+
+    async def _growing(
+        self, text: str, options: Object
+    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
+        """The answer after each event, and what it cost; what that says of the server is kept, also when this is closed."""
+        assert self._connected is not None
+        fields = {"stream": True, "stream_options": {"include_usage": True}}
+        body = {"prompt": text, **fields, **self._connected.fields, **options}
+        events = self._http.stream("/v1/completions", json.dumps(body).encode())
+        n_held = self._estimate.tokens(self._estimate.held(text))
+        answer, timings = None, Timings()
+        with self._noting_failures(text):
+            try:
+                growing = stream.growing(events, self._http.url)
+                async with aclosing(events), aclosing(growing) as answers:
+                    async for answer in answers:
+                        timings = self._timings(answer, len(text), n_held)
+                        yield answer, timings
+            finally:
+                if answer is not None:
+                    self._estimate.sent(text, answer.n_prompt, answer.n_cached)
+                    self._learn_speeds(timings)
+
+    @contextmanager
+    def _noting_failures(self, text: str) -> Iterator[None]:
+        """Keep what a failure says about the server, and about the length of *text*."""
+        try:
+            yield
         except BackendRejected as error:
             refused = stream.refused(error)
             if isinstance(refused, PromptTooLong):
@@ -226,26 +296,11 @@ class OpenAiServer:
         except BackendError as error:
             self._state = state_after(self._state, error)
             raise
-        timings = self._timings(answer, text)
-        self._estimate.sent(text, answer.n_prompt, answer.n_cached)
-        self._estimate.wholes(text + answer.text, options.get("stop", ()))
-        self._learn_speeds(timings)
-        return answer, timings
 
-    async def _streamed(self, text: str, options: Object) -> StreamedAnswer:
-        assert self._connected is not None
-        fields = {"stream": True, "stream_options": {"include_usage": True}}
-        body = {"prompt": text, **fields, **self._connected.fields, **options}
-        events = self._http.stream("/v1/completions", json.dumps(body).encode())
-        async with aclosing(events):
-            return await stream.read(events, self._http.url)
-
-    def _timings(self, answer: StreamedAnswer, text: str) -> Timings:
-        total = answer.n_prompt or self._estimate.tokens(len(text))
-        cached = answer.n_cached
-        if cached is None:
-            cached = self._estimate.tokens(self._estimate.held(text))
-        cached = min(cached, total)
+    def _timings(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
+        """What a text of *n_chars* cost, of which the server should have held *n_held* tokens."""
+        total = answer.n_prompt or self._estimate.tokens(n_chars)
+        cached = min(n_held if answer.n_cached is None else answer.n_cached, total)
         return Timings(
             prompt_n=total - cached,
             cache_n=cached,

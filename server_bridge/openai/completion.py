@@ -2,7 +2,7 @@
 A `Request` into the options of an OpenAI-style `/v1/completions`, its answer into a `Reply`. Pure.
 
 mlx_lm.server 0.32 is special: it takes a stop string out of the text and goes on where it is not what
-the tokenizer makes of it alone, so none is sent; and a burst there makes one token more than is used
+the tokenizer makes of it alone, so none is sent; and a request there makes one token more than is used
 (see `backend`).
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from server_bridge.http.shapes import Object
 from server_bridge.llama.completion import TEMPERATURE
 from server_bridge.openai.stream import NO_ID, StreamedAnswer
-from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
+from server_bridge.protocol import Reply, Request, Stop, Timings, Token
 
 MOST_STOPS = 4  # OpenAI's own limit, and that of servers that copy it
 STOPS = {"stop": Stop.END, "length": Stop.LIMIT}
@@ -37,20 +37,60 @@ def agrees(answer: StreamedAnswer, forced: str) -> bool:
     return text.startswith(forced) or (is_cut and forced.startswith(text))
 
 
+class Pieces:
+    """
+    The replies to *request*, one for each piece of a growing answer.
+
+    *before* was asked with, because the answer did not begin with it by itself, and is said first.
+    """
+
+    def __init__(self, request: Request, before: str, n_ctx: int) -> None:
+        self._request = request
+        self._before = before
+        self._n_ctx = n_ctx
+        self._said = ""
+        self._n_pieces = 0
+
+    def agrees(self, answer: StreamedAnswer) -> bool:
+        """Whether the answer begins with what is forced, as far as it got."""
+        said, forced = self._before + answer.text, self._request.prompt.forced
+        return said.startswith(forced) or (forced.startswith(said) and not answer.ended)
+
+    def reply(self, answer: StreamedAnswer, timings: Timings) -> Reply | None:
+        """What is new in *answer*, None if that is nothing; always the same one, grown."""
+        text, is_stopped = _until(self._before + answer.text, self._request.stop)
+        new = text[len(self._said) :]
+        is_last = is_stopped or bool(answer.ended)
+        if not new and not is_last:
+            return None
+        known = new.removeprefix(self._before) if not self._said else new
+        tokens = answer.tokens(known, self._n_pieces)
+        self._n_pieces += len(tokens)
+        if len(known) < len(new):
+            tokens = (Token(NO_ID, self._before.encode()), *tokens)
+        middle = _middle(self._request.prompt.middle + self._said)
+        self._said = text
+        if is_stopped:
+            stop = Stop.WORD
+        else:
+            stop = _stop(answer, self._request, self._n_ctx) if answer.ended else Stop.LIMIT
+        return Reply(new, tokens, middle, stop, timings)
+
+
 def reply(answer: StreamedAnswer, request: Request, timings: Timings, n_ctx: int) -> Reply:
     """The answer to *request*, cut at its stop strings."""
     text, is_stopped = _until(answer.text, request.stop)
     return Reply(
         text=text,
         tokens=answer.tokens(text),
-        middle=_middle(request.prompt),
+        middle=_middle(request.prompt.middle),
         stop=Stop.WORD if is_stopped else _stop(answer, request, n_ctx),
         timings=timings,
     )
 
 
-def _middle(prompt: Prompt) -> tuple[Token, ...]:
-    return (Token(NO_ID, prompt.middle.encode()),) if prompt.middle else ()
+def _middle(text: str) -> tuple[Token, ...]:
+    return (Token(NO_ID, text.encode()),) if text else ()
 
 
 def _until(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:

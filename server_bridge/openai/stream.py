@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -135,25 +135,32 @@ class StreamedAnswer:
         """Take the last token away."""
         self.text, self.last, self.pieces = self.text.removesuffix(self.last), "", self.pieces[:-1]
 
-    def tokens(self, text: str) -> tuple[Token, ...]:
-        """Tokens that spell *text* or its beginning, by their text alone; one where they are not known."""
-        if not self.pieces:
+    def tokens(self, text: str, first: int = 0) -> tuple[Token, ...]:
+        """Tokens from the *first* piece on that spell *text* or its beginning; one where they are not known."""
+        pieces = self.pieces[first:]
+        if not pieces:
             return (Token(NO_ID, text.encode()),) if text else ()
-        found = spelled(range(len(self.pieces)), dict(enumerate(p for p, _ in self.pieces)), text)
-        return tuple(t._replace(id=NO_ID, logprob=self.pieces[t.id][1]) for t in found)
+        found = spelled(range(len(pieces)), dict(enumerate(p for p, _ in pieces)), text)
+        return tuple(t._replace(id=NO_ID, logprob=pieces[t.id][1]) for t in found)
 
 
-async def read(events: AsyncIterator[Object], url: str) -> StreamedAnswer:
-    """All of the answer. Raises BackendUnavailable where it breaks off, or what its error means."""
+async def growing(events: AsyncIterator[Object], url: str) -> AsyncGenerator[StreamedAnswer, None]:
+    """
+    The answer after each event, always the same object, and at its end once more.
+
+    Raises BackendUnavailable where it breaks off, or what its error means.
+    """
     answer, started = StreamedAnswer(), time.perf_counter()
     async for event in events:
         _take(answer, read_shape(Event, event, url), url)
         answer.total_ms = (time.perf_counter() - started) * 1000
         if not answer.prompt_ms and (answer.text or answer.ended):
             answer.prompt_ms = answer.total_ms
+        if not answer.ended:  # the usage comes after the end
+            yield answer
     if not answer.ended:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
-    return answer
+    yield answer
 
 
 def _take(answer: StreamedAnswer, event: Event, url: str) -> None:

@@ -26,7 +26,7 @@ N_BATCH = 512  # tokens between two looks at the queue: a new request waits for 
 N_PREDICT = 128  # where a request sets no limit: an endless /infill is refused or fills the context
 
 # A draft costs little and is right where code repeats itself. llama.cpp drafts 48 to 64 tokens by
-# default and looks 24 back; a line of code has 10 to 20 tokens and a burst of ours 8.
+# default and looks 24 back; a line of code has 10 to 20 tokens.
 DRAFT_MATCH, DRAFT_MIN, DRAFT_MAX = 12, 2, 24
 # The first that has something to propose drafts: n-grams are asked first, whatever the order here.
 BY_NGRAMS, BY_MODEL = "ngram-mod", "draft-simple"

@@ -77,6 +77,12 @@ class Embedded:
         """See `Backend`."""
         return await (await self._running()).complete(request)
 
+    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
+        """See `Backend`."""
+        async with aclosing((await self._running()).stream(request)) as replies:
+            async for reply in replies:
+                yield reply
+
     async def save(self, prompt: Prompt) -> int:
         """See `Backend`."""
         return await self._server.save(prompt) if self._server and self.pid else 0

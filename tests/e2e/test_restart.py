@@ -56,6 +56,6 @@ def test_however_it_ended_the_next_one_goes_on(
     after = launch()
     warm = first_completion(after, folder)
     assert cold["tokens"]["evaluated"] > 80
-    assert warm["tokens"]["evaluated"] <= warm["bursts"] + 8
+    assert warm["tokens"]["evaluated"] <= warm["streams"] + 8
     assert warm["mirror"]["wrong"] == 0
     assert after.bye() == 0

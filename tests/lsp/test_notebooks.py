@@ -12,6 +12,7 @@ from fim_lsp import events
 from fim_lsp.documents import Document, Edit, Position, body, edited, opened
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.lsp.notebooks import Notebooks
+from tests.asked import requests_to
 from tests.typist import ROOT, embedded
 
 BOOK = "file:///shop/book.ipynb"
@@ -133,16 +134,9 @@ def test_events_tell_all_there_is_to_know(steps: list[tuple[str, list[str] | str
 async def test_a_cell_is_completed_in_view_of_those_before_it() -> None:
     """The model sees the notebook's name and the cells above as what stands before the cursor."""
     session, books = embedded(), Notebooks()
-    seen = []
     try:
         await session.connection.wait_ready()
-        complete = session.connection.backend.complete
-
-        async def spy(request):
-            seen.append(request.prompt)
-            return await complete(request)
-
-        session.connection.backend.complete = spy  # type: ignore[method-assign]
+        seen = requests_to(session.connection.backend)
         session.handle(events.FoldersChanged((ROOT,)))
         cells = [
             cell("a", "def area(width, height):\n    return width * height"),
@@ -155,6 +149,7 @@ async def test_a_cell_is_completed_in_view_of_those_before_it() -> None:
     finally:
         await session.aclose()
 
-    assert seen[0].path == "book.ipynb"
-    before = seen[0].prefix + seen[0].middle + seen[0].forced
+    asked = seen[0].prompt
+    assert asked.path == "book.ipynb"
+    before = asked.prefix + asked.middle + asked.forced
     assert before == "def area(width, height):\n    return width * height\narea("

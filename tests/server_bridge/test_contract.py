@@ -7,6 +7,7 @@ Where a backend deals in text (`openai`), counts are estimates and an end may be
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +21,13 @@ from server_bridge.protocol import (
     Health,
     Prompt,
     PromptTooLong,
+    Reply,
     Request,
     Stop,
     Token,
     Warmed,
     extended,
+    rest,
 )
 from tests.mlx_server import PYTHON
 from tests.server_bridge.prompts import keystrokes, prompt
@@ -99,8 +102,8 @@ async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Backend) 
         assert all(t.logprob is not None and t.logprob <= 0 for t in first.tokens)
 
 
-@pytest.mark.parametrize("burst", [1, 4, 7])
-async def test_bursts_give_the_text_of_one_request(backend: Backend, burst: int) -> None:
+@pytest.mark.parametrize("portion", [1, 4, 7])
+async def test_short_requests_give_the_text_of_one(backend: Backend, portion: int) -> None:
     """Decoding in short requests changes no token."""
     if backend.state.model == RANDOM:
         pytest.skip("it spells words as no tokenizer would, and text is all that it is given back")
@@ -108,15 +111,86 @@ async def test_bursts_give_the_text_of_one_request(backend: Backend, burst: int)
     whole = await backend.complete(Request(start, n_predict=21))
     text, reply = "", None
     while len(text) < len(whole.text) and (reply is None or reply.stop is Stop.LIMIT):
-        reply = await backend.complete(Request(start, n_predict=burst))
+        reply = await backend.complete(Request(start, n_predict=portion))
         text, start = text + reply.text, extended(start, reply)
         assert reply.timings.expected_n in (None, reply.timings.cache_n)
     assert text == whole.text
 
 
+async def streamed(backend: Backend, request: Request, n_pieces: int = 0) -> list[Reply]:
+    """The pieces of a stream, which is closed after *n_pieces* if that is set."""
+    replies: list[Reply] = []
+    async with aclosing(backend.stream(request)) as pieces:
+        async for reply in pieces:
+            replies.append(reply)
+            if len(replies) == n_pieces:
+                break
+    return replies
+
+
+async def test_a_stream_gives_the_text_of_one_request(backend: Backend) -> None:
+    """Piece by piece, each as if asked for after the one before; only the first evaluates."""
+    request = Request(prompt("    def error(self"), n_predict=21)
+    whole = await backend.complete(request)
+    replies = await streamed(backend, request)
+    assert "".join(reply.text for reply in replies) == whole.text
+    assert {reply.stop for reply in replies[:-1]} <= {Stop.LIMIT}
+    assert replies[-1].stop is whole.stop
+    at = request.prompt
+    for reply in replies:
+        assert b"".join(t.text for t in reply.middle).decode() == at.middle
+        at = extended(at, reply)
+    if backend.state.streams:
+        assert not any(reply.timings.prompt_n for reply in replies[1:])
+    if counts(backend):
+        assert [t.id for r in replies for t in r.tokens] == [t.id for t in whole.tokens]
+        assert sum(r.timings.predicted_n for r in replies) == whole.timings.predicted_n
+
+
+@pytest.mark.parametrize("n_pieces", [1, 2, 3])
+async def test_a_closed_stream_is_gone_on_with(backend: Backend, n_pieces: int) -> None:
+    """What came before it was closed is in the cache, and the text that follows is the same."""
+    if backend.state.model == RANDOM:
+        pytest.skip("it spells words as no tokenizer would, and text is all that it is given back")
+    request = Request(prompt("    def error(self"), n_predict=21)
+    whole = "".join(reply.text for reply in await streamed(backend, request))
+    text = ""
+    while request.n_predict > 0:
+        replies = await streamed(backend, request, n_pieces)
+        cost = replies[0].timings
+        assert cost.expected_n in (None, cost.cache_n)
+        assert cost.prompt_n <= 2 or not counts(backend)
+        for reply in replies:
+            text, request = text + reply.text, rest(request, reply)
+        if replies[-1].stop is not Stop.LIMIT:
+            break
+    assert text == whole
+
+
+@pytest.mark.parametrize("forced", FORCED)
+async def test_a_stream_begins_with_the_forced_text(backend: Backend, forced: str) -> None:
+    """Any half word at all, also characters of several tokens, closed and gone on with or not."""
+    request = Request(prompt("    x = ", forced), n_predict=24)
+    whole = "".join(reply.text for reply in await streamed(backend, request))
+    assert whole.startswith(forced)
+    [first, *_] = await streamed(backend, request, 1)
+    more = await streamed(backend, rest(request, first))
+    assert (first.text + "".join(reply.text for reply in more)).startswith(forced)
+
+
+async def test_a_stream_ends_before_a_stop_string(backend: Backend) -> None:
+    """As a request does, with the same text."""
+    request = Request(prompt("    def error(self"), n_predict=40)
+    stop = "".join(reply.text for reply in await streamed(backend, request))[8:11]
+    replies = await streamed(backend, replace(request, stop=(stop,)))
+    whole = await backend.complete(replace(request, stop=(stop,)))
+    assert "".join(reply.text for reply in replies) == whole.text
+    assert replies[-1].stop is whole.stop
+
+
 @pytest.mark.parametrize("forced", FORCED)
 async def test_output_begins_with_the_forced_text(backend: Backend, forced: str) -> None:
-    """Any half word at all is the beginning of the text, also over several bursts."""
+    """Any half word at all is the beginning of the text, also over several requests."""
     start, text = prompt("    x = ", forced), ""
     while len(text) < len(forced):
         reply = await backend.complete(Request(start, n_predict=4))
@@ -158,7 +232,7 @@ async def test_a_prompt_too_long_is_refused_with_numbers(backend: Backend) -> No
 
 
 async def test_a_full_context_is_said_to_be_full(backend: Backend) -> None:
-    """A burst that ends because the context does is not to be continued."""
+    """A text that ends because the context does is not to be continued."""
     filler = replace(prompt(), chunks=(Chunk("big.py", "x = 1\n" * 400),))
     repeated = "y\n" * ((await _room(backend, filler) - 40) // 2)  # text is estimated to be shorter
     nearly_full = replace(filler, middle=repeated)

@@ -6,6 +6,7 @@ import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from fim_lsp.cli import checks, layouts, speculation
 from fim_lsp.cli.checks import Target
 from fim_lsp.cli.terminal import screen_on
+from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
+from fim_lsp.settings.schema import made
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.props import open_to_pages
@@ -26,6 +29,7 @@ from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
 from tests.server_bridge.keys import giving
 from tests.server_bridge.prompts import prompt
+from tests.typist import Typist
 
 pytestmark = [
     pytest.mark.server,
@@ -34,7 +38,7 @@ pytestmark = [
 
 REPETITIVE = "".join(f"    register_handler('name_{n}', handler_{n})\n" for n in range(16))
 PATIENCE_S = 60.0  # the slowest of Debian's CPU backends on a busy machine
-BURSTS = (8,) * 6  # of the largest size that `engine` asks for
+PORTIONS = (8,) * 6
 
 
 @asynccontextmanager
@@ -57,10 +61,10 @@ async def served(tmp_path: Path, **wishes: Any) -> AsyncIterator[LlamaServer]:
 
 
 async def written(server: LlamaServer) -> list[Reply]:
-    """A text written burst by burst in a place that repeats what stands above."""
+    """A text written in several requests in a place that repeats what stands above."""
     replies: list[Reply] = []
     at = replace(prompt("    register_handler("), prefix=f"def register():\n{REPETITIVE}")
-    for n_tokens in BURSTS:
+    for n_tokens in PORTIONS:
         replies.append(await server.complete(Request(at, n_tokens)))
         at = extended(at, replies[-1])
     return replies
@@ -81,6 +85,31 @@ async def test_the_text_is_the_same_with_and_without(tmp_path: Path) -> None:
         assert sum(cost.draft_accepted_n for cost in costs) <= n_drafted
         assert all(cost.expected_n in {None, cost.cache_n} for cost in costs)
     assert len(texts) == 1
+
+
+def _given(server: LlamaServer, _: Config) -> LlamaServer:
+    return server
+
+
+async def test_the_same_suggestions_are_shown_with_and_without(tmp_path: Path) -> None:
+    """The gate does not take an accepted draft, of which 0 is told, for a certain token."""
+    quick = made({"completion.debounceMs": 0, "completion.deadlineMs": 60_000, "state.save": False})
+    shown: list[list[str]] = []
+    for wishes in ({"speculate": False}, {}):
+        async with served(tmp_path, **wishes) as server:
+            session = Session(quick, partial(_given, server))
+            await session.connection.wait_ready()
+            typist = Typist(session, f"def register():\n{REPETITIVE}    regi")
+            texts = []
+            for typed in ("", "ster_handler(", "'name_16'", "\n    register", "_handler", "(self"):
+                typist.type(typed)
+                texts += [each.text for each in await typist.ask()]
+                await session.wait_idle()
+            shown.append(texts)
+            if not wishes:
+                assert typist.counted("tokens", "drafted")
+            await session.aclose()
+    assert shown[0] == shown[1] != []
 
 
 async def test_the_doctor_compares_on_the_users_own_text(tmp_path: Path) -> None:

@@ -86,11 +86,11 @@ async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, in
     prompt = dataclasses.replace(empty, middle="x\n" * (room // 2))
     document = opened("file:///a.py", "python", 1, prompt.middle)
     cursor = cursor_at(document, Position(len(document.lines) - 1, 0), "a.py")
-    terms = Terms(burst=8, n_predict=128, step=4096, enough=lambda _: False)
+    terms = Terms(n_predict=128, step=4096, enough=lambda _: False)
     window = Window(0, 0, "", "")
     generation = Generation(cursor, window, prompt.middle, prompt, terms, terms.n_predict)
     while not generation.ended:
-        await advance(generation, backend, Stats())
+        await advance(generation, backend, Stats(), lambda _: True)
     assert generation.phase is Phase.SHORT
     assert 8 <= len(generation.tokens) <= 24
     await backend.aclose()

@@ -105,9 +105,9 @@ async def project(
         bodies.append(json.dumps(json.loads(body), ensure_ascii=False) if body else path)
         return await send(self, method, path, body, extensions)
 
-    async def streamed(self, path, body):
+    async def streamed(self, path, body, **how):
         bodies.append(json.dumps(json.loads(body), ensure_ascii=False))
-        async with aclosing(stream(self, path, body)) as answers:
+        async with aclosing(stream(self, path, body, **how)) as answers:
             async for answer in answers:
                 yield answer
 

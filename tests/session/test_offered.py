@@ -37,5 +37,5 @@ async def test_the_greedy_candidate_stays_first(
     )
     doc_state = DocumentState(typist.uri, FileLocation("", "shop", "a.py"))
     candidates = [Candidate(text) for text in said]
-    _, suggestions = session._offered(request, doc_state, "backend", candidates)
+    _, suggestions = session.completer._offered(request, doc_state, "backend", candidates)
     assert [each.text for each in suggestions] == offered

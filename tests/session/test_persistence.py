@@ -76,10 +76,10 @@ async def again(
     async with session(cache, config) as ours:
         typist = at(ours, root, name)
         await typist.ask(invoked=True)
-        assert typist.counted("bursts") > 0
+        assert typist.counted("streams") > 0
         assert typist.counted("mirror", "wrong") == 0
         return {
-            "evaluated": typist.counted("tokens", "evaluated") - typist.counted("bursts"),
+            "evaluated": typist.counted("tokens", "evaluated") - typist.counted("streams"),
             "chunks": typist.counted("ring", "chunks"),
         }
 
@@ -150,7 +150,7 @@ async def test_files_outside_of_every_workspace_leave_nothing(tmp_path: Path, ro
             typist = Typist(ours, CODE + HALF, uri=uri, root=(tmp_path / "elsewhere").as_uri())
             await typist.ask(invoked=True)
             await ours.wait_idle()
-            assert typist.counted("bursts") > 0
+            assert typist.counted("streams") > 0
 
     assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
 

@@ -12,7 +12,8 @@ from fim_lsp import events
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import PrivacyConfig, StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import Backend, Reply, Request
+from server_bridge.protocol import Backend, Request
+from tests.asked import requests_to
 from tests.typist import QUICK, Typist
 
 pytestmark = pytest.mark.security
@@ -28,24 +29,17 @@ class Project:
     def __init__(self, root: Path, cache: Path) -> None:
         self.root = root
         self.settings = BackendSettings(kind="embedded", slots_dir=str(cache / "slots"))
+        self.requests: list[Request] = []
+        self.request: Request  # the last one before the rule
         self.session = Session(QUICK, lambda _: self.noting(), cache)
-        self.prompts: list[str] = []
-        self.request: Request
         (root / "shop.py").write_text(SHOP)
         (root / "main.py").write_text(MAIN)
         self.main: Typist
 
     def noting(self) -> Backend:
-        """A backend whose prompts are noted."""
+        """A backend whose requests are noted."""
         backend = open_backend(self.settings)
-        complete = backend.complete
-
-        async def noting(request: Request) -> Reply:
-            self.request = request
-            self.prompts.append(repr(request.prompt))
-            return await complete(request)
-
-        backend.complete = noting  # type: ignore[method-assign]
+        requests_to(backend, self.requests)
         return backend
 
     async def begin(self) -> None:
@@ -60,7 +54,13 @@ class Project:
         self.main.type("\n    return fre")
         await self.main.ask(invoked=True)
         assert "C4N4RY" in self.prompts[-1], "the ring must be at work"
-        self.prompts.clear()
+        self.request = self.requests[-1]
+        self.requests.clear()
+
+    @property
+    def prompts(self) -> list[str]:
+        """What the model was shown."""
+        return [repr(request.prompt) for request in self.requests]
 
     async def type(self, text: str) -> None:
         """Key by key, without a pause in which anything could be chosen again."""

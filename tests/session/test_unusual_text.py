@@ -11,6 +11,7 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Position, body
 from fim_lsp.session.session import Session
+from tests.asked import requests_to
 from tests.typist import ROOT, Typist, embedded
 
 HEAD = "class Parser:\n"
@@ -67,18 +68,12 @@ async def test_other_scripts(session: Session) -> None:
 
 async def test_line_ends(session: Session) -> None:
     """The model is shown the same with any; the last line may have none."""
-    sent = []
-    complete = session.connection.backend.complete
-
-    async def spy(request):
-        sent.append(replace(request.prompt, path="", tape=()))
-        return await complete(request)
-
-    session.connection.backend.complete = spy  # type: ignore[method-assign]
+    sent = requests_to(session.connection.backend)
     for name, end in ("lf", "\n"), ("crlf", "\r\n"), ("cr", "\r"):
         n_before = len(sent)
         assert await check(session, (HEAD + BODY).replace("\n", end), name)
-        assert sent[n_before] == sent[0]
+        first, here = (replace(sent[n].prompt, path="", tape=()) for n in (0, n_before))
+        assert here == first
 
 
 async def test_tabs(session: Session) -> None:
@@ -106,7 +101,7 @@ async def test_a_line_of_half_a_megabyte(session: Session) -> None:
 
     assert (time.thread_time() - started) / 5 < 2 * EVENT_S
     assert typist.counted("outcomes", "the line is too long") == 5
-    assert typist.counted("bursts") == 0
+    assert typist.counted("streams") == 0
 
 
 async def test_a_file_of_fifty_thousand_lines(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""How sure the model was."""
+"""How sure the model was, and how much of a text that is enough for."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import math
 
 import pytest
 
-from fim_lsp.suggest.confidence import SURE, confidence, preferred
-from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.confidence import POWER, SURE, behind, confidence, likely, odds, preferred
+from fim_lsp.suggest.cursor import Candidate, Odds
 from server_bridge.protocol import Token
 
 
 def tokens(*pairs: tuple[str, float | None]) -> list[Token]:
     """Tokens by text and probability."""
     return [Token(n, text.encode(), p and math.log(p)) for n, (text, p) in enumerate(pairs)]
+
+
+def said(*pairs: tuple[str, float | None]) -> Candidate:
+    """A candidate that was said in these tokens."""
+    text = "".join(text for text, _ in pairs)
+    return Candidate(text, odds=odds(tokens(*pairs), "", text))
 
 
 SAID = tokens((" ret", 0.01), ("urn", 0.9), (" é", 0.4), ("\n", 0.1))
@@ -35,13 +41,63 @@ SAID = tokens((" ret", 0.01), ("urn", 0.9), (" é", 0.4), ("\n", 0.1))
 )
 def test_only_the_tokens_of_what_is_shown_count(skipped: str, text: str, expected: float) -> None:
     """Forced and typed tokens do not count, nor partly typed ones, nor what a filter cut away."""
-    assert confidence(SAID, skipped, text) == pytest.approx(expected)
+    assert confidence(odds(SAID, skipped, text), text) == pytest.approx(expected)
 
 
-def test_without_probabilities_nobody_doubts() -> None:
-    """Text backends tell none; their suggestions are shown."""
-    assert confidence(tokens(("a", None), ("b", None)), "", "ab") == 1.0
-    assert confidence([], "", "ab") == 1.0
+def test_without_probabilities_all_is_shown() -> None:
+    """Text backends tell none."""
+    unknown = said(("a", None), (" b", None))
+    assert confidence(unknown.odds, "a b") == 1.0
+    assert likely(unknown, 0.9) == unknown
+    assert likely(Candidate("a line in sight"), 0.9).text == "a line in sight"
+
+
+def test_a_token_may_end_inside_a_character() -> None:
+    """It ends where its last whole character does."""
+    halves = [Token(0, "é".encode()[:1], -0.1), Token(1, "é".encode()[1:] + b"x", -0.2)]
+    assert [end for end, _ in odds(halves, "", "éx")] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("least", "shown"),
+    [
+        (0.0, "self.width * rate + tax"),
+        (0.2, "self.width * rate + tax"),
+        (0.3, "self.width * rate"),
+        (0.6, "self.width"),
+        (0.85, "self."),
+        (0.95, ""),
+    ],
+)
+def test_what_is_shown_is_likely_in_all(least: float, shown: str) -> None:
+    """The product of all probabilities up to the cut is high enough, and no word is cut in two."""
+    text = said(
+        ("self", 0.9), (".", 1.0), ("wi", 0.9), ("dth", 0.9), (" *", 0.6), (" rate", 0.9),
+        (" +", 0.7), (" ta", 0.9), ("x", 0.9),
+    )  # fmt: skip
+    assert likely(text, least ** (1 / POWER)).text == shown
+
+
+def test_what_was_typed_is_certain() -> None:
+    """Behind an unlikely word that the user typed, the rest is as likely as it is."""
+    text = said(("ta", 0.1), ("x", 0.5), (" *", 0.9), (" rate", 0.9))
+    assert likely(text, 0.3 ** (1 / POWER)).text == ""
+    left = Candidate("x * rate", odds=behind(text.odds, 2))
+    assert likely(left, 0.3 ** (1 / POWER)).text == "x * rate"
+    inside = Candidate(" rate"[2:], odds=behind(text.odds, len("tax * ra")))
+    assert inside.odds == (Odds(2, None),)
+    before = behind(text.odds, -3)
+    assert (before[0], before[1].end) == (Odds(3, None), 5)
+
+
+def test_an_unknown_token_is_not_certain() -> None:
+    """Servers that speculate tell the odds of some tokens only; the others count as those do in the mean."""
+    known = said(("a", 0.8), (" b", 0.8), (" c", 0.8), (" d", 0.8))
+    some = said(("a", 0.8), (" b", None), (" c", None), (" d", 0.8))
+    for least in (0.3, 0.45, 0.6, 0.7):
+        sure = least ** (1 / POWER)
+        assert likely(some, sure).text == likely(known, sure).text
+    assert likely(some, 0.6 ** (1 / POWER)).text == "a b"
 
 
 def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:
@@ -54,9 +110,6 @@ def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:
 
 def test_where_both_say_the_same_line_the_model_may_go_on() -> None:
     """Its text is longer, and the line in sight is a reason to trust it."""
-    model, line = (
-        Candidate("weight in weights:\n        total += weight", sure=0.2),
-        Candidate("weight in weights:"),
-    )
-    shown = preferred(model, 0.2, line)
-    assert (shown.text, shown.sure) == (model.text, SURE)
+    model = said(("weight in weights:", 0.2), ("\n        total += weight", 0.2))
+    shown = preferred(model, 0.2, Candidate("weight in weights:"))
+    assert likely(shown, 0.9).text == model.text

@@ -8,13 +8,13 @@ import pytest
 
 from fim_lsp.documents import Position, opened
 from fim_lsp.settings.config import CompletionConfig, Config, LanguagesConfig
-from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.cursor import Candidate, Odds
 from fim_lsp.suggest.request import (
     CompletionRequest,
     Selected,
     Suggestion,
     accepted,
-    doubted,
+    gated,
     request_at,
     suggestion,
     why_off,
@@ -80,8 +80,11 @@ def test_the_request_after_acceptance_stands_behind_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sure", "invoked", "no"), [(0.0, False, True), (1.0, False, False), (0.0, True, False)]
+    ("logprob", "invoked", "shown"), [(-9.0, False, ""), (-0.01, False, "dth"), (-9.0, True, "dth")]
 )
-def test_unsure_candidates_are_shown_by_hand_only(sure: float, invoked: bool, no: bool) -> None:
+def test_unsure_candidates_are_shown_by_hand_only(
+    logprob: float, invoked: bool, shown: str
+) -> None:
     """A wrong guess is worse than none while typing."""
-    assert doubted(request(invoked=invoked), Candidate("dth", sure=sure)) is no
+    candidate = Candidate("dth", odds=(Odds(3, logprob),))
+    assert gated(request(invoked=invoked), candidate).text == shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Literal, cast
@@ -173,4 +173,47 @@ async def test_moving_to_a_cold_server_warms_it_for_a_moment_only() -> None:
     while second.left:
         await second.warm(REQUEST.prompt, 125)
     assert (await backend.complete(REQUEST)).text == "b"
+    await backend.aclose()
+
+
+class Breaking(Slow):
+    """A server that says a text word by word, and breaks off after *n_words*, if that is not 0."""
+
+    def __init__(self, name: str, n_words: int) -> None:
+        super().__init__(name, 0)
+        self.n_words = n_words
+        self.asked: list[Request] = []
+
+    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
+        self.asked.append(request)
+        said = len(request.prompt.middle.split())
+        for n, word in enumerate(TEXT[said:], 1):
+            stop = Stop.END if word == TEXT[-1] else Stop.LIMIT
+            yield Reply(word, (), (), stop, Timings(predicted_n=1))
+            if n == self.n_words:
+                raise BackendUnavailable("it broke off")
+
+
+TEXT = ["one ", "two ", "three ", "four "]
+
+
+async def test_a_text_that_breaks_off_is_gone_on_with_by_the_next_server() -> None:
+    """What the first server said counts; the second is asked for the rest."""
+    first, second = Breaking("a", 2), Breaking("b", 0)
+    backend = Endpoints([Endpoint(cast(Backend, each)) for each in (first, second)])
+    request = replace(REQUEST, prompt=replace(REQUEST.prompt, middle="", tape=()), n_predict=9)
+    said = [reply.text async for reply in backend.stream(request)]
+    assert said == TEXT
+    assert [each.prompt.middle for each in second.asked] == ["one two "]
+    assert second.asked[0].n_predict == 7
+    await backend.aclose()
+
+
+async def test_a_text_that_breaks_off_everywhere_is_an_error() -> None:
+    """The user gets what came, and then the reason."""
+    backend = Endpoints([Endpoint(cast(Backend, Breaking("a", 1)))])
+    replies = backend.stream(REQUEST)
+    assert (await anext(replies)).text
+    with pytest.raises(BackendError):
+        await anext(replies)
     await backend.aclose()

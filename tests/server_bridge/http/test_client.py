@@ -230,3 +230,31 @@ async def test_cancelled_at_any_moment_it_goes_on(again: int | None) -> None:
             await asyncio.gather(task, return_exceptions=True)
         assert "build_info" in await http.get("/props")
         await http.aclose()
+
+
+@pytest.mark.parametrize("how", ["closed", "cancelled"])
+async def test_a_stream_ended_at_any_moment_leaves_the_next_one_alone(how: str) -> None:
+    """A text that is not wanted any more is closed at every moment of its stream; the next one comes whole."""
+    body = json.dumps({"prompt": "def area(", "n_predict": 24, "stream": True}).encode()
+    with llama_server(BUNDLED) as url:
+        http = Http(url, patience_s=5.0)
+
+        async def read(n_events: int) -> int:
+            n = 0
+            async with contextlib.aclosing(http.stream("/completion", body)) as events:
+                async for _ in events:
+                    n += 1
+                    if n == n_events:
+                        break
+            return n
+
+        for moment in range(60):
+            if how == "closed":
+                await read(moment % 20 + 1)
+            else:
+                task = asyncio.ensure_future(read(0))
+                await turns(3 * moment)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        assert await read(0) > 1
+        await http.aclose()

@@ -51,6 +51,7 @@ async def test_text_runs_on_where_the_context_can_be_shifted(
         with pytest.raises(BackendUnusable, match="--context-shift"):
             await continue_long()
         assert 0 < len(pieces) < N_CTX
+        await backend.aclose()
         return
     await continue_long()
     assert len(pieces) > 2 * N_CTX  # a piece is a token or more

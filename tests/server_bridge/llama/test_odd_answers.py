@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import object_in
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import BackendError, Reply, Request, Sink, extended
+from server_bridge.protocol import BackendError, Reply, Request, Sink, extended, rest
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.odd import ODD, places, with_odd
@@ -51,11 +51,20 @@ class Recording(Http):
     async def post(self, path: str, body: bytes) -> Object:
         return self.answers.setdefault((kind(path), body), await super().post(path, body))
 
-    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
-        events = self.answers.setdefault(("stream", body), [])
-        async for event in super().stream(path, body):
-            events.append(event)
-            yield event
+    def another(self) -> Recording:
+        other = Recording(self.url)
+        other.answers = self.answers
+        return other
+
+    async def stream(
+        self, path: str, body: bytes, *, opens: bool = True
+    ) -> AsyncGenerator[Object, None]:
+        events: list[Object] = []
+        async with aclosing(super().stream(path, body, opens=opens)) as found:
+            async for event in found:
+                events.append(event)
+                self.answers.setdefault(("stream", body), events)
+                yield event
 
 
 class Replay(Http):
@@ -86,7 +95,12 @@ class Replay(Http):
     async def post(self, path: str, body: bytes) -> Object:
         return object_in(path, 200, json.dumps(self._answer(path, body)).encode())
 
-    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+    def another(self) -> Replay:
+        return self
+
+    async def stream(
+        self, path: str, body: bytes, *, opens: bool = True
+    ) -> AsyncGenerator[Object, None]:
         events = self._answer("stream", body)
         for event in events if isinstance(events, list) else [events]:
             yield object_in(path, 200, json.dumps(event).encode())
@@ -99,6 +113,15 @@ async def used(server: LlamaServer) -> list[Any]:
         text = server.continue_long(REQUEST.prompt, 3, Sink.PROMPT)
         return "".join([piece async for piece in text])
 
+    async def streamed(n_pieces: int) -> Request:
+        request = REQUEST
+        async with aclosing(server.stream(request)) as replies:
+            async for reply in replies:
+                request, n_pieces = rest(request, reply), n_pieces - 1
+                if not n_pieces:
+                    break
+        return request
+
     async def continued() -> Reply:
         reply = await server.complete(REQUEST)
         return await server.complete(replace(REQUEST, prompt=extended(REQUEST.prompt, reply)))
@@ -108,6 +131,7 @@ async def used(server: LlamaServer) -> list[Any]:
         server.connect, lambda: server.measure(REQUEST.prompt), lambda: server.warm(REQUEST.prompt, 9999),
         continued, lambda: server.complete(replace(REQUEST, sample=1)),
         lambda: server.save(REQUEST.prompt), lambda: server.restore(REQUEST.prompt), written,
+        lambda: streamed(0), lambda: streamed(1),
     ):  # fmt: skip
         try:
             found.append(await ask())

@@ -47,7 +47,9 @@ class Replay(Http):
     async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
         return self._answer(path)
 
-    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+    async def stream(
+        self, path: str, body: bytes, *, opens: bool = True
+    ) -> AsyncGenerator[Object, None]:
         for event in ("llama.cpp", "vllm"):
             yield self._answer(event)
 
@@ -66,6 +68,9 @@ async def test_no_answer_is_too_odd(path: str) -> None:
                     assert all((t.logprob or 0) <= 0 for t in reply.tokens)
                     assert min(reply.timings.prompt_n, reply.timings.cache_n) >= 0
                     await server.complete(replace(REQUEST, prompt=extended(REQUEST.prompt, reply)))
+                with suppress(BackendError):
+                    async for reply in server.stream(REQUEST):
+                        assert all((t.logprob or 0) <= 0 for t in reply.tokens)
             state, what = server.state, f"{path} {place} {odd!r}"
             assert 0.1 <= state.chars_per_token <= 100, what
             assert 0.1 <= state.prefill_per_s <= 1e7, what

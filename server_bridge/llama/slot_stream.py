@@ -1,0 +1,147 @@
+"""
+Requests to a slot that are answered piece by piece, and what the slot holds when they end, or are closed.
+
+llama.cpp notices that a stream was closed when it writes the next token, so its slot is busy for a token or
+two more. A prompt that named it then would break it, one that did not would go elsewhere; so closing waits until
+it is free. `/slots` tells when that is, and how many tokens the slot holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from array import array
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import NamedTuple
+
+from server_bridge.fim.layout import WIDTH, Ids, ids
+from server_bridge.http.shapes import Object
+from server_bridge.llama import completion, context_shift
+from server_bridge.llama.answers import Event
+from server_bridge.llama.mirror import Outlook
+from server_bridge.llama.slot_client import SlotClient, body
+from server_bridge.protocol import BackendError, BackendUnavailable, Sink
+
+N_LOOKS = 16  # at a slot that should be free within two tokens; each look takes about one
+BLIND_S = 0.25  # waited at most where the server does not show its slots
+
+
+class Closed(NamedTuple):
+    """Where a stream was served, and how many tokens are there now; None where that is not known."""
+
+    slot: int | None
+    n_held: int | None = None
+
+
+class Made:
+    """The tokens of a stream as far as all of them are known."""
+
+    def __init__(self) -> None:
+        self._ids: list[int] = []
+        self._n_made = 0
+
+    def add(self, event: Event) -> None:
+        """Of a character that takes several tokens llama.cpp tells only the last."""
+        n_told = len(self._ids) + len(event.tokens)
+        if n_told >= event.tokens_predicted:
+            self._ids += event.tokens
+        self._n_made = max(n_told, event.tokens_predicted)
+
+    def held(self, whole: Ids, n_held: int | None) -> tuple[bytes, bool]:
+        """What a slot holds after *whole* and this, *n_held* tokens if that is known; and whether there is more."""
+        n_known = whole.n + max(0, len(self._ids) - 1)  # the last one was sampled and not evaluated
+        packed = (whole.packed + ids(self._ids).packed)[: min(n_known, n_held or n_known) * WIDTH]
+        return packed, n_held is None or n_held > n_known
+
+
+async def decode(
+    client: SlotClient, document: str, whole: Ids, options: Object, slot: int | None
+) -> AsyncGenerator[tuple[Event, Outlook | None], None]:
+    """
+    Evaluate *whole* of *document* in *slot*, and decode; each event with what we had expected.
+
+    Closing it ends the work and waits until the slot is free.
+    """
+    state, made, last = client.state, Made(), Event()
+    outlook = state.mirror.outlook(whole.packed, slot)
+    text = body(whole, {**options, **completion.STREAMED}, slot)
+    try:
+        async with aclosing(client.link.stream("/completion", text)) as events:
+            async for event in events:
+                client.check_slot(event.id_slot)
+                made.add(event)
+                if event.timings and not last.timings:
+                    state.evaluated(event.timings, outlook)
+                last = event
+                yield event, outlook
+        closed = _ended(last, client.link.url)
+        state.drafters = completion.drafters(last.drafters)
+    except GeneratorExit:
+        closed = await _closed(client, slot, whole)
+    except BaseException:
+        state.mirror.forget()
+        raise
+    if last.timings:
+        state.decoded(last.timings)
+    if closed.slot is None:
+        state.mirror.forget()
+        return
+    held, open_end = made.held(whole, closed.n_held)
+    named = slot is not None
+    state.mirror.settle(closed.slot, whole.packed, held, named=named, open_end=open_end)
+    state.served(document, slot, closed.slot, outlook)
+
+
+def _ended(last: Event, url: str) -> Closed:
+    """What the *last* event of a stream tells. Raises BackendUnavailable where it should not be the last."""
+    if not last.stop:
+        raise BackendUnavailable(f"{url} broke off in the middle of an answer")
+    return Closed(last.id_slot, last.tokens_cached)
+
+
+async def _closed(client: SlotClient, slot: int | None, whole: Ids) -> Closed:
+    """Wait until what was closed has left its slot."""
+    expected = client.state.mirror.taken(whole.packed) if slot is None else slot
+    served = None if expected < 0 else expected
+    try:
+        for _ in range(N_LOOKS):
+            if (slots := await client.look()) is None:
+                break
+            busy = {each.id: each.n_prompt_tokens for each in slots if each.is_processing}
+            if slot is None and served not in busy and len(busy) == 1:
+                [served] = busy
+            if served is None:
+                return Closed(None)
+            if served not in busy:
+                held = {each.id: each.n_prompt_tokens for each in slots}
+                return Closed(served, held.get(served) or None)
+    except BackendError:
+        return Closed(None)
+    await asyncio.sleep(min(BLIND_S, 2e-3 * client.state.decode_ms.value))
+    return Closed(served)
+
+
+async def continue_long(
+    client: SlotClient, whole: Ids, n_predict: int, sink: Sink, slot: int | None
+) -> AsyncGenerator[str, None]:
+    """The text after *whole*, past the context if the server can shift it."""
+    prompt, made, served = [*array("i", whole.packed)], list[int](), -1 if slot is None else slot
+    options = {**context_shift.options(n_predict, sink), "id_slot": served}
+    n_ctx, mirror = client.server.n_ctx, client.state.mirror
+    text = json.dumps({"prompt": prompt, **options})
+    try:
+        async with aclosing(client.link.stream("/completion", text)) as events:
+            async for event in events:
+                served = max(served, event.id_slot)
+                made += event.tokens
+                if event.content:
+                    yield event.content
+                if event.stop:
+                    context_shift.check_end(event, n_ctx, client.link.url)
+    finally:
+        if 0 <= served < client.server.n_slots:
+            left = ids(context_shift.held(prompt, made, n_ctx, sink)).packed
+            mirror.settle(served, whole.packed, left, named=slot is not None)
+        else:
+            mirror.forget()

@@ -1,0 +1,162 @@
+"""A completion is one stream: joined, closed, shown before its end, and never waited for too long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+
+import pytest
+
+from fim_lsp.session import completer
+from fim_lsp.session.session import Session
+from server_bridge.protocol import Prompt, Reply, Request
+from tests.typist import QUICK, Typist, embedded
+
+CODE = (
+    "class Cart:\n"
+    "    def __init__(self, width, height):\n"
+    "        self.width = width\n"
+    "        self.height = height\n\n"
+    "    def area(self):\n"
+    "        return self.width * self.height\n\n"
+)
+BLOCK = CODE + "    def __init__(self, name, value):"
+HOUR_S = 3600.0
+
+
+class Slow:
+    """Lets one piece of a stream through whenever it is told so; *n* have come."""
+
+    def __init__(self, session: Session) -> None:
+        self.n = 0
+        self.closed = 0
+        self.let = asyncio.Semaphore(0)
+        self._stream = session.connection.backend.stream
+        session.connection.backend.stream = self._slowly  # type: ignore[method-assign]
+
+    async def _slowly(self, request: Request) -> AsyncGenerator[Reply, None]:
+        try:
+            async with aclosing(self._stream(request)) as replies:
+                async for reply in replies:
+                    await self.let.acquire()
+                    self.n += 1
+                    yield reply
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[Session]:
+    completion = replace(QUICK.completion, patience_ms=0, deadline_ms=30_000)
+    session = embedded(replace(QUICK, completion=completion))
+    await session.connection.wait_ready()
+    yield session
+    await session.aclose()
+
+
+async def until(slow: Slow, n: int) -> None:
+    """Let pieces through until *n* have come."""
+    while slow.n < n:
+        slow.let.release()
+        await asyncio.sleep(0.01)
+
+
+async def test_a_completion_is_one_request(session: Session) -> None:
+    """However many tokens it has."""
+    typist = Typist(session, BLOCK)
+    [suggestion] = await typist.ask(invoked=True)
+    assert suggestion.text.count("\n") > 1
+    assert typist.counted("streams") == 1
+
+
+async def test_a_line_is_shown_before_the_text_is_whole(session: Session) -> None:
+    """What is whole is shown when patience ends, the rest with the next key, all of it in one request."""
+    [whole] = await Typist(session, BLOCK, uri="file:///home/me/shop/whole.py").ask(invoked=True)
+    await session.wait_idle()
+    slow, typist = Slow(session), Typist(session, BLOCK)
+    before = typist.counted("streams")
+    asked = asyncio.create_task(typist.ask())
+    while not asked.done():
+        await until(slow, slow.n + 1)
+    [first] = await asked
+    assert 0 < len(first.text) < len(whole.text)
+    assert "\n" in first.text  # the block's header has no rest: the first line of the body
+    typist.type(first.text[0])
+    for _ in range(200):
+        slow.let.release()
+    [rest] = await typist.ask(invoked=True)
+    assert first.text[0] + rest.text == whole.text
+    assert typist.counted("streams") - before == 1
+
+
+async def test_a_key_that_contradicts_closes_the_stream(session: Session) -> None:
+    """The next piece is the last, and the newer request has the model to itself."""
+    slow, typist = Slow(session), Typist(session, BLOCK)
+    older = asyncio.create_task(typist.ask())
+    await until(slow, 1)
+    typist.type("§")
+    await until(slow, 2)
+    await asyncio.wait_for(older, 10)
+    while not slow.closed:
+        await until(slow, slow.n + 1)
+    assert slow.n <= 3
+
+
+async def test_a_request_that_is_cancelled_leaves_the_stream_for_the_next_key(
+    session: Session,
+) -> None:
+    """Clients cancel at each key; the key that agrees joins the same stream."""
+    [whole] = await Typist(session, BLOCK, uri="file:///home/me/shop/whole.py").ask(invoked=True)
+    await session.wait_idle()
+    slow, typist = Slow(session), Typist(session, BLOCK)
+    before = typist.counted("streams")
+    older = asyncio.create_task(typist.ask())
+    await until(slow, 2)
+    older.cancel()
+    await asyncio.gather(older, return_exceptions=True)
+    typist.type(whole.text[:2])
+    for _ in range(200):
+        slow.let.release()
+    [rest] = await typist.ask(invoked=True)
+    assert whole.text[:2] + rest.text == whole.text
+    assert typist.counted("streams") - before == 1
+
+
+@pytest.mark.parametrize("what", ["measure", "stream"])
+async def test_the_deadline_holds_whatever_hangs(session: Session, what: str) -> None:
+    """An automatic request gets an empty answer, and the next one is served when the server is back."""
+    typist = Typist(session, BLOCK)
+    await typist.ask()
+    await session.wait_idle()
+    backend = session.connection.backend
+    works = getattr(backend, what)
+
+    async def hanging_measure(_: Prompt) -> None:
+        await asyncio.sleep(HOUR_S)
+
+    async def hanging_stream(_: Request) -> AsyncGenerator[Reply, None]:
+        await asyncio.sleep(HOUR_S)
+        yield  # type: ignore[misc]
+
+    setattr(backend, what, {"measure": hanging_measure, "stream": hanging_stream}[what])
+    config = session.config
+    session.configure(replace(config, completion=replace(config.completion, deadline_ms=300)))
+    typist.type("\n        self.zzz = ")
+    assert await asyncio.wait_for(typist.ask(), 5) == []
+    setattr(backend, what, works)
+    session.configure(config)
+    await typist.ask(invoked=True)
+    assert typist.counted("outcomes", "backend") >= 1
+
+
+async def test_by_hand_the_user_hears_that_nothing_moves(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some seconds after the key, not half a minute."""
+    monkeypatch.setattr(completer, "HANGING_S", 0.3)
+    typist = Typist(session, BLOCK)
+    Slow(session)
+    assert await asyncio.wait_for(typist.ask(invoked=True), 10) == []
+    assert session.completer.trouble == "the model server does not answer"
