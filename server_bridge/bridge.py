@@ -7,6 +7,7 @@ already, then the embedded one, and changes over when that is better or gone.
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,7 +24,7 @@ from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.process.embedded import Embedded
-from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.process.programs import BUNDLED, EmbeddedSettings
 from server_bridge.protocol import Backend, BackendUnusable, Health, State
 
 # An exchange may take so long where another server waits: both fit into a completion's deadline.
@@ -52,7 +53,7 @@ class BackendSettings:
     model: str = ""
     key: Key = field(default_factory=Key)
     ca_file: str = ""
-    n_threads: int = 1  # see EmbeddedSettings
+    n_threads: int = 0  # of the embedded engine; 0: see `_embedded`
     template: str = ""
     context_tokens: int = 0
     session_header: str = ""  # names the header that says `SESSION`
@@ -172,8 +173,15 @@ class _Auto(Endpoints):
 
 
 def _embedded(settings: BackendSettings) -> Embedded:
-    plain = EmbeddedSettings(
-        n_threads=settings.n_threads, slots_dir=settings.slots_dir, log=settings.log
-    )
+    """The engine inside: the tiny bundled model on one thread, one of the user's on half of the cores."""
     ours = settings.model if settings.kind == "embedded" or not _named(settings) else ""
-    return Embedded(replace(plain, model=ours) if ours else plain)
+    model = ours or str(BUNDLED)
+    n_threads = max(1, (os.cpu_count() or 1) // 2) if ours else 1
+    return Embedded(
+        EmbeddedSettings(
+            model=model,
+            n_threads=settings.n_threads or n_threads,
+            slots_dir=settings.slots_dir,
+            log=settings.log,
+        )
+    )
