@@ -85,6 +85,7 @@ def _setup(given: argparse.Namespace) -> int:
 
 
 def _doctor(given: argparse.Namespace) -> int:
+    from fim_lsp import model_server
     from fim_lsp.cli import checks, doctor
     from fim_lsp.settings import files, merge
     from server_bridge.llama.props import open_to_pages
@@ -96,7 +97,10 @@ def _doctor(given: argparse.Namespace) -> int:
     if given.speculation is not None:
         return doctor.run_speculation(given, open_backend(config))
     found = (*given_files.problems, *problems)
-    return doctor.run(given, checks.Target(config, found, open_backend(config), open_to_pages))
+    target = checks.Target(
+        config, found, open_backend(config), open_to_pages, model_server.machine_in_words()
+    )
+    return doctor.run(given, target)
 
 
 def _serve(given: argparse.Namespace) -> NoReturn:

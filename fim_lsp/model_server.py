@@ -22,7 +22,7 @@ from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs, served
 from server_bridge.protocol import BackendUnusable
 from server_bridge.weights import choice, download, on_disk
-from server_bridge.weights.table import Offer
+from server_bridge.weights.table import GIGABYTE, Offer
 
 TOO_SMALL = (
     "this machine has too little memory for a model of the table: name a smaller --model FILE"
@@ -51,6 +51,18 @@ def run(given: Namespace) -> int:
     return serve.run(served.keep(program), program.key_file)
 
 
+def machine_in_words() -> str:
+    """What there is to run models with, in words."""
+    server = program_path("llama-server")
+    found = programs.machine(server)
+    words = [f"{found.cores} cores", f"{found.memory / GIGABYTE:.0f} GB of memory"]
+    if server:
+        words.append(
+            f"{found.gpu / GIGABYTE:.0f} GB free on a GPU" if found.gpu else "no GPU for llama.cpp"
+        )
+    return ", ".join((*words, server or "no llama-server: the engine inside this package is used"))
+
+
 def getter(given: Namespace) -> Callable[[str], str]:
     """
     A function that gets a model by its name, "" for one to be offered here, and gives its path.
@@ -59,9 +71,9 @@ def getter(given: Namespace) -> Callable[[str], str]:
     """
 
     def get(name: str) -> str:
-        machine = programs.machine(program_path("llama-server"))
+        found = programs.machine(program_path("llama-server"))
         try:
-            return _got(machine, given, name) if name else _offered(machine, given)
+            return _got(found, given, name) if name else _offered(found, given)
         except (download.CannotDownload, _Refused) as error:
             if str(error):
                 serve.refuse(str(error))

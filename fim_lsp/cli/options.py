@@ -49,6 +49,7 @@ Lines and columns count from 1; without a column the end of the line is meant.
   fim-lsp complete app.py:12
   fim-lsp complete app.py:12:9 --open models.py --json
   fim-lsp complete app.py:12 --url http://127.0.0.1:8012
+  fim-lsp complete app.py:12 --why            where it comes from, or why there is none
 
 Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
 """
@@ -93,6 +94,11 @@ def _add_complete(commands: Commands) -> None:
         "--open", metavar="FILE", nargs="+", default=[], help="files to know, too"
     )
     complete.add_argument("--url", help="the model server to ask instead of the configured one")
+    complete.add_argument(
+        "--why",
+        action="store_true",
+        help="say where a suggestion comes from, while typing and by hand, or why there is none",
+    )
     complete.add_argument(
         "--json", action="store_true", help="suggestions, tokens and times as JSON"
     )

@@ -19,6 +19,7 @@ from pathlib import Path
 from fim_lsp.cli.terminal import Screen, screen_on
 from server_bridge.machine.addresses import USUAL_PORTS, port_of
 from server_bridge.protocol import Health, State
+from server_bridge.weights.table import is_bundled
 
 INSTALL = """\
 llama-server is not installed. It is faster, and knows your GPU: {how}, or a file from
@@ -28,7 +29,6 @@ HOW = {
     "win32": "winget install llama.cpp",
     "linux": "your distribution's package llama.cpp, brew install llama.cpp",
 }
-BUNDLED = "fim-tiny"  # see server_bridge/models
 
 
 def may_lack(given: Namespace) -> bool:
@@ -124,7 +124,7 @@ def _ready(screen: Screen, state: State, seconds: float) -> None:
 
 def _instructions(screen: Screen, state: State, key_file: Path) -> None:
     """What to tell the editor, if anything."""
-    if state.model.startswith(BUNDLED):
+    if is_bundled(state.model):
         screen.line("It is tiny, for trying out. For real work: fim-lsp serve --get (asks first)")
     if port_of(state.url) in USUAL_PORTS:
         screen.line("Your editors find it, and its key, by themselves. To name it:")

@@ -33,9 +33,10 @@ from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.transport import Skipped
 from fim_lsp.lsp.types import types
 from fim_lsp.session.session import Session
+from fim_lsp.session.state_file import PAGE
 from fim_lsp.settings import egress
 from fim_lsp.settings.config import Config, LogConfig
-from fim_lsp.settings.files import PROJECT_FILE, Sources, user_file
+from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
 from fim_lsp.suggest.request import Selected, Suggestion
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
@@ -122,6 +123,7 @@ class Editor(LanguageServer):
     async def _close(self) -> None:
         if self._is_open:
             self.messages.close()
+            await asyncio.to_thread(_delete, cache_folder() / PAGE)  # a whole prompt
             try:
                 await self.session.aclose()
             except Exception:  # it is the end anyway
@@ -272,6 +274,11 @@ _REGISTRATIONS = (
         types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")]),
     ),
 )
+
+
+def _delete(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _lower(position: Position, n_lines: int) -> Position:

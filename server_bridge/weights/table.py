@@ -18,6 +18,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 HUB = "https://huggingface.co"
+BUNDLED = (
+    "fim-tiny"  # how the name of the model inside the package begins, see server_bridge/models
+)
 GIGABYTE = 1e9
 
 
@@ -62,6 +65,11 @@ class Offer(NamedTuple):
     first_look_s: float
     is_best: bool = False
     path: str = ""
+
+
+def is_bundled(name: str) -> bool:
+    """Whether a model with this name is the one inside the package, which is for trying out."""
+    return name.startswith(BUNDLED)
 
 
 # From small to large.
