@@ -21,6 +21,7 @@ from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendUnusable
 
 if TYPE_CHECKING:
+    from fim_lsp.lsp.offer import RealModel
     from server_bridge.bridge import BackendSettings
 
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
@@ -114,7 +115,14 @@ def _serve(given: argparse.Namespace) -> NoReturn:
     if given.tcp:
         host, port = given.tcp
         address = server.Address(host, port, given.token_file or token)
-    server.run(address, open_backend, overrides, _cache())
+    server.run(address, open_backend, overrides, _cache(), _real_model)
+
+
+def _real_model() -> RealModel | None:
+    """What fits this machine in place of the bundled model; imported only where it is offered."""
+    from fim_lsp import model_server
+
+    return model_server.real_model()
 
 
 def open_backend(config: Config) -> Backend:

@@ -14,15 +14,17 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from fim_lsp.cli import offers, serve, service
+from fim_lsp.cli import offers, serve, service, setup
 from fim_lsp.cli.terminal import screen_on
+from fim_lsp.cli.toml_edit import CannotEdit
+from fim_lsp.lsp.offer import CANCELLED, NotGot, RealModel
 from fim_lsp.settings import files, merge
 from fim_lsp.settings.config import Config
 from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs, served
 from server_bridge.protocol import BackendUnusable
 from server_bridge.weights import choice, download, on_disk
-from server_bridge.weights.table import GIGABYTE, Offer
+from server_bridge.weights.table import GIGABYTE, HUB, Offer
 
 TOO_SMALL = (
     "this machine has too little memory for a model of the table: name a smaller --model FILE"
@@ -80,6 +82,27 @@ def getter(given: Namespace) -> Callable[[str], str]:
             return ""
 
     return get
+
+
+def real_model() -> RealModel | None:
+    """The best model for this machine, for an editor to offer; None if there is none, or no need."""
+    best = choice.named(_offers(programs.machine(program_path("llama-server"))), "auto")
+    if best is None:
+        return None
+
+    def get(hear: Callable[[int, int], bool]) -> None:
+        def show(n_here: int, n_all: int) -> None:
+            if not hear(n_here, n_all):
+                raise NotGot(CANCELLED)
+
+        try:
+            hub = os.environ.get("HF_ENDPOINT") or HUB
+            path = best.path or str(download.fetch(best.model, _folder(), show, hub))
+            setup.write_model(path, files.user_file())
+        except (download.CannotDownload, CannotEdit, OSError) as error:
+            raise NotGot(str(error)) from error
+
+    return RealModel(offers.what_short(best), get)
 
 
 def _program(given: Namespace) -> programs.Program:

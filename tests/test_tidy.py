@@ -36,7 +36,8 @@ ONLY = {
     "httpx": {"server_bridge.http.client", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.types", "fim_lsp.cli"},
     "pygls": {
-        "fim_lsp.lsp.rpc", "fim_lsp.lsp.messages", "fim_lsp.lsp.editor", "fim_lsp.lsp.commands",
+        "fim_lsp.lsp.rpc", "fim_lsp.lsp.messages", "fim_lsp.lsp.editor", "fim_lsp.lsp.offer",
+        "fim_lsp.lsp.commands",
         "fim_lsp.lsp.server", "fim_lsp.cli",
     },
     "subprocess": {

@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print(json.dumps(_as_json(position, tried, stats), ensure_ascii=False, indent=2))
     elif arguments.why:
-        print("\n".join(why.lines(_place(position), *all_tried, backend)))
+        print("\n".join(why.lines(_place(position), all_tried, backend)))
     elif tried.answer.suggestions:
         sys.stdout.write(tried.answer.suggestions[0].text + "\n")
     else:
@@ -74,7 +74,8 @@ async def _ask(
         for path, text in others.items():
             server.open(path, text)
         server.open(position.path, position.text)
-        await _wait_ready(server, screen, needed=not arguments.why)
+        is_ready = await _wait_ready(server, screen, needed=not arguments.why)
+        kinds = kinds if is_ready else kinds[:1]  # by hand the server would wait for the model
         all_tried = [await _tried(server, position, invoked=kind) for kind in kinds]
         return all_tried, await server.stats()
 
@@ -87,14 +88,17 @@ async def _tried(server: LspClient, position: FilePosition, *, invoked: bool) ->
     return Tried(answer, outcome)
 
 
-async def _wait_ready(server: LspClient, screen: Screen, *, needed: bool) -> None:
+async def _wait_ready(server: LspClient, screen: Screen, *, needed: bool) -> bool:
+    """Wait until the backend is ready, or not likely to be; whether it is."""
     backend = await server.wait_settled(
         lambda seconds: screen.status(f"waiting for the model … {seconds:.1f} s")
     )
     screen.status("")
-    if needed and backend["state"] != "ready":
+    is_ready: bool = backend["state"] == "ready"
+    if needed and not is_ready:
         reason = backend.get("message") or f"the model server is {backend['state']}"
         raise ServerError(f"{reason} (fim-lsp doctor says more)")
+    return is_ready
 
 
 def _settings(arguments: Namespace) -> dict[str, object]:

@@ -36,6 +36,11 @@ def what(offer: Offer) -> str:
     return f"{offer.model.name}: {_size(offer)} from huggingface.co, licence {offer.model.licence}"
 
 
+def what_short(offer: Offer) -> str:
+    """The model and its size, for a button."""
+    return f"{offer.model.name} ({_size(offer)}, {offer.model.licence})"
+
+
 def progress(screen: Screen, name: str) -> Callable[[int, int], None]:
     """A function that is told how many bytes of how many are here, and shows it."""
     began = time.monotonic()

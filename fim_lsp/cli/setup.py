@@ -123,6 +123,11 @@ def wrong_variable(name: str) -> str:
     return "that is no variable's name: the key itself stays out of the settings"
 
 
+def write_model(model: str, path: Path) -> None:
+    """Have the settings file *path* name the *model* file. Raises OSError, CannotEdit."""
+    _replace(path, edited(_text(path), "backend", _values(model=model)))
+
+
 def _problem(choice: str, values: Values) -> str:
     """What cannot work of settings that flags gave."""
     if choice == FILE:
@@ -150,16 +155,24 @@ def _file(name: str) -> str:
 
 
 def _write(path: Path, values: Values, screen: Screen) -> None:
-    """Put *values* into the file; a crash leaves the old one or the new one."""
-    before = path.read_text("utf-8") if path.exists() else ""
+    before = _text(path)
     after = edited(before, "backend", values)
     if after == before:
         screen.line(f"{path} has these settings already." if before else "These are the defaults.")
         return
+    _replace(path, after)
+    screen.line(f"Written to {path}.")
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put *text* into the file; a crash leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".new")
-    beside.write_text(after, "utf-8")
-    if before:
+    beside.write_text(text, "utf-8")
+    if path.exists():
         beside.chmod(path.stat().st_mode)
     os.replace(beside, path)  # noqa: PTH105 (it replaces on Windows, too)
-    screen.line(f"Written to {path}.")

@@ -7,7 +7,7 @@ ended is what it counts in `fim/stats`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fim_lsp.cli.client import Answer
@@ -63,10 +63,10 @@ def source(outcome: str, backend: Mapping[str, Any]) -> str:
     return f"{backend.get('model') or 'the model'} ({where}){known}"
 
 
-def lines(place: str, typing: Tried, by_hand: Tried, backend: Mapping[str, Any]) -> list[str]:
-    """The report on *place*."""
+def lines(place: str, all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> list[str]:
+    """The report on *place*, where it was tried while typing and then, with a model, by hand."""
     found = [place]
-    for title, tried in (("while typing", typing), ("by hand", by_hand)):
+    for title, tried in zip(("while typing", "by hand"), all_tried, strict=False):
         said = tried.answer.suggestions
         if said:
             found.append(f"  {title:<13} {said[0].text!r}, by {source(tried.outcome, backend)}")

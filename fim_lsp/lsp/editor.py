@@ -62,7 +62,7 @@ class Editor(LanguageServer):
     See the module. *open_session* makes the session once the editor has said its settings.
 
     An editor *over_tcp* may not set what names files and commands (`settings.merge`). *leave* ends the
-    server as if the editor had gone.
+    server as if the editor had gone; *on_state* hears of the backend's states, once they are shown.
     """
 
     session: Session
@@ -78,6 +78,7 @@ class Editor(LanguageServer):
         self.encoding = "utf-16"
         self.reads_snippets = False
         self.leave: Callable[[], None] = lambda: None
+        self.on_state: Callable[[State], None] = lambda _: None
         self.messages = Messages(self)
         self.notebooks = Notebooks()
         self.large_files = LargeFiles(self._show_large)
@@ -172,8 +173,12 @@ class Editor(LanguageServer):
         """Read the settings files again if one of them is among *uris*."""
         files = filter(None, map(_file, uris))
         if any(file.name == PROJECT_FILE or file == user_file() for file in files):
-            self.sources.read(_folders(self.roots))
-            self.configure()
+            self.read_settings()
+
+    def read_settings(self) -> None:
+        """Read the settings files again and go on with what they say."""
+        self.sources.read(_folders(self.roots))
+        self.configure()
 
     def reread_rules(self, uri: str) -> None:
         """Judge all files again if *uri* says which of them are ignored."""
@@ -259,6 +264,7 @@ class Editor(LanguageServer):
 
     def _show_state(self, state: State) -> None:
         self.messages.show_state(state, notify=self.session.config.status.notify)
+        self.on_state(state)
 
 
 _NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])

@@ -15,9 +15,7 @@ TYPING, BY_HAND = "while typing", "by hand"
 
 
 @pytest.fixture
-def report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """A place and settings into the report's lines by their titles, and the exit code."""
     config = tmp_path / "home" / "fim-lsp" / "config.toml"
     config.parent.mkdir(parents=True)
@@ -46,29 +44,29 @@ def test_a_suggestion_has_a_source_and_a_toy_is_called_one(report, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("name", "column", "settings", "typing", "by_hand"),
+    ("name", "column", "settings", "says"),
     [
-        (".env", "", "", "the file is private", "the file is private"),
-        ("a.py", ":5", "", "inside a word", ""),
-        ("a.py", "", "completion.auto = false", "fim.completion.auto", ""),
-        ("a.py", "", 'languages.off = ["python"]', "off for python", ""),
+        (".env", "", "", ("the file is private", "the file is private")),
+        ("a.py", ":5", "", ("inside a word", "")),
+        ("a.py", "", "completion.auto = false", ("fim.completion.auto", "")),
+        ("a.py", "", 'languages.off = ["python"]', ("off for python", "")),
     ],
 )
 def test_silence_has_a_reason(
-    report, tmp_path: Path, name: str, column: str, settings: str, typing: str, by_hand: str
+    report, tmp_path: Path, name: str, column: str, settings: str, says: tuple[str, str]
 ) -> None:
     """Privacy counts always, the place and the settings while typing."""
     (tmp_path / name).write_text("total = width * height\n")
     found, _ = report(f"{name}:1{column}", settings)
-    assert typing in found[TYPING]
-    assert by_hand in found[BY_HAND]
+    assert says[0] in found[TYPING]
+    assert says[1] in found[BY_HAND]
 
 
 def test_a_model_that_is_away_is_named(report, tmp_path: Path) -> None:
     """And the rest is reported all the same."""
     (tmp_path / "a.py").write_text("total = width * height\n")
     found, code = report("a.py:1", "", "--url", "http://127.0.0.1:9")
-    assert "the model could not be asked" in found[BY_HAND]
+    assert "the model could not be asked" in found[TYPING]
     assert "127.0.0.1:9" in found["the model"]
     assert code == 1
 
