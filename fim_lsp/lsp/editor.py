@@ -45,6 +45,7 @@ Ranged = TypeVar("Ranged", Selected, Suggestion)
 
 # For saving and ending while the client waits for the answer to `shutdown`: VS Code waits 2 s.
 SHUTDOWN_S = 2.0
+LOOK_S = 2.0  # a user who runs `fim-lsp setup` beside the editor types on soon afterwards
 _TEXT_METHODS = {
     types.TEXT_DOCUMENT_DID_OPEN,
     types.TEXT_DOCUMENT_DID_CHANGE,
@@ -89,6 +90,7 @@ class Editor(LanguageServer):
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
         self._shown: set[str] = set()
+        self._look_at = 0.0
         self._shown_large = False
         self._log: LogConfig | None = None
         self._newest: dict[tuple[str, str], asyncio.Task[Any]] = {}
@@ -185,6 +187,17 @@ class Editor(LanguageServer):
         if uri.rpartition("/")[2] in IGNORE_FILES or uri.endswith(_GIT_FILES):
             self.session.rules_changed()
 
+    def _look_at_settings(self) -> None:
+        """Now and then, see whether the user's settings were written: editors do not watch that file."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_S
+            self.later(self._follow_settings(), "look at settings")
+
+    async def _follow_settings(self) -> None:
+        if await asyncio.to_thread(self.sources.is_stale):
+            self.read_settings()
+
     def _config(self) -> Config:
         """What the sources add up to; problems that are new are shown, once."""
         config, problems = self.sources.config()
@@ -244,6 +257,7 @@ class Editor(LanguageServer):
     ) -> list[Suggestion]:
         """The session's suggestions; a newer request of the same method for the document cancels this one."""
         self.current = document.uri
+        self._look_at_settings()
         task, key = asyncio.current_task(), (method, document.uri)
         assert task is not None
         if previous := self._newest.get(key):
