@@ -69,11 +69,12 @@ def getter(given: Namespace) -> Callable[[str], str]:
     """
     A function that gets a model by its name, "" for one to be offered here, and gives its path.
 
-    It gives "" where none is wanted, and says why where none can be had.
+    It gives "" where none is wanted, and says why where none can be had. The engine inside the package
+    is to run it: the best is that for this machine without a GPU.
     """
 
     def get(name: str) -> str:
-        found = programs.machine(program_path("llama-server"))
+        found = programs.machine(None)
         try:
             return _got(found, given, name) if name else _offered(found, given)
         except (download.CannotDownload, _Refused) as error:
@@ -85,8 +86,8 @@ def getter(given: Namespace) -> Callable[[str], str]:
 
 
 def real_model() -> RealModel | None:
-    """The best model for this machine, for an editor to offer; None if there is none, or no need."""
-    best = choice.named(_offers(programs.machine(program_path("llama-server"))), "auto")
+    """The best model that the engine inside runs on this machine, for an editor to offer; None without any."""
+    best = choice.named(_offers(programs.machine(None)), "auto")
     if best is None:
         return None
 

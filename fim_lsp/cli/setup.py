@@ -31,7 +31,7 @@ Where do completions come from?
   4  a server, by its address
 1, 2, 3 or 4 [1]: """
 NEXT = {
-    MODEL: "Your editors go on with it. Faster, and on a GPU: fim-lsp serve",
+    MODEL: "Your editors go on with it. With llama.cpp and a GPU larger ones are quick: fim-lsp serve --get",
     FOUND: "Start a server for real work with: fim-lsp serve --get   (asks before it downloads)",
     FILE: "The engine inside this package runs it; llama-server is faster: fim-lsp serve",
     ADDRESS: "",

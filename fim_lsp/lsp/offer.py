@@ -63,6 +63,8 @@ async def offer(editor: Editor, find: Find, path: Path | None = None) -> None:
     path = path or _path()
     if await asyncio.to_thread(path.exists) or (real := await asyncio.to_thread(find)) is None:
         return
+    if editor.session.config.status.notify:  # some clients set that after `initialize`
+        return
     yes = f"Get {real.what}"
     params = types.ShowMessageRequestParams(
         types.MessageType.Info,
