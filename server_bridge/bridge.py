@@ -7,7 +7,6 @@ already, then the embedded one, and changes over when that is better or gone.
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,8 +22,9 @@ from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
+from server_bridge.process import command_line, programs
 from server_bridge.process.embedded import Embedded
-from server_bridge.process.programs import BUNDLED, EmbeddedSettings
+from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import Backend, BackendUnusable, Health, State
 
 # An exchange may take so long where another server waits: both fit into a completion's deadline.
@@ -175,8 +175,8 @@ class _Auto(Endpoints):
 def _embedded(settings: BackendSettings) -> Embedded:
     """The engine inside: the tiny bundled model on one thread, one of the user's on half of the cores."""
     ours = settings.model if settings.kind == "embedded" or not _named(settings) else ""
-    model = ours or str(BUNDLED)
-    n_threads = max(1, (os.cpu_count() or 1) // 2) if ours else 1
+    model = ours or str(programs.BUNDLED)
+    n_threads = command_line.threads(programs.machine(None)) if ours else 1
     return Embedded(
         EmbeddedSettings(
             model=model,

@@ -25,7 +25,6 @@ ASK_S = 30.0
 UNIT = """\
 [Unit]
 Description=Model server for code completion (fim-lsp serve)
-Documentation=man:systemd.service(5)
 
 [Service]
 ExecStart={command}

@@ -55,12 +55,11 @@ def reason(outcome: str, backend: Mapping[str, Any]) -> str:
 
 
 def source(outcome: str, backend: Mapping[str, Any]) -> str:
-    """What a suggestion was made of by a request that ended so."""
+    """What made a suggestion of a request that ended so."""
     if outcome == "local":
         return "a line in sight that begins as this one does"
     where = "inside this package" if backend.get("kind") == "embedded" else backend.get("url")
-    known = ", known before the request" if outcome == "cache" else ""
-    return f"{backend.get('model') or 'the model'} ({where}){known}"
+    return f"{backend.get('model') or 'the model'} ({where})"
 
 
 def lines(place: str, all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> list[str]:

@@ -130,12 +130,16 @@ class Messages:
         """
         self._begin(DOWNLOAD, "Getting a model", cancellable=True)
         loop, work = asyncio.get_running_loop(), self._in_progress.get(DOWNLOAD)
+        last = -1
 
         def hear(n_here: int, n_all: int) -> bool:
+            nonlocal last
             if work is None:
                 return True
-            report = Report(percentage=100 * n_here // n_all, cancellable=True)
-            loop.call_soon_threadsafe(work.reports.put_nowait, report)
+            if (percentage := 100 * n_here // n_all) != last:
+                last = percentage
+                report = Report(percentage=percentage, cancellable=True)
+                loop.call_soon_threadsafe(work.reports.put_nowait, report)
             return not self._is_cancelled(work)
 
         try:

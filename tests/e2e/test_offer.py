@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,6 +97,26 @@ def test_a_download_that_fails_is_told(begin: Callable[..., Editor]) -> None:
         editor = begin(hub.url, 0)
         editor.wait_for(lambda: bool(told(editor, "answers 404")), "the reason")
     wait_ready(editor)
+    assert editor.bye() == 0
+
+
+def test_a_download_can_be_cancelled(begin: Callable[..., Editor], tmp_path: Path) -> None:
+    """By the progress bar's button; what came is kept for the next time."""
+    goes_on = threading.Event()
+    with serving(Hub(BUNDLED.read_bytes(), goes_on=goes_on)) as hub:
+        editor = begin(hub.url, 0)
+
+        def progress() -> list[str]:
+            shown = editor.messages("$/progress")
+            return [each["token"] for each in shown if each["value"].get("percentage", 0) > 9]
+
+        editor.wait_for(lambda: bool(progress()), "progress")
+        editor.notify("window/workDoneProgress/cancel", {"token": progress()[0]})
+        wait_ready(editor)  # it has heard of it
+        goes_on.set()
+        editor.wait_for(lambda: bool(told(editor, "cancelled")), "the end")
+    assert [*tmp_path.glob("home/cache/fim-lsp/models/*.part")]
+    assert not (tmp_path / "home/fim-lsp/config.toml").exists()
     assert editor.bye() == 0
 
 

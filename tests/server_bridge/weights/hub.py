@@ -26,7 +26,8 @@ def model(content: bytes = CONTENT) -> Model:
 class Hub:
     """
     What it holds, and how it answers: *ranges* or all of it always, *status* instead, and after so many
-    bytes each of *cuts* ends one answer. *asked* are the first bytes that were asked for.
+    bytes each of *cuts* ends one answer; half of a file comes only once it *goes_on*. *asked* are the
+    first bytes that were asked for.
     """
 
     content: bytes = CONTENT
@@ -36,10 +37,11 @@ class Hub:
     asked: list[int] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     url: str = ""
+    goes_on: threading.Event | None = None
 
 
 @contextlib.contextmanager
-def serving(hub: Hub, tls: ssl.SSLContext | None = None) -> Iterator[Hub]:
+def serving(hub: Hub, tls: ssl.SSLContext | None = None) -> Iterator[Hub]:  # noqa: C901 (a server)
     """Run *hub* on a free port of this machine."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -64,6 +66,10 @@ def serving(hub: Hub, tls: ssl.SSLContext | None = None) -> Iterator[Hub]:
             if hub.cuts:
                 self.wfile.write(body[: hub.cuts.pop(0)])
                 self.close_connection = True
+            elif hub.goes_on:
+                self.wfile.write(body[: len(body) // 2])
+                hub.goes_on.wait(60)
+                self.wfile.write(body[len(body) // 2 :])
             else:
                 self.wfile.write(body)
 
