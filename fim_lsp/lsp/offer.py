@@ -21,7 +21,6 @@ from pygls.exceptions import JsonRpcException
 
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.types import types
-from fim_lsp.workspace.private_file import write_private
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
@@ -73,7 +72,7 @@ async def offer(editor: Editor, find: Find, path: Path | None = None) -> None:
     )
     with contextlib.suppress(JsonRpcException, OSError):
         answer = await editor.window_show_message_request_async(params)
-        await asyncio.to_thread(write_private, path, b"")
+        await asyncio.to_thread(_remember, path)
         if answer is not None and answer.title == yes:
             await _get(editor, real)
 
@@ -87,6 +86,11 @@ async def _get(editor: Editor, real: RealModel) -> None:
         return
     editor.read_settings()
     editor.messages.show(types.MessageType.Info, f"fim-lsp: {real.what} answers from now on.")
+
+
+def _remember(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch()
 
 
 def _path() -> Path:
