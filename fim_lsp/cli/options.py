@@ -138,7 +138,7 @@ def _add_serve(commands: Commands) -> None:
     which.add_argument(
         "--model",
         metavar="FILE",
-        help="a GGUF file instead of fim.backend.model or the bundled one",
+        help="a GGUF file instead of the one you have",
     )
     _add_get(which, serve)
     serve.add_argument(
