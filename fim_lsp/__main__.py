@@ -1,5 +1,5 @@
 """
-The command line, and the composition root: the one place where editor side and model side are joined.
+The command line, and the composition root: with `model_server` the place where editor side and model side are joined.
 
 Everything heavy is imported by the command that needs it: an editor starts `--stdio` with every
 session and waits for the answer to `initialize`.
@@ -12,7 +12,6 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -22,8 +21,8 @@ from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendUnusable
 
 if TYPE_CHECKING:
+    from fim_lsp.lsp.offer import RealModel
     from server_bridge.bridge import BackendSettings
-    from server_bridge.process.programs import Program
 
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
 
@@ -68,22 +67,26 @@ def _command(given: argparse.Namespace) -> int:
 
         return forget.run(_cache())
     if given.command == "serve":
-        return _serve_model(given)
+        from fim_lsp import model_server
+
+        return model_server.run(given)
     if given.command == "setup":
         return _setup(given)
     return _doctor(given)
 
 
 def _setup(given: argparse.Namespace) -> int:
+    from fim_lsp import model_server
     from fim_lsp.cli import setup
     from fim_lsp.settings import files
 
-    if code := setup.run(given, files.user_file()):
+    if code := setup.run(given, files.user_file(), model_server.getter(given)):
         return code
     return _doctor(argparse.Namespace(json=False, layouts=None, speculation=None))
 
 
 def _doctor(given: argparse.Namespace) -> int:
+    from fim_lsp import model_server
     from fim_lsp.cli import checks, doctor
     from fim_lsp.settings import files, merge
     from server_bridge.llama.props import open_to_pages
@@ -95,54 +98,10 @@ def _doctor(given: argparse.Namespace) -> int:
     if given.speculation is not None:
         return doctor.run_speculation(given, open_backend(config))
     found = (*given_files.problems, *problems)
-    return doctor.run(given, checks.Target(config, found, open_backend(config), open_to_pages))
-
-
-def _serve_model(given: argparse.Namespace) -> int:
-    from fim_lsp.cli import serve
-    from server_bridge.process import served
-
-    try:
-        program = _program(given)
-    except BackendUnusable as error:
-        return serve.refuse(str(error))
-    if program is None:
-        return 1
-    assert program.key_file is not None
-    if given.dry_run:
-        return serve.show(program.argv, program.key_file)
-    return serve.run(served.keep(program), program.key_file, downloads=bool(given.qwen))
-
-
-def _program(given: argparse.Namespace) -> Program | None:
-    """What `serve` is to run; None if there is nothing, and the user knows why."""
-    from fim_lsp.cli import serve
-    from fim_lsp.settings import files, merge
-    from server_bridge.machine.executables import program_path
-    from server_bridge.process import command_line, programs
-
-    config, _ = merge.configured(files.found((Path.cwd(),)).layers)
-    own = config.backend.model if config.backend.model.endswith(".gguf") else ""
-    plan = command_line.Plan(
-        model=given.model or own,
-        port=given.port,
-        draft=given.draft or "",
-        speculate=not given.no_speculation,
-        slots_dir=str(_cache() / "slots") if config.state.save else "",
+    target = checks.Target(
+        config, found, open_backend(config), open_to_pages, model_server.machine_in_words()
     )
-    has_folder = Path(given.program).name != given.program
-    server = program_path(os.path.abspath(given.program) if has_folder else given.program)  # noqa: PTH100 (no link is followed)
-    machine = programs.machine(server)
-    if server is None:
-        return programs.inside(machine, plan, _cache()) if serve.may_lack(given) else None
-    build = programs.build(server)
-    if given.qwen:
-        preset = command_line.preset(machine, build, given.qwen)
-        agreed = given.yes or given.dry_run
-        if not serve.may_download(preset.name, preset.weights, agreed=agreed):
-            return None
-        plan = replace(plan, preset=preset.option, facts=preset.facts)
-    return programs.outside(server, machine, build, plan, _cache())
+    return doctor.run(given, target)
 
 
 def _serve(given: argparse.Namespace) -> NoReturn:
@@ -156,7 +115,14 @@ def _serve(given: argparse.Namespace) -> NoReturn:
     if given.tcp:
         host, port = given.tcp
         address = server.Address(host, port, given.token_file or token)
-    server.run(address, open_backend, overrides, _cache())
+    server.run(address, open_backend, overrides, _cache(), _real_model)
+
+
+def _real_model() -> RealModel | None:
+    """What fits this machine in place of the bundled model; imported only where it is offered."""
+    from fim_lsp import model_server
+
+    return model_server.real_model()
 
 
 def open_backend(config: Config) -> Backend:

@@ -22,6 +22,7 @@ from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
+from server_bridge.process import command_line, programs
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import Backend, BackendUnusable, Health, State
@@ -52,7 +53,7 @@ class BackendSettings:
     model: str = ""
     key: Key = field(default_factory=Key)
     ca_file: str = ""
-    n_threads: int = 1  # see EmbeddedSettings
+    n_threads: int = 0  # of the embedded engine; 0: see `_embedded`
     template: str = ""
     context_tokens: int = 0
     session_header: str = ""  # names the header that says `SESSION`
@@ -172,8 +173,15 @@ class _Auto(Endpoints):
 
 
 def _embedded(settings: BackendSettings) -> Embedded:
-    plain = EmbeddedSettings(
-        n_threads=settings.n_threads, slots_dir=settings.slots_dir, log=settings.log
-    )
+    """The engine inside: the tiny bundled model on one thread, one of the user's on half of the cores."""
     ours = settings.model if settings.kind == "embedded" or not _named(settings) else ""
-    return Embedded(replace(plain, model=ours) if ours else plain)
+    model = ours or str(programs.BUNDLED)
+    n_threads = command_line.threads(programs.machine(None)) if ours else 1
+    return Embedded(
+        EmbeddedSettings(
+            model=model,
+            n_threads=settings.n_threads or n_threads,
+            slots_dir=settings.slots_dir,
+            log=settings.log,
+        )
+    )

@@ -20,6 +20,7 @@ from fim_lsp import __version__
 ROOT = Path(__file__).parent.parent
 CONTRACT = {
     "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.private_files",
+    "server_bridge.weights.table",
 }  # fmt: skip
 
 # Folders of decisions: values in, values out.
@@ -31,10 +32,11 @@ IMPURE = {
 
 ONLY = {
     "asyncio": {"fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.cli", "server_bridge"},
-    "httpx": {"server_bridge.http.client"},
+    "httpx": {"server_bridge.http.client", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.types", "fim_lsp.cli"},
     "pygls": {
-        "fim_lsp.lsp.rpc", "fim_lsp.lsp.messages", "fim_lsp.lsp.editor", "fim_lsp.lsp.commands",
+        "fim_lsp.lsp.rpc", "fim_lsp.lsp.messages", "fim_lsp.lsp.editor", "fim_lsp.lsp.offer",
+        "fim_lsp.lsp.commands",
         "fim_lsp.lsp.server", "fim_lsp.cli",
     },
     "subprocess": {
@@ -42,7 +44,7 @@ ONLY = {
         "fim_lsp.cli", "fim_lsp.workspace.syntax_process",
     },
     "xllamacpp": {"server_bridge.process.embedded_child"},
-    "server_bridge": {"fim_lsp.__main__"},
+    "server_bridge": {"fim_lsp.__main__", "fim_lsp.model_server"},
     "fim_lsp": set[str](),
     "time": {
         "fim_lsp.session.open_documents", "fim_lsp.session.completer", "fim_lsp.session.session", "fim_lsp.lsp.server", "fim_lsp.cli",

@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from fim_lsp import __version__
 from fim_lsp.cli.client import ServerError, editor
 from fim_lsp.settings import egress
 from fim_lsp.settings.config import Config
+from fim_lsp.settings.files import user_file
 from server_bridge.machine.addresses import shown
 from server_bridge.protocol import (
     Backend,
@@ -28,6 +30,7 @@ from server_bridge.protocol import (
     Reply,
     Request,
 )
+from server_bridge.weights.table import is_bundled
 
 # Packages without which nothing works; the embedded engine may be missing where a server is used.
 NEEDED = ("pygls", "lsprotocol", "httpx", "xxhash", "tree-sitter")
@@ -66,21 +69,29 @@ class Target:
     What is examined: the settings with the problems in them, and the backend they name.
 
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
+    *machine* says what there is to run models with.
     """
 
     config: Config
     problems: tuple[str, ...]
     backend: Backend
     open_to_pages: Callable[[str], Awaitable[bool]]
+    machine: str = ""
 
 
 Check = Callable[[Target], Awaitable[list[Finding]]]
 
 
-async def python(_: Target) -> list[Finding]:
-    """Which interpreter this is: the first thing a bug report needs."""
-    version = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
-    return [Finding("python", "ok", version)]
+async def version(_: Target) -> list[Finding]:
+    """What this is, and on what it runs: the first thing a bug report needs."""
+    system = f"{platform.system()} {platform.machine()}"
+    says = f"fim-lsp {__version__}, Python {platform.python_version()} on {system}"
+    return [Finding("version", "ok", says)]
+
+
+async def machine(target: Target) -> list[Finding]:
+    """What there is to run models with."""
+    return [Finding("machine", "ok", target.machine)] if target.machine else []
 
 
 async def packages(target: Target) -> list[Finding]:
@@ -88,7 +99,7 @@ async def packages(target: Target) -> list[Finding]:
     found = {name: _version(name) for name in (*NEEDED, ENGINE)}
     missing = [name for name in NEEDED if not found[name]]
     if missing:
-        fix = "reinstall: pip install --force-reinstall fim-lsp"
+        fix = "install fim-lsp again, the way you did before (docs/install.md)"
         return [Finding("packages", "bad", f"missing: {', '.join(missing)}", fix)]
     if not found[ENGINE] and target.config.backend.kind in {"auto", "embedded"}:
         fix = f"pip install {ENGINE}, or set fim.backend.url to a llama-server"
@@ -99,7 +110,9 @@ async def packages(target: Target) -> list[Finding]:
 async def settings(target: Target) -> list[Finding]:
     """What is wrong in the settings files."""
     if not target.problems:
-        return [Finding("settings", "ok", "no problems found")]
+        path = user_file()
+        where = f"{path}" if path.exists() else f"none of your own ({path})"
+        return [Finding("settings", "ok", f"no problems found; {where}")]
     return [
         Finding("settings", "warn", problem, "the default is used until it is corrected")
         for problem in target.problems
@@ -141,6 +154,9 @@ async def model(target: Target) -> list[Finding]:
     except BackendError as error:
         return [Finding("model", "bad", str(error), "see docs/configuration.md, fim.backend")]
     where = state.url or target.config.backend.url
+    if state.health is Health.READY and is_bundled(state.model):
+        says = f"{state.kind}: {state.model} works, but is a toy for Python"
+        return [Finding("model", "warn", says, "get a real one: fim-lsp setup")]
     if state.health is Health.READY:
         says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
         instead = [Finding("model", "warn", state.message)] if state.message else []
@@ -250,7 +266,8 @@ async def speculation(target: Target) -> list[Finding]:
 
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    python, packages, settings, privacy, server, model, access, context, speed, cache, decoding, speculation,
+    version, machine, packages, settings, privacy, server, model, access, context, speed, cache, decoding,
+    speculation,
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ UTF-16, incremental changes, inline completion declared, one request at a time.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 import time
@@ -192,6 +193,10 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
         yield LspClient(client, last_lines)
         await asyncio.wait_for(client.shutdown_async(None), EXIT_SECONDS)
         client.exit(None)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()  # it ends what it started within a second
+        raise
     finally:
         try:
             await asyncio.wait_for(process.wait(), EXIT_SECONDS)

@@ -10,14 +10,17 @@ import asyncio
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fim_lsp.cli.client import Answer, LspClient, ServerError, editor
+from fim_lsp.cli import why
+from fim_lsp.cli.client import LspClient, ServerError, editor
 from fim_lsp.cli.location import FilePosition, InputError, find_position, read_text, root_of
 from fim_lsp.cli.terminal import Screen, screen_on
+from fim_lsp.cli.why import Tried
 from fim_lsp.documents import Position
+from server_bridge.weights.table import is_bundled
 
 SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
 
@@ -25,20 +28,26 @@ SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
 def run(arguments: Namespace) -> int:
     """Print the suggestion for `arguments.position`; returns the exit code."""
     screen = screen_on(sys.stderr)
+    kinds = (False, True) if arguments.why else (True,)
     try:
         position, others = _read(arguments)
-        answer, stats = asyncio.run(_ask(position, others, _settings(arguments), screen))
+        all_tried, stats = asyncio.run(_ask(position, others, arguments, kinds, screen))
     except (InputError, ServerError) as error:
         screen.status("")
         screen.line(f"fim-lsp: {error}")
         return ERROR
+    tried, backend = all_tried[-1], stats["backend"]
     if arguments.json:
-        print(json.dumps(_as_json(position, answer, stats), ensure_ascii=False, indent=2))
-    elif answer.suggestions:
-        sys.stdout.write(answer.suggestions[0].text + "\n")
+        print(json.dumps(_as_json(position, tried, stats), ensure_ascii=False, indent=2))
+    elif arguments.why:
+        print("\n".join(why.lines(_place(position), all_tried, backend)))
+    elif tried.answer.suggestions:
+        sys.stdout.write(tried.answer.suggestions[0].text + "\n")
     else:
-        screen.line("fim-lsp: nothing to suggest here")
-    return SUGGESTION if answer.suggestions else NO_SUGGESTION
+        screen.line(f"fim-lsp: nothing to suggest here: {why.reason(tried.outcome, backend)}")
+    if screen.live and is_bundled(backend["model"]) and not arguments.why:
+        screen.line(screen.paint(f"(by {why.TOY})", "faint"))
+    return SUGGESTION if tried.answer.suggestions else NO_SUGGESTION
 
 
 def _read(arguments: Namespace) -> tuple[FilePosition, dict[Path, str]]:
@@ -55,27 +64,41 @@ def _read(arguments: Namespace) -> tuple[FilePosition, dict[Path, str]]:
 async def _ask(
     position: FilePosition,
     others: Mapping[Path, str],
-    settings: Mapping[str, object],
+    arguments: Namespace,
+    kinds: Sequence[bool],
     screen: Screen,
-) -> tuple[Answer, dict[str, Any]]:
+) -> tuple[list[Tried], dict[str, Any]]:
+    """A request of each of *kinds* (by hand or not), and the server's numbers at the end."""
     root = root_of(position.path)
-    async with editor(root, settings) as server:
+    async with editor(root, _settings(arguments)) as server:
         for path, text in others.items():
             server.open(path, text)
         server.open(position.path, position.text)
-        await _wait_ready(server, screen)
-        answer = await server.complete(position.path, position.position, invoked=True)
-        return answer, await server.stats()
+        is_ready = await _wait_ready(server, screen, needed=not arguments.why)
+        kinds = kinds if is_ready else kinds[:1]  # by hand the server would wait for the model
+        all_tried = [await _tried(server, position, invoked=kind) for kind in kinds]
+        return all_tried, await server.stats()
 
 
-async def _wait_ready(server: LspClient, screen: Screen) -> None:
+async def _tried(server: LspClient, position: FilePosition, *, invoked: bool) -> Tried:
+    before = (await server.stats())["outcomes"]
+    answer = await server.complete(position.path, position.position, invoked=invoked)
+    after = (await server.stats())["outcomes"]
+    outcome = next((name for name in after if after[name] > before.get(name, 0)), "")
+    return Tried(answer, outcome)
+
+
+async def _wait_ready(server: LspClient, screen: Screen, *, needed: bool) -> bool:
+    """Wait until the backend is ready, or not likely to be; whether it is."""
     backend = await server.wait_settled(
         lambda seconds: screen.status(f"waiting for the model … {seconds:.1f} s")
     )
     screen.status("")
-    if backend["state"] != "ready":
+    is_ready: bool = backend["state"] == "ready"
+    if needed and not is_ready:
         reason = backend.get("message") or f"the model server is {backend['state']}"
         raise ServerError(f"{reason} (fim-lsp doctor says more)")
+    return is_ready
 
 
 def _settings(arguments: Namespace) -> dict[str, object]:
@@ -86,7 +109,13 @@ def _settings(arguments: Namespace) -> dict[str, object]:
     return settings
 
 
-def _as_json(position: FilePosition, answer: Answer, stats: Mapping[str, Any]) -> dict[str, object]:
+def _place(position: FilePosition) -> str:
+    line, column = _one_based(position.position).values()
+    return f"{position.path}:{line}:{column}"
+
+
+def _as_json(position: FilePosition, tried: Tried, stats: Mapping[str, Any]) -> dict[str, object]:
+    answer = tried.answer
     return {
         "file": str(position.path),
         **_one_based(position.position),
@@ -94,6 +123,7 @@ def _as_json(position: FilePosition, answer: Answer, stats: Mapping[str, Any]) -
             {"text": each.text, "start": _one_based(each.start), "end": _one_based(each.end)}
             for each in answer.suggestions
         ],
+        "outcome": tried.outcome,
         "ms": round(answer.ms, 1),
         "backend": stats["backend"],
         "tokens": stats["tokens"],

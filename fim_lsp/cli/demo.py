@@ -41,6 +41,7 @@ WORDS_WORTH_TAKING = (
 INSIDE_WORD = re.compile(r"\w\w")
 NUMBERS = "{:>9} {:>8} {:>7}"
 NUMBERS_WIDTH = 9 + 1 + 8 + 1 + 7
+NARROWEST = 30  # of code: a narrower terminal breaks the lines
 GHOST_LINES = 6
 MARGIN, TAKEN = "     ", "   ⇥ "
 
@@ -186,7 +187,7 @@ class Typist:
         return f"{MARGIN}{typed}│" + self._screen.paint(shown, "ghost") + space
 
     def _code_width(self) -> int:
-        return self._screen.width - NUMBERS_WIDTH
+        return max(NARROWEST, self._screen.width - NUMBERS_WIDTH)
 
     def _line(self) -> str:
         return body(self._server.document(self._path).lines[self._cursor.line])
@@ -252,5 +253,5 @@ def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
   {stats["tokens"]["background"]} more while idle; {reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
   {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95th percentile)
 
-The bundled model is tiny, for trying out and tests. For real work: install llama.cpp, then run
-fim-lsp serve --qwen (it asks before it downloads).""")
+The bundled model is tiny, for trying out and tests. For real work: fim-lsp setup
+(it shows which models fit this machine, and asks before it downloads).""")

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from fim_lsp.cli import layouts, speculation
 from fim_lsp.cli.checks import CHECKS, Finding, Target
-from fim_lsp.cli.terminal import Screen, screen_on
+from fim_lsp.cli.terminal import Screen, screen_on, wrapped
 from server_bridge.protocol import Backend, BackendError
 
 Report = Callable[[Backend, Sequence[layouts.Trial], Screen], Awaitable[None]]
+INDENT = 16  # of what a check says
 ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
 
 
@@ -48,6 +49,9 @@ def run_speculation(arguments: Namespace, backend: Backend) -> int:
 def _try(backend: Backend, paths: Sequence[Path], n_places: int, report: Report) -> int:
     """Try something at places of the user's files, the current folder's if there are no *paths*."""
     screen = screen_on(sys.stdout)
+    if missing := [path for path in paths if not path.exists()]:
+        screen.line(f"fim-lsp: there is no {missing[0]}")
+        return 1
     where = layouts.trials([path.resolve() for path in paths or [Path.cwd()]], n_places)
     if not where:
         screen.line("fim-lsp: there is no code to try in: name files or folders with source code")
@@ -89,6 +93,9 @@ def _show(screen: Screen, found: list[Finding]) -> None:
     screen.status("")
     for finding in found:
         level = screen.paint(f"{finding.level:<5}", ROLES[finding.level])
-        screen.line(f"{level} {finding.check:<9} {finding.says}")
-        if finding.fix:
-            screen.line(f"{'':<15} → {finding.fix}")
+        says, *more = wrapped(finding.says, screen.width - INDENT)
+        screen.line(f"{level} {finding.check:<9} {says}")
+        for line in more + [
+            f"→ {line}" for line in wrapped(finding.fix, screen.width - INDENT - 2)
+        ]:
+            screen.line(" " * INDENT + line)

@@ -68,10 +68,10 @@ async def compare(backend: Backend, where: Sequence[Trial], screen: Screen) -> l
     layouts: list[tuple[str, int, bool]] = [("classic: typed text before the suffix", 0, True)]
     layouts += [(f"growing: {n} earlier lines" if n else "growing", n, False) for n in EARLIER]
     scores = []
-    for name, n_earlier, classic in layouts:
+    for number, (name, n_earlier, classic) in enumerate(layouts, 1):
         results = []
         for idx, trial in enumerate(where):
-            screen.status(f"{name}: {idx + 1} of {len(where)}")
+            screen.status(f"pass {number} of {len(layouts)}, {name}: {idx + 1} of {len(where)}")
             results.append(await _ask(backend, trial, n_earlier, classic=classic))
         columns = [statistics.fmean(column) for column in zip(*results, strict=True)]
         scores.append(Score(name, *columns))
@@ -94,6 +94,9 @@ def show(scores: Sequence[Score], n_places: int, screen: Screen) -> None:
         )
     else:
         screen.line("The growing layout is as good or better here: keep it.")
+    screen.line(
+        "(Earlier lines are not a setting: they show what text typed since the anchor costs.)"
+    )
 
 
 async def completed(backend: Backend, request: Request) -> Reply:

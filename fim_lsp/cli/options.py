@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 from fim_lsp import __version__
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback_host
-
-QWEN_SIZES = ("1.5b", "3b", "7b", "30b")  # see `command_line.PRESETS`
+from server_bridge.weights.table import HUB, NAMES
 
 RAW = argparse.RawDescriptionHelpFormatter
 Commands: TypeAlias = Any  # argparse has no public name for what `add_subparsers` returns
@@ -20,8 +19,8 @@ A language server for local, private, multi-line code completion.
 
 Editors start it with --stdio. Everything else is for terminals and scripts:
   fim-lsp demo                      watch it work, with the bundled model, no set-up
+  fim-lsp setup                     get a real model, or choose where completions come from
   fim-lsp serve                     a model server with the best flags for this machine
-  fim-lsp setup                     choose where completions come from
   fim-lsp doctor                    check backend, model and settings; says what to change
   fim-lsp complete app.py:12        one completion, as an editor would get it
 """
@@ -29,8 +28,9 @@ Editors start it with --stdio. Everything else is for terminals and scripts:
 EPILOG = """\
 Settings come from the editor, from config.toml in the user's config folder and from .fim-lsp.toml
 in the project. Completions come from the llama.cpp server at fim.backend.url, else from one on this
-machine's usual ports, else from the bundled model, which is tiny: for real work run
-  fim-lsp serve --qwen              (asks before llama.cpp downloads the model)
+machine's usual ports, else from the model in fim.backend.model, else from the bundled one, which is
+tiny: for real work run
+  fim-lsp setup                     (asks before it downloads a model)
 """
 
 SERVE_EPILOG = """\
@@ -38,8 +38,9 @@ Starts llama-server with what this machine has and completions need (docs/backen
 why), starts it again when it dies, and ends it with Ctrl-C. Without llama-server it is the engine
 inside this package. It listens on this machine only, and asks for a key that your editors find by
 themselves: a new one for each run, or that of the environment variable LLAMA_API_KEY.
-  fim-lsp serve                                    the bundled model: tiny, nothing to download
-  fim-lsp serve --qwen                             Qwen Coder, as large as fits this machine
+  fim-lsp serve                                    the model you have; asks if there is only the bundled one
+  fim-lsp serve --get                              a model that fits this machine; asks before it downloads
+  fim-lsp serve --get qwen-7b --install            that one, now and after every login
   fim-lsp serve --model big.gguf --draft small.gguf
 """
 
@@ -48,6 +49,7 @@ Lines and columns count from 1; without a column the end of the line is meant.
   fim-lsp complete app.py:12
   fim-lsp complete app.py:12:9 --open models.py --json
   fim-lsp complete app.py:12 --url http://127.0.0.1:8012
+  fim-lsp complete app.py:12 --why            where it comes from, or why there is none
 
 Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
 """
@@ -93,6 +95,11 @@ def _add_complete(commands: Commands) -> None:
     )
     complete.add_argument("--url", help="the model server to ask instead of the configured one")
     complete.add_argument(
+        "--why",
+        action="store_true",
+        help="say where a suggestion comes from, while typing and by hand, or why there is none",
+    )
+    complete.add_argument(
         "--json", action="store_true", help="suggestions, tokens and times as JSON"
     )
 
@@ -131,13 +138,9 @@ def _add_serve(commands: Commands) -> None:
     which.add_argument(
         "--model",
         metavar="FILE",
-        help="a GGUF file instead of fim.backend.model or the bundled one",
+        help="a GGUF file instead of the one you have",
     )
-    which.add_argument(
-        "--qwen", metavar="SIZE", nargs="?", const="auto", choices=("auto", *QWEN_SIZES),
-        help=f"Qwen Coder, {', '.join(QWEN_SIZES)}, or as large as fits; llama.cpp downloads it",
-    )  # fmt: skip
-    serve.add_argument("--yes", action="store_true", help="download without asking")
+    _add_get(which, serve)
     serve.add_argument(
         "--draft", metavar="FILE", help="a small model of the same family that drafts"
     )
@@ -153,6 +156,27 @@ def _add_serve(commands: Commands) -> None:
     serve.add_argument(
         "--dry-run", action="store_true", help="print the command line instead of running it"
     )
+    service = serve.add_mutually_exclusive_group()
+    service.add_argument(
+        "--install", action="store_true", help="run it as a service, now and after every login"
+    )
+    service.add_argument("--uninstall", action="store_true", help="end and remove that service")
+
+
+def _add_get(which: Commands, command: Commands) -> None:
+    """What gets a model: *which* one, in place of others, and the rest of *command*'s options for it."""
+    which.add_argument(
+        "--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),
+        help=f"a model from the table in docs/models.md ({', '.join(NAMES)}), or what fits this machine",
+    )  # fmt: skip
+    which.add_argument(
+        "--qwen", dest="get", nargs="?", const="auto", type=_size, help=argparse.SUPPRESS
+    )
+    command.add_argument("--yes", action="store_true", help="download without asking")
+    command.add_argument(
+        "--mirror", metavar="URL", default=os.environ.get("HF_ENDPOINT") or HUB,
+        help="a mirror of huggingface.co to download from (also in HF_ENDPOINT)",
+    )  # fmt: skip
 
 
 def _add_setup(commands: Commands) -> None:
@@ -162,11 +186,21 @@ def _add_setup(commands: Commands) -> None:
         description="Choose where completions come from: asks, unless a flag says it, and writes "
         "config.toml. The doctor has the last word.",
     )
-    setup.add_argument("--auto", action="store_true", help="a server on this machine, or our own")
-    setup.add_argument("--url", help="a server's address")
+    which = setup.add_mutually_exclusive_group()
+    _add_get(which, setup)
+    which.add_argument("--auto", action="store_true", help="a server on this machine, or our own")
+    which.add_argument("--url", help="a server's address")
     setup.add_argument("--openai", action="store_true", help="it is not llama.cpp's own")
     setup.add_argument("--model", metavar="FILE|NAME", help="a GGUF file; with --url a name")
     setup.add_argument("--key-env", metavar="VARIABLE", help="the variable with the server's key")
+
+
+def _size(text: str) -> str:
+    """A model of the table by its size alone, as `--qwen` named it."""
+    name = text if text == "auto" else f"qwen-{text}"
+    if name not in {"auto", *NAMES}:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(NAMES)}")
+    return name
 
 
 def _port(text: str) -> int:

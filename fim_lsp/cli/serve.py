@@ -19,12 +19,16 @@ from pathlib import Path
 from fim_lsp.cli.terminal import Screen, screen_on
 from server_bridge.machine.addresses import USUAL_PORTS, port_of
 from server_bridge.protocol import Health, State
+from server_bridge.weights.table import is_bundled
 
-GIGABYTE = 1e9
 INSTALL = """\
-llama-server is not installed: brew install llama.cpp, winget install llama.cpp, or a file from
+llama-server is not installed. It is faster, and knows your GPU: {how}, or a file from
 https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
-BUNDLED = "fim-tiny"  # see server_bridge/models
+HOW = {
+    "darwin": "brew install llama.cpp",
+    "win32": "winget install llama.cpp",
+    "linux": "your distribution's package llama.cpp, brew install llama.cpp",
+}
 
 
 def may_lack(given: Namespace) -> bool:
@@ -33,18 +37,15 @@ def may_lack(given: Namespace) -> bool:
     if given.program != "llama-server":
         screen.line(f"fim-lsp: there is no program {given.program}")
         return False
-    screen.line(INSTALL)
-    if given.qwen or given.draft or given.dry_run:
+    screen.line(INSTALL.format(how=HOW.get(sys.platform, HOW["linux"])))
+    if given.draft or given.dry_run:
         return False
     screen.line("Until then the engine inside this package serves.")
     return True
 
 
-def may_download(name: str, weights: int, *, agreed: bool) -> bool:
-    """Ask whether a model of *weights* bytes may be downloaded; without a terminal to ask in, no."""
-    what = f"Qwen Coder {name}: llama.cpp downloads it once, {weights / GIGABYTE:.1f} GB"
-    if agreed:
-        return True
+def agrees(what: str) -> bool:
+    """Ask whether *what* may be downloaded; without a terminal to ask in, no."""
     if not sys.stdin.isatty():
         screen_on(sys.stdout).line(f"{what}. Allow that with --yes.")
         return False
@@ -67,11 +68,11 @@ def refuse(reason: str) -> int:
     return 1
 
 
-def run(states: AsyncGenerator[State, None], key_file: Path, *, downloads: bool) -> int:
+def run(states: AsyncGenerator[State, None], key_file: Path) -> int:
     """Show how the server does until it cannot or Ctrl-C ends it; returns the exit code."""
     screen = screen_on(sys.stdout)
     try:
-        return asyncio.run(_watch(states, screen, key_file, downloads=downloads))
+        return asyncio.run(_watch(states, screen, key_file))
     except (KeyboardInterrupt, asyncio.CancelledError):
         screen.status("")
         screen.line("The server is ended.")
@@ -80,17 +81,14 @@ def run(states: AsyncGenerator[State, None], key_file: Path, *, downloads: bool)
         return refuse(f"the server cannot be started: {error}")
 
 
-async def _watch(
-    states: AsyncGenerator[State, None], screen: Screen, key_file: Path, *, downloads: bool
-) -> int:
+async def _watch(states: AsyncGenerator[State, None], screen: Screen, key_file: Path) -> int:
     _end_on_signals()
     started, n_starts = time.monotonic(), 0
     async with aclosing(states):
         async for state in states:
             seconds = time.monotonic() - started
             if state.health is Health.LOADING:
-                if not downloads:  # else llama.cpp shows how far it is
-                    screen.status(f"loading the model … {seconds:.1f} s")
+                screen.status(f"loading the model … {seconds:.1f} s")
                 continue
             screen.status("")
             if state.health is Health.READY:
@@ -126,8 +124,8 @@ def _ready(screen: Screen, state: State, seconds: float) -> None:
 
 def _instructions(screen: Screen, state: State, key_file: Path) -> None:
     """What to tell the editor, if anything."""
-    if state.model.startswith(BUNDLED):
-        screen.line("It is tiny, for trying out. For real work: fim-lsp serve --qwen (asks first)")
+    if is_bundled(state.model):
+        screen.line("It is tiny, for trying out. For real work: fim-lsp serve --get (asks first)")
     if port_of(state.url) in USUAL_PORTS:
         screen.line("Your editors find it, and its key, by themselves. To name it:")
     else:

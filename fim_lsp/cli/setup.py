@@ -1,14 +1,14 @@
 """
-`fim-lsp setup`: a few answers, or flags, into the user's config.toml.
+`fim-lsp setup`: a few answers, or flags, into the user's config.toml; a model is downloaded if it is wanted.
 
-Writes the four settings that say where completions come from and leaves all others as they are.
-Nothing is started or downloaded here; the command to start a server is printed, and `doctor` runs at
-the end.
+Writes the four settings that say where completions come from and leaves all others as they are. An
+answer that cannot work is not written. Nothing is started here, and `doctor` runs at the end.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
@@ -16,30 +16,35 @@ from pathlib import Path
 
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.cli.toml_edit import CannotEdit, edited
+from server_bridge.machine.addresses import port_of
 
 Ask = Callable[[str], str]
+Get = Callable[[str], str]  # a model's name, "" to be offered one, into its path, "" for none
 Values = Mapping[str, str]
 
-FOUND, FILE, ADDRESS = "1", "2", "3"
+MODEL, FOUND, FILE, ADDRESS = "1", "2", "3", "4"
 QUESTION = """\
 Where do completions come from?
-  1  a llama.cpp server on this machine, found by itself; the tiny bundled model until there is one
-  2  a GGUF file
-  3  a server, by its address
-1, 2 or 3 [1]: """
+  1  a model for this machine: downloaded once, run by the engine inside this package
+  2  a llama.cpp server on this machine, found by itself; the tiny bundled model until there is one
+  3  a GGUF file
+  4  a server, by its address
+1, 2, 3 or 4 [1]: """
 NEXT = {
-    FOUND: "Start a server for real work with: fim-lsp serve --qwen   (asks before it downloads)",
+    MODEL: "Your editors go on with it. With llama.cpp and a GPU larger ones are quick: fim-lsp serve --get",
+    FOUND: "Start a server for real work with: fim-lsp serve --get   (asks before it downloads)",
     FILE: "The engine inside this package runs it; llama-server is faster: fim-lsp serve",
     ADDRESS: "",
 }
 NO_TERMINAL = """\
 fim-lsp: there is no terminal to ask in; use flags:
+  fim-lsp setup --get [NAME] --yes
   fim-lsp setup --auto
   fim-lsp setup --model FILE.gguf
   fim-lsp setup --url URL [--openai [--model NAME]] [--key-env VARIABLE]"""
 
 
-def run(given: Namespace, path: Path) -> int:
+def run(given: Namespace, path: Path, get: Get) -> int:
     """Ask what the flags leave open, and write *path*; returns the exit code."""
     screen = screen_on(sys.stdout)
     choice, values = said(given)
@@ -48,6 +53,14 @@ def run(given: Namespace, path: Path) -> int:
         return 2
     if not choice:
         choice, values = asked(input)
+    if choice == MODEL:
+        values = _values(model=get(given.get or ""))
+        if not values["model"]:
+            screen.line("Nothing is changed.")
+            return 1
+    elif problem := _problem(choice, values):
+        screen.line(f"fim-lsp: {problem}")
+        return 1
     try:
         _write(path, values, screen)
     except (OSError, ValueError, CannotEdit) as error:
@@ -63,25 +76,65 @@ def said(given: Namespace) -> tuple[str, Values]:
     if given.url:
         kind = "openai" if given.openai else ""
         return ADDRESS, _values(given.url, kind, given.model or "", given.key_env or "")
+    if given.get:
+        return MODEL, _values()
     if given.model:
         return FILE, _values(model=_file(given.model))
     return (FOUND if given.auto else ""), _values()
 
 
 def asked(ask: Ask) -> tuple[str, Values]:
-    """The user's choice and its settings; a question is repeated until its answer is valid."""
+    """The user's choice and its settings; a question is repeated until its answer can work."""
     choice = ""
     while choice not in NEXT:
-        choice = ask(QUESTION).strip() or FOUND
+        choice = ask(QUESTION).strip() or MODEL
     if choice == FILE:
-        return choice, _values(model=_file(_needed(ask, "The file: ")))
-    if choice == FOUND:
+        return choice, _values(model=_file(_answer(ask, "The file: ", wrong_file)))
+    if choice != ADDRESS:
         return choice, _values()
-    url = _needed(ask, "Its address, like http://127.0.0.1:8012: ")
+    url = _answer(ask, "Its address, like http://127.0.0.1:8012: ", wrong_address)
     kind = "openai" if ask("Is it llama.cpp's own server? [Y/n] ").strip()[:1] in {*"nN"} else ""
     model = ask("The model's name, if it has several []: ").strip()
-    key = ask("The environment variable that holds its API key, if it wants one []: ").strip()
-    return choice, _values(url, kind, model, key)
+    question = "The environment variable that holds its API key, if it wants one []: "
+    return choice, _values(url, kind, model, _answer(ask, question, wrong_variable))
+
+
+def wrong_file(name: str) -> str:
+    """Why *name* is no model's file, "" if it may be one."""
+    try:
+        with Path(_file(name)).open("rb") as file:
+            is_gguf = file.read(4) == b"GGUF"
+    except OSError as error:
+        return f"{name or 'it'} cannot be read: {error.strerror}"
+    return "" if is_gguf else f"{name} is no GGUF file"
+
+
+def wrong_address(url: str) -> str:
+    """Why *url* is no server's address, "" if it may be one."""
+    if re.match(r"https?://\S+$", url, re.IGNORECASE) and port_of(url):
+        return ""
+    return f"{url!r} is no address: it looks like http://127.0.0.1:8012"
+
+
+def wrong_variable(name: str) -> str:
+    """Why *name* names no environment variable, "" for none; what may be the key itself is not repeated."""
+    if re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", name):
+        return ""
+    return "that is no variable's name: the key itself stays out of the settings"
+
+
+def write_model(model: str, path: Path) -> None:
+    """Have the settings file *path* name the *model* file. Raises OSError, CannotEdit."""
+    _replace(path, edited(_text(path), "backend", _values(model=model)))
+
+
+def _problem(choice: str, values: Values) -> str:
+    """What cannot work of settings that flags gave."""
+    if choice == FILE:
+        return wrong_file(values["model"])
+    if choice == ADDRESS:
+        return wrong_address(values["url"]) or wrong_variable(values["apiKeyEnv"])
+    return ""
 
 
 def _values(url: str = "", kind: str = "", model: str = "", key_env: str = "") -> Values:
@@ -89,27 +142,37 @@ def _values(url: str = "", kind: str = "", model: str = "", key_env: str = "") -
     return {"kind": kind, "url": url, "model": model, "apiKeyEnv": key_env}
 
 
-def _needed(ask: Ask, question: str) -> str:
-    while not (answer := ask(question).strip()):
-        pass
+def _answer(ask: Ask, question: str, wrong: Callable[[str], str]) -> str:
+    """An answer that is not *wrong*; the next question begins with why the last one was."""
+    answer = ask(question).strip()
+    while problem := wrong(answer):
+        answer = ask(f"{problem}\n{question}").strip()
     return answer
 
 
 def _file(name: str) -> str:
-    return str(Path(name).expanduser().resolve())
+    return str(Path.cwd() / Path(name).expanduser())
 
 
 def _write(path: Path, values: Values, screen: Screen) -> None:
-    """Put *values* into the file; a crash leaves the old one or the new one."""
-    before = path.read_text("utf-8") if path.exists() else ""
+    before = _text(path)
     after = edited(before, "backend", values)
     if after == before:
         screen.line(f"{path} has these settings already." if before else "These are the defaults.")
         return
+    _replace(path, after)
+    screen.line(f"Written to {path}.")
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put *text* into the file; a crash leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".new")
-    beside.write_text(after, "utf-8")
-    if before:
+    beside.write_text(text, "utf-8")
+    if path.exists():
         beside.chmod(path.stat().st_mode)
     os.replace(beside, path)  # noqa: PTH105 (it replaces on Windows, too)
-    screen.line(f"Written to {path}.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
@@ -29,6 +30,7 @@ CODES = {
 # Without a terminal lines may be long, but a log that wraps is hard to read.
 WIDTH_OF_A_PIPE = 100
 WIDEST = 120  # in wider rows code and numbers are too far apart
+NARROWEST = 40  # of text in lines: in narrower rows words stand one by one
 ERASE_LINE = "\r\x1b[2K"
 
 
@@ -71,6 +73,13 @@ def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen
 def clip(text: str, width: int) -> str:
     """The text in at most *width* characters; an ellipsis says that some are missing."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of at most *width* characters, broken between words; a longer word stays whole."""
+    return textwrap.wrap(
+        text, max(NARROWEST, width), break_long_words=False, break_on_hyphens=False
+    )
 
 
 def clip_left(text: str, width: int) -> str:

@@ -33,9 +33,10 @@ from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.transport import Skipped
 from fim_lsp.lsp.types import types
 from fim_lsp.session.session import Session
+from fim_lsp.session.state_file import PAGE
 from fim_lsp.settings import egress
 from fim_lsp.settings.config import Config, LogConfig
-from fim_lsp.settings.files import PROJECT_FILE, Sources, user_file
+from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
 from fim_lsp.suggest.request import Selected, Suggestion
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
@@ -44,6 +45,7 @@ Ranged = TypeVar("Ranged", Selected, Suggestion)
 
 # For saving and ending while the client waits for the answer to `shutdown`: VS Code waits 2 s.
 SHUTDOWN_S = 2.0
+LOOK_S = 2.0  # a user who runs `fim-lsp setup` beside the editor types on soon afterwards
 _TEXT_METHODS = {
     types.TEXT_DOCUMENT_DID_OPEN,
     types.TEXT_DOCUMENT_DID_CHANGE,
@@ -61,7 +63,7 @@ class Editor(LanguageServer):
     See the module. *open_session* makes the session once the editor has said its settings.
 
     An editor *over_tcp* may not set what names files and commands (`settings.merge`). *leave* ends the
-    server as if the editor had gone.
+    server as if the editor had gone; *on_state* hears of the backend's states, once they are shown.
     """
 
     session: Session
@@ -77,6 +79,7 @@ class Editor(LanguageServer):
         self.encoding = "utf-16"
         self.reads_snippets = False
         self.leave: Callable[[], None] = lambda: None
+        self.on_state: Callable[[State], None] = lambda _: None
         self.messages = Messages(self)
         self.notebooks = Notebooks()
         self.large_files = LargeFiles(self._show_large)
@@ -87,6 +90,7 @@ class Editor(LanguageServer):
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
         self._shown: set[str] = set()
+        self._look_at = 0.0
         self._shown_large = False
         self._log: LogConfig | None = None
         self._newest: dict[tuple[str, str], asyncio.Task[Any]] = {}
@@ -122,6 +126,7 @@ class Editor(LanguageServer):
     async def _close(self) -> None:
         if self._is_open:
             self.messages.close()
+            await asyncio.to_thread(_delete, cache_folder() / PAGE)  # a whole prompt
             try:
                 await self.session.aclose()
             except Exception:  # it is the end anyway
@@ -170,13 +175,28 @@ class Editor(LanguageServer):
         """Read the settings files again if one of them is among *uris*."""
         files = filter(None, map(_file, uris))
         if any(file.name == PROJECT_FILE or file == user_file() for file in files):
-            self.sources.read(_folders(self.roots))
-            self.configure()
+            self.read_settings()
+
+    def read_settings(self) -> None:
+        """Read the settings files again and go on with what they say."""
+        self.sources.read(_folders(self.roots))
+        self.configure()
 
     def reread_rules(self, uri: str) -> None:
         """Judge all files again if *uri* says which of them are ignored."""
         if uri.rpartition("/")[2] in IGNORE_FILES or uri.endswith(_GIT_FILES):
             self.session.rules_changed()
+
+    def _look_at_settings(self) -> None:
+        """Now and then, see whether the user's settings were written: editors do not watch that file."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_S
+            self.later(self._follow_settings(), "look at settings")
+
+    async def _follow_settings(self) -> None:
+        if await asyncio.to_thread(self.sources.is_stale):
+            self.read_settings()
 
     def _config(self) -> Config:
         """What the sources add up to; problems that are new are shown, once."""
@@ -237,6 +257,7 @@ class Editor(LanguageServer):
     ) -> list[Suggestion]:
         """The session's suggestions; a newer request of the same method for the document cancels this one."""
         self.current = document.uri
+        self._look_at_settings()
         task, key = asyncio.current_task(), (method, document.uri)
         assert task is not None
         if previous := self._newest.get(key):
@@ -259,6 +280,7 @@ class Editor(LanguageServer):
 
     def _show_state(self, state: State) -> None:
         self.messages.show_state(state, notify=self.session.config.status.notify)
+        self.on_state(state)
 
 
 _NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])
@@ -274,6 +296,11 @@ _REGISTRATIONS = (
         types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")]),
     ),
 )
+
+
+def _delete(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _lower(position: Position, n_lines: int) -> Position:

@@ -24,7 +24,7 @@ from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.types import types
 from server_bridge.protocol import Health, State
 
-MODEL = "model"  # the long work that is not the index of a workspace
+MODEL, DOWNLOAD = "model", "download"  # the long work that is not the index of a workspace
 AGAIN_S = 30.0  # a user who asks again and again is told of the same trouble after so long
 LONG_S = 1.0  # an index that is done by then is not worth a progress bar
 MOST_CHARS = 600  # of a message: what is read in one look
@@ -129,6 +129,33 @@ class Messages:
             yield hear
         finally:
             self._end(name)
+
+    @contextlib.contextmanager
+    def downloading(self) -> Iterator[Callable[[int, int], bool]]:
+        """
+        Show that a model is downloaded.
+
+        Gives a function, for any thread, that is told how many bytes of how many are here and says
+        whether to go on.
+        """
+        self._begin(DOWNLOAD, "Getting a model", cancellable=True)
+        loop, work = asyncio.get_running_loop(), self._in_progress.get(DOWNLOAD)
+        last = -1
+
+        def hear(n_here: int, n_all: int) -> bool:
+            nonlocal last
+            if work is None:
+                return True
+            if (percentage := 100 * n_here // n_all) != last:
+                last = percentage
+                report = Report(percentage=percentage, cancellable=True)
+                loop.call_soon_threadsafe(work.reports.put_nowait, report)
+            return not self._is_cancelled(work)
+
+        try:
+            yield hear
+        finally:
+            self._end(DOWNLOAD)
 
     def close(self) -> None:
         """End all progress."""

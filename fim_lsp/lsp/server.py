@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeVar
 
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import convert, ending, tcp, transport
+from fim_lsp.lsp import convert, ending, offer, tcp, transport
 from fim_lsp.lsp.commands import COMMANDS
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
+from fim_lsp.lsp.offer import Find
 from fim_lsp.lsp.rpc import SLICE_S, serve
 from fim_lsp.lsp.types import types
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
-from server_bridge.protocol import Backend
+from server_bridge.protocol import Backend, State
 
 Result = TypeVar("Result")
 
@@ -50,15 +51,19 @@ def run(
     open_backend: Callable[[Config], Backend],
     flags: Mapping[str, object],
     cache: Path,
+    find_model: Find,
 ) -> NoReturn:
     """
     Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
 
-    *cache* is a folder of our own for what is kept from one run to the next. The caller may switch
+    *cache* is a folder of our own for what is kept from one run to the next; *find_model* finds what to
+    offer in place of the bundled model. The caller may switch
     garbage collection off before: it takes 50 ms of start-up.
     """
     open_session = partial(Session, open_backend=open_backend, cache=cache)
     editor = make_server(open_session, flags, over_tcp=address is not None)
+    if address is None:
+        editor.on_state = partial(_heard_of, editor, find_model)
     # What was imported stays until the end; searching it for garbage takes 50 ms every time.
     gc.freeze()
     gc.enable()
@@ -76,6 +81,13 @@ def make_server(
     for name, command in COMMANDS:
         editor.command(name)(command)
     return editor
+
+
+def _heard_of(editor: Editor, find_model: Find, state: State) -> None:
+    """The backend's state has changed: it may be time to offer a model, once."""
+    if offer.wanted(editor, state):
+        editor.on_state = lambda _: None
+        editor.later(offer.offer(editor, find_model), "offer a model")
 
 
 async def _serve(editor: Editor, address: Address | None) -> NoReturn:

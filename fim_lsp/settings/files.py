@@ -42,13 +42,14 @@ class Sources:
     """
     What each place said last, from least to most important: files, the editor, the command line, a command.
 
-    State: the files' layers as last read, and the editor's answers. An editor *over_tcp* may not set
+    State: the files' layers as last read and when the user's was written, and the editor's answers. An editor *over_tcp* may not set
     what names files and commands.
     """
 
     def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
         self._over_tcp = over_tcp
         self._found = Found((), ())
+        self._written = 0
         self._said: dict[str, object] = {
             **dict.fromkeys(_EDITOR),
             "command line": flags,
@@ -61,7 +62,12 @@ class Sources:
 
     def read(self, roots: tuple[Path, ...]) -> None:
         """Read the user's file and those of the workspace's *roots* again."""
+        self._written = _written(user_file())
         self._found = found(roots)
+
+    def is_stale(self) -> bool:
+        """Whether the user's file was written since it was read; `fim-lsp setup` does that."""
+        return _written(user_file()) != self._written
 
     def config(self) -> tuple[Config, tuple[str, ...]]:
         """What it all adds up to, and what is wrong with it."""
@@ -97,6 +103,14 @@ def found(roots: tuple[Path, ...]) -> Found:
         tuple(result for result in results if isinstance(result, Layer)),
         tuple(result for result in results if isinstance(result, str)),
     )
+
+
+def _written(path: Path) -> int:
+    """When *path* was written last, 0 without such a file."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _layer(path: Path) -> Layer | str | None:

@@ -20,6 +20,10 @@ LOOP_LINES = 30  # … and, in the suggestion itself, of so many: each size cost
 # Three are seen in honest code (`slice(None), slice(None), slice(None)`).
 STUTTER = re.compile(r"([^\n]{3,40}?)\1{3,}")
 LETTER = re.compile(r"[^\W\d_]")
+# Numbers and signs are said again in honest tables, but hardly as often: `0,  0,  0, ` sixteen times.
+# Three words or more are said twice in a row by no writer: `is a tool that is a tool that `.
+OFTEN = 16
+PHRASE = re.compile(r"\b((?:[^\W\d_]+ ){3,12})\1")
 
 # A shorter beginning said twice may be meant: `a = a`.
 TYPED_AGAIN_CHARS = 4
@@ -58,10 +62,16 @@ def looping_lines(candidate: Candidate, cursor: Cursor) -> Candidate:
 def stuttering(candidate: Candidate, _: Cursor) -> Candidate:
     """Cut before a line in which one piece is said again and again."""
     for match in STUTTER.finditer(candidate.text):
-        if LETTER.search(match[1]):
-            start_of_line = candidate.text.rfind("\n", 0, match.start())
-            return candidate.cut(max(0, start_of_line), "a line goes round")
-    return candidate
+        n_times = (match.end() - match.start()) // len(match[1])
+        if (LETTER.search(match[1]) or n_times >= OFTEN) and match[1].strip():
+            return _without_line(candidate, match)
+    phrase = PHRASE.search(candidate.text)
+    return _without_line(candidate, phrase) if phrase else candidate
+
+
+def _without_line(candidate: Candidate, match: re.Match[str]) -> Candidate:
+    start_of_line = candidate.text.rfind("\n", 0, match.start())
+    return candidate.cut(max(0, start_of_line), "a line goes round")
 
 
 def lines_below(candidate: Candidate, cursor: Cursor) -> Candidate:

@@ -64,6 +64,8 @@ class Endpoints:
     def state(self) -> State:
         """That of the endpoint in use; its message says why it is not a better one."""
         serving = self._serving
+        if not (serving.named or serving.is_ready) and (coming := self._endpoints[-1]).attempt:
+            return coming.backend.state  # that a usual port has no server is no news
         state, error = serving.backend.state, serving.error
         if state.health is Health.READY:
             return replace(state, message=self._detour() or str(error or state.message))

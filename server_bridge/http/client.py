@@ -1,7 +1,7 @@
 """
 JSON over HTTP: one kept connection into objects, every failure into one of protocol's four classes.
 
-The only user of httpx. `get` may open a connection, `post` may not: what a user wrote travels only
+The only way to model servers. `get` may open a connection, `post` may not: what a user wrote travels only
 on a connection whose other end has proved, by a `get` just before, who it is. A server that was
 stopped and replaced on its port by something else is therefore noticed before it is told anything.
 `stream` may open one where it is told so: for servers that cannot prove themselves.

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from server_bridge.machine.addresses import USUAL_PORTS
 from server_bridge.process import sizing
-from server_bridge.protocol import BackendUnusable
 
 HOST = "127.0.0.1"  # there is no switch for another: a server for others needs more thought
 N_SLOTS = 2  # serve any number of documents, see `slots`
@@ -30,11 +29,6 @@ N_PREDICT = 128  # where a request sets no limit: an endless /infill is refused 
 DRAFT_MATCH, DRAFT_MIN, DRAFT_MAX = 12, 2, 24
 # The first that has something to propose drafts: n-grams are asked first, whatever the order here.
 BY_NGRAMS, BY_MODEL = "ngram-mod", "draft-simple"
-
-GPU_SHARE = (
-    0.75  # of its memory for the weights: contexts take an eighth, buffers and screens the rest
-)
-CPU_SHARE = 0.25  # editor, compilers and browser need the rest
 
 
 class Machine(NamedTuple):
@@ -52,26 +46,16 @@ class Build(NamedTuple):
     drafters: frozenset[str]
 
 
-class Preset(NamedTuple):
-    """A model that llama-server downloads itself; *weights* in bytes, *facts* as `sizing.facts`."""
-
-    name: str
-    option: str
-    weights: int
-    facts: sizing.Facts
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
-    What to serve: the *preset*, else the GGUF file *model*, whose header says *facts*.
+    What to serve: the GGUF file *model*, whose header says *facts*.
 
     *draft* is a small model of the same vocabulary, "" for none. The server is to ask for the key in
     *key_file*.
     """
 
     model: str = ""
-    preset: str = ""
     facts: sizing.Facts = field(default_factory=dict)
     port: int = USUAL_PORTS[0]  # where `auto` looks first
     draft: str = ""
@@ -80,34 +64,13 @@ class Plan:
     key_file: str = ""
 
 
-def _qwen(layers: int, heads: int, kv_heads: int, width: int) -> sizing.Facts:
-    return {
-        "block_count": layers,
-        "attention.head_count": heads,
-        "attention.head_count_kv": kv_heads,
-        "attention.key_length": 128,
-        "attention.value_length": 128,
-        "embedding_length": width,
-        "context_length": 32768,
-    }
-
-
-# llama.cpp's own choice for this work (common/arg.cpp), all in Q8_0; the largest first.
-PRESETS = (
-    Preset("30b", "--fim-qwen-30b-default", 32_500_000_000, _qwen(48, 32, 4, 2048)),
-    Preset("7b", "--fim-qwen-7b-default", 8_100_000_000, _qwen(28, 28, 4, 3584)),
-    Preset("3b", "--fim-qwen-3b-default", 3_300_000_000, _qwen(36, 16, 2, 2048)),
-    Preset("1.5b", "--fim-qwen-1.5b-default", 1_650_000_000, _qwen(28, 12, 2, 1536)),
-)
-
-
 def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
     """The command line without the program's name. The API key is never on it."""
     room = machine.gpu or machine.memory
     n_ctx = sizing.context(plan.facts, N_SLOTS, N_CTX, room)
     wanted: list[tuple[str, ...]] = [
-        # The preset first: what follows it prevails.
-        *([(plan.preset,)] if plan.preset else [("--model", plan.model), ("--offline",)]),
+        ("--model", plan.model),
+        ("--offline",),
         ("--host", HOST),
         ("--port", str(plan.port)),
         ("--api-key-file", plan.key_file),
@@ -120,11 +83,12 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         ("--ubatch-size", str(N_BATCH)),
         ("--threads", str(threads(machine))),
         ("--cache-ram", str(machine.memory // sizing.SHARE >> 20)),
-        # Presets set it, but our prompts grow at their end: there is nothing to shift in the middle,
-        # and what is reused that way is not what would have been evaluated.
+        # Our prompts grow at their end: there is nothing to shift in the middle, and what is reused
+        # that way is not what would have been evaluated.
         ("--cache-reuse", "0"),
         ("--context-shift",),  # for `fim.continueLong`
         *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
+        ("--log-colors", "off"),  # by default it looks at its terminal, and we read the log
         *_drafting(build, plan),
     ]
     return [word for words in wanted if words[0] in build.options for word in words]
@@ -171,25 +135,3 @@ def build(usage: str) -> Build:
 def gpu(devices: str) -> int:
     """Free bytes of the largest device in what `--list-devices` prints, 0 if there is none."""
     return max((int(n) << 20 for n in re.findall(r"(\d{1,9}) MiB free\)", devices)), default=0)
-
-
-def preset(machine: Machine, build: Build, size: str) -> Preset:
-    """
-    The preset called *size*; for `auto` the largest that fits this machine.
-
-    Without a GPU only the smallest is fast enough to type along with. Raises BackendUnusable.
-    """
-    known = [preset for preset in PRESETS if preset.option in build.options]
-    if size != "auto":
-        fitting = [preset for preset in known if preset.name == size]
-    elif machine.gpu:
-        fitting = [preset for preset in known if preset.weights <= machine.gpu * GPU_SHARE]
-    else:
-        fitting = [preset for preset in known[-1:] if preset.weights <= machine.memory * CPU_SHARE]
-    if not fitting and known and size == "auto":
-        raise BackendUnusable("this machine has too little memory: name a smaller --model FILE")
-    if not fitting:
-        raise BackendUnusable(
-            "this llama-server has no preset of that size: update it, or name a --model FILE"
-        )
-    return fitting[0]

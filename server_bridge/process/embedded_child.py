@@ -54,6 +54,8 @@ def _served(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
     settings["slots_dir"], not_saved = _writable(settings["slots_dir"])
     if not settings["key"]:
         return {"error": "it has no key, and would answer every process on this machine"}, None
+    if problem := _problem(Path(settings["model"])):
+        return {"error": problem}, None
     try:
         import xllamacpp  # noqa: PLC0415 (a failing import is an answer too)
 
@@ -62,6 +64,15 @@ def _served(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
     except Exception as error:  # noqa: BLE001 (the parent is told, whatever it was)
         return {"error": str(error) or type(error).__name__}, None
     return {"url": url, "engine": engine, "not_saved": not_saved}, server
+
+
+def _problem(model: Path) -> str:
+    """Why *model* cannot be loaded, where llama.cpp would only say that it failed."""
+    try:
+        with model.open("rb") as file:
+            return "" if file.read(4) == b"GGUF" else "it is no GGUF file"
+    except OSError as error:
+        return error.strerror or "it cannot be read"
 
 
 def _writable(folder: str) -> tuple[str, str]:

@@ -55,7 +55,7 @@ class Program:
     What to run in the folder *cwd*, never the user's project: *settings* go to its stdin, its log to
     the file *log*; it needs *folders*.
 
-    It asks for *key*, which editors find in *key_file*. *answers*: its stdout is for its parent.
+    It serves the file *model*, and asks for *key*, which editors find in *key_file*. *answers*: its stdout is for its parent.
     *is_foreign*: it does not end by itself when its parent does.
     """
 
@@ -64,6 +64,7 @@ class Program:
     cwd: Path
     key: str = field(repr=False)
     key_file: Path | None = None
+    model: str = ""
     log: Path | None = None
     folders: tuple[Path, ...] = ()
     settings: bytes = field(default=b"", repr=False)  # they have the key
@@ -103,7 +104,7 @@ def outside(
     program = _served(plan, cache)
     plan = replace(_settled(plan), key_file=str(program.key_file))
     argv = (server, *command_line.arguments(machine, build, plan))
-    return replace(program, argv=argv, is_foreign=True)
+    return replace(program, argv=argv, model=plan.model, is_foreign=True)
 
 
 def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) -> Program:
@@ -115,7 +116,9 @@ def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) 
     )
     program = _served(plan, cache)
     child = embedded(settings, program.key, plan.port)
-    return replace(program, argv=child.argv, cwd=child.cwd, settings=child.settings)
+    return replace(
+        program, argv=child.argv, model=settings.model, cwd=child.cwd, settings=child.settings
+    )
 
 
 def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
@@ -156,7 +159,8 @@ def _settled(plan: command_line.Plan) -> command_line.Plan:
 
 
 def _absolute(path: str) -> str:
-    return str(Path(path).expanduser().resolve()) if path else ""
+    """The path in any folder. Links stay: caches of models link to files whose names say nothing."""
+    return str(Path.cwd() / Path(path).expanduser()) if path else ""
 
 
 def _printed(server: str, option: str) -> str:

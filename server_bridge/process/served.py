@@ -15,6 +15,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 
 from server_bridge.http.client import Http, Trust
+from server_bridge.http.listener import listener
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine import private_files
 from server_bridge.process import command_line
@@ -32,6 +33,7 @@ from server_bridge.protocol import (
 
 POLL_S = 0.2  # a person sees progress move; a model that is loaded is noticed at once
 LOG_BYTES = 65_536  # of the log's end: what one start says
+COLOUR = re.compile(r"\x1b\[[\d;]*m")  # some builds colour what they log, terminal or not
 TRIAL = Prompt("trial", (), "trial.py", "def add(a, b):\n", "\n", "    return ")
 
 
@@ -71,7 +73,7 @@ async def _runs(program: Program, supervisor: Supervisor) -> AsyncGenerator[Stat
                 has_worked |= state.health is Health.READY
         said = f"{await supervisor.ended()}{_complaint(program.log, n_logged)}"
         if not has_worked:
-            yield _state(Health.UNUSABLE, program, said)
+            yield _state(Health.UNUSABLE, program, f"{said}; its log is {program.log}")
             return
         wait = supervisor.wait_s
         again = f"started again in {wait:.0f} s" if wait else "started again"
@@ -139,7 +141,11 @@ async def _is_taken(program: Program) -> bool:
 
 
 def _taken(program: Program) -> State:
-    message = f"something listens at {program.url} already: end it, or choose another --port"
+    found = listener(program.port)
+    what = (
+        "something" if found is None else "a program of yours" if found.is_ours else "another user"
+    )
+    message = f"{what} listens at {program.url} already: end it, or choose another --port"
     return _state(Health.UNUSABLE, program, message)
 
 
@@ -151,6 +157,6 @@ def _complaint(log: Path, n_before: int) -> str:
     """The first error in what was logged after *n_before* bytes: the others follow from it."""
     with log.open("rb") as file:
         file.seek(max(n_before, log.stat().st_size - LOG_BYTES))
-        said = file.read().decode(errors="replace")
+        said = COLOUR.sub("", file.read().decode(errors="replace"))
     first = re.search(r"^(?:[\d.]{1,20} E |error:? )[ \t]{0,40}(\S.*)", said, re.MULTILINE)
     return f" ({first[1].rstrip()})" if first else ""

@@ -7,12 +7,15 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from fim_lsp import __version__
 from fim_lsp.__main__ import main
+from fim_lsp.cli import client
+from fim_lsp.cli.client import ServerError
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "fim_lsp" / "cli" / "sample" / "larder" / "store.py"
@@ -40,8 +43,11 @@ def fim_lsp(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedP
     ("arguments", "says"),
     [
         (["--version"], [f"fim-lsp {__version__}"]),
-        (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "fim-lsp serve --qwen"]),
-        (["serve", "--help"], ["LLAMA_API_KEY", "--qwen", "--dry-run", "this machine only"]),
+        (["--help"], ["--stdio", "--tcp", "demo", "doctor", "complete", "fim-lsp setup"]),
+        (
+            ["serve", "--help"],
+            ["LLAMA_API_KEY", "--get", "--dry-run", "--install", "this machine only"],
+        ),
         (["complete", "--help"], ["count from 1", "Exit code", "--json"]),
     ],
 )
@@ -121,6 +127,16 @@ def test_complete_for_scripts(tmp_path: Path) -> None:
     assert done.returncode == (0 if found["items"] else 1)
 
 
+async def test_a_server_whose_client_fails_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told to end, and does, long before it would be killed."""
+    monkeypatch.setattr(client, "EXIT_SECONDS", 60.0)
+    started = time.monotonic()
+    with pytest.raises(ServerError, match="on purpose"):
+        async with client.editor(ROOT, {"backend": {"kind": "embedded"}}):
+            raise ServerError("on purpose")
+    assert time.monotonic() - started < 50
+
+
 def test_complete_says_when_the_named_server_is_not_there(tmp_path: Path) -> None:
     """A server named on the command line is not replaced by another one."""
     done = fim_lsp("complete", f"{STORE}:15", "--url", "http://127.0.0.1:9", cwd=tmp_path)
@@ -128,6 +144,13 @@ def test_complete_says_when_the_named_server_is_not_there(tmp_path: Path) -> Non
     assert done.stdout == ""
     assert "127.0.0.1:9" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_layouts_name_a_path_that_is_not_there(tmp_path: Path) -> None:
+    """It is not the same as a folder without code."""
+    done = fim_lsp("doctor", "--layouts", "/nonexistent", cwd=tmp_path)
+    assert done.stdout == "fim-lsp: there is no /nonexistent\n"
+    assert done.returncode == 1
 
 
 @pytest.mark.slow
@@ -153,7 +176,8 @@ def test_doctor_finds_nothing_wrong_with_an_installation_that_works(tmp_path: Pa
     assert found["works"]
     assert done.returncode == 0
     assert set(levels) >= {
-        "python",
+        "version",
+        "machine",
         "packages",
         "settings",
         "privacy",

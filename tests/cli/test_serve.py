@@ -6,16 +6,22 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from fim_lsp import __main__, model_server
 from fim_lsp.__main__ import main
-from fim_lsp.cli import serve
-from fim_lsp.cli.options import QWEN_SIZES
-from server_bridge.process.command_line import PRESETS
+from fim_lsp.cli import offers, options
+from fim_lsp.cli.terminal import ERASE_LINE, Screen
+from fim_lsp.settings.files import user_file
+from server_bridge.weights import choice, download, on_disk
+from server_bridge.weights.table import MODELS
 from tests.llama_server import PROGRAM, free_port
+from tests.models import BUNDLED
+from tests.server_bridge.weights.hub import Hub, model, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "fim_lsp" / "cli" / "sample" / "larder" / "store.py"
@@ -34,6 +40,19 @@ def line_with(process: subprocess.Popen[str], words: str) -> str:
     return found
 
 
+def homes(folder: Path) -> dict[str, str]:
+    """Variables without which the user's own settings, keys and models would be found."""
+    names = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "LLAMA_CACHE", "HF_HUB_CACHE")
+    return dict.fromkeys(names, str(folder))
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No llama-server, no settings and no model of the user's."""
+    for name, value in {**homes(tmp_path), "PATH": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+
+
 def obey_ctrl_c() -> None:
     """Where tests run in the background, Ctrl-C is ignored, and all they start inherits that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -46,7 +65,7 @@ def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     named = ["--program", program] if program else []
     # Without one on the PATH the engine of the package serves.
-    environ = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environ = {**os.environ, **homes(tmp_path), "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = fim_lsp("serve", "--port", url.rpartition(":")[2], *named)
     with subprocess.Popen(
         command,
@@ -82,43 +101,95 @@ def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
     [
         (["--program", "/nowhere/llama-server"], "there is no program /nowhere/llama-server"),
         (["--program", sys.executable], "does not read like llama-server's"),
-        (["--qwen", "--yes"], "llama-server is not installed"),
+        (["--get", "qwen-0.5b", "--yes", "--mirror", "http://127.0.0.1:1"], "--model FILE"),
+        (["--get", "qwen-0.5b", "--dry-run"], "is not installed"),
+        (
+            ["--get", "qwen-7b"],
+            "qwen-7b: 8.1 GB from huggingface.co, licence Apache-2.0. Allow that",
+        ),
+        (["--uninstall"], "no service is installed"),
         (["--draft", "small.gguf"], "llama-server is not installed"),
     ],
 )
+@pytest.mark.usefixtures("alone")
 def test_a_server_that_cannot_start_is_one_sentence(
     arguments: list[str], says: str,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """Nothing is started where the wanted model or program is missing."""
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(download, "WAITS_S", ())
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     assert main(["serve", *arguments]) == 1
     assert says in capsys.readouterr().out
 
 
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub on this machine, and a table whose smallest model is the bundled one."""
+    published = model(BUNDLED.read_bytes())._replace(name="qwen-0.5b")
+    for module in (choice, on_disk):
+        monkeypatch.setattr(module, "MODELS", (published, *MODELS[1:]))
+    with serving(Hub(BUNDLED.read_bytes())) as hub:
+        yield hub
+
+
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
-    ("agreed", "terminal", "answer", "may"),
+    ("flags", "answers", "is_got"),
     [
-        (True, False, "", True),
-        (False, False, "", False),
-        (False, True, "y", True),
-        (False, True, "Yes ", True),
-        (False, True, "", False),
-        (False, True, "what?", False),
+        (["--get", "qwen-0.5b", "--yes"], None, True),
+        (["--get", "qwen-0.5b"], None, False),  # no terminal, no yes
+        (["--get", "qwen-0.5b"], ["y"], True),
+        (["--get", "qwen-0.5b"], [""], False),
+        ([], ["1", "what", "qwen-0.5b"], True),
+        ([], ["", "n"], False),
+        ([], ["", "NO"], False),
     ],
 )
-def test_nothing_is_downloaded_without_a_yes(
-    *, agreed: bool, terminal: bool, answer: str, may: bool, monkeypatch: pytest.MonkeyPatch
+def test_setup_gets_a_model_in_one_step(
+    hub: Hub, flags: list[str], answers: list[str] | None, *, is_got: bool,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
+    """Downloaded after a clear yes only, checked, and named in the settings; then the doctor looks."""
+    left = iter(answers or ())
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: answers is not None, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: next(left))
+    monkeypatch.setattr(__main__, "_doctor", lambda _: 7)
+    assert main(["setup", *flags, "--mirror", hub.url]) == (7 if is_got else 1)
+    assert next(left, None) is None
+    path = tmp_path / "fim-lsp/models/small.gguf"
+    assert path.exists() == is_got
+    assert bool(hub.paths) == is_got
+    assert user_file().exists() == is_got
+    if is_got:
+        assert f'model = "{path}"' in user_file().read_text()
+
+
+@pytest.mark.usefixtures("alone")
+def test_what_is_here_is_served_without_a_question(hub: Hub) -> None:
+    """What was downloaded last, unless the settings name another; nothing is asked or downloaded."""
+    given = options.parser().parse_args(["serve", "--mirror", hub.url])
+    assert model_server._program(given).model == str(BUNDLED)
+    assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
+    user_file().unlink()
+    assert model_server._program(given).model.endswith("models/small.gguf")
+    assert len(hub.asked) == 1
+
+
+def test_progress_is_a_bar_or_ten_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only a clear yes is one, and without a terminal only --yes."""
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: terminal, raising=False)
-    monkeypatch.setattr("builtins.input", lambda _: answer)
-    assert serve.may_download("7b", 8_100_000_000, agreed=agreed) == may
-
-
-def test_the_sizes_of_the_command_line_are_those_of_the_bridge() -> None:
-    """The command line cannot import them: it has to be quick."""
-    assert {preset.name for preset in PRESETS} == set(QWEN_SIZES)
+    """In place on a terminal, never wider than it; a line for every tenth in a log."""
+    monkeypatch.setattr(offers, "EVERY_S", -1.0)
+    for live in (True, False):
+        show = offers.progress(Screen(sys.stdout, 40, colour=False, live=live), "qwen-7b")
+        for n in range(0, 8_000_000_001, 40_000_000):
+            show(n, 8_000_000_000)
+        out = capsys.readouterr().out
+        pieces = out.split(ERASE_LINE)[1:] if live else out.splitlines()
+        assert len(pieces) == (201 if live else 10)
+        assert all(len(piece) < 40 for piece in pieces)
+        assert "qwen-7b 8,000 of" in pieces[-1] or live
 
 
 @pytest.mark.server
@@ -126,13 +197,18 @@ def test_the_sizes_of_the_command_line_are_those_of_the_bridge() -> None:
 def test_a_dry_run_prints_the_command_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """For a shell or a service; nothing is downloaded or written for it, and it says what is missing."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert main(["serve", "--dry-run", "--program", PROGRAM, "--qwen", "1.5b"]) == 0
+    """For a shell or a container; nothing is downloaded or written for it, and it says what is missing."""
+    for name, value in homes(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    assert main(["serve", "--dry-run", "--program", PROGRAM, "--get", "qwen-1.5b"]) == 1
+    assert "get it first" in capsys.readouterr().out
+    assert main(["serve", "--dry-run", "--program", PROGRAM]) == 0
     printed, missing = capsys.readouterr()
     key_file = f"{tmp_path}/fim-lsp/serve-8012.key"
     assert f" --api-key-file {key_file} " in printed
     assert key_file in missing
     assert [*tmp_path.rglob("*.key")] == []
-    assert printed.startswith(f"{PROGRAM} --fim-qwen-1.5b-default --host 127.0.0.1 --port 8012 ")
+    assert printed.startswith(
+        f"{PROGRAM} --model {BUNDLED} --offline --host 127.0.0.1 --port 8012 "
+    )
     assert "--no-kv-unified" in printed

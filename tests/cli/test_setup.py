@@ -8,27 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp import __main__
+from fim_lsp import __main__, model_server
 from fim_lsp.cli.setup import asked
 from fim_lsp.settings.files import user_file
+from tests.models import BUNDLED
 
 NOTHING = {"kind": "", "url": "", "model": "", "apiKeyEnv": ""}
 URL = "http://127.0.0.1:8012"
+TOY = str(BUNDLED)
 
 
 @pytest.mark.parametrize(
     ("answers", "values"),
     [
         ([""], {}),
-        (["x", "1"], {}),
-        (["2", "", "/models/a.gguf"], {"model": "/models/a.gguf"}),
-        (["3", URL, "", "", ""], {"url": URL}),
-        (["3", "", f" {URL} ", "y", "", "KEY"], {"url": URL, "apiKeyEnv": "KEY"}),
-        (["3", URL, "n", "qwen", ""], {"url": URL, "kind": "openai", "model": "qwen"}),
+        (["x", "2"], {}),
+        (["3", "", "/nonexistent.gguf", __file__, TOY], {"model": TOY}),
+        (["4", URL, "", "", ""], {"url": URL}),
+        (
+            ["4", "", "foo bar", "127.0.0.1:8012", f" {URL} ", "y", "", "KEY"],
+            {"url": URL, "apiKeyEnv": "KEY"},
+        ),
+        (["4", URL, "y", "", "sk-12 34", "KEY"], {"url": URL, "apiKeyEnv": "KEY"}),
+        (["4", URL, "n", "qwen", ""], {"url": URL, "kind": "openai", "model": "qwen"}),
     ],
 )
 def test_answers_become_settings(answers: list[str], values: Mapping[str, str]) -> None:
-    """Enter takes the usual choice, a wrong answer is asked for again, the rest keeps its default."""
+    """Enter takes the usual choice, an answer that cannot work is asked for again, the rest keeps its default."""
     left = iter(answers)
     _, found = asked(lambda _: next(left))
     assert found == {**NOTHING, **values}
@@ -41,6 +47,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     monkeypatch.setattr(__main__, "_doctor", lambda given: 7 if not given.json else 8)
+    monkeypatch.setattr(model_server, "getter", lambda _: lambda name: f"/got/{name}")
     return user_file()
 
 
@@ -51,7 +58,9 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--url", URL, "--key-env", "KEY"], "", f'[backend]\napiKeyEnv = "KEY"\nurl = "{URL}"\n'),
         (["--auto"], None, None),
         (["--auto"], '# mine\n[backend]\nurl = "a"\n[ring]\n', "# mine\n[backend]\n[ring]\n"),
-        (["--model", "/m/a.gguf"], "", '[backend]\nmodel = "/m/a.gguf"\n'),
+        (["--model", TOY], "", f'[backend]\nmodel = "{TOY}"\n'),
+        (["--get", "qwen-1.5b"], "", '[backend]\nmodel = "/got/qwen-1.5b"\n'),
+        (["--qwen"], "", '[backend]\nmodel = "/got/auto"\n'),
         (
             ["--url", URL, "--openai", "--model", "qwen"],
             '[backend]\nkind = "embedded" # for now\n',
@@ -74,6 +83,10 @@ def test_flags_write_the_file_and_the_exit_code_is_doctors(
     ("arguments", "before", "code", "says"),
     [
         ([], "", 2, "use flags"),
+        (["--model", "/nonexistent.gguf"], "", 1, "cannot be read: No such file"),
+        (["--model", __file__], "", 1, "is no GGUF file"),
+        (["--url", "foo bar"], "", 1, "'foo bar' is no address"),
+        (["--url", URL, "--key-env", "sk-1234"], "", 1, "the key itself stays out"),
         (["--auto"], "[backend", 1, "it cannot be read"),
         (["--url", URL], 'backend = {kind = "auto"}\n', 1, f'backend.url = "{URL}"'),
     ],

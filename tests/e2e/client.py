@@ -122,7 +122,8 @@ class Client:
             "workspace/configuration": [self.configuration],
             "window/showDocument": {"success": True},
         }
-        return {**usual, **self.results}.get(method)
+        found = {**usual, **self.results}.get(method)
+        return found() if callable(found) else found
 
     def _hear(self, message: Message) -> None:
         with self._news:

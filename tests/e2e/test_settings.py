@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -194,6 +195,23 @@ def test_settings_saved_in_the_editor_are_read_again(
     event = {"uri": project.as_uri(), "type": 3}
     editor.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
     assert capacity(editor) == 9
+    assert editor.bye() == 0
+
+
+def test_settings_written_beside_the_editor_are_found(editor: Editor, tmp_path: Path) -> None:
+    """`fim-lsp setup` in a terminal needs no restart: the next suggestions are by the new settings."""
+    editor.initialize(initializationOptions={"fim": {"backend": {"kind": "embedded"}}})
+    editor.open("file:///a.py", "def area(width, height):\n    return wi\n")
+    user = tmp_path / "home/fim-lsp/config.toml"
+    user.parent.mkdir(parents=True, exist_ok=True)
+    user.write_text("ring.chunks = 7\n", "utf-8")
+    ask = {"textDocument": {"uri": "file:///a.py"}, "position": {"line": 1, "character": 13}}
+    for _ in range(600):
+        editor.request(INLINE, {**ask, "context": {"triggerKind": 1}})
+        if capacity(editor) == 7:
+            break
+        time.sleep(0.1)
+    assert capacity(editor) == 7
     assert editor.bye() == 0
 
 

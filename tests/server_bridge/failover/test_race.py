@@ -145,6 +145,24 @@ async def test_others_on_this_machine_are_asked_only_where_the_named_one_is_not_
     await backend.aclose()
 
 
+async def test_that_nothing_is_found_is_no_trouble_while_our_own_starts() -> None:
+    """An editor without settings and a server hears nothing of ports where there is none."""
+    found, last = Fake("found", BackendUnavailable("cannot connect")), Fake("last")
+    found.may_connect.set()
+    endpoints = [endpoint(found, named=False), endpoint(last, last=True)]
+    backend = Endpoints(endpoints)
+    asked = asyncio.create_task(backend.complete(REQUEST))
+
+    async def has_failed() -> bool:
+        return endpoints[0].error is not None and last.n_connects == 1
+
+    await until(has_failed)
+    assert backend.state.health is Health.UNKNOWN
+    last.may_connect.set()
+    assert (await asked).text == "last"
+    await backend.aclose()
+
+
 async def test_where_the_named_one_is_wrong_no_other_is_used_meanwhile() -> None:
     """Not at once, and not while it is left alone after a failure, either."""
     named, last = Fake("named", BackendUnusable("set fim.backend.url")), Fake("last")

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from server_bridge.process import command_line
-from server_bridge.process.command_line import Machine, Plan, arguments, build, gpu, preset
-from server_bridge.protocol import BackendUnusable
+from server_bridge.process.command_line import Machine, Plan, arguments, build, gpu
 
 GIB = 1 << 30
 LAPTOP = Machine(16 * GIB, 8)
@@ -55,6 +54,7 @@ HELP = """\
 --context-shift, --no-context-shift     whether to use context shift on infinite text generation (default:
                                         disabled)
 -np,   --parallel N                     number of server slots (default: -1, -1 = auto)
+--log-colors [on|off|auto]              Set colored logging ('on', 'off', or 'auto', default: 'auto')
 --host HOST                             IP addresses to listen on, comma-separated, or UNIX socket paths
 --port PORT                             port to listen (default: 9931)
 --api-key-file FNAME                    path to file containing API keys, one per line
@@ -108,7 +108,7 @@ def test_the_whole_line() -> None:
         "--cors-origins localhost "
         "--parallel 2 --no-kv-unified --ctx-size 32768 --predict 128 --batch-size 512 --ubatch-size 512 --threads 4 "
         "--cache-ram 2048 --cache-reuse 0 --context-shift --slot-save-path /states/ "
-        "--spec-type ngram-mod --spec-ngram-mod-n-match 12 --spec-ngram-mod-n-min 2 "
+        "--log-colors off --spec-type ngram-mod --spec-ngram-mod-n-match 12 --spec-ngram-mod-n-min 2 "
         "--spec-ngram-mod-n-max 24"
     )
 
@@ -123,8 +123,6 @@ def test_the_whole_line() -> None:
         ({"facts": {**MODEL, "context_length": 4096}}, "--ctx-size 8192", "--ctx-size 32768"),
         ({"port": 9000}, "--port 9000", "8012"),
         ({"slots_dir": ""}, "--context-shift", "--slot-save-path"),
-        ({"preset": "--fim-qwen-7b-default"}, "--fim-qwen-7b-default --host", "--model"),
-        ({"preset": "--fim-qwen-7b-default"}, "--ctx-size", "--offline"),
         ({"speculate": False}, "--context-shift", "--spec"),
         (
             {"draft": "d.gguf"},
@@ -163,36 +161,3 @@ def test_every_wish_and_every_machine_shows(changed: dict[str, Any], has: str, l
 def test_the_largest_gpu_counts(printed: str, size: int) -> None:
     """What is free on it, in bytes."""
     assert gpu(printed) == size
-
-
-@pytest.mark.parametrize(
-    ("machine", "size", "name"),
-    [
-        (Machine(16 * GIB, 8), "auto", "1.5b"),
-        (Machine(512 * GIB, 128), "auto", "1.5b"),  # a larger one is too slow without a GPU
-        (Machine(16 * GIB, 8, 8 * GIB), "auto", "1.5b"),
-        (Machine(16 * GIB, 8, 16 * GIB), "auto", "7b"),
-        (Machine(16 * GIB, 8, 80 * GIB), "auto", "7b"),  # this build has no larger one
-        (Machine(2 * GIB, 2), "7b", "7b"),  # a named size is the user's decision
-    ],
-)
-def test_a_preset_is_chosen_by_memory(machine: Machine, size: str, name: str) -> None:
-    """The largest that leaves room for contexts, of those the build has; or the one that is named."""
-    assert preset(machine, BUILD, size).name == name
-
-
-@pytest.mark.parametrize(
-    ("machine", "known", "size", "reason"),
-    [
-        (Machine(2 * GIB, 2), BUILD, "auto", "too little memory"),
-        (Machine(16 * GIB, 8, 1 * GIB), BUILD, "auto", "too little memory"),
-        (LAPTOP, BUILD, "30b", "no preset"),
-        (LAPTOP, BARE, "auto", "no preset"),
-    ],
-)
-def test_no_preset_is_a_sentence(
-    machine: Machine, known: command_line.Build, size: str, reason: str
-) -> None:
-    """It says whether the machine or the build is too small."""
-    with pytest.raises(BackendUnusable, match=reason):
-        preset(machine, known, size)

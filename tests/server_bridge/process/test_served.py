@@ -22,7 +22,7 @@ from server_bridge.machine import private_files
 from server_bridge.process import programs
 from server_bridge.process.command_line import Plan
 from server_bridge.process.programs import KEY_ENV, Program
-from server_bridge.process.served import keep
+from server_bridge.process.served import _complaint, keep
 from server_bridge.protocol import BackendUnusable, Health, Request, State
 from tests.llama_server import PROGRAM, free_port
 from tests.server_bridge.prompts import short
@@ -140,6 +140,22 @@ def test_what_cannot_be_a_key_is_refused(
         make(Plan(port=free_port()))
 
 
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [
+        ("0.00.01 I srv  hello\n0.00.02 E srv  first\n0.00.03 E srv  second\n", " (srv  first)"),
+        ("\x1b[34m0.00.01\x1b[0m \x1b[31mE\x1b[0m \x1b[31mfirst\x1b[0m\n", " (first)"),
+        ("error: first\n", " (first)"),
+        ("0.00.01 I srv  hello\n", ""),
+    ],
+)
+def test_the_first_error_is_quoted(said: str, quoted: str, tmp_path: Path) -> None:
+    """Also where a build colours its log."""
+    log = tmp_path / "serve.log"
+    log.write_text("0.00.01 E of an earlier run\n" + said)
+    assert _complaint(log, 28) == quoted
+
+
 @pytest.mark.parametrize("model", ["/nowhere/model.gguf", __file__])
 async def test_what_cannot_start_says_why_once(make: Make, model: str) -> None:
     """A missing or broken model is not tried again and again."""
@@ -147,6 +163,7 @@ async def test_what_cannot_start_says_why_once(make: Make, model: str) -> None:
         (state,) = [state async for state in states]
     assert state.health is Health.UNUSABLE
     assert state.message.startswith("the server ended with code 1 (")
+    assert "; its log is /" in state.message
 
 
 async def test_a_taken_port_is_told(make: Make) -> None:
@@ -159,6 +176,7 @@ async def test_a_taken_port_is_told(make: Make) -> None:
             (state,) = [state async for state in second]
         assert make(Plan(port=port)).key_file.read_text() == key
     assert state.health is Health.UNUSABLE
+    assert state.message.startswith("a program of yours listens at")
     assert "choose another --port" in state.message
 
 

@@ -1,0 +1,88 @@
+"""Models that fit this machine into a table to read, a question, and the progress of a download."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from fim_lsp.cli.terminal import Screen
+from server_bridge.weights.table import GIGABYTE, Offer
+
+Ask = Callable[[str], str]
+MEGABYTE = 1e6
+BAR = 24  # characters
+EVERY_S = 0.2  # a person reads no faster
+OFTEN = 10  # lines in all where no line can be rewritten
+
+
+def rows(offers: Sequence[Offer]) -> list[str]:
+    """The table: what each costs, what it is worth, under which licence."""
+    head = f"  {'':<10} {'GB':>5} {'ms a token':>11} {'first look':>11} {'lines':>6} {'across':>7}  licence"
+    return [head, *map(_row, offers)]
+
+
+def asked(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:
+    """The offer that the user wants: Enter takes the *best*, a name another, n or no answer none."""
+    by_name = {each.model.name: each for each in offers}
+    question = f"Get {best.model.name}, {_size(best)}? Enter, another name, or n: "
+    while (said := ask(question).strip().lower()) not in {"n", "no", *by_name}:
+        if said in {"", "y", "yes"}:
+            return best
+    return by_name.get(said)
+
+
+def what(offer: Offer) -> str:
+    """The model, its size and licence, for a question."""
+    return f"{offer.model.name}: {_size(offer)} from huggingface.co, licence {offer.model.licence}"
+
+
+def what_short(offer: Offer) -> str:
+    """The model and its size, for a button."""
+    return f"{offer.model.name} ({_size(offer)}, {offer.model.licence})"
+
+
+def progress(screen: Screen, name: str) -> Callable[[int, int], None]:
+    """A function that is told how many bytes of how many are here, and shows it."""
+    began = time.monotonic()
+    first: int | None = None
+    last, tenths = 0.0, 0
+
+    def show(n_here: int, n_all: int) -> None:
+        nonlocal first, last, tenths
+        first = n_here if first is None else first
+        now = time.monotonic()
+        per_s = (n_here - first) / max(now - began, 0.001)
+        text = f"{name} {n_here / MEGABYTE:,.0f} of {n_all / MEGABYTE:,.0f} MB"
+        if screen.live and (now - last > EVERY_S or n_here == n_all):
+            last = now
+            n_full = BAR * n_here // n_all
+            bar = "█" * n_full + "░" * (BAR - n_full)
+            screen.status(f"{bar} {text}{_left(n_all - n_here, per_s)}")
+        elif not screen.live and OFTEN * n_here // n_all > tenths:
+            tenths = OFTEN * n_here // n_all
+            screen.line(text)
+
+    return show
+
+
+def _left(n_bytes: int, per_s: float) -> str:
+    if per_s < 1:
+        return ""
+    seconds = n_bytes / per_s
+    time_left = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"  # noqa: PLR2004
+    return f", {per_s / MEGABYTE:.1f} MB/s, {time_left} left"
+
+
+def _row(offer: Offer) -> str:
+    model = offer.model
+    mark = "→" if offer.is_best else " "
+    known = [f"{each:.0f} %" if each else "-" for each in (model.lines, model.across_files)]
+    note = ", here already" if offer.path else ""
+    return (
+        f"{mark} {model.name:<10} {model.n_bytes / GIGABYTE:>5.1f} {offer.ms_per_token:>11.0f} "
+        f"{offer.first_look_s:>9.0f} s {known[0]:>6} {known[1]:>7}  {model.licence}{note}"
+    )
+
+
+def _size(offer: Offer) -> str:
+    return "here already" if offer.path else f"{offer.model.n_bytes / GIGABYTE:.1f} GB"

@@ -1,0 +1,98 @@
+"""
+"The bundled model is a toy: get a real one", said once, in editors that do not say it themselves.
+
+A client that hears `didChangeStatus` (`fim.status.notify`) shows the model in its own way and is left
+alone. Whatever the user answers is remembered in their state folder, for all editors. Only after a yes is
+anything downloaded; then the settings name the model, and the session goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import platformdirs
+from pygls.capabilities import get_capability
+from pygls.exceptions import JsonRpcException
+
+from fim_lsp.lsp.editor import Editor
+from fim_lsp.lsp.types import types
+from server_bridge.protocol import Health, State
+from server_bridge.weights.table import is_bundled
+
+NO = "Never ask again"
+CANCELLED = "it was cancelled; `fim-lsp setup` goes on with it"
+
+log = logging.getLogger(__name__)
+
+
+class NotGot(Exception):
+    """A model that could not be had; the message says why and what to do."""
+
+
+class RealModel(NamedTuple):
+    """
+    A model for this machine: *what* it is, in a few words; *get* downloads it, and has the settings name it.
+
+    *get* blocks. It tells a function how many bytes of how many are here, which says whether to go on,
+    and raises NotGot.
+    """
+
+    what: str
+    get: Callable[[Callable[[int, int], bool]], None]
+
+
+Find = Callable[[], RealModel | None]  # blocks while it looks at the machine
+
+
+def wanted(editor: Editor, state: State) -> bool:
+    """Whether this editor's user should hear of it now."""
+    asks = get_capability(editor.client_capabilities, "window.show_message") is not None
+    shows_itself = editor.session.config.status.notify
+    is_toy = state.health is Health.READY and is_bundled(state.model)
+    return is_toy and asks and not shows_itself
+
+
+async def offer(editor: Editor, find: Find, path: Path | None = None) -> None:
+    """Ask, unless that was done before, and do what the user says."""
+    path = path or _path()
+    if await asyncio.to_thread(path.exists) or (real := await asyncio.to_thread(find)) is None:
+        return
+    if editor.session.config.status.notify:  # some clients set that after `initialize`
+        return
+    yes = f"Get {real.what}"
+    params = types.ShowMessageRequestParams(
+        types.MessageType.Info,
+        "fim-lsp: suggestions come from the bundled model, a toy for Python. Get one that fits this machine?",
+        [types.MessageActionItem(yes), types.MessageActionItem(NO)],
+    )
+    with contextlib.suppress(JsonRpcException, OSError):
+        answer = await editor.window_show_message_request_async(params)
+        await asyncio.to_thread(_remember, path)
+        if answer is not None and answer.title == yes:
+            await _get(editor, real)
+
+
+async def _get(editor: Editor, real: RealModel) -> None:
+    try:
+        with editor.messages.downloading() as hear:
+            await asyncio.to_thread(real.get, hear)
+    except NotGot as error:
+        editor.messages.show(types.MessageType.Warning, f"fim-lsp: {error}")
+        return
+    editor.read_settings()
+    editor.messages.show(types.MessageType.Info, f"fim-lsp: {real.what} answers from now on.")
+
+
+def _remember(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch()
+
+
+def _path() -> Path:
+    """A file that is there if the question was answered."""
+    return platformdirs.user_state_path("fim-lsp", appauthor=False) / "offered-a-model"

@@ -1,0 +1,206 @@
+"""
+`fim-lsp serve`, and how a model gets here: what is wanted, this machine and the bridge, joined.
+
+Which model is served, the first that there is: the one that a flag names, the one of the settings, the
+one that was downloaded last, one that another program downloaded and that fits; on a terminal, one that
+is offered; the bundled one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from fim_lsp.cli import offers, serve, service, setup
+from fim_lsp.cli.terminal import screen_on
+from fim_lsp.cli.toml_edit import CannotEdit
+from fim_lsp.lsp.offer import CANCELLED, NotGot, RealModel
+from fim_lsp.settings import files, merge
+from fim_lsp.settings.config import Config
+from server_bridge.machine.executables import program_path
+from server_bridge.process import command_line, programs, served
+from server_bridge.protocol import BackendUnusable
+from server_bridge.weights import choice, download, on_disk
+from server_bridge.weights.table import GIGABYTE, HUB, Offer
+
+TOO_SMALL = (
+    "this machine has too little memory for a model of the table: name a smaller --model FILE"
+)
+
+
+class _Refused(Exception):
+    """The user does not want it, or it cannot be; the message may be empty."""
+
+
+def run(given: Namespace) -> int:
+    """Serve as the flags say, to the end; returns the exit code."""
+    if given.uninstall:
+        return service.uninstall(service.service(sys.platform, (), files.cache_folder()))
+    try:
+        program = _program(given)
+    except (BackendUnusable, download.CannotDownload) as error:
+        return serve.refuse(str(error))
+    except _Refused as error:
+        return serve.refuse(str(error)) if str(error) else 1
+    assert program.key_file is not None
+    if given.dry_run:
+        return serve.show(program.argv, program.key_file)
+    if given.install:
+        return service.install(_service(given, program))
+    return serve.run(served.keep(program), program.key_file)
+
+
+def machine_in_words() -> str:
+    """What there is to run models with, in words."""
+    server = program_path("llama-server")
+    found = programs.machine(server)
+    words = [f"{found.cores} cores", f"{found.memory / GIGABYTE:.0f} GB of memory"]
+    if server:
+        words.append(
+            f"{found.gpu / GIGABYTE:.0f} GB free on a GPU" if found.gpu else "no GPU for llama.cpp"
+        )
+    return ", ".join((*words, server or "no llama-server: the engine inside this package is used"))
+
+
+def getter(given: Namespace) -> Callable[[str], str]:
+    """
+    A function that gets a model by its name, "" for one to be offered here, and gives its path.
+
+    It gives "" where none is wanted, and says why where none can be had. The engine inside the package
+    is to run it: the best is that for this machine without a GPU.
+    """
+
+    def get(name: str) -> str:
+        found = programs.machine(None)
+        try:
+            return _got(found, given, name) if name else _offered(found, given)
+        except (download.CannotDownload, _Refused) as error:
+            if str(error):
+                serve.refuse(str(error))
+            return ""
+
+    return get
+
+
+def real_model() -> RealModel | None:
+    """The best model that the engine inside runs on this machine, for an editor to offer; None without any."""
+    best = choice.named(_offers(programs.machine(None)), "auto")
+    if best is None:
+        return None
+
+    def get(hear: Callable[[int, int], bool]) -> None:
+        def show(n_here: int, n_all: int) -> None:
+            if not hear(n_here, n_all):
+                raise NotGot(CANCELLED)
+
+        try:
+            hub = os.environ.get("HF_ENDPOINT") or HUB
+            path = best.path or str(download.fetch(best.model, _folder(), show, hub))
+            setup.write_model(path, files.user_file())
+        except (download.CannotDownload, CannotEdit, OSError) as error:
+            raise NotGot(str(error)) from error
+
+    return RealModel(offers.what_short(best), get)
+
+
+def _program(given: Namespace) -> programs.Program:
+    """What is to run. Raises _Refused, BackendUnusable, CannotDownload."""
+    config, _ = merge.configured(files.found((Path.cwd(),)).layers)
+    has_folder = Path(given.program).name != given.program
+    server = program_path(os.path.abspath(given.program) if has_folder else given.program)  # noqa: PTH100 (no link is followed)
+    build = programs.build(server) if server else None
+    if server is None and not serve.may_lack(given):
+        raise _Refused
+    machine = programs.machine(server)
+    cache = files.cache_folder()
+    plan = command_line.Plan(
+        model=_model(given, config, machine),
+        port=given.port,
+        draft=given.draft or "",
+        speculate=not given.no_speculation,
+        slots_dir=str(cache / "slots") if config.state.save else "",
+    )
+    if server is None or build is None:
+        return programs.inside(machine, plan, cache)
+    return programs.outside(server, machine, build, plan, cache)
+
+
+def _model(given: Namespace, config: Config, machine: command_line.Machine) -> str:
+    """The file to serve, "" for the bundled one."""
+    if given.model or given.get:
+        return str(given.model or _got(machine, given, given.get))
+    if config.backend.model.endswith(".gguf"):
+        return config.backend.model
+    best = choice.named(_offers(machine), "auto")
+    path = on_disk.last_used(_folder()) or (best.path if best else "")
+    if path or best is None or given.dry_run or not sys.stdin.isatty():
+        return path
+    screen_on(sys.stdout).line("There is only the bundled model, which is for trying out.")
+    return _offered(machine, given)
+
+
+def _offered(machine: command_line.Machine, given: Namespace) -> str:
+    """The path of what the user takes of all that there is, "" for nothing."""
+    found = _offers(machine)
+    best = choice.named(found, "auto")
+    if best is None:
+        raise _Refused(TOO_SMALL)
+    screen = screen_on(sys.stdout)
+    screen.line("Models, and what they would cost on this machine (see docs/models.md):")
+    for row in offers.rows(found):
+        screen.line(row)
+    offer = offers.asked(found, best, input)
+    return _fetched(offer, given.mirror) if offer else ""
+
+
+def _got(machine: command_line.Machine, given: Namespace, name: str) -> str:
+    """The path of the model called *name*, downloaded if the user agrees."""
+    offer = choice.named(_offers(machine), name)
+    if offer is None:
+        raise _Refused(TOO_SMALL)
+    if offer.path:
+        return offer.path
+    if getattr(given, "dry_run", False):
+        raise _Refused(f"{offer.model.name} is not here yet: get it first, without --dry-run")
+    if not (given.yes or serve.agrees(offers.what(offer))):
+        raise _Refused
+    return _fetched(offer, given.mirror)
+
+
+def _fetched(offer: Offer, mirror: str) -> str:
+    screen = screen_on(sys.stdout)
+    if offer.path:
+        return offer.path
+    show = offers.progress(screen, offer.model.name)
+    try:
+        path = download.fetch(offer.model, _folder(), show, mirror)
+    finally:
+        screen.status("")
+    screen.line(f"{offer.model.name} is here, and is what was published: {path}")
+    return str(path)
+
+
+def _offers(machine: command_line.Machine) -> list[Offer]:
+    return choice.offers(machine, on_disk.found(_folder()))
+
+
+def _folder() -> Path:
+    return files.cache_folder() / "models"
+
+
+def _service(given: Namespace, program: programs.Program) -> service.Service:
+    """A service that runs *program*: what was chosen is named, and nothing is asked."""
+    words = ["--port", str(given.port)]
+    if program.model:
+        words += ["--model", program.model]
+    if program.is_foreign:
+        words += ["--program", program.argv[0]]
+    if given.draft:
+        words += ["--draft", str(Path(given.draft).expanduser().resolve())]
+    if given.no_speculation:
+        words.append("--no-speculation")
+    cache = files.cache_folder()
+    return service.service(sys.platform, service.command_of(words), cache)

@@ -1,0 +1,201 @@
+"""
+A model's file from the hub, or a mirror of it, onto this disk: gone on with where it ended, checked, whole or not at all.
+
+What came is in FILE.part beside the target until all is there and its SHA-256 is right; then it gets its
+name. So a file with its name is complete, an attempt that ended (Ctrl-C, no network, no room) costs
+nothing of what came before, and where the bytes came from does not matter.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import ssl
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import httpx
+
+from server_bridge.machine.addresses import shown
+from server_bridge.weights.table import GIGABYTE, HUB, Model
+
+Progress = Callable[[int, int], None]  # bytes that are here, bytes in all
+
+PART = ".part"
+CHUNK = 1 << 20
+TIMES = httpx.Timeout(10.0, read=30.0)  # a mirror may have to fetch the beginning itself
+WAITS_S = (1.0, 2.0, 4.0, 8.0)  # after attempts that brought nothing; then it is given up
+
+
+class CannotDownload(Exception):
+    """The message says what is wrong and what to do."""
+
+
+def fetch(model: Model, folder: Path, progress: Progress, hub: str = HUB) -> Path:
+    """The file of *model* in *folder*, downloaded from *hub* unless it is there. Raises CannotDownload."""
+    target = folder / model.file
+    if is_whole(target, model):
+        return target
+    begun = target.with_name(target.name + PART)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(begun) as file:
+            _check_room(file, folder, model)
+            part = _Part(file, lambda n_bytes: progress(n_bytes, model.n_bytes))
+            _complete(part, model, hub)
+        begun.replace(target)
+    except OSError as error:
+        raise CannotDownload(_local_trouble(error, folder, model)) from error
+    return target
+
+
+def is_whole(path: Path, model: Model) -> bool:
+    """Whether *path* is the file of *model*, by its size: what has its name was checked before."""
+    try:
+        return path.stat().st_size == model.n_bytes
+    except OSError:
+        return False
+
+
+class _Part:
+    """The beginning of a file: what is on disk, and its running checksum; *heard* is told its length."""
+
+    def __init__(self, file: BinaryIO, heard: Callable[[int], None]) -> None:
+        self._file = file
+        self._heard = heard
+        self.n_bytes = 0
+        self.sum = hashlib.sha256()
+        while piece := file.read(CHUNK):
+            self._count(piece)
+
+    def add(self, piece: bytes) -> None:
+        """Append *piece*."""
+        self._file.write(piece)
+        self._count(piece)
+
+    def clear(self) -> None:
+        """Begin again."""
+        self._file.seek(0)
+        self._file.truncate()
+        self.n_bytes, self.sum = 0, hashlib.sha256()
+
+    def _count(self, piece: bytes) -> None:
+        self.n_bytes += len(piece)
+        self.sum.update(piece)
+        self._heard(self.n_bytes)
+
+
+class _Wrong(Exception):
+    """What came is not what was asked for."""
+
+
+def _complete(part: _Part, model: Model, hub: str) -> None:
+    """Bring *part* to its end; what an earlier attempt began may be of another file, and is begun again."""
+    for is_last in (False, True) if part.n_bytes else (True,):
+        try:
+            _append_all(part, model, hub)
+        except _Wrong:
+            part.clear()
+            if is_last:
+                raise CannotDownload(_not_the_file(model, hub)) from None
+        else:
+            return
+
+
+def _append_all(part: _Part, model: Model, hub: str) -> None:
+    """Ask for what is missing until nothing is, with a pause after each attempt that brought nothing."""
+    waits = iter(WAITS_S)
+    with httpx.Client(timeout=TIMES, follow_redirects=True, verify=_certificates()) as client:
+        while part.n_bytes < model.n_bytes:
+            before = part.n_bytes
+            try:
+                _append(client, part, model, hub)
+            except (httpx.HTTPStatusError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+                raise CannotDownload(_unreachable(error, model, hub)) from error
+            except httpx.HTTPError as error:
+                if part.n_bytes > before:
+                    waits = iter(WAITS_S)
+                elif (wait := next(waits, None)) is not None:
+                    time.sleep(wait)
+                else:
+                    raise CannotDownload(_unreachable(error, model, hub)) from error
+    if part.sum.hexdigest() != model.sha256:
+        raise _Wrong
+
+
+def _append(client: httpx.Client, part: _Part, model: Model, hub: str) -> None:
+    """One request for what is missing."""
+    wanted = {"Range": f"bytes={part.n_bytes}-", "Accept-Encoding": "identity"}
+    with client.stream("GET", model.url(hub), headers=wanted) as answer:
+        if answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise _Wrong
+        answer.raise_for_status()
+        if answer.status_code != httpx.codes.PARTIAL_CONTENT:
+            part.clear()  # a server that knows no ranges sends all of it
+        length = answer.headers.get("content-length", "")
+        if length and int(length) != model.n_bytes - part.n_bytes:
+            raise _Wrong
+        for piece in answer.iter_raw():
+            if part.n_bytes + len(piece) > model.n_bytes:
+                raise _Wrong
+            part.add(piece)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[BinaryIO]:
+    """*path*, open to be read and appended to by this process alone."""
+    with path.open("a+b") as file:
+        if sys.platform != "win32":
+            import fcntl  # noqa: PLC0415 (Windows has none)
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.seek(0)
+        yield file
+
+
+def _check_room(file: BinaryIO, folder: Path, model: Model) -> None:
+    """Raise OSError where the disk cannot hold what is missing."""
+    missing = model.n_bytes - os.fstat(file.fileno()).st_size
+    if shutil.disk_usage(folder).free < missing:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _certificates() -> ssl.SSLContext:
+    """Those of httpx's list and of this machine: a company's own are only there."""
+    context = httpx.create_ssl_context()
+    context.load_default_certs()
+    return context
+
+
+def _local_trouble(error: OSError, folder: Path, model: Model) -> str:
+    if isinstance(error, BlockingIOError):
+        return f"another process downloads {model.name} already: wait for it"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{model.name} needs {model.n_bytes / GIGABYTE:.1f} GB in {folder}: make room, then repeat"
+    return f"{folder} cannot be written to: {error.strerror or error}"
+
+
+def _unreachable(error: Exception, model: Model, hub: str) -> str:
+    where = shown(hub)
+    if isinstance(error, httpx.HTTPStatusError):
+        said = f"{where} answers {error.response.status_code} {error.response.reason_phrase}"
+    else:
+        said = f"{where} cannot be reached ({str(error) or type(error).__name__})"
+    return f"{said}. What came so far is kept: repeat the command to go on. {_otherwise(model)}"
+
+
+def _not_the_file(model: Model, hub: str) -> str:
+    return f"what {shown(hub)} sends is not {model.file} (its size or SHA-256 is another). {_otherwise(model)}"
+
+
+def _otherwise(model: Model) -> str:
+    return (
+        "Behind a proxy set HTTPS_PROXY; --mirror URL asks another host; or download "
+        f"{model.url()} elsewhere and name the file with --model FILE"
+    )

@@ -1,0 +1,91 @@
+"""`fim-lsp complete --why`: the rule, the place, the gate or the model, from the real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.__main__ import main
+from fim_lsp.cli.why import reason
+from fim_lsp.suggest.filters import NAMES
+from tests.cli.test_commands import STORE
+
+TYPING, BY_HAND = "while typing", "by hand"
+
+
+@pytest.fixture
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """A place and settings into the report's lines by their titles, and the exit code."""
+    config = tmp_path / "home" / "fim-lsp" / "config.toml"
+    config.parent.mkdir(parents=True)
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    def ask(place: str, settings: str = "", *more: str) -> tuple[dict[str, str], int]:
+        config.write_text(f'backend.kind = "embedded"\n{settings}')
+        code = main(["complete", place, "--why", *more])
+        _, *rows = capsys.readouterr().out.splitlines()
+        return {row[2:15].strip(): row[16:] for row in rows}, code
+
+    return ask
+
+
+def test_a_suggestion_has_a_source_and_a_toy_is_called_one(report, tmp_path: Path) -> None:
+    """The model that made it, and where it runs."""
+    text = STORE.read_text("utf-8")
+    line = text[: text.index("self.owner = owner\n")].count("\n") + 1
+    (tmp_path / "shop.py").write_text(text.replace("self.owner = owner\n", "self.owner = \n"))
+    found, code = report(f"shop.py:{line}")
+    assert "by fim-tiny-q8_0.gguf (inside this package)" in found[BY_HAND]
+    assert "fim-lsp setup" in found["the model"]
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "settings", "says"),
+    [
+        (".env", "", "", ("the file is private", "the file is private")),
+        ("a.py", ":5", "", ("inside a word", "")),
+        ("a.py", "", "completion.auto = false", ("fim.completion.auto", "")),
+        ("a.py", "", 'languages.off = ["python"]', ("off for python", "")),
+    ],
+)
+def test_silence_has_a_reason(
+    report, tmp_path: Path, name: str, column: str, settings: str, says: tuple[str, str]
+) -> None:
+    """Privacy counts always, the place and the settings while typing."""
+    (tmp_path / name).write_text("total = width * height\n")
+    found, _ = report(f"{name}:1{column}", settings)
+    assert says[0] in found[TYPING]
+    assert says[1] in found[BY_HAND]
+
+
+def test_a_model_that_is_away_is_named(report, tmp_path: Path) -> None:
+    """And the rest is reported all the same."""
+    (tmp_path / "a.py").write_text("total = width * height\n")
+    found, code = report("a.py:1", "", "--url", "http://127.0.0.1:9")
+    assert "the model could not be asked" in found[TYPING]
+    assert "127.0.0.1:9" in found["the model"]
+    assert code == 1
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_filter_says_what_it_leaves_out(name: str) -> None:
+    """In a clause of its own."""
+    said = reason(name, {"state": "ready"})
+    assert said.startswith(f"filter {name} left nothing")
+    assert len(said) > len(f"filter {name} left nothing of what the model said: ") + 20
+
+
+def test_without_why_one_line_says_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing on stdout, the reason on stderr."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / ".env").write_text("KEY=\n")
+    assert main(["complete", f"{tmp_path}/.env:1"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "the file is private" in err

@@ -1,0 +1,170 @@
+"""Downloads from a real server on this machine: whole or not at all, gone on with, and clear in words."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import ssl
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import trustme
+
+from server_bridge.weights import download
+from server_bridge.weights.download import CannotDownload, fetch
+from tests.llama_server import free_port
+from tests.server_bridge.weights.hub import CONTENT, Hub, model, serving
+
+SMALL = model()
+PART = "small.gguf.part"
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts follow each other without a pause."""
+    monkeypatch.setattr(download, "WAITS_S", (0.0, 0.0))
+
+
+def test_a_file_arrives_whole_behind_a_redirect(tmp_path: Path) -> None:
+    """With progress from nothing to all; it is asked for by repository, commit and name."""
+    seen: list[tuple[int, int]] = []
+    with serving(Hub()) as hub:
+        path = fetch(SMALL, tmp_path / "new", lambda *n: seen.append(n), hub.url)
+    assert path.read_bytes() == CONTENT
+    assert hub.paths[0] == "/someone/Small-GGUF/resolve/abc123/small.gguf"
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
+    assert seen == sorted(seen)
+    assert [*path.parent.iterdir()] == [path]
+
+
+def test_a_file_that_is_there_is_not_asked_for(tmp_path: Path) -> None:
+    """No connection is made."""
+    (tmp_path / "small.gguf").write_bytes(CONTENT)
+    assert fetch(SMALL, tmp_path, lambda *_: None, "http://127.0.0.1:1") == tmp_path / "small.gguf"
+
+
+def test_what_came_before_does_not_come_again(tmp_path: Path) -> None:
+    """An attempt that was ended is gone on with at its last byte."""
+    (tmp_path / PART).write_bytes(CONTENT[:1_000_000])
+    with serving(Hub()) as hub:
+        path = fetch(SMALL, tmp_path, lambda *_: None, hub.url)
+    assert hub.asked == [1_000_000]
+    assert path.read_bytes() == CONTENT
+
+
+def test_a_cut_connection_is_gone_on_with(tmp_path: Path) -> None:
+    """As often as it brings something; nothing is sent twice."""
+    with serving(Hub(cuts=[3_000_000, 2_000_000, 1_000_000])) as hub:
+        path = fetch(SMALL, tmp_path, lambda *_: None, hub.url)
+    assert hub.asked == [0, 3_000_000, 5_000_000, 6_000_000]
+    assert path.read_bytes() == CONTENT
+
+
+def test_a_server_without_ranges_sends_all_of_it(tmp_path: Path) -> None:
+    """And the beginning that was there is not doubled."""
+    (tmp_path / PART).write_bytes(CONTENT[:1_000_000])
+    with serving(Hub(ranges=False)) as hub:
+        assert fetch(SMALL, tmp_path, lambda *_: None, hub.url).read_bytes() == CONTENT
+
+
+def test_the_beginning_of_another_file_is_begun_again(tmp_path: Path) -> None:
+    """What an older version left behind costs one more download, not a broken model."""
+    (tmp_path / PART).write_bytes(b"x" * 1_000_000)
+    with serving(Hub()) as hub:
+        assert fetch(SMALL, tmp_path, lambda *_: None, hub.url).read_bytes() == CONTENT
+    assert hub.asked == [1_000_000, 0]
+
+
+@pytest.mark.parametrize("begun", [b"", b"x" * len(CONTENT), b"x" * (len(CONTENT) + 1)])
+def test_a_complete_part_that_is_wrong_is_not_believed(tmp_path: Path, begun: bytes) -> None:
+    """Of the right length, or longer than the file."""
+    (tmp_path / PART).write_bytes(begun)
+    with serving(Hub()) as hub:
+        assert fetch(SMALL, tmp_path, lambda *_: None, hub.url).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    "content", [b"y" * len(CONTENT), CONTENT[:-1], CONTENT + b"y"], ids=["other", "short", "long"]
+)
+def test_another_file_never_gets_the_name(tmp_path: Path, content: bytes) -> None:
+    """A wrong checksum or length: nothing is left, and the message says what else can be done."""
+    with serving(Hub(content)) as hub, pytest.raises(CannotDownload) as caught:
+        fetch(SMALL, tmp_path, lambda *_: None, hub.url)
+    assert "is not small.gguf" in str(caught.value)
+    assert "--model FILE" in str(caught.value)
+    assert not (tmp_path / "small.gguf").exists()
+    assert (tmp_path / PART).stat().st_size == 0
+
+
+@pytest.mark.parametrize("status", [401, 404, 503])
+def test_a_refusal_is_told_at_once(tmp_path: Path, status: int) -> None:
+    """With the server's name, its answer, and what to do."""
+    with serving(Hub(status=status)) as hub, pytest.raises(CannotDownload) as caught:
+        fetch(SMALL, tmp_path, lambda *_: None, hub.url)
+    assert f"{hub.url} answers {status} " in str(caught.value)
+    assert hub.asked == [0]
+    for advice in ("--mirror URL", "HTTPS_PROXY", "https://huggingface.co/someone", "--model FILE"):
+        assert advice in str(caught.value)
+
+
+def test_without_a_network_what_came_is_kept(tmp_path: Path) -> None:
+    """After some attempts, and it says so."""
+    (tmp_path / PART).write_bytes(CONTENT[:1_000_000])
+    with pytest.raises(CannotDownload, match="cannot be reached") as caught:
+        fetch(SMALL, tmp_path, lambda *_: None, f"http://127.0.0.1:{free_port()}")
+    assert "repeat the command" in str(caught.value)
+    assert (tmp_path / PART).stat().st_size == 1_000_000
+
+
+@pytest.mark.parametrize("hub", ["foo", "ftp://127.0.0.1/", "http://[", ""])
+def test_a_mirror_that_is_no_address_is_told(tmp_path: Path, hub: str) -> None:
+    """In one sentence, as everything."""
+    with pytest.raises(CannotDownload, match="cannot be reached"):
+        fetch(SMALL, tmp_path, lambda *_: None, hub)
+
+
+def test_a_full_disk_is_told_before_and_during(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came before stays."""
+
+    def full(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+        with pytest.raises(CannotDownload, match=r"needs 0\.0 GB in .*: make room"):
+            fetch(SMALL, tmp_path, lambda *_: None, "http://127.0.0.1:1")
+    monkeypatch.setattr(download._Part, "add", lambda _, piece: full(piece))
+    with serving(Hub()) as hub, pytest.raises(CannotDownload, match="make room"):
+        fetch(SMALL, tmp_path, lambda *_: None, hub.url)
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    """A file is in its way."""
+    (tmp_path / "file").touch()
+    with pytest.raises(CannotDownload, match="cannot be written to"):
+        fetch(SMALL, tmp_path / "file", lambda *_: None, "http://127.0.0.1:1")
+
+
+def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
+    """The second one is told of the first."""
+    fcntl = pytest.importorskip("fcntl")
+    with (tmp_path / PART).open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(CannotDownload, match="another process downloads"):
+            fetch(SMALL, tmp_path, lambda *_: None, "http://127.0.0.1:1")
+
+
+def test_https_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate of an unknown authority is refused; one that the machine knows is taken."""
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    with serving(Hub(), context) as hub:
+        with pytest.raises(CannotDownload, match="certificate"):
+            fetch(SMALL, tmp_path, lambda *_: None, hub.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        assert fetch(SMALL, tmp_path, lambda *_: None, hub.url).read_bytes() == CONTENT

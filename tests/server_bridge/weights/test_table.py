@@ -1,0 +1,102 @@
+"""The table of models, and which of them fits which machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from server_bridge.fim import tokens
+from server_bridge.process.command_line import Machine
+from server_bridge.weights import on_disk
+from server_bridge.weights.choice import MOST_MS, named, offers
+from server_bridge.weights.table import MODELS, NAMES
+
+GIB = 1 << 30
+POCKET, LAPTOP, DESKTOP = Machine(4 * GIB, 2), Machine(16 * GIB, 8), Machine(64 * GIB, 16)
+
+
+def best(machine: Machine) -> str:
+    found = named(offers(machine, {}), "auto")
+    return found.model.name if found else ""
+
+
+@pytest.mark.parametrize(
+    ("machine", "name"),
+    [
+        (Machine(1 * GIB, 2), ""),
+        (POCKET, "qwen-0.5b"),
+        (Machine(8 * GIB, 4), "qwen-0.5b"),
+        (LAPTOP, "qwen-1.5b"),
+        (DESKTOP, "qwen-1.5b"),
+        (LAPTOP._replace(gpu=1 * GIB), "qwen-0.5b"),
+        (LAPTOP._replace(gpu=6 * GIB), "qwen-1.5b"),
+        (LAPTOP._replace(gpu=12 * GIB), "qwen-7b"),
+        (DESKTOP._replace(gpu=48 * GIB), "qwen-30b"),
+    ],
+)
+def test_a_machine_gets_the_largest_that_is_quick_enough(machine: Machine, name: str) -> None:
+    """By memory, cores and GPU; nothing where nothing fits."""
+    assert best(machine) == name
+
+
+def test_more_machine_never_means_a_smaller_model() -> None:
+    """More memory, cores or GPU memory: the same or a larger one."""
+    for grow in (
+        lambda n: Machine(n * GIB, 8),
+        lambda n: Machine(16 * GIB, n),
+        lambda n: Machine(16 * GIB, 8, n * GIB),
+    ):
+        sizes = [NAMES.index(name) for n in range(2, 65) if (name := best(grow(n)))]
+        assert sizes == sorted(sizes)
+
+
+def test_only_what_everybody_may_use_is_chosen_unasked() -> None:
+    """The 3B model's licence has conditions: it is had by its name alone."""
+    found = offers(DESKTOP._replace(gpu=7 * GIB), {})
+    assert not any(each.is_best and not each.model.is_free for each in found)
+    assert named(found, "qwen-3b").model.name == "qwen-3b"
+
+
+def test_estimates_are_what_is_read_and_computed() -> None:
+    """1.5 billion weights of 8.5 bits over 40 GB/s; two operations a weight for a window on four threads."""
+    offer = named(offers(LAPTOP, {}), "qwen-1.5b")
+    assert offer.ms_per_token == pytest.approx(40.9, abs=0.1)
+    assert offer.ms_per_token < MOST_MS
+    assert offer.first_look_s == pytest.approx(11.8, abs=0.1)
+
+
+def test_the_table_is_well_formed() -> None:
+    """Small before large, nothing twice, sums and commits of the right length, a family we know."""
+    assert [m.n_bytes for m in MODELS] == sorted(m.n_bytes for m in MODELS)
+    for field in ("name", "repo", "commit", "file", "sha256"):
+        assert len({getattr(model, field) for model in MODELS}) == len(MODELS)
+    for model in MODELS:
+        assert re.fullmatch("[0-9a-f]{64}", model.sha256)
+        assert re.fullmatch("[0-9a-f]{40}", model.commit)
+        assert tokens.named(model.file)
+        assert model.url("https://mirror.example/").startswith(
+            f"https://mirror.example/{model.repo}"
+        )
+
+
+def test_files_of_other_programs_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours first, then llama.cpp's and the hub's; one of another size is not taken for it."""
+    small, middle, large = MODELS[:3]
+    monkeypatch.setenv("LLAMA_CACHE", str(tmp_path / "llama"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    ours = tmp_path / "ours" / small.file
+    theirs = tmp_path / "llama" / f"{middle.repo.replace('/', '_')}_{middle.file}"
+    hubs = (
+        tmp_path / "hub" / f"models--{large.repo.replace('/', '--')}" / "snapshots" / large.commit
+    )
+    for path, size in [
+        (ours, small.n_bytes), (theirs, middle.n_bytes), (hubs / large.file, large.n_bytes - 1),
+    ]:  # fmt: skip
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as file:
+            file.truncate(size)  # takes no room
+    assert on_disk.found(tmp_path / "ours") == {small.name: str(ours), middle.name: str(theirs)}
+    assert on_disk.last_used(tmp_path / "ours") == str(ours)
+    assert on_disk.last_used(tmp_path / "none") == ""

@@ -1,0 +1,55 @@
+"""The documentation: its links lead somewhere, and its numbers are the code's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from server_bridge.weights.table import GIGABYTE, MODELS
+from tests.test_tidy import ROOT, files_of_git
+
+PAGES = [ROOT / name for name in files_of_git() if name.endswith(".md") and (ROOT / name).exists()]
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    words = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in HEADING.findall(text))
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in words}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """To a file of this repository, and to a heading that is in it."""
+    for link in LINK.findall(page.read_text("utf-8")):
+        if re.match(r"\w+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), link
+
+
+def test_the_page_of_models_says_what_the_table_does() -> None:
+    """Size, costs, quality and licence of every model."""
+    page = (ROOT / "docs/models.md").read_text("utf-8")
+    for model in MODELS:
+        quality = [
+            f"{each:.1f}" if each else "not published" for each in (model.lines, model.across_files)
+        ]
+        row = " | ".join(
+            (
+                f"| `{model.name}`",
+                f"{model.n_bytes / GIGABYTE:.1f}",
+                f"{model.n_read / 40e9 * 1000:.0f}",
+                f"{model.n_read / 200e9 * 1000:.1f}",
+                *quality,
+                f"{model.licence} |",
+            )
+        )
+        assert row in page
