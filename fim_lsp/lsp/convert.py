@@ -19,6 +19,7 @@ from fim_lsp.lsp.types import types
 from fim_lsp.suggest.request import Selected, Suggestion
 from server_bridge.protocol import Health, State
 
+BUNDLED = "fim-tiny"  # how the name of the model in this package begins, see server_bridge/models
 ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item
 
 # Bytes per unit, with the codec that makes them.
@@ -249,13 +250,20 @@ def files_changed(
 
 
 def status(state: State) -> dict[str, object]:
-    """A backend's state as `didChangeStatus` says it: Copilot's shape."""
+    """A backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is."""
     kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
     return {
         "kind": kind.get(state.health, "Normal"),
         "busy": state.health is Health.LOADING,
         "message": state.message or f"{state.kind} {state.health.value}",
+        "model": state.model,
+        "bundled": is_bundled(state),
     }
+
+
+def is_bundled(state: State) -> bool:
+    """Whether the model is the one in this package, which is for trying out."""
+    return state.model.startswith(BUNDLED)
 
 
 def yanked(params: object) -> Yanked | None:

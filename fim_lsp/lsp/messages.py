@@ -42,11 +42,12 @@ class WorkDone(NamedTuple):
 
 
 class Messages:
-    """State: the trouble shown last, what is in progress, and when each index began."""
+    """State: the trouble shown last, the model that answered last, what is in progress, since when."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._trouble = ""
+        self._answering: State | None = None
         self._in_progress: dict[str, WorkDone] = {}
         self._began: dict[str, float] = {}
         self._numbers = itertools.count(1)
@@ -81,10 +82,21 @@ class Messages:
             self._end(MODEL)
         if state.health is Health.READY and not state.message:
             self._trouble = ""
+            self._show_fallback(state)
         elif state.health is Health.UNUSABLE:
             self._show_trouble(types.MessageType.Warning, state.message)
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
             self._show_trouble(types.MessageType.Info, state.message)
+
+    def _show_fallback(self, state: State) -> None:
+        """Say that the bundled model answers where another one did before."""
+        before, self._answering = self._answering, state
+        if before and convert.is_bundled(state) and not convert.is_bundled(before):
+            self.show(
+                types.MessageType.Info,
+                f"{before.model or before.url} does not answer any more;"
+                " the bundled model, a toy for Python, does until it is back.",
+            )
 
     def show_index(self, root: str, n_done: int, n_files: int) -> None:
         """Show how far the index of a workspace is, if that takes longer than a moment."""
