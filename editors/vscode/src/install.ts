@@ -33,7 +33,7 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
     void vscode.window.showErrorMessage("This build of the extension brings no server; see its README.");
     return false;
   }
-  const title = "Installing fim-lsp, about 140 MB";
+  const title = "Installing fim-lsp, about 165 MB";
   const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
   try {
     await vscode.window.withProgress(options, (progress, token) => {

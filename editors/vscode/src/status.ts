@@ -92,7 +92,7 @@ function steps(status: Status, isMissing: boolean): Row[] {
   if (isMissing && path !== "") {
     return [{ label: "$(clear-all) Clear the Setting fim.serverPath", description: path, command: "fim.install" }];
   }
-  if (isMissing) return [{ label: "$(cloud-download) Install the Server", description: "about 140 MB", command: "fim.install" }];
+  if (isMissing) return [{ label: "$(cloud-download) Install the Server", description: "about 165 MB", command: "fim.install" }];
   if (!status.bundled) return [];
   const description = "the bundled one is a toy that knows a little Python";
   return [{ label: "$(cloud-download) Get a Real Model", description, command: "fim.setup" }];
