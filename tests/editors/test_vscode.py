@@ -153,15 +153,32 @@ def test_first_steps(project: Path, tmp_path: Path) -> None:
     workbench = Workbench(tmp_path, project / "till.py", {}, VSIX)
     try:
         workbench.wait_for("was not found at /nowhere/fim-lsp")
-        workbench("click", "a.monaco-button::-p-text(Clear the Setting)")
+        workbench.choose("Clear the Setting")
         workbench.wait_until_ready()
         assert "/nowhere" not in machine.read_text()
         workbench.wait_for("a toy that knows a little Python")
-        workbench("click", "a.monaco-button::-p-text(No, Thanks)")
+        workbench.choose("No, Thanks")
         workbench.wait_for("FIM bundled model")
         workbench("click", STATUS)
         workbench.wait_for("Get a Real Model")
         workbench("press", "Escape")
+    finally:
+        workbench.close()
+
+
+@needs_workbench
+def test_an_installation_that_fails(project: Path, tmp_path: Path) -> None:
+    """Without a program the extension installs its own; offline that fails, and is offered again."""
+    pip = tmp_path / ".config/pip/pip.conf"
+    pip.parent.mkdir(parents=True)
+    pip.write_text("[global]\nno-index = true\n")
+    workbench = Workbench(tmp_path, project / "till.py", {}, VSIX)
+    try:
+        workbench.wait_for("fim-lsp could not be installed")
+        workbench.wait_for("No matching distribution found")
+        assert not [*tmp_path.glob("data/User/globalStorage/fim-lsp.fim-lsp/server-*")]
+        workbench("click", STATUS)
+        workbench.wait_for("Install the Server")
     finally:
         workbench.close()
 
