@@ -28,31 +28,34 @@ end
 --- Show the reason, from whichever side knows it.
 function M.show()
   local buf = vim.api.nvim_get_current_buf()
-  local reason = M.reason(buf)
+  local pages, reason = require('fim.pages'), M.reason(buf)
+  local file = vim.api.nvim_buf_get_name(buf)
+  if not reason and vim.fn.filereadable(file) == 0 then
+    reason = 'The buffer is not saved yet; fim-lsp complete --why reads files.'
+  end
   if reason then
-    require('fim.pages').float({ reason })
+    pages.float({ reason })
     return
   end
-  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
-  local argv = M.command(vim.api.nvim_buf_get_name(buf), row, col + 1)
-  local unsaved = vim.bo[buf].modified and { '', 'This is about the file as it is saved; the buffer has changes.' } or {}
+  local note = vim.bo[buf].modified and { 'This is the file as it is saved; the buffer has changes.' } or {}
   vim.notify('fim: looking …')
-  vim.system(argv, { text = true, timeout = TIMEOUT_MS }, function(done)
+  vim.system(M.command(file), { text = true, timeout = TIMEOUT_MS }, function(done)
     vim.schedule(function()
       vim.cmd.echo() -- over "looking"
-      require('fim.pages').float(vim.list_extend(M.lines(done), unsaved))
+      pages.float(vim.list_extend(M.lines(done), note))
     end)
   end)
 end
 
---- The command line that says why, for a place that counts from 1.
+--- The command line that says why, for the place behind the cursor's character: there typing goes on.
 ---@param file string
----@param line integer
----@param column integer
 ---@return string[]
-function M.command(file, line, column)
+function M.command(file)
+  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+  local line = vim.api.nvim_get_current_line()
+  local before = vim.str_utfindex(line, 'utf-32', col) + (col < #line and 1 or 0)
   local program = require('fim.terminal').program() or 'fim-lsp'
-  return { program, 'complete', ('%s:%d:%d'):format(file, line, column), '--why' }
+  return { program, 'complete', ('%s:%d:%d'):format(file, row, before + 1), '--why' }
 end
 
 --- What a finished command line said, as lines to read.
