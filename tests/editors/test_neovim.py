@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.editors import programs
-from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED
+from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furnish
 from tests.editors.neovim import Neovim
+from tests.models import BUNDLED
 
 pytestmark = [
     pytest.mark.editors,
@@ -212,14 +213,6 @@ def test_why_nothing_is_suggested(typed: Neovim) -> None:
     typed.send(":Fim toggle buffer\r")
 
 
-def test_commands_that_ask_run_in_a_terminal(typed: Neovim) -> None:
-    """:Fim setup runs `fim-lsp setup` in a window; its arguments are passed on."""
-    typed.send(ESCAPE + ":Fim setup --help\r")
-    typed.wait_for("usage: fim-lsp setup")
-    typed.send("\x1c\x0e:bwipe!\r")
-    typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text")
-
-
 def test_the_log_has_no_errors(typed: Neovim, home: Path) -> None:
     """What the server writes to stderr is an error for Neovim: requests that end early write nothing."""
     typed.send("e" * 20)
@@ -263,3 +256,22 @@ def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     typed.wait_until(lambda: typed.stats(".backend.state") == "ready", "a backend that is ready")
     typed.send(ESCAPE + "a")
     typed.wait_for("for w" + REST_OF_WORD)
+
+
+def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
+    """:Fim setup runs in a window; when it ends, the model that it wrote into the settings answers."""
+    furnish(tmp_path)
+    model = tmp_path / "another.gguf"
+    model.write_bytes(BUNDLED.read_bytes())
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    file = tmp_path / "shop/shop.py"
+    file.write_text(SHOP)
+    neovim = Neovim(tmp_path, file.parent, INIT.format(ghost_text="nil"))
+    try:
+        neovim.edit(file)
+        neovim.wait_for("FIM bundled model")
+        neovim.send(f":Fim setup --model {model}\r")
+        neovim.wait_for("[Process exited")
+        neovim.wait_for("FIM another")
+    finally:
+        neovim.close()

@@ -43,7 +43,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("fim.walkthrough", () =>
       vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH),
     ),
-    vscode.commands.registerCommand("fim.setup", () => inTerminal(context, "setup")),
+    vscode.commands.registerCommand("fim.setup", async () => {
+      await inTerminal(context, "setup");
+      await start(); // with what it wrote
+    }),
     vscode.commands.registerCommand("fim.doctor", () => inTerminal(context, "doctor")),
     vscode.commands.registerCommand("fim.why", async () => {
       const place = await cursorPlace();
