@@ -23,6 +23,9 @@ For example ((backend . ((url . \"http://127.0.0.1:8012\"))))."
 ;; lsp-mode waits two seconds; the server itself decides how long to wait.
 (setq lsp-inline-completion-idle-delay 0.1)
 
+;; lsp-mode's own key, C-<return>, cannot be typed in a terminal.
+(define-key lsp-inline-completion-active-map (kbd "C-c TAB") #'lsp-inline-completion-accept)
+
 (lsp-register-client
  (make-lsp-client
   :new-connection (lsp-stdio-connection (lambda () fim-lsp-command))

@@ -18,6 +18,7 @@ from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown,
 from fim_lsp.lsp.types import types
 from fim_lsp.suggest.request import Selected, Suggestion
 from server_bridge.protocol import Health, State
+from server_bridge.weights.table import is_bundled
 
 ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item
 
@@ -249,12 +250,14 @@ def files_changed(
 
 
 def status(state: State) -> dict[str, object]:
-    """A backend's state as `didChangeStatus` says it: Copilot's shape."""
+    """A backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is."""
     kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
     return {
         "kind": kind.get(state.health, "Normal"),
         "busy": state.health is Health.LOADING,
         "message": state.message or f"{state.kind} {state.health.value}",
+        "model": state.model,
+        "bundled": is_bundled(state.model),
     }
 
 

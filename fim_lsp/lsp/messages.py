@@ -23,6 +23,7 @@ from fim_lsp.lsp import convert
 from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.types import types
 from server_bridge.protocol import Health, State
+from server_bridge.weights.table import is_bundled
 
 MODEL, DOWNLOAD = "model", "download"  # the long work that is not the index of a workspace
 AGAIN_S = 30.0  # a user who asks again and again is told of the same trouble after so long
@@ -43,12 +44,13 @@ class WorkDone(NamedTuple):
 
 
 class Messages:
-    """State: the trouble shown last, what is in progress, and when each index began."""
+    """State: the trouble shown last, the model that answered last, what is in progress, since when."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._trouble = ""
         self._explained = ("", 0.0)
+        self._answering: State | None = None
         self._in_progress: dict[str, WorkDone] = {}
         self._began: dict[str, float] = {}
         self._numbers = itertools.count(1)
@@ -83,6 +85,7 @@ class Messages:
             self._end(MODEL)
         if state.health is Health.READY and not state.message:
             self._trouble = ""
+            self._show_fallback(state)
         elif state.health is Health.UNUSABLE:
             self._show_trouble(types.MessageType.Warning, state.message)
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
@@ -95,6 +98,16 @@ class Messages:
         if trouble and not (trouble == last and now < when + AGAIN_S):
             self._explained = trouble, now
             self.show(types.MessageType.Info, f"No suggestion: {trouble}")
+
+    def _show_fallback(self, state: State) -> None:
+        """Say that the bundled model answers where another one did before."""
+        before, self._answering = self._answering, state
+        if before and is_bundled(state.model) and not is_bundled(before.model):
+            self.show(
+                types.MessageType.Info,
+                f"{before.model or before.url} does not answer any more;"
+                " the bundled model, a toy for Python, does until it is back.",
+            )
 
     def show_index(self, root: str, n_done: int, n_files: int) -> None:
         """Show how far the index of a workspace is, if that takes longer than a moment."""

@@ -24,7 +24,7 @@ from fim_lsp.lsp.types import types
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
-NO = "Never ask again"
+NO = "Not now"  # the first row, which Enter takes while the user types (Helix); it is asked once
 CANCELLED = "it was cancelled; `fim-lsp setup` goes on with it"
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ async def offer(editor: Editor, find: Find, path: Path | None = None) -> None:
     params = types.ShowMessageRequestParams(
         types.MessageType.Info,
         "fim-lsp: suggestions come from the bundled model, a toy for Python. Get one that fits this machine?",
-        [types.MessageActionItem(yes), types.MessageActionItem(NO)],
+        [types.MessageActionItem(NO), types.MessageActionItem(yes)],
     )
     with contextlib.suppress(JsonRpcException, OSError):
         answer = await editor.window_show_message_request_async(params)

@@ -33,7 +33,7 @@ class Connection:
         self.backend = open_backend(config)
         self._reaching: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        self._told = (Health.UNKNOWN, False)
+        self._told = (Health.UNKNOWN, False, "")
 
     @property
     def state(self) -> State:
@@ -82,9 +82,9 @@ class Connection:
             self.reopen()
 
     def tell(self) -> None:
-        """Pass on a change, once: of health, and of whether all is as it should be."""
+        """Pass on a change, once: of health, of the model, and of whether all is as it should be."""
         state = self.state
-        told = (state.health, bool(state.message))
+        told = (state.health, bool(state.message), state.model)
         if told != self._told and state.health is not Health.UNKNOWN:
             self._told = told
             log.info(

@@ -20,7 +20,6 @@ where none is known nothing is cut.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -96,14 +95,15 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
 
 def _cut(candidate: Candidate, end: int) -> Candidate:
     """*candidate* up to the last place before *end* where a word or a line ends."""
-    text = candidate.text[:end]
-    if end < len(candidate.text) and _is_inside_word(candidate.text, end):
-        text = text[: len(text) - len(re.search(r"\w*$", text)[0])]  # type: ignore[index]
-    return replace(candidate, text=text.rstrip(), whole=True, why="not sure")
+    text = candidate.text
+    if _is_word(text[end : end + 1]):
+        while _is_word(text[end - 1 : end]):
+            end -= 1
+    return replace(candidate, text=text[:end].rstrip(), whole=True, why="not sure")
 
 
-def _is_inside_word(text: str, at: int) -> bool:
-    return bool(re.match(r"\w", text[at:])) and bool(re.search(r"\w$", text[:at]))
+def _is_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
 
 
 def _n_characters(data: bytes) -> int:

@@ -49,7 +49,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def furnish(home: Path) -> None:
-    """Put the settings and the program `fim-lsp` into *home*: this repository, run by this Python."""
+    """
+    Put the settings and the program `fim-lsp` into *home*: this repository, run by this Python.
+
+    A real model was offered already: the question would take the keys of a test.
+    """
+    offered = home / ".local/state/fim-lsp/offered-a-model"
+    offered.parent.mkdir(parents=True)
+    offered.touch()
     config = home / ".config/fim-lsp/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(CONFIG)

@@ -25,6 +25,7 @@ class Neovim(Terminal):
         plugin = home / ".local/share/nvim/site/pack/fim/start/fim"
         if not plugin.exists():
             shutil.copytree(programs.REPOSITORY / "editors/nvim", plugin)
+        self.folder = folder
         self._program = str(programs.program("nvim"))
         self._socket = home / f"nvim.{time.monotonic_ns()}.sock"  # the last one may not be gone yet
         self._env = programs.environment(home)

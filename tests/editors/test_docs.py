@@ -27,8 +27,9 @@ def blocks(editor: str, language: str) -> list[str]:
 
 
 def follow(home: Path, editor: str) -> None:
-    """Run the page's commands, from the checkout that they ask for."""
+    """Run the page's commands, from the checkout that they ask for; the program is there already."""
     [commands] = blocks(editor, "sh")
+    commands = "".join(line for line in commands.splitlines(True) if "pipx" not in line)
     subprocess.run(
         ["/bin/sh", "-euc", commands],
         env=programs.environment(home),
@@ -50,12 +51,25 @@ def file(tmp_path: Path) -> Path:
 def test_neovim(file: Path, tmp_path: Path) -> None:
     """Two commands, two lines of settings: ghost text, and the key of the page accepts it."""
     follow(tmp_path, "neovim")
-    config = tmp_path / ".config/nvim/init.lua"
+    _, settings, *_ = blocks("neovim", "lua")
+    check_neovim(tmp_path, file, settings)
+
+
+def test_neovim_with_lazy(file: Path, tmp_path: Path) -> None:
+    """The specification for lazy.nvim, done as lazy.nvim does it after it has cloned this repository."""
+    specification, *_ = blocks("neovim", "lua")
+    steps = f"local plugin = {specification} plugin.init() plugin.config({{ dir = '{{}}' }})"
+    check_neovim(tmp_path, file, steps.replace("{}", str(programs.REPOSITORY)))
+
+
+def check_neovim(home: Path, file: Path, settings: str) -> None:
+    """With *settings* as init.lua there is ghost text, and Tab accepts it."""
+    config = home / ".config/nvim/init.lua"
     config.parent.mkdir(parents=True)
-    config.write_text(blocks("neovim", "lua")[0])
+    config.write_text(settings)
     neovim = Terminal(
         [str(programs.program("nvim")), str(file)],
-        env=programs.environment(tmp_path),
+        env=programs.environment(home),
         cwd=file.parent,
     )
     try:

@@ -38,8 +38,6 @@ LSP_MODE = f"""
 (setq lsp-auto-guess-root t lsp-lens-enable nil lsp-headerline-breadcrumb-enable nil
       lsp-modeline-code-actions-enable nil lsp-modeline-diagnostics-enable nil)
 (electric-indent-mode -1)
-;; Terminals have no C-<return>.
-(define-key lsp-inline-completion-active-map (kbd "C-o") #'lsp-inline-completion-accept)
 """
 EGLOT = """
 (with-eval-after-load 'eglot
@@ -100,7 +98,7 @@ def test_lsp_mode(home: Path, project: Path) -> None:
 
         type_at_the_end(editor, "initialized successfully")
         editor.wait_until(shown, "the overlay")
-        editor.send("\x0f")
+        editor.send("\x03\t")
         assert saved(editor, project / "shop.py").startswith(SHOP + TYPED + REST_OF_WORD)
 
 

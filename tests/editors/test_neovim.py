@@ -1,4 +1,4 @@
-"""The plugin in a real Neovim, with the real server and model; each test in both ways to show text."""
+"""The plugin in a real Neovim, with the real server and model; each test in both ways to draw text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.editors import programs
-from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED
+from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furnish
 from tests.editors.neovim import Neovim
+from tests.models import BUNDLED
 
 pytestmark = [
     pytest.mark.editors,
@@ -20,14 +21,14 @@ pytestmark = [
 ]
 
 INIT = """\
+vim.keymap.set('i', '<Tab>', function() return '# from the user' end, {{ expr = true }})
 vim.g.fim = {{
-  ghost_text = '{ghost_text}',
+  ghost_text = {ghost_text},
   filetypes_off = {{ 'markdown' }},
   keys = {{ accept = '<Tab>', accept_word = '<C-l>', accept_line = '<C-j>', trigger = '<C-g>', dismiss = '<C-]>' }},
 }}
 vim.o.statusline = "%f %{{v:lua.require'fim'.status()}}"
 vim.o.swapfile = false
-vim.o.messagesopt = 'wait:1,history:100' -- no key is pressed after a long message
 vim.cmd('filetype indent off')
 vim.o.autoindent = false
 vim.lsp.enable('fim')
@@ -36,9 +37,9 @@ TAB, WORD, LINE, TRIGGER, DISMISS, ESCAPE = "\t", "\x0c", "\n", "\x07", "\x1d", 
 LINES = SHOP.count("\n")
 
 
-@pytest.fixture(scope="module", params=["builtin", "own"])
+@pytest.fixture(scope="module", params=["nil", "'builtin'"], ids=["own", "builtin"])
 def editor(request: pytest.FixtureRequest, home: Path, project: Path) -> Iterator[Neovim]:
-    """One Neovim per way of showing text: 'own' is what Neovim 0.11 gets."""
+    """One Neovim per way of drawing text: ours is the default, and all that Neovim 0.11 has."""
     neovim = Neovim(home, project, INIT.format(ghost_text=request.param))
     yield neovim
     neovim.close()
@@ -99,9 +100,9 @@ def test_typing_on_right_after_accepting(typed: Neovim) -> None:
 
 
 def test_a_suggestion_that_differs_from_the_text_is_not_accepted(typed: Neovim) -> None:
-    """The key does what it does without a suggestion."""
+    """The key does what the user's own mapping of it does without a suggestion."""
     typed.send("\x15x = '" + TAB)
-    typed.settle()
+    typed.wait_for_buffer("x = '# from the user")
     assert REST_OF_LINE not in typed.buffer
 
 
@@ -178,14 +179,46 @@ def test_no_key_is_mapped_without_a_setting(typed: Neovim) -> None:
 
 
 def test_health_and_help(typed: Neovim) -> None:
-    """:checkhealth finds nothing wrong, :help finds the manual."""
+    """:checkhealth names the project, the model and what to do, once; :help finds the manual."""
     typed.send(ESCAPE + ":checkhealth fim\r")
-    typed.wait_for("the backend is ready")
-    assert "ERROR" not in typed.text
-    assert "WARNING" not in typed.text
+    typed.wait_for("the bundled model answers")
+    page = typed.buffer
+    assert page.count("server of") == page.count(f"server of {typed.folder}") == 1
+    assert ":Fim setup" in page
+    assert "ERROR" not in page
+    assert page.count("WARNING") == 1
     typed.send(":bwipe\r:helptags ALL\r:help fim-keys\r")
     typed.wait_for("No key is mapped unless you ask for it.")
     typed.send(":only\r")
+
+
+def test_the_statusline_names_the_model(typed: Neovim) -> None:
+    """The model that answers stands in the statusline, from the state that the server sent."""
+    typed.wait_for("FIM bundled model")
+
+
+def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
+    """:Fim shows its lines beside the cursor; the next key is typed, not spent on a prompt."""
+    typed.send(ESCAPE + ":Fim\r")
+    typed.wait_for("from the cache")
+    typed.send("ax")
+    typed.wait_for_buffer("for wx")
+    typed.wait_until(lambda: "from the cache" not in typed.text, "the numbers gone")
+
+
+def test_why_nothing_is_suggested(typed: Neovim) -> None:
+    """:Fim why names the switch that is off."""
+    typed.send(ESCAPE + ":Fim toggle buffer\r:Fim why\r")
+    typed.wait_for("Suggestions are switched off: :Fim toggle")
+    typed.send(":Fim toggle buffer\r")
+
+
+def test_the_log_has_no_errors(typed: Neovim, home: Path) -> None:
+    """What the server writes to stderr is an error for Neovim: requests that end early write nothing."""
+    typed.send("e" * 20)
+    typed.settle()
+    log = (home / ".local/state/nvim/lsp.log").read_text()
+    assert "[ERROR]" not in log
 
 
 def test_what_the_model_is_shown(typed: Neovim) -> None:
@@ -209,6 +242,7 @@ def test_writing_on(typed: Neovim) -> None:
 
 def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     """A killed server is started again and knows the open buffer."""
+    typed.send(ESCAPE + ":set messagesopt=wait:1,history:100\r")  # Neovim's message is a long one
     client = typed.lua("vim.lsp.get_clients({name='fim'})[1].id")
     server = programs.process("fim_lsp --stdio", typed.pid)
     server.kill()
@@ -222,3 +256,22 @@ def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     typed.wait_until(lambda: typed.stats(".backend.state") == "ready", "a backend that is ready")
     typed.send(ESCAPE + "a")
     typed.wait_for("for w" + REST_OF_WORD)
+
+
+def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
+    """:Fim setup runs in a window; when it ends, the model that it wrote into the settings answers."""
+    furnish(tmp_path)
+    model = tmp_path / "another.gguf"
+    model.write_bytes(BUNDLED.read_bytes())
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    file = tmp_path / "shop/shop.py"
+    file.write_text(SHOP)
+    neovim = Neovim(tmp_path, file.parent, INIT.format(ghost_text="nil"))
+    try:
+        neovim.edit(file)
+        neovim.wait_for("FIM bundled model")
+        neovim.send(f":Fim setup --model {model}\r")
+        neovim.wait_for("[Process exited")
+        neovim.wait_for("FIM another")
+    finally:
+        neovim.close()

@@ -14,7 +14,7 @@ import pytest
 from fim_lsp import __version__
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furnish
-from tests.editors.vscode import ACCEPT_LINE, Workbench
+from tests.editors.vscode import ACCEPT_LINE, STATUS, Workbench
 
 VSIX = programs.REPOSITORY / f"editors/vscode/fim-lsp-{__version__}.vsix"
 
@@ -144,15 +144,57 @@ def test_cuts_reach_the_ring_and_the_clipboard(tmp_path: Path) -> None:
 
 
 @needs_workbench
-def test_a_missing_server_is_said_so(home: Path, project: Path, tmp_path: Path) -> None:
-    """A path without a program: a message that names it, and the offer to install."""
-    settings = {"fim.serverPath": "/nowhere/fim-lsp"}
-    workbench = Workbench(tmp_path, project / "till.py", settings, VSIX)
+def test_first_steps(project: Path, tmp_path: Path) -> None:
+    """A wrong path is named and can be cleared; then the server runs, and a real model is offered, once."""
+    furnish(tmp_path)
+    machine = tmp_path / "data/Machine/settings.json"  # where a remote window keeps such settings
+    machine.parent.mkdir(parents=True)
+    machine.write_text(json.dumps({"fim.serverPath": "/nowhere/fim-lsp"}))
+    workbench = Workbench(tmp_path, project / "till.py", {}, VSIX)
     try:
         workbench.wait_for("was not found at /nowhere/fim-lsp")
-        workbench.wait_for("Install It")
+        workbench.choose("Clear the Setting")
+        workbench.wait_until_ready()
+        assert "/nowhere" not in machine.read_text()
+        workbench.wait_for("a toy that knows a little Python")
+        workbench.choose("No, Thanks")
+        workbench.wait_for("FIM bundled model")
+        workbench("click", STATUS)
+        workbench.wait_for("Get a Real Model")
+        workbench("press", "Escape")
     finally:
         workbench.close()
+
+
+@needs_workbench
+def test_an_installation_that_fails(project: Path, tmp_path: Path) -> None:
+    """Without a program the extension installs its own; offline that fails, and is offered again."""
+    pip = tmp_path / ".config/pip/pip.conf"
+    pip.parent.mkdir(parents=True)
+    pip.write_text("[global]\nno-index = true\n")
+    workbench = Workbench(tmp_path, project / "till.py", {}, VSIX)
+    try:
+        workbench.wait_for("fim-lsp could not be installed")
+        workbench.wait_for("No matching distribution found")
+        assert not [*tmp_path.glob("data/User/globalStorage/fim-lsp.fim-lsp/server-*")]
+        workbench("click", STATUS)
+        workbench.wait_for("Install the Server")
+    finally:
+        workbench.close()
+
+
+@needs_workbench
+def test_what_the_model_is_shown(typed: Workbench) -> None:
+    """The page is in a language of its own, whose lines are wrapped."""
+    typed.command("FIM: Show What the Model Is Shown")
+    typed.wait_for("frozen while you type")
+    typed.wait_until(
+        lambda: typed("exists", ".tab.active[data-resource-name='context.txt']"), "the page"
+    )
+    language = ".statusbar-item[id='status.editor.mode'][aria-label='What the Model Is Shown']"
+    typed.wait_until(lambda: typed("exists", language), "its language")
+    typed("press", "Control+F4")
+    typed.open(typed.file)
 
 
 def test_the_settings_are_those_of_the_schema() -> None:

@@ -148,6 +148,12 @@ class Workbench:
         focused = ".editor-instance .monaco-editor.focused"
         self.wait_until(lambda: self("exists", focused), "the text in focus")
 
+    def choose(self, label: str) -> None:
+        """Click a button of a message; the message's text is there before its buttons."""
+        button = f"a.monaco-button::-p-text({label})"
+        self.wait_until(lambda: self("exists", button), label)
+        self("click", button)
+
     def open(self, file: Path) -> None:
         """Open another file of the folder, the cursor at its end."""
         self.file = file

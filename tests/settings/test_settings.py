@@ -404,7 +404,8 @@ def test_the_settings_of_the_extension_are_in_step() -> None:
 def test_a_workspace_of_vs_code_cannot_loosen_what_protects() -> None:
     """A cloned repository brings `.vscode/settings.json`, and VS Code lets it win over the user's."""
     manifest = json.loads((ROOT / "editors/vscode/package.json").read_text("utf-8"))
-    settings = manifest["contributes"]["configuration"]["properties"]
+    sections = manifest["contributes"]["configuration"]
+    settings = {key: about for each in sections for key, about in each["properties"].items()}
     free = {key for key, about in settings.items() if about["scope"] == "window"}
 
     assert {about["scope"] for about in settings.values()} == {"machine", "application", "window"}

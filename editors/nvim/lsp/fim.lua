@@ -2,7 +2,7 @@
 -- Change it with `vim.lsp.config('fim', { cmd = …, settings = { fim = … } })`, see |fim-settings|.
 
 local capabilities = vim.lsp.protocol.make_client_capabilities()
--- Neovim 0.11 has no inline completion of its own; this plugin has, so say so.
+-- Neovim 0.11 does not declare inline completion; this plugin draws it there, too.
 capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
 
 ---@type vim.lsp.Config
@@ -16,8 +16,12 @@ return {
       require('fim.status').set(ctx.client_id, status)
     end,
     ['window/showDocument'] = function(_, params)
-      require('fim.status').show_page(vim.uri_to_fname(params.uri))
+      require('fim.pages').open(vim.uri_to_fname(params.uri))
       return { success = true }
+    end,
+    ['workspace/applyEdit'] = function(err, params, ctx)
+      params.label = nil -- Neovim would print it
+      return vim.lsp.handlers['workspace/applyEdit'](err, params, ctx)
     end,
   },
   on_exit = function(code, signal, client_id)

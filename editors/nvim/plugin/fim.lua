@@ -44,6 +44,10 @@ for _, action in ipairs({
   end
 end
 
+local function terminal(...)
+  require('fim.terminal').run(...)
+end
+
 local subcommands = {
   toggle = function(what)
     require('fim').toggle(what == 'buffer' and 0 or nil)
@@ -55,27 +59,42 @@ local subcommands = {
     require('fim').continue()
   end,
   stats = function()
-    require('fim.status').show_stats()
+    require('fim.pages').stats()
   end,
   context = function()
-    require('fim.status').show_context()
+    require('fim.pages').context()
+  end,
+  why = function()
+    require('fim.why').show()
   end,
   restart = function()
     require('fim.events').restart()
+  end,
+  setup = function(...)
+    terminal('setup', ...)
+  end,
+  serve = function(...)
+    terminal('serve', ...)
+  end,
+  doctor = function(...)
+    terminal('doctor', ...)
   end,
 }
 
 vim.api.nvim_create_user_command('Fim', function(cmd)
   local run = subcommands[cmd.fargs[1] or 'stats']
   if run then
-    run(cmd.fargs[2])
+    run(unpack(cmd.fargs, 2))
   else
     vim.notify('fim: unknown command: ' .. cmd.fargs[1], vim.log.levels.ERROR)
   end
 end, {
   nargs = '*',
-  desc = 'Local completions: toggle [buffer], trigger, continue, stats, context, restart',
-  complete = function(_, line)
-    return line:match('^%S+%s+toggle%s') and { 'buffer' } or vim.tbl_keys(subcommands)
+  desc = 'Local completions: ' .. table.concat(vim.fn.sort(vim.tbl_keys(subcommands)), ', '),
+  complete = function(start, line)
+    local words = line:match('^%S+%s+toggle%s') and { 'buffer' } or vim.fn.sort(vim.tbl_keys(subcommands))
+    return vim.tbl_filter(function(word)
+      return vim.startswith(word, start)
+    end, words)
   end,
 })

@@ -4,18 +4,23 @@
 import * as vscode from "vscode";
 import { LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
 import { watch } from "./events";
-import { findServer, installServer, offerInstallation } from "./server";
+import { installServer, wheelOf } from "./install";
+import { offerModel } from "./offer";
+import { showPage } from "./page";
+import { clearPath, configuredPath, findServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
 import { StatusBar, type Status } from "./status";
+import { cursorPlace, runInTerminal } from "./terminal";
 
 // What the status bar shows for the server's process. The server itself reports on its backend, as
 // soon as a document is open.
 const LIFE: Record<State, Status> = {
-  [State.Starting]: { kind: "Normal", busy: true, message: "Starting" },
-  [State.Running]: { kind: "Inactive", busy: false, message: "" },
-  [State.StartFailed]: { kind: "Error", busy: false, message: "The server did not start." },
-  [State.Stopped]: { kind: "Error", busy: false, message: "The server has ended." },
+  [State.Starting]: { kind: "Normal", busy: true, message: "Starting", model: "", bundled: false },
+  [State.Running]: { kind: "Inactive", busy: false, message: "", model: "", bundled: false },
+  [State.StartFailed]: trouble("The server did not start."),
+  [State.Stopped]: trouble("The server has ended."),
 };
+const WALKTHROUGH = "fim-lsp.fim-lsp#start";
 
 let client: LanguageClient | undefined;
 let watching: vscode.Disposable | undefined;
@@ -32,13 +37,36 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("fim.toggleLanguage", toggleLanguage),
     vscode.commands.registerCommand("fim.restart", start),
     vscode.commands.registerCommand("fim.install", async () => {
-      if (await installServer(context)) await start();
+      if (configuredPath() !== "") await clearPath(); // and the change starts the server
+      else if (await installServer(context)) await start();
+    }),
+    vscode.commands.registerCommand("fim.walkthrough", () =>
+      vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH),
+    ),
+    vscode.commands.registerCommand("fim.setup", async () => {
+      await inTerminal(context, "setup");
+      await start(); // with what it wrote
+    }),
+    vscode.commands.registerCommand("fim.doctor", () => inTerminal(context, "doctor")),
+    vscode.commands.registerCommand("fim.why", async () => {
+      const place = await cursorPlace();
+      if (place !== undefined) await inTerminal(context, "complete", place, "--why");
     }),
     vscode.workspace.onDidChangeConfiguration(async (change) => {
       if (change.affectsConfiguration("fim.serverPath")) await start();
     }),
   );
   await start();
+}
+
+function trouble(message: string): Status {
+  return { kind: "Error", busy: false, message, model: "", bundled: false };
+}
+
+async function inTerminal(context: vscode.ExtensionContext, ...args: string[]): Promise<void> {
+  const program = await findServer(context);
+  if (program === undefined) await offerInstallation(context);
+  else await runInTerminal(program, ...args);
 }
 
 export async function deactivate(): Promise<void> {
@@ -51,19 +79,33 @@ async function startClient(
   status: StatusBar,
 ): Promise<void> {
   await stopClient();
-  const command = await findServer(context);
+  const command = (await findServer(context)) ?? (await installFirst(context, status));
   if (command === undefined) {
-    status.update({ kind: "Error", busy: false, message: "The server is not installed." });
+    status.update(trouble("The server is not installed."));
     void offerInstallation(context);
     return;
   }
   const mine = (client = makeClient(command, output));
   mine.onDidChangeState(({ newState }) => {
-    if (client === mine) status.update(LIFE[newState]);
+    if (client !== mine) return;
+    status.update(LIFE[newState]);
+    void vscode.commands.executeCommand("setContext", "fim.running", newState === State.Running);
   });
-  mine.onNotification("didChangeStatus", (news: Status) => status.update(news));
+  mine.onNotification("didChangeStatus", (news: Status) => {
+    status.update(news);
+    const ready = news.kind === "Normal" && !news.busy;
+    void vscode.commands.executeCommand("setContext", "fim.realModel", ready && !news.bundled);
+    if (ready && news.bundled) void offerModel(context);
+  });
   watching = watch(mine);
   await mine.start().catch((error) => output.error(`${command}: ${error}`));
+}
+
+/** The extension brings its server: without another one it is installed, when nothing was said against it. */
+async function installFirst(context: vscode.ExtensionContext, status: StatusBar): Promise<string | undefined> {
+  if (configuredPath() !== "" || (await wheelOf(context)) === undefined) return undefined;
+  status.update({ ...LIFE[State.Starting], message: "Installing the server" });
+  return (await installServer(context)) ? findServer(context) : undefined;
 }
 
 async function stopClient(): Promise<void> {
@@ -81,6 +123,7 @@ function makeClient(command: string, output: vscode.LogOutputChannel): LanguageC
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => ({ fim: changedByUser() }),
     middleware: {
+      window: { showDocument: showPage },
       executeCommand: (name, given: unknown[], next) => next(name, given.length > 0 ? given : aboutThis(name)),
       // The server gets only what the user set, asked for or told: the defaults of this extension
       // would hide the user's config.toml.

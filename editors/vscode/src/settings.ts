@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 const SECTION = "fim";
 
 interface Manifest {
-  contributes: { configuration: { properties: Record<string, unknown> } };
+  contributes: { configuration: { properties: Record<string, unknown> }[] };
 }
 
 /** The settings that the user or the workspace has set, as a nested object. */
@@ -51,5 +51,6 @@ export function switchedOn(language: string | undefined): { auto: boolean; langu
 /** Every setting of the server, `fim.section.name`. */
 function names(): string[] {
   const manifest = vscode.extensions.getExtension("fim-lsp.fim-lsp")?.packageJSON as Manifest;
-  return Object.keys(manifest.contributes.configuration.properties).filter((key) => key.split(".").length === 3);
+  const keys = manifest.contributes.configuration.flatMap(({ properties }) => Object.keys(properties));
+  return keys.filter((key) => key.split(".").length === 3);
 }

@@ -2,13 +2,16 @@
 
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
+import { configuredPath } from "./server";
 import { switchedOn } from "./settings";
 
-/** `didChangeStatus`, as Copilot's server sends it. */
+/** `didChangeStatus`, as Copilot's server sends it, and which model answers: "" for not known. */
 export interface Status {
   kind: "Normal" | "Warning" | "Error" | "Inactive";
   busy: boolean;
   message: string;
+  model: string;
+  bundled: boolean;
 }
 
 /** `fim/stats`: the parts that the menu shows. */
@@ -22,6 +25,8 @@ interface Stats {
   ring: { chunks: number; capacity: number; queued: number };
 }
 
+const NAME_CHARS = 24; // of a model's name; the rest of the bar is for others
+
 interface Row extends vscode.QuickPickItem {
   command?: string;
 }
@@ -29,7 +34,7 @@ interface Row extends vscode.QuickPickItem {
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("fim.status", vscode.StatusBarAlignment.Right, 100);
   private readonly subscriptions: vscode.Disposable[];
-  private status: Status = { kind: "Inactive", busy: false, message: "" };
+  private status: Status = { kind: "Inactive", busy: false, message: "", model: "", bundled: false };
 
   constructor(private readonly client: () => LanguageClient | undefined) {
     this.item.name = "fim-lsp";
@@ -57,7 +62,7 @@ export class StatusBar implements vscode.Disposable {
     const stats = await this.client()
       ?.sendRequest<Stats>("fim/stats", {})
       .catch(() => undefined);
-    const rows = [...numbers(stats, this.status), ...switches()];
+    const rows = [...numbers(stats, this.status), ...steps(this.status, this.client() === undefined), ...switches()];
     const chosen = await vscode.window.showQuickPick<Row>(rows, { title: "fim-lsp", matchOnDetail: true });
     if (chosen?.command === "fim.output") output.show();
     else if (chosen?.command === "fim.settings") {
@@ -66,14 +71,31 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private draw(): void {
-    const { kind, busy, message } = this.status;
+    const { kind, busy, message, model, bundled } = this.status;
     const on = switchedOn(vscode.window.activeTextEditor?.document.languageId);
     const trouble = kind === "Error" || kind === "Warning";
     const well = !(on.auto && on.language) ? "circle-slash" : kind === "Inactive" ? "circle-outline" : "sparkle";
-    this.item.text = `$(${trouble ? "warning" : busy ? "loading~spin" : well}) FIM`;
+    this.item.text = `$(${trouble ? "warning" : busy ? "loading~spin" : well}) FIM ${bundled ? "bundled model" : shortened(model)}`.trimEnd();
     this.item.tooltip = message === "" ? "fim-lsp: local completions" : `fim-lsp: ${message}`;
     this.item.backgroundColor = trouble ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
   }
+}
+
+/** A model's name: a path or a repository's name ends with it. */
+function shortened(model: string): string {
+  return (model.split(/[/\\]/).at(-1) ?? "").replace(/\.gguf$/, "").slice(0, NAME_CHARS);
+}
+
+/** What is missing yet, as rows to choose. */
+function steps(status: Status, isMissing: boolean): Row[] {
+  const path = configuredPath();
+  if (isMissing && path !== "") {
+    return [{ label: "$(clear-all) Clear the Setting fim.serverPath", description: path, command: "fim.install" }];
+  }
+  if (isMissing) return [{ label: "$(cloud-download) Install the Server", description: "about 165 MB", command: "fim.install" }];
+  if (!status.bundled) return [];
+  const description = "the bundled one is a toy that knows a little Python";
+  return [{ label: "$(cloud-download) Get a Real Model", description, command: "fim.setup" }];
 }
 
 function numbers(stats: Stats | undefined, status: Status): Row[] {
@@ -98,7 +120,9 @@ function switches(): Row[] {
   const rows: Row[] = [
     { label: "", kind: vscode.QuickPickItemKind.Separator },
     { label: on.auto ? "Stop Completing While Typing" : "Complete While Typing", command: "fim.toggleAuto" },
+    { label: "Why No Suggestion Here?", command: "fim.why" },
     { label: "What the Model Is Shown", command: "fim.showContext" }, // the server's own command
+    { label: "Check Everything", command: "fim.doctor" },
     { label: "Settings", command: "fim.settings" },
     { label: "Output", command: "fim.output" },
     { label: "Restart the Server", command: "fim.restart" },

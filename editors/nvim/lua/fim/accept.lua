@@ -81,9 +81,11 @@ function M.take_builtin(buf, place, part, otherwise)
   end
   local options = { id = 1, right_gravity = false }
   vim.api.nvim_buf_set_extmark(buf, namespace, place[1], place[2], options)
-  return vim.lsp.inline_completion.get({
+  local called = false
+  local taken = vim.lsp.inline_completion.get({
     bufnr = buf,
     on_accept = function(shown)
+      called = true
       local mark = vim.api.nvim_buf_get_extmark_by_id(buf, namespace, 1, {})
       local row, col, _, end_col = shown.range:to_extmark()
       local item = {
@@ -100,6 +102,14 @@ function M.take_builtin(buf, place, part, otherwise)
       end
     end,
   })
+  if taken and otherwise then
+    vim.schedule(function() -- after Neovim's: what it showed may have been gone by then
+      if not called then
+        otherwise()
+      end
+    end)
+  end
+  return taken
 end
 
 --- Insert the rest of the item, or its next `part`, at `place`. Returns false when it does not fit.

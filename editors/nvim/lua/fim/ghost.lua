@@ -1,6 +1,6 @@
 -- Our own ghost text: requests as the user types, and drawing.
 --
--- With `automatic` it does all of the work (Neovim 0.11, or `ghost_text = 'own'`): every key sends a
+-- With `automatic` it does all of the work (`ghost_text = 'own'`, the default): every key sends a
 -- request at once (the server decides how long to wait), unless the key continues what is shown;
 -- then the suggestion just gets shorter. Without, Neovim's inline completion sends the requests, and
 -- this draws only what that cannot: the rest of a partly accepted suggestion, and the answer to

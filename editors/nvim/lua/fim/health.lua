@@ -9,13 +9,12 @@ local function check_neovim()
   if vim.fn.has('nvim-0.11') == 0 then
     health.error('Neovim 0.11 or newer is needed')
   end
-  local shown_by = require('fim').uses_builtin() and "Neovim's own inline completion" or 'this plugin'
-  health.ok(('Neovim %s; suggestions are shown by %s'):format(tostring(vim.version()), shown_by))
+  local drawn_by = require('fim').uses_builtin() and 'Neovim (ghost_text = "builtin")' or 'this plugin'
+  health.ok(('Neovim %s; ghost text is drawn by %s'):format(tostring(vim.version()), drawn_by))
 end
 
 local function check_command()
-  local cmd = (vim.lsp.config.fim or {}).cmd
-  local program = type(cmd) == 'table' and cmd[1] or nil
+  local program = require('fim.terminal').program()
   if not program then
     health.info('the server is started by a function')
   elseif vim.fn.executable(program) == 0 then
@@ -29,19 +28,22 @@ local function check_command()
 end
 
 local function check_server(client)
+  health.start('fim: server of ' .. (client.root_dir or 'files without a project'))
   local reply = client:request_sync('fim/stats', vim.empty_dict(), STATS_TIMEOUT_MS)
   if not reply or not reply.result then
     health.error('the server does not answer', { 'look at ' .. vim.lsp.log.get_filename(), 'try :Fim restart' })
     return
   end
-  for _, line in ipairs(require('fim.status').format(reply.result)) do
+  for _, line in ipairs(require('fim.pages').format(reply.result)) do
     health.info(line)
   end
-  local state, message = reply.result.backend.state, require('fim.status').message(client.id)
-  if state == 'ready' then
-    health.ok('the backend is ready')
+  local backend, status = reply.result.backend, require('fim.status').of(client.id) or {}
+  if backend.state ~= 'ready' then
+    health.warn(('the backend is %s. %s'):format(backend.state, backend.message), { 'run :Fim doctor' })
+  elseif status.bundled then
+    health.warn('the bundled model answers: a toy that knows a little Python', { 'get a real one: :Fim setup' })
   else
-    health.warn(('the backend is %s. %s'):format(state, message), { 'run: fim-lsp doctor' })
+    health.ok('the backend is ready')
   end
 end
 

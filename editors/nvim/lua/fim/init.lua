@@ -1,13 +1,13 @@
 -- What a user maps, and whether a buffer gets completions at all.
 --
--- Two ways to put ghost text on screen, one way to accept it: Neovim 0.12's own
--- `vim.lsp.inline_completion` ("builtin"), or `fim.ghost` ("own"), which Neovim 0.11 needs and any
--- version may choose.
+-- Two ways to put ghost text on screen, one way to accept it: `fim.ghost` ("own"), the default, or
+-- Neovim 0.12's `vim.lsp.inline_completion` ("builtin"), which waits 200 ms after each key and leaves
+-- the old text in place meanwhile.
 
 local M = {}
 
 ---@class fim.Options `vim.g.fim`; read whenever it matters, so that a change takes effect at once
----@field ghost_text? 'auto'|'builtin'|'own' what shows suggestions; 'auto' is 'builtin' where Neovim has it
+---@field ghost_text? 'own'|'builtin' what shows suggestions; 'own' where Neovim has nothing built in
 ---@field filetypes_off? string[] filetypes that get no completions
 ---@field keys? table<fim.Action, string> insert-mode keys; nothing is mapped by default
 
@@ -20,7 +20,7 @@ end
 
 --- Whether Neovim's own inline completion shows the suggestions.
 function M.uses_builtin()
-  return M.options().ghost_text ~= 'own' and vim.lsp.inline_completion ~= nil
+  return M.options().ghost_text == 'builtin' and vim.lsp.inline_completion ~= nil
 end
 
 --- Whether `buf` should get completions now.
@@ -47,14 +47,27 @@ end
 ---@param buf integer
 function M.refresh(buf)
   local on, builtin = M.wanted(buf), M.uses_builtin()
-  if vim.lsp.inline_completion then
-    vim.lsp.inline_completion.enable(on and builtin, { bufnr = buf })
+  if builtin then
+    vim.lsp.inline_completion.enable(on, { bufnr = buf })
+  elseif vim.lsp.inline_completion then
+    M.leave_builtin(buf)
   end
   local ghost = require('fim.ghost')
   if on then
     ghost.enable(buf, { automatic = not builtin })
   else
     ghost.disable(buf)
+  end
+end
+
+--- Keep Neovim from drawing our suggestions a second time; it goes on to draw other servers'.
+---@param buf integer
+function M.leave_builtin(buf)
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'fim', bufnr = buf })) do
+    local ours = { bufnr = buf, client_id = client.id }
+    if vim.lsp.inline_completion.is_enabled(ours) then
+      vim.lsp.inline_completion.enable(false, { client_id = client.id })
+    end
   end
 end
 
@@ -166,7 +179,8 @@ function M.replay(key, before)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, true, true), mode, false)
 end
 
---- For a statusline: 'FIM', 'FIM …' at work, 'FIM !' in trouble, 'FIM off', '' without a server.
+--- For a statusline: 'FIM' and the model, 'FIM …' while it loads, 'FIM !' in trouble, 'FIM off', ''
+--- without a server.
 ---@return string
 function M.status()
   return require('fim.status').line()

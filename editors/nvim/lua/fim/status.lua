@@ -1,16 +1,46 @@
--- The server's status: a word for the statusline, a few lines on demand.
+-- What the server said last of its backend: words for the statusline, and which model answers.
 
 local M = {}
 
-local statuses = {} ---@type table<integer, { busy: boolean, kind: string, message?: string }>
+local NAME_CHARS = 24 -- of a model's name; the rest of the line is the user's
+local TOLD = vim.fs.joinpath(vim.fn.stdpath('state'), 'fim-bundled-model-told')
 
---- Keep the last status of a client's server (`didChangeStatus`), nil when it has ended.
+---@class fim.Status `didChangeStatus`
+---@field busy boolean
+---@field kind 'Normal'|'Warning'|'Error'|'Inactive'
+---@field message string
+---@field model string '' when not known
+---@field bundled boolean whether it is the tiny model inside the server's package
+
+local statuses = {} ---@type table<integer, fim.Status?>
+
+--- Keep the last status of a client's server, nil when it has ended.
+---@param client_id integer
+---@param status? fim.Status
 function M.set(client_id, status)
   statuses[client_id] = status
+  if status and status.bundled and status.kind == 'Normal' and not status.busy then
+    M.offer()
+  end
   vim.cmd.redrawstatus({ bang = true })
 end
 
---- The statusline's word for the current buffer.
+---@param client_id integer
+---@return fim.Status?
+function M.of(client_id)
+  return statuses[client_id]
+end
+
+--- Say where a real model comes from; once, ever.
+function M.offer()
+  if not vim.uv.fs_stat(TOLD) then
+    vim.fn.mkdir(vim.fs.dirname(TOLD), 'p')
+    vim.fn.writefile({}, TOLD)
+    vim.notify('fim: the bundled model answers, a toy for Python. :Fim setup gets a real one')
+  end
+end
+
+--- The statusline's words for the current buffer.
 ---@return string
 function M.line()
   local buf = vim.api.nvim_get_current_buf()
@@ -21,31 +51,20 @@ function M.line()
   if not require('fim').wanted(buf) then
     return 'FIM off'
   end
-  local status = statuses[client.id] or {}
+  local status = statuses[client.id]
+  if not status then
+    return 'FIM'
+  end
   local trouble = status.kind == 'Error' or status.kind == 'Warning'
-  return 'FIM' .. (trouble and ' !' or status.busy and ' …' or '')
+  return 'FIM ' .. (trouble and '!' or status.busy and '…' or M.name(status))
 end
 
---- The server's last message for the user, '' when there is none.
----@param client_id integer
-function M.message(client_id)
-  return (statuses[client_id] or {}).message or ''
-end
-
---- The numbers of `fim/stats` as lines to read.
----@param stats table
----@return string[]
-function M.format(stats)
-  local backend, tokens, latency, ring = stats.backend, stats.tokens, stats.latencyMs, stats.ring
-  return {
-    ('backend   %s: %s %s'):format(backend.state, backend.kind, backend.model or ''),
-    ('requests  %d, shown %d, accepted %d'):format(stats.requests, stats.shown, stats.accepted),
-    ('tokens    %d evaluated, %d from the cache, %d generated'):format(
-      tokens.evaluated, tokens.cached, tokens.predicted
-    ),
-    ('latency   %.0f ms (median), %.0f ms (95 %%)'):format(latency.p50 or 0, latency.p95 or 0),
-    ('context   %d of %d chunks, %d waiting'):format(ring.chunks, ring.capacity, ring.queued),
-  }
+--- A model's name as short as it can be: a path or a repository's name ends with it.
+---@param status fim.Status
+---@return string
+function M.name(status)
+  local name = status.bundled and 'bundled model' or status.model:gsub('^.*[/\\]', ''):gsub('%.gguf$', '')
+  return vim.fn.strcharpart(name, 0, NAME_CHARS)
 end
 
 --- The server of this buffer, else any; or nil, and a message for the user.
@@ -57,37 +76,6 @@ function M.server()
     vim.notify('fim: no server is running; see :checkhealth fim', vim.log.levels.WARN)
   end
   return client
-end
-
---- Ask the server for its numbers and show them.
-function M.show_stats()
-  local client = M.server()
-  if not client then
-    return
-  end
-  client:request('fim/stats', vim.empty_dict(), function(err, stats)
-    local text = err and 'fim: ' .. err.message or table.concat(M.format(stats), '\n')
-    vim.notify(text, err and vim.log.levels.ERROR or vim.log.levels.INFO)
-  end)
-end
-
---- Open a page that says what the model is shown for the current buffer; the server writes it.
-function M.show_context()
-  local client = M.server()
-  if client then
-    local uri = vim.uri_from_bufnr(0)
-    client:exec_cmd({ title = 'context', command = 'fim.showContext', arguments = { uri } })
-  end
-end
-
---- Show what the server wrote at `path`: a page to read, not a file that would get a server too.
----@param path string
-function M.show_page(path)
-  vim.cmd.new()
-  vim.bo.buftype = 'nofile'
-  vim.bo.bufhidden = 'wipe'
-  vim.api.nvim_buf_set_lines(0, 0, -1, true, vim.fn.readfile(path))
-  vim.bo.modifiable = false
 end
 
 return M

@@ -1,0 +1,57 @@
+-- What commands show to read: a few lines beside the cursor, or a page in a window.
+
+local M = {}
+
+--- Show lines beside the cursor until it moves; no line is longer than the window is wide.
+---@param lines string[]
+function M.float(lines)
+  vim.lsp.util.open_floating_preview(lines, '', { border = 'rounded', focus_id = 'fim', wrap = true })
+end
+
+--- The numbers of `fim/stats` as lines to read.
+---@param stats table
+---@return string[]
+function M.format(stats)
+  local backend, tokens, latency, ring = stats.backend, stats.tokens, stats.latencyMs, stats.ring
+  return {
+    ('backend   %s: %s %s'):format(backend.state, backend.kind, backend.model or ''),
+    ('requests  %d, shown %d, accepted %d'):format(stats.requests, stats.shown, stats.accepted),
+    ('tokens    %d evaluated, %d from the cache, %d generated'):format(
+      tokens.evaluated, tokens.cached, tokens.predicted
+    ),
+    ('latency   %.0f ms (median), %.0f ms (95 %%)'):format(latency.p50 or 0, latency.p95 or 0),
+    ('context   %d of %d chunks, %d waiting'):format(ring.chunks, ring.capacity, ring.queued),
+  }
+end
+
+--- Ask the server for its numbers and show them.
+function M.stats()
+  local client = require('fim.status').server()
+  if not client then
+    return
+  end
+  client:request('fim/stats', vim.empty_dict(), function(err, stats)
+    M.float(err and { 'fim: ' .. err.message } or M.format(stats))
+  end)
+end
+
+--- Open a page that says what the model is shown for the current buffer; the server writes it.
+function M.context()
+  local client = require('fim.status').server()
+  if client then
+    local uri = vim.uri_from_bufnr(0)
+    client:exec_cmd({ title = 'context', command = 'fim.showContext', arguments = { uri } })
+  end
+end
+
+--- Show what the server wrote at `path`: a page to read, not a file that would get a server too.
+---@param path string
+function M.open(path)
+  vim.cmd.new()
+  vim.bo.buftype = 'nofile'
+  vim.bo.bufhidden = 'wipe'
+  vim.api.nvim_buf_set_lines(0, 0, -1, true, vim.fn.readfile(path))
+  vim.bo.modifiable = false
+end
+
+return M

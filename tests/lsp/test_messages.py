@@ -1,0 +1,40 @@
+"""States of the backend, one after the other, into what the user is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from fim_lsp.lsp.messages import Messages
+from fim_lsp.lsp.rpc import LanguageServer
+from fim_lsp.lsp.types import types
+from server_bridge.protocol import Health, State
+
+TOY = State(Health.READY, "embedded", model="fim-tiny-q8_0.gguf")
+REAL = State(Health.READY, "llama-server", "http://127.0.0.1:8012", "qwen2.5-coder-1.5b")
+AWAY = State(Health.DOWN, "llama-server", message="cannot connect")
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        ([TOY], []),
+        ([REAL], []),
+        ([TOY, REAL], []),
+        ([REAL, TOY], ["the bundled model"]),
+        ([REAL, TOY, TOY], ["the bundled model"]),
+        ([REAL, TOY, REAL, TOY], ["the bundled model", "the bundled model"]),
+        ([REAL, AWAY, TOY], ["cannot connect", "the bundled model"]),
+    ],
+)
+def test_falling_back_is_said_once(
+    states: list[State], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real model that goes away is told of when the bundled one takes over, and only then."""
+    server = LanguageServer("fim-lsp", "0", types.NotebookDocumentSyncOptions([]))
+    shown: list[types.ShowMessageParams] = []
+    monkeypatch.setattr(server, "window_show_message", shown.append)
+    messages = Messages(server)
+    for state in states:
+        messages.show_state(state, notify=False)
+    assert len(shown) == len(said)
+    assert all(part in params.message for part, params in zip(said, shown, strict=True))
