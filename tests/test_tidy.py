@@ -21,7 +21,9 @@ ROOT = Path(__file__).parent.parent
 CONTRACT = {"server_bridge.protocol", "server_bridge.machine.addresses"}
 
 # Folders of decisions: values in, values out.
-PURE = ("server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.suggest")
+PURE = (
+    "server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.suggest", "fim_lsp.next_edit",
+)  # fmt: skip
 IMPURE = {
     "asyncio", "threading", "concurrent", "time", "random", "os", "io", "shutil", "tempfile", "socket",
     "subprocess", "httpx", "logging",
