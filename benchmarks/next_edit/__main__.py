@@ -16,8 +16,10 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from functools import reduce
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial, reduce
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.figures import at
 from benchmarks.next_edit.baseline import baseline
@@ -28,48 +30,61 @@ from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, asked, scor
 from fim_lsp.next_edit.confidence import SURE
 from fim_lsp.next_edit.engine import breaks, proposals
 
-LEVELS = (0.1, 0.15, 0.2, 0.25, 0.32, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+LEVELS = (0.1, 0.15, 0.2, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 RANKED = 40  # proposals of an ask that are kept: refused ones give way to others
-HEAD = "| history | asks | precision | coverage | quiet | once: precision | coverage | twice: precision | coverage |"
+HEAD = (
+    "| history | asks | precision | coverage | quiet "
+    "| next line, after one: precision | coverage | after two: precision | coverage |"
+)
+
+
+class Played(NamedTuple):
+    """The asks of a history by engine, and the CPU time of each of ours."""
+
+    ours: list[Asked]
+    once: list[Asked]
+    twice: list[Asked]
+    ms: list[float]
 
 
 def main() -> None:
     """Replay, print, draw."""
     options = _options()
     print(HEAD + "\n|" + " --- |" * HEAD.count(" |"))
-    everything: dict[str, list[list[Asked]]] = {}
-    ms: list[float] = []
-    for path in options.histories:
-        played = _played(History(path, options.commits, options.skip), options.order, ms)
-        everything[_name(path)] = played
-        print(_row(_name(path), [[each] for each in played]), flush=True)
+    everything: dict[str, Played] = {}
+    play = partial(_played, options.commits, options.skip, options.order)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for path, played in zip(options.histories, pool.map(play, options.histories), strict=True):
+            everything[_name(path)] = played
+            print(_row(_name(path), [played]), flush=True)
     if len(everything) > 1:
-        by_engine = [*map(list, zip(*everything.values(), strict=True))]
-        print(_row("all", by_engine))
+        print(_row("all", [*everything.values()]))
+    ms = [each for played in everything.values() for each in played.ms]
     print(
         f"\n{at(ms, 0.5):.1f} ms per ask at the median, {at(ms, 0.95):.1f} at the 95th percentile\n"
     )
-    print(_levels([played[0] for played in everything.values()]))
+    print(_levels([played.ours for played in everything.values()]))
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        lines = {name: _points([played[0]]) for name, played in everything.items()}
-        lines["all"] = _points([played[0] for played in everything.values()])
+        lines = {name: _points([played.ours]) for name, played in everything.items()}
+        lines["all"] = _points([played.ours for played in everything.values()])
         (options.out / "next-edit.svg").write_text(curve(lines, "all"), "utf-8")
 
 
-def _played(history: History, order: str, ms: list[float]) -> list[list[Asked]]:
-    """The asks of a history: ours, the baseline after one example, and after two."""
-    found: list[list[Asked]] = [[], [], []]
+def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
+    """The asks of a history, and what each engine had for them."""
+    played = Played([], [], [], [])
+    history = History(path, n_commits, skip)
     for commit in history.commits:
         first = len(commit.hunks) // 2 if order == "middle" else 0
         for ask in asks(commit, history.files(commit), first):
             start = time.thread_time()
             ranked = _ranked(ask)
-            ms.append((time.thread_time() - start) * 1000)
-            found[0].append(asked(ask, ranked))
-            for n, twice in enumerate((False, True), 1):
-                found[n].append(asked(ask, baseline(ask, twice=twice)))
-    return found
+            played.ms.append((time.thread_time() - start) * 1000)
+            played.ours.append(asked(ask, ranked))
+            played.once.append(asked(ask, baseline(ask, twice=False)))
+            played.twice.append(asked(ask, baseline(ask, twice=True)))
+    return played
 
 
 def _ranked(ask: Ask) -> Ranked:
@@ -83,11 +98,12 @@ def _total(histories: Sequence[list[Asked]], sure: float) -> Score:
     return reduce(Score.__add__, (score(each, sure) for each in histories))
 
 
-def _row(name: str, engines: Sequence[Sequence[list[Asked]]]) -> str:
-    ours, once, twice = (_total(each, SURE) for each in engines)
-    cells = [f"{each.precision:.2f} | {each.coverage:.2f}" for each in (once, twice)]
-    mine = f"{ours.precision:.2f} | {ours.coverage:.2f} | {ours.silence:.1%}"
-    return f"| {name} | {ours.asks} | {mine} | {' | '.join(cells)} |"
+def _row(name: str, played: Sequence[Played]) -> str:
+    ours = _total([each.ours for each in played], SURE)
+    once = _total([each.once for each in played], SURE)
+    twice = _total([each.twice for each in played], SURE)
+    cells = [f"{each.precision:.2f} | {each.coverage:.2f}" for each in (ours, once, twice)]
+    return f"| {name} | {ours.asks} | {cells[0]} | {ours.silence:.1%} | {cells[1]} | {cells[2]} |"
 
 
 def _levels(histories: Sequence[list[Asked]]) -> str:
@@ -115,6 +131,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("histories", nargs="+", type=Path)
     parser.add_argument("--commits", type=int, default=200, help="how many of the newest")
     parser.add_argument("--skip", type=int, default=0, help="… before so many")
+    parser.add_argument("--jobs", type=int, default=2, help="histories at a time")
     parser.add_argument("--order", choices=("top", "middle"), default="top", help="the first hunk")
     parser.add_argument("--out", type=Path, help="folder for next-edit.svg")
     return parser.parse_args()

@@ -65,7 +65,7 @@ class History:
             "--no-renames", "--diff-filter=M", "--no-color", "--no-ext-diff",
         )  # fmt: skip
         found = []
-        for commit in _parsed(log):
+        for commit in hunks_of(log):
             n_lines = sum(len(hunk.before) + len(hunk.after) for hunk in commit.hunks)
             if 0 < n_lines <= MAX_LINES:
                 found.append(commit)
@@ -101,7 +101,7 @@ class History:
         return done.stdout.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _parsed(log: str) -> Iterator[Commit]:
+def hunks_of(log: str) -> Iterator[Commit]:
     """The commits of `git log -p -U0`, with the hunks in code."""
     for part in ("\n" + log).split("\ncommit ")[1:]:
         commit = Commit(part.partition("\n")[0])

@@ -9,6 +9,7 @@ and their parts, single lines that became others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from benchmarks.next_edit.commits import Commit, Hunk, Lines
@@ -17,13 +18,18 @@ from fim_lsp.next_edit.edits import FinishedEdit, changes
 from fim_lsp.next_edit.places import Text
 from fim_lsp.next_edit.tokens import token_changes
 
+_parts = lru_cache(maxsize=8192)(changes)
 Place = tuple[str, int, Lines]  # path, line now, lines before
 
 
 class Ask(NamedTuple):
-    """What an engine is told, and *todo*: what the lines at each place that is left become."""
+    """
+    What an engine is told, and *todo*: what the lines at each place that is left become. *recurs* says
+    whether two hunks of the commit have a change in common.
+    """
 
-    commit: Commit
+    commit: str
+    recurs: bool
     edits: Sequence[FinishedEdit]
     texts: Sequence[Text]
     todo: dict[Place, Lines]
@@ -40,6 +46,7 @@ def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[As
     order = hunks[first:] + hunks[:first]
     edits: list[FinishedEdit] = []
     opened: list[str] = []  # the last one first
+    is_recurring = _recurs(commit)
     for n, hunk in enumerate(order):
         lines, start = texts[hunk.path].lines, _line(hunk, order[:n])
         end = start + len(hunk.before)
@@ -52,14 +59,14 @@ def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[As
         opened = [hunk.path, *(path for path in opened if path != hunk.path)]
         paths = dict.fromkeys([*opened, *texts])
         todo = _todo(order[n + 1 :], order[: n + 1])
-        yield Ask(commit, tuple(edits), [texts[path] for path in paths], todo)
+        yield Ask(commit.id, is_recurring, tuple(edits), [texts[path] for path in paths], todo)
 
 
-def recurs(commit: Commit) -> bool:
-    """Whether two hunks of it have a change in common: the same tokens, or the same block."""
+def _recurs(commit: Commit) -> bool:
+    """Whether the same tokens became the same, or the same block, in two hunks."""
     seen: set[object] = set()
     for hunk in commit.hunks:
-        made = {each for part in changes(hunk.before, hunk.after) for each in _made(*part[1:])}
+        made = {each for part in _parts(hunk.before, hunk.after) for each in _made(*part[1:])}
         if made & seen:
             return True
         seen |= made
@@ -77,7 +84,7 @@ def _todo(left: Sequence[Hunk], made: Sequence[Hunk]) -> dict[Place, Lines]:
     found = {}
     for hunk in left:
         start = _line(hunk, made)
-        for part in changes(hunk.before, hunk.after):
+        for part in _parts(hunk.before, hunk.after):
             found[hunk.path, start + part.offset, part.before] = part.after
         found[hunk.path, start, hunk.before] = hunk.after
     return found

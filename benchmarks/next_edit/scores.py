@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmarks.next_edit.replay import Ask, recurs
+from benchmarks.next_edit.replay import Ask
 from fim_lsp.next_edit.edits import Lines
 
 
@@ -73,7 +73,7 @@ class Score:
 def asked(ask: Ask, ranked: Ranked) -> Asked:
     """What is kept of an ask."""
     judged = tuple((each.confidence, each.pattern, ask.is_right(*each[:4])) for each in ranked)
-    return Asked(ask.commit.id, recurs(ask.commit), bool(ask.todo), judged)
+    return Asked(ask.commit, ask.recurs, bool(ask.todo), judged)
 
 
 def score(all_asked: Iterable[Asked], sure: float) -> Score:
