@@ -49,7 +49,7 @@ def find(parts: Sequence[Part], line: str, *, whole: bool = False) -> Iterator[F
     assert isinstance(first, str)
     at = _find(first, line, 0)
     while at >= 0:
-        found = _at(parts, line, at)
+        found = _at(parts, line, at) if len(parts) > 1 else Found(at, at + len(first), ())
         if found is not None:
             yield found
         at = _find(first, line, found.end if found else at + 1)
@@ -113,5 +113,6 @@ def _stands(text: str, line: str, at: int) -> bool:
     if at < 0 or not line.startswith(text, at):
         return False
     end = at + len(text)
-    begins = at == 0 or not (is_word(text[:1]) and is_word(line[at - 1]))
-    return begins and (end == len(line) or not (is_word(text[-1:]) and is_word(line[end])))
+    if at and is_word(line[at - 1]) and is_word(text[0]):
+        return False
+    return end == len(line) or not (is_word(line[end]) and is_word(text[-1]))
