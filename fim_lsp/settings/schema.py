@@ -64,8 +64,12 @@ def _schema() -> Iterator[Option]:
 
 
 def _key(section: str, name: str) -> str:
+    return f"{_camel(section)}.{_camel(name)}"
+
+
+def _camel(name: str) -> str:
     first, *rest = name.split("_")
-    return f"{section}." + first + "".join(word.capitalize() for word in rest)
+    return first + "".join(word.capitalize() for word in rest)
 
 
 _DEFAULT = Config()
