@@ -64,10 +64,11 @@ def _schema() -> Iterator[Option]:
 
 
 def _key(section: str, name: str) -> str:
-    return f"{_camel(section)}.{_camel(name)}"
+    return f"{camel(section)}.{camel(name)}"
 
 
-def _camel(name: str) -> str:
+def camel(name: str) -> str:
+    """A field's name as users write it."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
