@@ -54,17 +54,18 @@ class EditLog:
         self, before: Document, after: Document, edits: Iterable[Edit | str], now: float
     ) -> None:
         """*edits*, each on the result of the one before, turned *before* into *after*."""
-        parts = [*edits]
-        if len(parts) > PARTS or not all(isinstance(part, Edit) for part in parts):
+        given = [*edits]
+        parts = [edit for edit in given if isinstance(edit, Edit)]
+        if len(parts) < len(given) or len(parts) > PARTS:
             parts = [difference(before.lines, after.lines)]
-        lines = [*before.lines]
-        for part in parts:
-            old = lines if len(parts) == 1 else [*lines]
-            new = [*after.lines] if len(parts) == 1 else lines
-            if len(parts) > 1:
-                apply(lines, part)
-            assert isinstance(part, Edit)
+        old: Sequence[str] = before.lines
+        for part in parts[:-1]:
+            new = [*old]
+            apply(new, part)
             self._noted(after.uri, old, new, part, now)
+            old = new
+        for part in parts[-1:]:
+            self._noted(after.uri, old, after.lines, part, now)
         del self._entries[:-EDITS]
 
     def forget(self, uri: str) -> None:
@@ -80,7 +81,9 @@ class EditLog:
             FinishedEdit(e.uri, e.line, e.before, e.after, e.above, e.below, e.at) for e in done
         )
 
-    def _noted(self, uri: str, old: list[str], new: list[str], edit: Edit, now: float) -> None:
+    def _noted(
+        self, uri: str, old: Sequence[str], new: Sequence[str], edit: Edit, now: float
+    ) -> None:
         touched = _touched(uri, old, new, edit, now)
         if touched is None:
             return
