@@ -10,6 +10,7 @@ LOW = 0.4  # precision where the axis begins
 WIDE = 0.6  # coverage where the other one ends
 COLORS = (
     "#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#7f7f7f",
+    "#000080", "#006400",
 )  # fmt: skip
 ALL = "#d62728"
 STYLE = "text{font:11px sans-serif;fill:#333}path{fill:none;stroke-width:1.3}.grid{stroke:#ddd}"
