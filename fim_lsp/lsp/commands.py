@@ -102,7 +102,7 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
         at = convert.client_position(document, start, editor.encoding)
         at = types.Position(at.line - first_line, at.character)
         edit = types.TextEdit(types.Range(at, at), text)
-        editor.later(_apply(editor, _workspace_edit(editor, cell, edit)))
+        editor.later(_apply(editor, workspace_edit(editor, cell, edit)))
     if note:
         editor.messages.show(types.MessageType.Info, f"fim-lsp stopped writing: {note}")
     return {"text": text, "note": note}
@@ -113,9 +113,7 @@ def whole_lines(text: str) -> str:
     return text.rpartition("\n")[0] or text
 
 
-def _workspace_edit(
-    editor: Editor, document: Document, edit: types.TextEdit
-) -> types.WorkspaceEdit:
+def workspace_edit(editor: Editor, document: Document, edit: types.TextEdit) -> types.WorkspaceEdit:
     """An edit of the version that we know, from an editor that compares versions."""
     if not get_capability(editor.client_capabilities, "workspace.workspace_edit.document_changes"):
         return types.WorkspaceEdit({document.uri: [edit]})

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeVar
 
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import convert, ending, offer, tcp, transport
+from fim_lsp.lsp import code_actions, convert, ending, offer, tcp, transport
 from fim_lsp.lsp.commands import COMMANDS
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.offer import Find
@@ -78,7 +78,7 @@ def make_server(
     editor = Editor(open_session, flags, over_tcp=over_tcp)
     for method, handler, options in FEATURES:
         editor.feature(method, options)(handler)
-    for name, command in COMMANDS:
+    for name, command in (*COMMANDS, *code_actions.COMMANDS):
         editor.command(name)(command)
     return editor
 
@@ -352,6 +352,7 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
         # not empty: older lsp-mode reads {} as nothing
         types.InlineCompletionOptions(work_done_progress=False),
     ),
+    (types.TEXT_DOCUMENT_CODE_ACTION, code_actions.code_action, code_actions.OPTIONS),
     (types.TEXT_DOCUMENT_DID_OPEN, did_open, None),
     (types.TEXT_DOCUMENT_DID_CHANGE, did_change, None),
     (types.TEXT_DOCUMENT_DID_SAVE, did_save, types.SaveOptions(include_text=False)),

@@ -26,6 +26,7 @@ from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.long_text import continue_long
+from fim_lsp.session.next_edits import NextEdit, NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
@@ -55,6 +56,7 @@ class Session:
         self._stats = Stats()
         self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self._stats)
+        self.next_edits = NextEdits(self._open, self._stats, time.perf_counter)
         self._framing = Framing(self.connection, self._open)
         parts = (self.connection, self._stats, self._framing, self._scheduler, self._open)
         self._dispatcher = Dispatcher(*parts)
@@ -89,7 +91,10 @@ class Session:
 
     def handle(self, event: events.Event) -> None:
         """Take in one event; fast, and never waits."""
+        before = self.documents.get(event.uri) if isinstance(event, events.Changed) else None
         to_judge = self._open.handle(event)
+        if before is not None and isinstance(event, events.Changed):
+            self.next_edits.changed(before, event)
         if to_judge and isinstance(event, events.FilesChanged):
             self._framing.forget()  # the rules may be others
         self._judging.begin(to_judge)
@@ -178,6 +183,11 @@ class Session:
         if self.documents.get(uri) is not document:
             return at, "", "you typed"
         return at, text, note
+
+    async def next_edit(self, uri: str) -> NextEdit | None:
+        """What to edit next in the workspace of *uri*, by what was edited last; see docs/next-edit.md."""
+        await self._judging.wait_judged()
+        return await self.next_edits.proposal(uri) if self.config.next_edit.enabled else None
 
     async def wait_idle(self) -> None:
         """Until no background work is left; for tests and benchmarks."""

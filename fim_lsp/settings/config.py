@@ -163,6 +163,16 @@ class PromptConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class NextEditConfig:
+    """The next edit: what you just did, offered where it is needed next."""
+
+    enabled: bool = field(
+        default=True,  # it needs no model, and is quiet on most edits
+        metadata=option("Offer the next edit as a code action, from your last edits.", Project.OFF),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class PrivacyConfig:
     """What no model is ever shown."""
 
@@ -229,6 +239,7 @@ class Config:
     completion: CompletionConfig = field(default_factory=CompletionConfig)
     prompt: PromptConfig = field(default_factory=PromptConfig)
     ring: RingConfig = field(default_factory=RingConfig)
+    next_edit: NextEditConfig = field(default_factory=NextEditConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     languages: LanguagesConfig = field(default_factory=LanguagesConfig)
     state: StateConfig = field(default_factory=StateConfig)

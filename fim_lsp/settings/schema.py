@@ -64,8 +64,13 @@ def _schema() -> Iterator[Option]:
 
 
 def _key(section: str, name: str) -> str:
+    return f"{camel(section)}.{camel(name)}"
+
+
+def camel(name: str) -> str:
+    """A field's name as users write it."""
     first, *rest = name.split("_")
-    return f"{section}." + first + "".join(word.capitalize() for word in rest)
+    return first + "".join(word.capitalize() for word in rest)
 
 
 _DEFAULT = Config()

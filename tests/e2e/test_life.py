@@ -23,6 +23,8 @@ def test_capabilities(editor: Editor) -> None:
         "fim.status",
         "fim.showContext",
         "fim.continueLong",
+        "fim.didApplyNextEdit",
+        "fim.dismissNextEdit",
     ]
     assert capabilities["textDocumentSync"] == {
         "openClose": True,

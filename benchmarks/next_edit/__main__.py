@@ -1,0 +1,141 @@
+"""
+How good the next edit is without a model: commits of git histories, replayed hunk by hunk.
+
+    python -m benchmarks.next_edit ~/src/requests ~/src/gin
+    python -m benchmarks.next_edit --commits 400 --order middle --out benchmarks/results ~/src/gin
+
+After each hunk the engine is asked. A proposal is right when place and text are exactly one of the
+commit's remaining changes. Reported are the share of right ones among those shown (precision), the
+share of asks with a proposal among those where more changes follow (coverage), and the share of
+commits without a recurring change in which nothing was shown (quiet); then the same for the next
+line with the old tokens (`baseline`), and the curve over the confidence from which on it is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial, reduce
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.figures import at
+from benchmarks.next_edit.baseline import baseline
+from benchmarks.next_edit.commits import History
+from benchmarks.next_edit.curve import curve
+from benchmarks.next_edit.replay import Ask, asks
+from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, asked, score
+from fim_lsp.next_edit.confidence import SURE
+from fim_lsp.next_edit.engine import breaks, proposals
+
+LEVELS = (0.1, 0.15, 0.2, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+RANKED = 40  # proposals of an ask that are kept: refused ones give way to others
+HEAD = (
+    "| history | asks | precision | coverage | quiet "
+    "| next line, after one: precision | coverage | after two: precision | coverage |"
+)
+
+
+class Played(NamedTuple):
+    """The asks of a history by engine, and the CPU time of each of ours."""
+
+    ours: list[Asked]
+    once: list[Asked]
+    twice: list[Asked]
+    ms: list[float]
+
+
+def main() -> None:
+    """Replay, print, draw."""
+    options = _options()
+    print(HEAD + "\n|" + " --- |" * HEAD.count(" |"))
+    everything: dict[str, Played] = {}
+    play = partial(_played, options.commits, options.skip, options.order)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for path, played in zip(options.histories, pool.map(play, options.histories), strict=True):
+            everything[_name(path)] = played
+            print(_row(_name(path), [played]), flush=True)
+    if len(everything) > 1:
+        print(_row("all", [*everything.values()]))
+    ms = [each for played in everything.values() for each in played.ms]
+    print(
+        f"\n{at(ms, 0.5):.1f} ms per ask at the median, {at(ms, 0.95):.1f} at the 95th percentile\n"
+    )
+    print(_levels([played.ours for played in everything.values()]))
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        lines = {name: _points([played.ours]) for name, played in everything.items()}
+        lines["all"] = _points([played.ours for played in everything.values()])
+        (options.out / "next-edit.svg").write_text(curve(lines, "all"), "utf-8")
+
+
+def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
+    """The asks of a history, and what each engine had for them."""
+    played = Played([], [], [], [])
+    history = History(path, n_commits, skip)
+    for commit in history.commits:
+        first = len(commit.hunks) // 2 if order == "middle" else 0
+        for ask in asks(commit, history.files(commit), first):
+            start = time.thread_time()
+            ranked = _ranked(ask)
+            played.ms.append((time.thread_time() - start) * 1000)
+            played.ours.append(asked(ask, ranked))
+            played.once.append(asked(ask, baseline(ask, twice=False)))
+            played.twice.append(asked(ask, baseline(ask, twice=True)))
+    return played
+
+
+def _ranked(ask: Ask) -> Ranked:
+    """What `propose` would show at any level, the surest first."""
+    found = sorted(proposals(ask.edits, ask.texts), key=lambda each: -each.confidence)[:RANKED]
+    likely = [each for each in found if each.confidence >= LEVELS[0]]
+    return [Shown(*each[:5], each.pattern) for each in likely if not breaks(each, ask.texts)]
+
+
+def _total(histories: Sequence[list[Asked]], sure: float) -> Score:
+    return reduce(Score.__add__, (score(each, sure) for each in histories))
+
+
+def _row(name: str, played: Sequence[Played]) -> str:
+    ours = _total([each.ours for each in played], SURE)
+    once = _total([each.once for each in played], SURE)
+    twice = _total([each.twice for each in played], SURE)
+    cells = [f"{each.precision:.2f} | {each.coverage:.2f}" for each in (ours, once, twice)]
+    return f"| {name} | {ours.asks} | {cells[0]} | {ours.silence:.1%} | {cells[1]} | {cells[2]} |"
+
+
+def _levels(histories: Sequence[list[Asked]]) -> str:
+    rows = ["| shown from | precision | coverage | quiet |", "| --- | --- | --- | --- |"]
+    for sure in LEVELS:
+        total = _total(histories, sure)
+        rows.append(
+            f"| {sure} | {total.precision:.2f} | {total.coverage:.2f} | {total.silence:.1%} |"
+        )
+    return "\n".join(rows)
+
+
+def _points(histories: Sequence[list[Asked]]) -> list[tuple[float, float]]:
+    totals = [_total(histories, sure) for sure in (*LEVELS, SURE)]
+    return [(total.coverage, total.precision) for total in totals]
+
+
+def _name(path: Path) -> str:
+    parts = [part for part in path.resolve().parts if part != "repo"]
+    return parts[-1].removesuffix(".git").rpartition("+")[2]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.next_edit", description=__doc__)
+    parser.add_argument("histories", nargs="+", type=Path)
+    parser.add_argument("--commits", type=int, default=200, help="how many of the newest")
+    parser.add_argument("--skip", type=int, default=0, help="… before so many")
+    parser.add_argument("--jobs", type=int, default=2, help="histories at a time")
+    parser.add_argument("--order", choices=("top", "middle"), default="top", help="the first hunk")
+    parser.add_argument("--out", type=Path, help="folder for next-edit.svg")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""
+The simplest proposal one can think of, for comparison: the next line with the old tokens.
+
+The last line that became another one gives one substitution: what lies between the tokens that both
+have in common at the beginning and at the end. The next line below that has the old tokens gets the
+new ones, or else the first such line of the next text. With *twice* it waits until the same
+substitution was made a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from benchmarks.next_edit.replay import Ask
+from benchmarks.next_edit.scores import Ranked, Shown
+from fim_lsp.documents import alike
+from fim_lsp.next_edit.edits import Example, examples
+from fim_lsp.next_edit.places import Text
+from fim_lsp.next_edit.tokens import tokens
+
+
+def baseline(ask: Ask, *, twice: bool) -> Ranked:
+    """The next line with the old tokens, with the new ones; nothing after an edit that is no such change."""
+    made = [(each, _substitution(each)) for each in examples(ask.edits, 40) if each.is_in_line]
+    if not made or not ask.edits[-1].before or not ask.edits[-1].after:
+        return []
+    last, (old, new) = made[0]
+    if not old or (twice and (old, new) not in [each for _, each in made[1:]]):
+        return []
+    for text, line in _lines(ask.texts, last, old):
+        before = text.lines[line]
+        return [Shown(text.uri, line, (before,), (before.replace(old, new),), 1.0, (old, new))]
+    return []
+
+
+def _lines(texts: Sequence[Text], last: Example, old: str) -> Iterator[tuple[Text, int]]:
+    for text in texts:
+        for line in text.holding(old):
+            if text.uri != last.uri or line > last.line:
+                yield text, line
+
+
+def _substitution(example: Example) -> tuple[str, str]:
+    old, new = tokens(example.before[0]), tokens(example.after[0])
+    head, tail = alike(old, new)
+    return "".join(old[head : len(old) - tail]), "".join(new[head : len(new) - tail])

@@ -1,0 +1,130 @@
+"""
+A git history into commits, and a commit into its hunks in order, with the texts they begin from.
+
+Hunks are those of `git diff -U0`: files in git's order, from top to bottom. Merges are left out, as are
+commits that change more than `MAX_LINES` lines of code: imports of libraries and formatters' work.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from fim_lsp.context.grammars import language_of
+
+PROSE = {"json", "html", "css", ""}  # no code, or no grammar
+MAX_LINES = 600  # of a commit, added and removed
+MAX_CHARS = 400_000  # of a file that is read
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+Lines = tuple[str, ...]
+
+
+class Hunk(NamedTuple):
+    """In *path*, the lines *before* became *after*; *start* counts on the text before the commit."""
+
+    path: str
+    start: int
+    before: Lines
+    after: Lines
+
+
+@dataclass
+class Commit:
+    """The hunks of a commit in order, and the code files before it, by path."""
+
+    id: str
+    hunks: list[Hunk] = field(default_factory=list)
+    blobs: dict[str, str] = field(default_factory=dict)  # path → blob, of all code files
+
+
+class History:
+    """The newest *n_commits* of a repository that change code, oldest first."""
+
+    def __init__(self, path: Path, n_commits: int, skip: int = 0) -> None:
+        self._path = path
+        self._texts: dict[str, Lines] = {}
+        self._cat: subprocess.Popen[bytes] | None = None
+        self.commits = self._commits(n_commits, skip)
+
+    def files(self, commit: Commit) -> dict[str, Lines]:
+        """The code files before *commit*, by path."""
+        if not commit.blobs:
+            commit.blobs = self._tree(f"{commit.id}^")
+        found = {path: self._text(blob) for path, blob in commit.blobs.items()}
+        return {path: lines for path, lines in found.items() if lines}
+
+    def _commits(self, n_commits: int, skip: int) -> list[Commit]:
+        log = self._git(
+            "log", "--no-merges", "--format=commit %H", f"-n{4 * n_commits + skip}", "-p", "-U0",
+            "--no-renames", "--diff-filter=M", "--no-color", "--no-ext-diff",
+        )  # fmt: skip
+        found = []
+        for commit in hunks_of(log):
+            n_lines = sum(len(hunk.before) + len(hunk.after) for hunk in commit.hunks)
+            if 0 < n_lines <= MAX_LINES:
+                found.append(commit)
+        return found[skip : skip + n_commits][::-1]
+
+    def _tree(self, tree: str) -> dict[str, str]:
+        blobs = {}
+        for row in self._git("ls-tree", "-r", tree).splitlines():
+            meta, path = row.split("\t", 1)
+            if language_of(path) not in PROSE and meta.split()[1] == "blob":
+                blobs[path] = meta.split()[2]
+        return blobs
+
+    def _text(self, blob: str) -> Lines:
+        if blob not in self._texts:
+            if self._cat is None:
+                command = ["git", "-C", str(self._path), "cat-file", "--batch"]
+                self._cat = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            assert self._cat.stdin
+            assert self._cat.stdout
+            self._cat.stdin.write(blob.encode() + b"\n")
+            self._cat.stdin.flush()
+            size = int(self._cat.stdout.readline().split()[2])
+            data = self._cat.stdout.read(size + 1)[:-1]
+            text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+            self._texts[blob] = tuple(text.split("\n")) if len(text) <= MAX_CHARS else ()
+        return self._texts[blob]
+
+    def _git(self, *args: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(self._path), *args], capture_output=True, check=True
+        )
+        return done.stdout.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def hunks_of(log: str) -> Iterator[Commit]:
+    """The commits of `git log -p -U0`, with the hunks in code."""
+    for part in ("\n" + log).split("\ncommit ")[1:]:
+        commit = Commit(part.partition("\n")[0])
+        for diff in part.split("\ndiff --git ")[1:]:
+            head, _, body = diff.partition("\n@@ ")
+            path = head.partition("\n+++ b/")[2].rstrip("\t")
+            if language_of(path) not in PROSE:
+                commit.hunks += _hunks(path, "@@ " + body)
+        yield commit
+
+
+def _hunks(path: str, body: str) -> Iterator[Hunk]:
+    rows = iter(body.split("\n"))
+    for row in rows:
+        match = _HUNK.match(row)
+        if match is None:
+            continue  # "\\ No newline at end of file"
+        n_old, n_new = int(match[2] or 1), int(match[4] or 1)
+        lines = list(islice(_lines(rows), n_old + n_new))
+        before = tuple(line[1:] for line in lines if line[0] == "-")
+        after = tuple(line[1:] for line in lines if line[0] == "+")
+        yield Hunk(path, int(match[1]) - (n_old > 0), before, after)
+
+
+def _lines(rows: Iterator[str]) -> Iterator[str]:
+    return (row for row in rows if row[:1] in ("-", "+"))

@@ -1,0 +1,102 @@
+"""
+A commit made hunk by hunk; after each one an engine is asked for the next edit.
+
+An ask knows the hunks made so far and the texts as they are: the files changed in this commit first,
+the last one at the front, then all other code files. What is left to do is the truth: whole hunks,
+and their parts, single lines that became others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from benchmarks.next_edit.commits import Commit, Hunk, Lines
+from fim_lsp.context.grammars import language_of
+from fim_lsp.next_edit.edits import FinishedEdit, changes
+from fim_lsp.next_edit.places import Text
+from fim_lsp.next_edit.tokens import token_changes
+
+_parts = lru_cache(maxsize=8192)(changes)
+Place = tuple[str, int, Lines]  # path, line now, lines before
+
+
+class Ask(NamedTuple):
+    """
+    What an engine is told, and *todo*: what the lines at each place that is left become. *recurs* says
+    whether two hunks of the commit have a change in common.
+    """
+
+    commit: str
+    recurs: bool
+    edits: Sequence[FinishedEdit]
+    texts: Sequence[Text]
+    todo: dict[Place, Lines]
+
+    def is_right(self, path: str, line: int, before: Lines, after: Lines) -> bool:
+        """Whether this change is exactly one of those that are left."""
+        return self.todo.get((path, line, before)) == after
+
+
+def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[Ask]:
+    """One per hunk, after it was made; the hunks from *first* on, then those before it."""
+    texts = {path: Text(path, language_of(path), lines) for path, lines in files.items()}
+    hunks = [hunk for hunk in commit.hunks if hunk.path in files]
+    order = hunks[first:] + hunks[:first]
+    edits: list[FinishedEdit] = []
+    opened: list[str] = []  # the last one first
+    is_recurring = _recurs(commit)
+    for n, hunk in enumerate(order):
+        lines, start = texts[hunk.path].lines, _line(hunk, order[:n])
+        end = start + len(hunk.before)
+        assert lines[start:end] == hunk.before
+        made = lines[:start] + hunk.after + lines[end:]
+        texts[hunk.path] = Text(hunk.path, language_of(hunk.path), made)
+        edits = [_carried(edit, hunk, start) for edit in edits]
+        around = lines[start - 1] if start else "", lines[end] if end < len(lines) else ""
+        edits.append(FinishedEdit(hunk.path, start, hunk.before, hunk.after, *around, float(n)))
+        opened = [hunk.path, *(path for path in opened if path != hunk.path)]
+        paths = dict.fromkeys([*opened, *texts])
+        todo = _todo(order[n + 1 :], order[: n + 1])
+        yield Ask(commit.id, is_recurring, tuple(edits), [texts[path] for path in paths], todo)
+
+
+def _recurs(commit: Commit) -> bool:
+    """Whether the same tokens became the same, or the same block, in two hunks."""
+    seen: set[object] = set()
+    for hunk in commit.hunks:
+        made = {each for part in _parts(hunk.before, hunk.after) for each in _made(*part[1:])}
+        if made & seen:
+            return True
+        seen |= made
+    return False
+
+
+def _made(before: Lines, after: Lines) -> Iterator[object]:
+    if len(before) == len(after) == 1:
+        yield from ((change.old, change.new) for change in token_changes(before[0], after[0]))
+    else:
+        yield tuple(map(str.strip, before)), tuple(map(str.strip, after))
+
+
+def _todo(left: Sequence[Hunk], made: Sequence[Hunk]) -> dict[Place, Lines]:
+    found = {}
+    for hunk in left:
+        start = _line(hunk, made)
+        for part in _parts(hunk.before, hunk.after):
+            found[hunk.path, start + part.offset, part.before] = part.after
+        found[hunk.path, start, hunk.before] = hunk.after
+    return found
+
+
+def _line(hunk: Hunk, made: Sequence[Hunk]) -> int:
+    """Where a hunk begins, now that others were made."""
+    above = [each for each in made if each.path == hunk.path and each.start < hunk.start]
+    return hunk.start + sum(len(each.after) - len(each.before) for each in above)
+
+
+def _carried(edit: FinishedEdit, hunk: Hunk, start: int) -> FinishedEdit:
+    if edit.uri != hunk.path or edit.line < start:
+        return edit
+    return edit._replace(line=edit.line + len(hunk.after) - len(hunk.before))

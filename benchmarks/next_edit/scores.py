@@ -1,0 +1,100 @@
+"""
+What a simulated user saw over a history: counts, and what they come to.
+
+The user refuses what is wrong, so its pattern stays quiet for the rest of the commit; what is right is
+not taken, because the commit goes on in its own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from benchmarks.next_edit.replay import Ask
+from fim_lsp.next_edit.edits import Lines
+
+
+class Shown(NamedTuple):
+    """A proposal, how sure it is, and what a refusal is remembered by."""
+
+    uri: str
+    line: int
+    before: Lines
+    after: Lines
+    confidence: float
+    pattern: object
+
+
+Ranked = list[Shown]  # the surest first
+Engine = Callable[[Ask], Ranked]
+
+
+class Asked(NamedTuple):
+    """An ask, and what the engine had: *ranked*, each with whether it was right."""
+
+    commit: str
+    recurs: bool
+    more: bool  # changes follow
+    ranked: tuple[tuple[float, object, bool], ...]
+
+
+@dataclass
+class Score:
+    """Counts over asks and commits."""
+
+    asks: int = 0  # where more changes follow
+    shown: int = 0
+    right: int = 0
+    covered: int = 0  # of the asks
+    calm: int = 0  # commits without a recurring change
+    quiet: int = 0  # … in which nothing was shown
+
+    @property
+    def precision(self) -> float:
+        """Right ones among those shown."""
+        return self.right / self.shown if self.shown else 1.0
+
+    @property
+    def coverage(self) -> float:
+        """Asks with a proposal among those where more changes follow."""
+        return self.covered / self.asks if self.asks else 0.0
+
+    @property
+    def silence(self) -> float:
+        """Commits without a proposal among those without a recurring change."""
+        return self.quiet / self.calm if self.calm else 1.0
+
+    def __add__(self, other: Score) -> Score:
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Score(*(one + two for one, two in pairs))
+
+
+def asked(ask: Ask, ranked: Ranked) -> Asked:
+    """What is kept of an ask."""
+    judged = tuple((each.confidence, each.pattern, ask.is_right(*each[:4])) for each in ranked)
+    return Asked(ask.commit, ask.recurs, bool(ask.todo), judged)
+
+
+def score(all_asked: Iterable[Asked], sure: float) -> Score:
+    """The counts where a proposal is shown from *sure* on."""
+    found, refused = Score(), set[tuple[str, object]]()
+    calm: set[str] = set()
+    noisy: set[str] = set()
+    for each in all_asked:
+        found.asks += each.more
+        calm |= set() if each.recurs else {each.commit}
+        for confidence, pattern, is_right in each.ranked:
+            if confidence < sure:
+                break
+            if (each.commit, pattern) in refused:
+                continue
+            found.shown += 1
+            found.right += is_right
+            found.covered += each.more
+            noisy.add(each.commit)
+            if not is_right:
+                refused.add((each.commit, pattern))
+            break
+    found.calm, found.quiet = len(calm), len(calm - noisy)
+    return found

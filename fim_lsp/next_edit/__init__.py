@@ -1,0 +1,1 @@
+"""What the user just changed, into the place that needs the same change next. Pure."""

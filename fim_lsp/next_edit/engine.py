@@ -1,0 +1,175 @@
+"""
+Finished edits and texts into the next edit, if one is likely enough. Pure.
+
+Each change that was made gives rules; each rule is looked for in the texts; each place where one holds
+is judged by its evidence, and the surest is proposed. No model is asked. A file of 10,000 lines takes
+some milliseconds, so this is for a pause, and for a worker thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from fim_lsp.next_edit.blocks import Block, block
+from fim_lsp.next_edit.confidence import SURE, confidence
+from fim_lsp.next_edit.edits import Example, FinishedEdit, Lines, examples
+from fim_lsp.next_edit.evidence import Known, Place, Standing, known, of_place, of_result, of_rule
+from fim_lsp.next_edit.pairs import pair_rule
+from fim_lsp.next_edit.places import Text, adds_errors
+from fim_lsp.next_edit.rule import Kind, Rule
+from fim_lsp.next_edit.rules import rules
+
+HISTORY = 40  # changes that are looked back on
+LEARNED = 24  # of them, the newest that rules are made of
+PAIRED, PARTNERS = 6, 11  # … that are compared with so many before them, for rules of two examples
+FRESH = 12  # … within which a change counts that was made once; made twice, it counts for longer
+CONTRADICTED = 2  # times as often as it held: such a rule was never meant
+
+# Places that are judged, nearest first: more change no proposal, but take time.
+BELOW, ABOVE, ELSEWHERE = 8, 2, 2
+
+
+Edited = Collection[tuple[str, int]]  # lines, by URI and number
+
+
+class Proposal(NamedTuple):
+    """The lines *before* at *line* of the text *uri* should become *after*, both without line ends."""
+
+    uri: str
+    line: int
+    before: Lines
+    after: Lines
+    confidence: float
+    rule: Rule | Block
+    n_examples: int
+    evidence: dict[str, float]
+
+    @property
+    def pattern(self) -> object:
+        """The same for all proposals of one rule: what a "no" is remembered by."""
+        return self.rule.key
+
+
+def propose(
+    edits: Sequence[FinishedEdit],
+    texts: Sequence[Text],
+    refused: Collection[object] = (),
+    sure: float = SURE,
+) -> Proposal | None:
+    """
+    The surest next edit, or None: none is *sure* enough, or its pattern is *refused*.
+
+    *texts* begins with that of the last edit; open documents and further files follow. It never adds a
+    syntax error.
+    """
+    for proposal in sorted(proposals(edits, texts), key=lambda each: -each.confidence):
+        if proposal.confidence < sure:
+            return None
+        if proposal.pattern not in refused and not breaks(proposal, texts):
+            return proposal
+    return None
+
+
+def proposals(edits: Sequence[FinishedEdit], texts: Sequence[Text]) -> list[Proposal]:
+    """All places that were judged; several at one place, where rules differ."""
+    history = examples(edits, HISTORY)
+    if not history or not texts:
+        return []
+    edited = {(e.uri, line) for e in edits for line in range(e.line, e.line + max(1, len(e.after)))}
+    learned = _learned(history)
+    places = [
+        (each, place, evidence)
+        for each in learned
+        for place, evidence in _judged(each, history[0], edited, texts, learned)
+    ]
+    results: dict[tuple[str, int], list[Lines]] = {}
+    for _, place, _ in places:
+        results.setdefault((place.uri, place.line), []).append(place.after)
+    found = []
+    for each, place, shared in places:
+        evidence = {**shared, **of_result(place.after, results[place.uri, place.line])}
+        n = len(each.examples)
+        where = place.uri, place.line, place.before, place.after
+        found.append(Proposal(*where, confidence(evidence, n), each.rule, n, evidence))
+    return found
+
+
+def _learned(history: Sequence[Example]) -> list[Known]:
+    """The rules of the newest changes, each once, with what speaks for it."""
+    found = {rule.key: rule for rule in reversed([*_rules(history)])}
+    all_known = [known(rule, history) for rule in reversed(found.values())]
+    return [
+        each
+        for each in all_known
+        if each.contradicted <= CONTRADICTED * len(each.examples)
+        and (len(each.examples) > 1 or (each.examples and each.age < FRESH))
+    ]
+
+
+def _rules(history: Sequence[Example]) -> Iterator[Rule | Block]:
+    for n, example in enumerate(history[:LEARNED]):
+        if not example.is_in_line:
+            made = block(example)
+            if made is not None:
+                yield made
+            continue
+        (old,), (new,) = example.before, example.after
+        yield from rules(old, new)
+        for other in history[n + 1 : n + 1 + PARTNERS] if n < PAIRED else ():
+            if other.is_in_line:
+                paired = pair_rule(old, new, other.before[0], other.after[0])
+                if paired is not None:
+                    yield paired
+
+
+def _judged(
+    each: Known, last: Example, edited: Edited, texts: Sequence[Text], learned: Sequence[Known]
+) -> Iterator[tuple[Place, dict[str, float]]]:
+    """The places of one rule that are worth a look, each with its evidence."""
+    found = {text.uri: _places(each.rule, text, edited) for text in texts}
+    here = found.get(last.uri, [])
+    first = min((e.line for e in each.examples if e.uri == last.uri), default=last.line)
+    n_between = sum(first <= place.line < last.line for place in here)
+    total = sum(map(len, found.values()))
+    shared = of_rule(each, Standing(n_between, len(here) - n_between, total))
+    below = [place for place in here if place.line >= last.line][:BELOW]
+    above = [place for place in here if place.line < last.line][-ABOVE:]
+    beside = [other.rule for other in learned if _goes_with(other.rule, each.rule)]
+    for uri, places in found.items():
+        for place in below + above if uri == last.uri else places[:ELSEWHERE]:
+            whole = _also(place, beside)
+            yield whole, {**shared, **of_place(each, whole, last)}
+
+
+def _places(rule: Rule | Block, text: Text, edited: Edited) -> list[Place]:
+    """Where a rule holds in a text, but for the lines that the user just edited."""
+    found = (rule.at(text.lines, line) for line in text.holding(rule.needle))
+    return [
+        Place(text.uri, text.language, text.lines, *change)
+        for change in found
+        if change and (text.uri, change[0]) not in edited
+    ]
+
+
+def _goes_with(other: Rule | Block, rule: Rule | Block) -> bool:
+    """Whether a line that *rule* changes is to be changed by *other*, too, where that holds."""
+    is_sub = other.kind in (Kind.RENAME, Kind.REPLACE)
+    return is_sub and other.needle not in rule.needle and rule.needle not in other.needle
+
+
+def _also(place: Place, others: Sequence[Rule | Block]) -> Place:
+    """The place with the other renamings and replacements that hold for its line."""
+    if not len(place.before) == len(place.after) == 1:
+        return place
+    line = place.after[0]
+    for other in others:
+        if isinstance(other, Rule) and other.needle in line:
+            line = other.applied(line)
+    return place._replace(after=(line,))
+
+
+def breaks(proposal: Proposal, texts: Sequence[Text]) -> bool:
+    """Whether a syntax error would come of it."""
+    text = next(text for text in texts if text.uri == proposal.uri)
+    return adds_errors(text, proposal.line, proposal.before, proposal.after)

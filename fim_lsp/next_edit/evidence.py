@@ -1,0 +1,149 @@
+"""
+What speaks for and against a change at a place: a few numbers that can be read. Pure.
+
+Their names are the rows of the table in `confidence`, which says what each means and what it weighs.
+Counts are logarithms of one more; what is a part of something is from 0 to 1; all others are 0 or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from math import log1p
+from typing import NamedTuple
+
+from fim_lsp.next_edit.blocks import Block
+from fim_lsp.next_edit.edits import Example, Lines
+from fim_lsp.next_edit.rule import Kind, Rule
+from fim_lsp.next_edit.rules import holds
+from fim_lsp.next_edit.tokens import token_changes, tokens
+from fim_lsp.suggest.lines import is_comment
+
+NEAR = 3  # tokens on each side of a place that are compared
+COMPARED = 4  # examples that a place is compared with, the newest
+_AKIN_CHARS = (
+    60  # of the old and the new text; what they have in common takes time with the product
+)
+_LONG = 20  # characters: a longer text is no surer to be the one that is meant
+_CONTRADICTED = 2.0  # a third time tells nothing new
+
+
+class Known(NamedTuple):
+    """What is known of a rule before a place is looked at."""
+
+    rule: Rule | Block
+    examples: tuple[Example, ...]  # newest first, at least one
+    age: int  # changes since the newest of them
+    contradicted: int  # changes it holds for, but which became something else
+
+
+class Standing(NamedTuple):
+    """How many places a rule has: in the file of the last edit, and in all texts."""
+
+    between: int  # the first example and the last edit: the user went past them
+    others: int  # elsewhere in that file
+    total: int
+
+
+class Place(NamedTuple):
+    """The lines *before* at *line* of a text, which a rule makes *after* of."""
+
+    uri: str
+    language: str
+    lines: Lines
+    line: int
+    before: Lines
+    after: Lines
+
+
+def known(rule: Rule | Block, history: Sequence[Example]) -> Known:
+    """*history* has the newest change first."""
+    made = [n for n, example in enumerate(history) if _holds(rule, example)]
+    missed = [n for n, example in enumerate(history) if n not in made and rule.missed(example)]
+    return Known(rule, tuple(history[n] for n in made), made[0] if made else 0, len(missed))
+
+
+def _holds(rule: Rule | Block, example: Example) -> bool:
+    return rule.holds(example) if isinstance(rule, Block) else holds(rule, example)
+
+
+def of_rule(known: Known, standing: Standing) -> dict[str, float]:
+    """The evidence that is the same at all places."""
+    rule, n = known.rule, len(known.examples)
+    old, new = rule.old[:_AKIN_CHARS], rule.new[:_AKIN_CHARS]
+    return {
+        "bias": 1.0,
+        "rename": float(rule.kind is Kind.RENAME),
+        "replace": float(rule.kind is Kind.REPLACE),
+        "delete": float(rule.kind is Kind.DELETE),
+        "length": min(_LONG, len(rule.old)) / _LONG,
+        "akin": SequenceMatcher(None, old, new, autojunk=False).ratio(),
+        "alone": sum(example.alone for example in known.examples) / n,
+        "changes": log1p(_n_changes(known.examples[0])),
+        "contradicted": min(_CONTRADICTED, known.contradicted),
+        "age": log1p(known.age),
+        "done": n / (n + standing.between + standing.others),
+        "between": log1p(standing.between),
+        "total": log1p(standing.total),
+    }
+
+
+def of_place(known: Known, place: Place, last: Example) -> dict[str, float]:
+    """The evidence of one place; *last* is the newest change."""
+    compared = known.examples[:COMPARED]
+    old = place.before[0] if place.before else known.rule.needle
+    left, right = max((_around(known.rule, example, place) for example in compared), key=sum)
+    firsts = [example.before[0] for example in compared if example.before]
+    is_here = place.uri == last.uri
+    return {
+        "left": left / NEAR,
+        "right": right / NEAR,
+        "same_text": float(any(line.strip() == old.strip() for line in firsts)),
+        "same_line": float(old in firsts),
+        "comment": float(is_comment(old, place.language)),
+        "same_file": float(is_here),
+        "is_below": float(is_here and place.line >= last.line),
+    }
+
+
+def of_result(after: Lines, others: Sequence[Lines]) -> dict[str, float]:
+    """The evidence in what *others*, all results at one place, make of it; *after* is one of them."""
+    return {
+        "agree": log1p(others.count(after) - 1),
+        "rivals": log1p(len(set(others)) - 1),
+    }
+
+
+def _n_changes(example: Example) -> int:
+    if not example.is_in_line:
+        return 1
+    return len(token_changes(example.before[0], example.after[0]))
+
+
+def _around(rule: Rule | Block, example: Example, place: Place) -> tuple[int, int]:
+    """How much before and after the place is as it was in the example, `NEAR` at most each."""
+    if isinstance(rule, Block):
+        end = place.line + len(place.before)
+        above = place.lines[place.line - 1].strip() if place.line else ""
+        below = place.lines[end].strip() if end < len(place.lines) else ""
+        return NEAR * (above == example.above.strip()), NEAR * (below == example.below.strip())
+    line, other = place.before[0].strip(), example.before[0].strip()
+    here, there = rule.places(line), rule.places(other)
+    if not here or not there:
+        return 0, 0
+    before = _same(_solid(line[: here[0].start])[::-1], _solid(other[: there[0].start])[::-1])
+    return before, _same(_solid(line[here[0].end :]), _solid(other[there[0].end :]))
+
+
+def _solid(text: str) -> list[str]:
+    return [token for token in tokens(text) if not token.isspace()]
+
+
+def _same(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many tokens are the same from the beginning; all count where both end."""
+    for n in range(NEAR):
+        if n >= len(one) or n >= len(other):
+            return NEAR if len(one) == len(other) else n
+        if one[n] != other[n]:
+            return n
+    return NEAR

@@ -1,0 +1,136 @@
+"""
+The next edit in a session: documents' changes into the edit logs, and a proposal when one is asked for.
+
+State: an edit log and the user's answers per workspace root, and the proposal that was offered last.
+Only documents that may be used are in it; the engine runs in a worker thread, on a snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fim_lsp.documents import Document
+from fim_lsp.events import Changed
+from fim_lsp.next_edit.answers import Answers
+from fim_lsp.next_edit.edits import FinishedEdit
+from fim_lsp.next_edit.engine import Proposal, propose
+from fim_lsp.next_edit.log import EditLog
+from fim_lsp.next_edit.places import text_of
+from fim_lsp.session.document_state import UNJUDGED, DocumentState
+from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.stats import Stats
+
+
+class NextEdit(NamedTuple):
+    """A proposal, and the version of the document that it is for."""
+
+    document: Document
+    proposal: Proposal
+
+
+class _Asked(NamedTuple):
+    edits: tuple[FinishedEdit, ...]
+    documents: tuple[Document, ...]  # that of the last edit first
+    refused: frozenset[object]
+
+
+@dataclass(slots=True)
+class _Workspace:
+    log: EditLog = field(default_factory=EditLog)
+    answers: Answers = field(default_factory=Answers)
+    asked: _Asked | None = None  # what the engine was asked last …
+    found: Proposal | None = None  # … and what it found
+    offered: Proposal | None = None
+    offered_at: float = 0.0
+
+
+class NextEdits:
+    """See the module."""
+
+    def __init__(
+        self,
+        open_documents: OpenDocuments,
+        stats: Stats,
+        clock: Callable[[], float],
+    ) -> None:
+        self._open = open_documents
+        self._stats = stats
+        self._clock = clock
+        self._workspaces: defaultdict[str, _Workspace] = defaultdict(_Workspace)
+
+    def changed(self, before: Document, event: Changed) -> None:
+        """
+        *event* was just taken in; *before* is the document that it changed.
+
+        The first keys may come before the document is judged; if it is private they are forgotten then.
+        """
+        state, after = self._open.states[event.uri], self._open.documents[event.uri]
+        if state.private in ("", UNJUDGED):
+            log = self._workspaces[_key(state)].log
+            log.changed(before, after, event.edits, self._clock())
+
+    async def proposal(self, uri: str) -> NextEdit | None:
+        """What to edit next in the workspace of *uri*; None where nothing is sure enough."""
+        state = self._open.states.get(uri)
+        if state is None or state.private:
+            return None
+        workspace, usable = self._workspaces[_key(state)], self._usable(_key(state))
+        self._forget_private(workspace.log)
+        finished = workspace.log.finished(self._clock())
+        edits = tuple(each for each in finished if each.uri in usable)
+        if not edits:
+            return None
+        if workspace.offered is not None:
+            workspace.answers.edited(workspace.offered, edits, workspace.offered_at)
+        order = tuple(usable[each] for each in dict.fromkeys((edits[-1].uri, uri, *usable)))
+        asked = _Asked(edits, order, workspace.answers.refused)
+        found = workspace.found
+        if asked != workspace.asked:  # editors ask whenever the cursor moves
+            found = await asyncio.to_thread(_found, asked)
+            workspace.asked, workspace.found = asked, found
+        if found is None or self._open.documents.get(found.uri) is not usable.get(found.uri):
+            return None  # there is none, or the user typed meanwhile
+        if workspace.offered is None or found[:4] != workspace.offered[:4]:
+            workspace.offered, workspace.offered_at = found, self._clock()
+            self._stats.next_edits["offered"] += 1
+        return NextEdit(usable[found.uri], found)
+
+    def taken(self) -> None:
+        """The proposal that was offered last was applied."""
+        self._stats.next_edits["taken"] += 1
+
+    def dismissed(self, uri: str) -> None:
+        """The proposal that was offered last in the workspace of *uri* was sent away."""
+        state = self._open.states.get(uri)
+        workspace = self._workspaces.get(_key(state)) if state else None
+        if workspace and workspace.offered:
+            workspace.answers.dismissed(workspace.offered)
+            workspace.offered = None
+            self._stats.next_edits["dismissed"] += 1
+
+    def _forget_private(self, log: EditLog) -> None:
+        for uri, state in self._open.states.items():
+            if state.private:
+                log.forget(uri)
+
+    def _usable(self, key: str) -> dict[str, Document]:
+        """The open documents of a workspace that are not private, the one opened last first."""
+        states = self._open.states
+        return {
+            uri: document
+            for uri, document in reversed(self._open.documents.items())
+            if _key(states[uri]) == key and not states[uri].private
+        }
+
+
+def _key(state: DocumentState) -> str:
+    """Which workspace a document belongs to; files outside of all by their folder."""
+    return state.file.root or f"outside: {state.file.folder or state.file.repo}"
+
+
+def _found(asked: _Asked) -> Proposal | None:
+    return propose(asked.edits, [text_of(each) for each in asked.documents], asked.refused)

@@ -1,0 +1,204 @@
+"""Changes of documents into finished edits: grouped by place, undone ones forgotten, places carried."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.documents import Document, Edit, Position, after, body, edited, opened
+from fim_lsp.next_edit.edits import FinishedEdit
+from fim_lsp.next_edit.log import EDIT_LINES, EDITS, SETTLED, EditLog
+
+LATER = 1000.0
+
+
+class Editor:
+    """A document and the log that follows it."""
+
+    def __init__(self, text: str) -> None:
+        self.log = EditLog()
+        self.document = opened("file:///a.py", "python", 1, text)
+        self.now = 0.0
+
+    def replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+        self.apply([Edit(Position(*start), Position(*end), text)])
+
+    def apply(self, edits: list[Edit | str]) -> None:
+        before = self.document
+        self.now += 1
+        self.document = edited(before, edits, before.version + 1)
+        self.log.changed(before, self.document, edits, self.now)
+
+    def type(self, line: int, column: int, text: str) -> None:
+        for n, key in enumerate(text):
+            self.replace((line, column + n), (line, column + n), key)
+
+    def edits(self) -> list[tuple[int, tuple[str, ...], tuple[str, ...]]]:
+        return [(e.line, e.before, e.after) for e in self.log.finished(LATER)]
+
+
+def test_keystrokes_on_one_line_are_one_edit() -> None:
+    """A word typed key by key is one edit of its line."""
+    editor = Editor("a = 1\nb = 2\nc = 3\n")
+    editor.type(1, 5, "34")
+
+    assert editor.edits() == [(1, ("b = 2",), ("b = 234",))]
+
+
+def test_two_places_are_two_edits_and_lines_around_them_are_known() -> None:
+    """An edit ends when the user edits elsewhere."""
+    editor = Editor("a = 1\nb = 2\nc = 3\nd = 4\n")
+    editor.type(0, 5, "0")
+    editor.type(2, 5, "0")
+
+    assert editor.edits() == [(0, ("a = 1",), ("a = 10",)), (2, ("c = 3",), ("c = 30",))]
+    assert editor.log.finished(LATER)[1][4:] == ("b = 2", "d = 4", 2.0)
+
+
+def test_lines_typed_one_after_the_other_are_one_edit() -> None:
+    """New lines join the edit that they follow."""
+    editor = Editor("a\nb\n")
+    editor.type(0, 1, "\n")
+    editor.type(1, 0, "x\n")
+    editor.type(2, 0, "y")
+
+    assert editor.edits() == [(1, (), ("x", "y"))]
+
+
+def test_lines_deleted_one_after_the_other_are_one_edit() -> None:
+    """So do lines that are taken away at one place."""
+    editor = Editor("a\nb\nc\nd\n")
+    editor.replace((1, 0), (2, 0), "")
+    editor.replace((1, 0), (2, 0), "")
+
+    assert editor.edits() == [(1, ("b", "c"), ())]
+
+
+def test_an_undone_edit_disappears() -> None:
+    """At once, and after an edit elsewhere."""
+    editor = Editor("a = 1\nb = 2\n\n\nc = 3\n")
+    editor.type(0, 5, "0")
+    editor.replace((0, 5), (0, 6), "")
+    assert editor.edits() == []
+
+    editor.type(0, 5, "0")
+    editor.type(4, 5, "0")
+    editor.replace((4, 5), (4, 6), "")
+    editor.replace((0, 5), (0, 6), "")
+    assert editor.edits() == []
+
+
+def test_an_undone_edit_disappears_though_others_came_later() -> None:
+    """The edit that was taken back and the taking back are both forgotten."""
+    editor = Editor("a = 1\n\nb = 2\n")
+    editor.type(0, 5, "0")
+    editor.type(2, 5, "0")
+    editor.replace((0, 5), (0, 6), "")
+
+    assert editor.edits() == [(2, ("b = 2",), ("b = 20",))]
+
+
+def test_places_move_with_the_text_above_them() -> None:
+    """An edit's line is its line now."""
+    editor = Editor("a = 1\nb = 2\nc = 3\n")
+    editor.type(2, 5, "0")
+    editor.replace((0, 0), (0, 0), "x\ny\n")
+
+    assert editor.edits() == [(4, ("c = 3",), ("c = 30",)), (0, (), ("x", "y"))]
+
+
+def test_the_newest_edit_counts_after_a_pause() -> None:
+    """While the user types, the edit is not finished."""
+    editor = Editor("a = 1\n")
+    editor.type(0, 5, "0")
+
+    assert editor.log.finished(editor.now + SETTLED / 2) == ()
+    assert len(editor.log.finished(editor.now + 2 * SETTLED)) == 1
+
+
+def test_a_forgotten_document_is_in_no_edit() -> None:
+    """A document that becomes private takes its edits with it."""
+    editor = Editor("a = 1\n")
+    editor.type(0, 5, "0")
+    editor.log.forget("file:///a.py")
+
+    assert editor.edits() == []
+
+
+def test_the_log_is_bounded() -> None:
+    """Old edits go, long ones never come."""
+    editor = Editor("a\n\n" * 2 * EDITS)
+    for n in range(2 * EDITS):
+        editor.replace((2 * n, 0), (2 * n, 1), "b")
+    assert len(editor.edits()) == EDITS
+
+    editor = Editor("")
+    editor.replace((0, 0), (0, 0), "x\n" * (EDIT_LINES + 1))
+    assert editor.edits() == []
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_message_of_many_edits_and_a_whole_text_say_the_same(end: str) -> None:
+    """A rename by the editor, in one message or as a new text."""
+    text = end.join(["old = 1", "", "print(old)", ""])
+    parts, whole = Editor(text), Editor(text)
+    parts.apply(
+        [
+            Edit(Position(2, 6), Position(2, 9), "new"),
+            Edit(Position(0, 0), Position(0, 3), "new"),
+        ]
+    )
+    whole.apply([text.replace("old", "new")])
+
+    assert parts.edits() == [(2, ("print(old)",), ("print(new)",)), (0, ("old = 1",), ("new = 1",))]
+    assert whole.edits() == [(0, ("old = 1", "", "print(old)"), ("new = 1", "", "print(new)"))]
+
+
+LINES = st.lists(st.sampled_from(["a", "bb", "", "c d"]), max_size=6)
+
+
+@st.composite
+def edits(draw: st.DrawFn, document: Document) -> Edit:
+    """An edit of *document*."""
+    places = sorted(
+        document.clamp(Position(draw(st.integers(0, 8)), draw(st.integers(0, 4)))) for _ in "12"
+    )
+    return Edit(places[0], places[1], "\n".join(draw(LINES)))
+
+
+@given(st.data(), LINES)
+def test_the_newest_edit_leads_to_the_text_as_it_is(data: st.DataObject, lines: list[str]) -> None:
+    """Its lines after stand where it says; with those before in their place, it was not made."""
+    editor = Editor("\n".join(lines))
+    for _ in range(data.draw(st.integers(1, 6))):
+        editor.apply([data.draw(edits(editor.document))])
+        done = editor.log.finished(LATER)
+        if done and done[-1].at == editor.now:
+            now = tuple(map(body, editor.document.lines))
+            assert now[done[-1].line :][: len(done[-1].after)] == done[-1].after
+            assert done[-1].before != done[-1].after
+
+
+@given(st.data(), LINES)
+def test_taking_an_edit_back_leaves_none(data: st.DataObject, lines: list[str]) -> None:
+    """Whatever the change was, as the editor takes it back."""
+    editor = Editor("\n".join(lines))
+    edit = data.draw(edits(editor.document))
+    old = editor.document.between(edit.start, edit.end)
+    editor.apply([edit])
+    editor.apply([Edit(edit.start, after(edit.start, edit.text), old)])
+
+    assert editor.log.finished(LATER) == ()
+
+
+def test_edits_are_told_in_their_order() -> None:
+    """Oldest first, with the time of the last keystroke."""
+    editor = Editor("a\n\nb\n")
+    editor.type(2, 1, "12")
+    editor.type(0, 1, "3")
+
+    assert editor.log.finished(LATER) == (
+        FinishedEdit("file:///a.py", 2, ("b",), ("b12",), "", "", 2.0),
+        FinishedEdit("file:///a.py", 0, ("a",), ("a3",), "", "", 3.0),
+    )

@@ -1,0 +1,115 @@
+"""The benchmark itself: commits replayed, proposals judged, a user who refuses what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.next_edit.baseline import baseline
+from benchmarks.next_edit.commits import Commit, Hunk, hunks_of
+from benchmarks.next_edit.replay import asks
+from benchmarks.next_edit.scores import Asked, score
+from fim_lsp.documents import difference, edited, opened
+from fim_lsp.next_edit.engine import propose
+from fim_lsp.next_edit.log import EditLog
+
+BEFORE = ["old(1)", "x = 1", "old(2)", "y = 2", "old(3)", "old(4)", ""]
+COMMIT = Commit(
+    "c",
+    [
+        Hunk("a.py", 0, ("old(1)",), ("new(1)",)),
+        Hunk("a.py", 1, ("x = 1",), ("x = 1", "z = 1")),
+        Hunk("a.py", 2, ("old(2)",), ("new(2)",)),
+        Hunk("a.py", 4, ("old(3)", "old(4)"), ("new(3)", "new(4)")),
+    ],
+)
+FILES = {"a.py": tuple(BEFORE), "b.py": ("x = old(9)",)}
+DIFF = r"""commit 1234
+diff --git a/a.py b/a.py
+--- a/a.py
++++ b/a.py
+@@ -2 +2,2 @@ def f():
+--- x
++++ y
++b
+@@ -5,0 +7 @@
++c
+\ No newline at end of file
+diff --git a/note.txt b/note.txt
+--- a/note.txt
++++ b/note.txt
+@@ -1 +1 @@
+-a
++b
+"""
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_the_truth_is_where_the_text_is_now(first: int) -> None:
+    """From whichever hunk the replay starts, what is left stands where it says."""
+    for ask in asks(COMMIT, FILES, first):
+        for (path, line, before), after in ask.todo.items():
+            text = next(text for text in ask.texts if text.uri == path)
+            assert text.lines[line : line + len(before)] == before
+            assert ask.is_right(path, line, before, after)
+
+
+def test_an_ask_per_hunk_with_what_was_done_and_what_is_left() -> None:
+    """Parts of hunks count, too: single lines that became others."""
+    found = [*asks(COMMIT, FILES)]
+
+    assert [len(ask.edits) for ask in found] == [1, 2, 3, 4]
+    assert found[2].todo == {
+        ("a.py", 5, ("old(3)",)): ("new(3)",),
+        ("a.py", 6, ("old(4)",)): ("new(4)",),
+        ("a.py", 5, ("old(3)", "old(4)")): ("new(3)", "new(4)"),
+    }
+    assert found[0].recurs
+    assert [text.uri for text in found[0].texts] == ["a.py", "b.py"]
+
+
+def test_both_engines_find_the_next_line() -> None:
+    """The one that was asked last, and the simplest one."""
+    ask = [*asks(COMMIT, FILES)][2]
+    ours, simplest = propose(ask.edits, ask.texts), baseline(ask, twice=True)
+
+    assert ours is not None
+    assert ask.is_right(*ours[:4])
+    assert [ask.is_right(*each[:4]) for each in simplest] == [True]
+
+
+def test_the_log_makes_the_same_edits_of_the_same_hunks() -> None:
+    """Keystrokes or hunks: the engine reads the same."""
+    log, lines = EditLog(), "\n".join(BEFORE)
+    document = opened("a.py", "python", 1, lines)
+    for ask in asks(COMMIT, FILES):
+        text = "\n".join(ask.texts[0].lines)
+        after = edited(document, [text], document.version + 1)
+        edit = difference(document.lines, after.lines)
+        log.changed(document, after, [edit], ask.edits[-1].at)
+        document = after
+        assert log.finished(1e9)[-1][:2] == ask.edits[-1][:2] or ask.edits[-1].line == 1
+
+
+def test_hunks_are_those_of_git() -> None:
+    """Lines that look like heads are lines; files that are no code are left out."""
+    (commit,) = hunks_of(DIFF)
+
+    assert commit.id == "1234"
+    assert commit.hunks == [
+        Hunk("a.py", 1, ("-- x",), ("++ y", "b")),
+        Hunk("a.py", 5, (), ("c",)),
+    ]
+
+
+def test_what_was_refused_is_not_shown_again() -> None:
+    """The pattern is quiet for the rest of the commit, and for no other."""
+    wrong = (0.9, "p", False)
+    right = (0.8, "q", True)
+    first = Asked("one", recurs=False, more=True, ranked=(wrong, right))
+    again = Asked("one", recurs=False, more=True, ranked=(wrong, right))
+    last = Asked("two", recurs=False, more=False, ranked=(wrong,))
+    calm = Asked("three", recurs=False, more=False, ranked=(wrong,))
+    total = score([first, again, last, calm._replace(ranked=())], 0.5)
+
+    assert (total.asks, total.shown, total.right, total.covered) == (2, 3, 1, 2)
+    assert (total.calm, total.quiet) == (3, 1)

@@ -1,0 +1,125 @@
+"""One or two changed lines into rules, and what they make of other lines."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.next_edit.edits import changes
+from fim_lsp.next_edit.pairs import pair_rule
+from fim_lsp.next_edit.rule import Kind, Rule
+from fim_lsp.next_edit.rules import rules
+from fim_lsp.next_edit.template import Hole, filled, find
+from fim_lsp.next_edit.tokens import token_changes, tokens
+
+
+def of_kind(kind: Kind, before: str, after: str) -> list[Rule]:
+    """The rules of one kind that a change gives."""
+    return [rule for rule in rules(before, after) if rule.kind is kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "line", "result"),
+    [
+        (Kind.RENAME, "x = old + 1", "x = new + 1", "old(old, older)", "new(new, older)"),
+        (Kind.RENAME, "x = old", "x = new", "  gold = 1", "  gold = 1"),
+        (Kind.REPLACE, "a = foo.bar(1)", "a = baz(1)", "return foo.bar(x)", "return baz(x)"),
+        (Kind.DELETE, "x: Final = 1", "x = 1", "yy: Final = 2", "yy = 2"),
+        (Kind.INSERT, "get(url)", "await get(url)", "x = get(other)", "x = await get(other)"),
+        (Kind.ARGUMENT, "get(url, a)", "get(url, a, ok=1)", "get(f(x), [b])", "get(f(x), [b], ok=1)"),
+        (Kind.ARGUMENT, "get(url)", "get(url, 5)", "get()", "get()"),
+        (Kind.PATTERN, "eq(a, b)", "assert a == b", "  eq(f(1), x)", "  assert f(1) == x"),
+        (Kind.SHAPE, 'f("a", [])', 'f("a", ())', '  gg("b", [])', '  gg("b", ())'),
+    ],
+)  # fmt: skip
+def test_a_rule(kind: Kind, before: str, after: str, line: str, result: str) -> None:
+    """One of the rules of its kind makes this of the other line; indentation stays."""
+    assert result in [rule.applied(line) for rule in of_kind(kind, before, after)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "line", "result"),
+    [
+        (("f('a.txt')", "f(str(a))"), ("f('bc.txt')", "f(str(bc))"), "f('x.txt')", "f(str(x))"),
+        (
+            ("my.x: int = 1", "my.x = 1"),
+            ("my.y: str = a.b", "my.y = a.b"),
+            "  my.z: T = f()",
+            "  my.z = f()",
+        ),
+    ],
+)
+def test_a_rule_of_two_examples(
+    one: tuple[str, str], other: tuple[str, str], line: str, result: str
+) -> None:
+    """What differs is a hole, and what a hole held comes back."""
+    rule = pair_rule(*one, *other)
+
+    assert rule is not None
+    assert rule.applied(line) == result
+
+
+def test_two_changes_with_nothing_in_common_have_no_rule() -> None:
+    """What the new lines differ in must come from the old ones."""
+    assert pair_rule("f(a)", "f(1)", "f(b)", "f(2)") is None
+
+
+def test_a_hole_holds_what_it_may() -> None:
+    """A name, the inside of brackets, or anything up to the next literal."""
+    word = find(("f(", Hole.WORD, ")"), "f(a.b) f(cd)")
+    inside = find(("f(", Hole.INSIDE, ")"), "f(a(b)) f()")
+    anything = find(("f ", Hole.ANY, " in ", Hole.ANY), "if f x in y in z", whole=False)
+
+    assert [found.held for found in word] == [("cd",)]
+    assert [found.held for found in inside] == [("a(b)",)]
+    assert [found.held for found in anything] == [("x", "y in z")]
+
+
+LINE = st.lists(st.sampled_from(["foo", "ba", "(", ")", " ", ", ", "=", "1"]), max_size=9).map(
+    "".join
+)
+
+
+@given(LINE, LINE)
+def test_token_changes_lead_from_one_line_to_the_other(before: str, after: str) -> None:
+    """Each says where it was, and what was there."""
+    made, end = list[str](), 0
+    found = token_changes(before, after)
+    old = tokens(before)
+    for change in found:
+        assert old[change.start : change.end] == change.old
+        made += [*old[end : change.start], *change.new]
+        end = change.end
+    assert "".join((*made, *old[end:])) == after.strip()
+
+
+@given(LINE, LINE, LINE)
+def test_rules_are_exact(before: str, after: str, line: str) -> None:
+    """A rule that leaves a line as it is has no place in it, and its needle is in every other."""
+    for rule in rules(before, after):
+        if rule.applied(line) != line:
+            assert rule.needle in line
+            assert rule.places(line.strip())
+
+
+BLOCK = st.lists(LINE, max_size=5).map(tuple)
+
+
+@given(BLOCK, BLOCK)
+def test_the_changes_of_an_edit_add_up_to_it(
+    before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    """Made one after the other, they lead from the lines before to those after."""
+    lines, shift = list(before), 0
+    for change in changes(before, after):
+        start = change.offset + shift
+        assert tuple(lines[start : start + len(change.before)]) == change.before
+        lines[start : start + len(change.before)] = change.after
+        shift += len(change.after) - len(change.before)
+    assert tuple(lines) == after
+
+
+def test_a_template_is_filled_with_what_was_held() -> None:
+    """Numbers count the holes."""
+    assert filled(("a", 1, "b", 0), ("x", "y")) == "aybx"

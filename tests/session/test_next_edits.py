@@ -1,0 +1,113 @@
+"""Changes of open documents into what to edit next: per workspace, nothing private, learning from "no"."""
+
+from __future__ import annotations
+
+import pytest
+
+from fim_lsp.documents import Edit, Position
+from fim_lsp.events import Changed, Closed, Opened
+from fim_lsp.session.next_edits import NextEdits
+from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.stats import Stats
+from fim_lsp.workspace.workspaces import Workspaces
+
+A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
+TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
+
+
+class Desk:
+    """Open documents, and what is proposed in them."""
+
+    def __init__(self, *uris: str) -> None:
+        workspaces = Workspaces()
+        workspaces.roots = ("file:///w", "file:///x")
+        self.stats, self.now = Stats(), 0.0
+        self.open = OpenDocuments(workspaces, self.stats)
+        self.next_edits = NextEdits(self.open, self.stats, lambda: self.now)
+        for uri in uris:
+            self.open.handle(Opened(uri, "python", 1, TEXT))
+            self.open.allow(self.open.states[uri])
+
+    def rename(self, uri: str, line: int) -> None:
+        """One more `hight` becomes `height`."""
+        self.now += 1
+        before = self.open.documents[uri]
+        at = before.lines[line].index("ight")
+        edit = Edit(Position(line, at), Position(line, at), "e")
+        event = Changed(uri, before.version + 1, (edit,))
+        self.open.handle(event)
+        self.next_edits.changed(before, event)
+
+    async def proposed(self, uri: str = A) -> tuple[str, int, str] | None:
+        self.now += 1
+        found = await self.next_edits.proposal(uri)
+        return found and (found.document.uri, found.proposal.line, found.proposal.after[0])
+
+
+async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
+    """And at the one after it, when that was done; counted once each, however often it is asked for."""
+    desk = Desk(A)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+
+    assert await desk.proposed() == (A, 2, "area = height * width")
+    assert await desk.proposed() == (A, 2, "area = height * width")
+    desk.next_edits.taken()
+    desk.rename(A, 2)
+    assert await desk.proposed() == (A, 3, "total = height + 1")
+    assert desk.stats.next_edits == {"offered": 2, "taken": 1}
+
+
+async def test_a_dismissed_pattern_is_not_proposed_again() -> None:
+    """At no other place either."""
+    desk = Desk(A)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    assert await desk.proposed()
+    desk.next_edits.dismissed(A)
+
+    again = await desk.proposed()
+    assert again is None or "height" not in again[2]
+
+
+async def test_an_edit_counts_when_the_user_pauses() -> None:
+    """Not while a word is typed."""
+    desk = Desk(A)
+    desk.rename(A, 0)
+    desk.now -= 0.9  # the next ask is a tenth of a second after the key
+
+    assert await desk.proposed() is None
+
+
+@pytest.mark.parametrize("uri", [B, OUT])
+async def test_workspaces_do_not_mix(uri: str) -> None:
+    """Edits count in the other files of their workspace, and nowhere else."""
+    desk = Desk(A, uri)
+    for line in range(4):
+        desk.rename(A, line)
+    found = await desk.proposed(uri)
+
+    assert (found is not None and found[0] == B) is (uri == B)
+
+
+async def test_nothing_of_a_private_document() -> None:
+    """What was edited before it became private is not used, and while it is nothing is remembered."""
+    desk = Desk(A, B)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    desk.open.refuse(desk.open.states[A], "ignored")
+    desk.rename(A, 2)
+
+    assert await desk.proposed(A) is None
+    assert await desk.proposed(B) is None
+
+
+async def test_nothing_of_a_closed_document() -> None:
+    """It is asked for where it was edited, and the file is gone."""
+    desk = Desk(A, B)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    desk.open.handle(Closed(A))
+
+    assert await desk.proposed(A) is None
+    assert await desk.proposed(B) is None
