@@ -28,6 +28,7 @@ real = table.MODELS[0]._replace(n_bytes=len(data), sha256=hashlib.sha256(data).h
 choice.MODELS = on_disk.MODELS = (real,)
 """
 EMBEDDED = {"fim.backend.kind": "embedded"}
+NO, YES = 0, 1  # the buttons
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_a_yes_gets_the_model_and_the_session_goes_on_with_it(
 ) -> None:
     """Downloaded with progress, named in the user's settings, used without a restart."""
     with serving(Hub(BUNDLED.read_bytes())) as hub:
-        editor = begin(hub.url, 0)
+        editor = begin(hub.url, YES)
         editor.wait_for(lambda: bool(told(editor, "answers from now on")), "the good news")
     model = tmp_path / "home/cache/fim-lsp/models/qwen2.5-coder-0.5b-q8_0.gguf"
     assert f'model = "{model}"' in (tmp_path / "home/fim-lsp/config.toml").read_text()
@@ -74,7 +75,7 @@ def test_a_yes_gets_the_model_and_the_session_goes_on_with_it(
     assert editor.bye() == 0
 
 
-@pytest.mark.parametrize("answer", [1, None])
+@pytest.mark.parametrize("answer", [NO, None])
 def test_a_no_is_remembered(
     begin: Callable[..., Editor], tmp_path: Path, answer: int | None
 ) -> None:
@@ -94,7 +95,7 @@ def test_a_no_is_remembered(
 def test_a_download_that_fails_is_told(begin: Callable[..., Editor]) -> None:
     """With what to do; the bundled model goes on."""
     with serving(Hub(status=404)) as hub:
-        editor = begin(hub.url, 0)
+        editor = begin(hub.url, YES)
         editor.wait_for(lambda: bool(told(editor, "answers 404")), "the reason")
     wait_ready(editor)
     assert editor.bye() == 0
@@ -104,7 +105,7 @@ def test_a_download_can_be_cancelled(begin: Callable[..., Editor], tmp_path: Pat
     """By the progress bar's button; what came is kept for the next time."""
     goes_on = threading.Event()
     with serving(Hub(BUNDLED.read_bytes(), goes_on=goes_on)) as hub:
-        editor = begin(hub.url, 0)
+        editor = begin(hub.url, YES)
 
         def progress() -> list[str]:
             shown = editor.messages("$/progress")

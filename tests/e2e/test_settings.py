@@ -126,12 +126,13 @@ def test_the_next_endpoint_completes_and_is_named_once(editor: Editor) -> None:
         capabilities=GHOST_TEXT,
         initializationOptions={"fim.backend.endpoints": [absent, {"kind": "embedded"}]},
     )
-    editor.open("file:///shop/area.py", "def area(width, height):\n    return width * hei")
-    at = {"line": 1, "character": 22}
+    text = "class Box:\n    def __init__(self, width):\n        self.width = wid"
+    editor.open("file:///shop/box.py", text)
+    at = {"line": 2, "character": 24}
     for _ in range(2):
-        asked = {"textDocument": {"uri": "file:///shop/area.py"}, "position": at}
+        asked = {"textDocument": {"uri": "file:///shop/box.py"}, "position": at}
         items = editor.request(INLINE, {**asked, "context": {"triggerKind": 1}})["items"]
-        assert items[0]["insertText"].startswith("ght")
+        assert items[0]["insertText"].startswith("th")
 
     [message] = editor.messages("window/showMessage")
     assert "127.0.0.1:9" in message["message"]
