@@ -85,7 +85,7 @@ class CompletionConfig:
         ),
     )
     min_confidence: float = field(
-        default=0.4,  # half of the wrong characters of 0.3, nine tenths of the right (suggest/confidence.py)
+        default=0.5,  # wrong characters against right ones: suggest/confidence.py
         metadata=option(
             "How sure the model must be of an automatic suggestion, which is cut where it is less: the probability "
             "that all that is shown is right is at least this number cubed.",

@@ -31,12 +31,15 @@ REST_OF_LINE = "eight in weights:"
 # A server that did not see it typed gets another prompt: then "weights in weights:" may come.
 REST_OF_WORD = "eight"
 
-# A person waits two seconds at most; a test machine that also runs other things may take longer.
+# A person waits two seconds at most; a test machine that also runs other things may take longer. And several lines are
+# to be drawn, of which so small a model is never sure.
 CONFIG = """\
 [backend]
 kind = "embedded"
 [completion]
 deadlineMs = 20000
+patienceMs = 20000
+minConfidence = 0.1
 """
 
 

@@ -91,13 +91,15 @@ def test_what_was_typed_is_certain() -> None:
 
 
 def test_an_unknown_token_is_not_certain() -> None:
-    """Servers that speculate tell the odds of some tokens only; the others count as those do in the mean."""
-    known = said(("a", 0.8), (" b", 0.8), (" c", 0.8), (" d", 0.8))
-    some = said(("a", 0.8), (" b", None), (" c", None), (" d", 0.8))
-    for least in (0.3, 0.45, 0.6, 0.7):
+    """Servers that speculate tell the odds of some tokens only; the others count less than those do in the mean."""
+    known = said(("a", 0.5), (" b", 0.5), (" c", 0.5), (" d", 0.5))
+    some = said(("a", 0.5), (" b", None), (" c", None), (" d", 0.5))
+    for least in (0.05, 0.1, 0.2, 0.3, 0.6):
         sure = least ** (1 / POWER)
         assert likely(some, sure).text == likely(known, sure).text
-    assert likely(some, 0.6 ** (1 / POWER)).text == "a b"
+    surer = said(("a", 0.9), (" b", None), (" c", None), (" d", 0.9))  # 0.6 each
+    assert likely(surer, 0.3 ** (1 / POWER)).text == "a b c"
+    assert likely(surer, 0.5 ** (1 / POWER)).text == "a b"
 
 
 def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:
