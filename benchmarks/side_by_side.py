@@ -41,6 +41,7 @@ COMPLETION = re.compile(rb"POST (?:/infill|/completions?|/v1/completions) HTTP")
 READ = 1 << 16
 
 # When the last key came, and since when ghost text has been on screen without a break.
+EMBEDDED = '[backend]\nkind = "embedded"\n'  # all else as it is by default
 WATCH = """
 local key, since, drawn = 0, nil, vim.api.nvim_create_namespace('side_by_side')
 vim.on_key(function() key, since = vim.uv.hrtime(), nil end)
@@ -167,7 +168,7 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
 @contextlib.contextmanager
 def neovim(home: Path, init: str, names: dict[str, str]) -> Iterator[Neovim]:
     """A Neovim in insert mode in the middle of a long file, its client ready."""
-    furnish(home)
+    furnish(home, EMBEDDED)
     (home / "shop/.git").mkdir(parents=True)
     file = home / "shop/long.py"
     file.write_text(traces.source(argparse))

@@ -51,9 +51,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def furnish(home: Path) -> None:
+def furnish(home: Path, settings: str = CONFIG) -> None:
     """
-    Put the settings and the program `fim-lsp` into *home*: this repository, run by this Python.
+    Put *settings* and the program `fim-lsp` into *home*: this repository, run by this Python.
 
     A real model was offered already: the question would take the keys of a test.
     """
@@ -62,7 +62,7 @@ def furnish(home: Path) -> None:
     offered.touch()
     config = home / ".config/fim-lsp/config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text(CONFIG)
+    config.write_text(settings)
     program = home / ".local/bin/fim-lsp"
     program.parent.mkdir(parents=True)
     program.write_text(
