@@ -18,7 +18,7 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -56,7 +56,7 @@ class Row:
 class Endless(Wire):
     """To llama.cpp, with a model that may not end its text: every decoding has the requested length."""
 
-    def another(self) -> Wire:
+    def another(self, guard: Callable[[], Awaitable[object]]) -> Wire:  # noqa: ARG002
         """See `Http`."""
         return Endless(self.url)
 
@@ -64,9 +64,9 @@ class Endless(Wire):
         """Send as `Wire.post` does."""
         return await super().post(path, _endless(path, body))
 
-    def stream(self, path: str, body: bytes, *, opens: bool = True) -> AsyncGenerator[Object, None]:
+    def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """Send as `Wire.stream` does."""
-        return super().stream(path, _endless(path, body), opens=opens)
+        return super().stream(path, _endless(path, body))
 
 
 def _endless(path: str, body: bytes) -> bytes:

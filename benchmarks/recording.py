@@ -66,13 +66,11 @@ class Texts(Wire):
         super().__init__(url)
         self.texts: list[tuple[str, str]] = []
 
-    async def stream(
-        self, path: str, body: bytes, *, opens: bool = True
-    ) -> AsyncGenerator[Object, None]:
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """See `Wire`."""
         answer = ""
         try:
-            async with aclosing(super().stream(path, body, opens=opens)) as events:
+            async with aclosing(super().stream(path, body)) as events:
                 async for event in events:
                     answer += "".join(choice["text"] for choice in event.get("choices", ()))
                     yield event

@@ -15,7 +15,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -61,15 +61,13 @@ class Wire(Http):
             self.calls.append(self._call(json.loads(body), answer, started))
         return answer
 
-    def another(self) -> Wire:
+    def another(self, guard: Callable[[], Awaitable[object]]) -> Wire:  # noqa: ARG002
         """The second connection of a client; its calls are noted here."""
         other = Wire(self.url)
         other.calls, other.counts = self.calls, self.counts
         return other
 
-    async def stream(
-        self, path: str, body: bytes, *, opens: bool = True
-    ) -> AsyncGenerator[Object, None]:
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """
         Send as `Http.stream` does, and note what it cost, also where it is closed early.
 
@@ -81,7 +79,7 @@ class Wire(Http):
         made: list[int] = []
         begun = False
         try:
-            async with aclosing(super().stream(path, body, opens=opens)) as events:
+            async with aclosing(super().stream(path, body)) as events:
                 async for event in events:
                     begun = True
                     timings = event.get("timings") or _used(event) or timings

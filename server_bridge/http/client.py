@@ -4,7 +4,7 @@ JSON over HTTP: one kept connection into objects, every failure into one of prot
 The only way to model servers. `get` may open a connection, `post` may not: what a user wrote travels only
 on a connection whose other end has proved, by a `get` just before, who it is. A server that was
 stopped and replaced on its port by something else is therefore noticed before it is told anything.
-`stream` may open one where it is told so: for servers that cannot prove themselves.
+`stream` may open one, too: its server cannot prove itself, or has its *guard* do so.
 Where there is a *guard* it is asked about every connection, once it stands and before it is used.
 
 Cancelling the caller does not cancel the exchange, and an exchange that is given up takes its
@@ -95,7 +95,7 @@ class Http:
         tags: Tags = UNTAGGED,
         trust: Trust = USUAL,
     ) -> None:
-        self._again = partial(Http, url, key, patience_s, model=model, tags=tags, trust=trust)
+        self._again = partial(Http, url, key, patience_s, model=model, tags=tags)
         self.url = shown(url).rstrip("/")  # as it may be read
         self.model = model
         self._address, self._login = without_login(url.rstrip("/"))
@@ -134,19 +134,22 @@ class Http:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
         return await self._send_on_open("POST", path, self._tagged(body))
 
-    def another(self) -> Http:
-        """A second connection to the same server, for what takes long."""
-        return self._again()
+    def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
+        """A second connection to the same server, for what takes long; *guard* is asked, too."""
 
-    async def stream(
-        self, path: str, body: bytes, *, opens: bool = True
-    ) -> AsyncGenerator[Object, None]:
+        async def guards() -> None:
+            if self._trust.guard is not None:
+                await self._trust.guard()
+            await guard()
+
+        return self._again(trust=self._trust._replace(guard=guards))
+
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """
         Send JSON, get server-sent events as objects; one object where the server does not stream.
 
         Ends at `[DONE]` or with the connection: only the caller can tell whether all was said, and
         how long that may take. Each event may take *patience_s*. Closing it closes the connection.
-        With *opens* False it raises `Unproven` where none is open, as `post`.
         """
         async with self._turn:
             client, httpx = await self._open()
@@ -154,16 +157,16 @@ class Http:
             for again in (True, False):
                 try:
                     with self._mapped(httpx):
-                        async with aclosing(self._events(client, path, body, opens)) as events:
+                        async with aclosing(self._events(client, path, body)) as events:
                             async for event in events:
                                 begun = True
                                 yield event
                     return
-                except _Closed:
-                    raise Unproven(f"{self.url} closed the connection") from None
+                except GeneratorExit:  # the response is closed, and its connection with it
+                    raise
                 except Unproven:
                     # An idle connection may close just as we write: once more on a new one.
-                    if begun or not again or not opens:
+                    if begun or not again:
                         raise
                 except BaseException:
                     self._drop()
@@ -219,15 +222,13 @@ class Http:
             self.readers = response.headers.get("access-control-allow-origin", "")
             return response.status_code, await body_of(self.url + path, response)
 
-    async def _events(
-        self, client: Any, path: str, body: bytes, opens: bool
-    ) -> AsyncGenerator[Object, None]:
+    async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """One request and the events of its answer."""
         asked = client.stream(
             "POST",
             self._address + path,
             content=self._tagged(body),
-            extensions={"trace": self._checked if opens else self._only_if_open},
+            extensions={"trace": self._checked},
         )
         async with AsyncExitStack() as stack:
             beginning = stack.enter_async_context(asked)

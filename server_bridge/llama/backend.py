@@ -87,7 +87,7 @@ class LlamaServer:
         engine: str = "",
         state_dir: str = "",
     ) -> None:
-        self._link = Link(Http(http) if isinstance(http, str) else http, own=bool(engine))
+        self._link = Link(Http(http) if isinstance(http, str) else http)
         self._state = State(Health.UNKNOWN, kind, self._link.url)
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None

@@ -44,13 +44,13 @@ class Link:
     """
     *http* to one server, and a second connection for streams. Every method raises `BackendError` and nothing else.
 
-    *own*: it is a process of ours, as the guard of *http* sees with each connection; streams need no other proof.
+    Closing a stream closes its connection, and the next one needs another. That has the same server behind it while the
+    first connection, which was proved, is still answered; it is asked once the other one stands.
     """
 
-    def __init__(self, http: Http, *, own: bool = False) -> None:
+    def __init__(self, http: Http) -> None:
         self._http = http
-        self._streams = http.another()
-        self._own = own
+        self._streams = http.another(self._check)
         self._known: Known | None = None
 
     @property
@@ -98,30 +98,21 @@ class Link:
 
     async def stream(self, path: str, body: str) -> AsyncGenerator[Event, None]:
         """Send JSON, and read the events of the answer; closing this closes its connection."""
-        begun = False
-        for again in (True, False):
-            try:
-                async with aclosing(self._events(path, body)) as events:
-                    async for event in events:
-                        begun = True
-                        yield event
-                return
-            except Unproven:
-                if begun or not again:
-                    raise
-                await self._prove(self._streams)
+        async with aclosing(self._streams.stream(path, body.encode())) as events:
+            async for event in events:
+                yield read(Event, event, self.url + path)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._http.aclose()
         await self._streams.aclose()
 
-    async def _events(self, path: str, body: str) -> AsyncGenerator[Event, None]:
-        """Raises `Unproven` where no connection is open, and may not be opened just so."""
-        stream = self._streams.stream(path, body.encode(), opens=self._own)
-        async with aclosing(stream) as events:
-            async for event in events:
-                yield read(Event, event, self.url + path)
+    async def _check(self) -> None:
+        """Raise BackendUnavailable if another server may be there by now."""
+        try:
+            await self._http.get("/health", named=False, opens=False)
+        except Unproven:
+            await self._prove(self._http)
 
     async def _met(self) -> Known:
         identity = await properties(self._http)

@@ -51,16 +51,14 @@ class Recording(Http):
     async def post(self, path: str, body: bytes) -> Object:
         return self.answers.setdefault((kind(path), body), await super().post(path, body))
 
-    def another(self) -> Recording:
+    def another(self, guard: Any) -> Recording:
         other = Recording(self.url)
         other.answers = self.answers
         return other
 
-    async def stream(
-        self, path: str, body: bytes, *, opens: bool = True
-    ) -> AsyncGenerator[Object, None]:
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         events: list[Object] = []
-        async with aclosing(super().stream(path, body, opens=opens)) as found:
+        async with aclosing(super().stream(path, body)) as found:
             async for event in found:
                 events.append(event)
                 self.answers.setdefault(("stream", body), events)
@@ -95,12 +93,10 @@ class Replay(Http):
     async def post(self, path: str, body: bytes) -> Object:
         return object_in(path, 200, json.dumps(self._answer(path, body)).encode())
 
-    def another(self) -> Replay:
+    def another(self, guard: Any) -> Replay:
         return self
 
-    async def stream(
-        self, path: str, body: bytes, *, opens: bool = True
-    ) -> AsyncGenerator[Object, None]:
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         events = self._answer("stream", body)
         for event in events if isinstance(events, list) else [events]:
             yield object_in(path, 200, json.dumps(event).encode())

@@ -47,9 +47,7 @@ class Replay(Http):
     async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
         return self._answer(path)
 
-    async def stream(
-        self, path: str, body: bytes, *, opens: bool = True
-    ) -> AsyncGenerator[Object, None]:
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         for event in ("llama.cpp", "vllm"):
             yield self._answer(event)
 
