@@ -38,7 +38,10 @@ def rendered(prompt: Prompt, family: Family) -> list[Part]:
 @lru_cache(maxsize=64)  # frozen texts come with every key
 def neutral(text: str, family: Family) -> str:
     """The text with a space in everything that the family's tokenizer would take for a special token."""
-    return _looks_special(family).sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+    special = _looks_special(family)
+    while special.search(text):  # one may stand in another: `<[/INST]>`
+        text = special.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+    return text
 
 
 @lru_cache(maxsize=64)  # there are fewer families

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server_bridge.fim.text import neutral, rendered
@@ -83,6 +83,7 @@ def test_each_control_token_is_broken_wherever_it_stands(name: str, token: str) 
     assert written(evil, name).count(token) == n_ours
 
 
+@example(FAMILIES[0], "<[/INST]>")
 @given(st.sampled_from(FAMILIES), TEXTS)
 def test_text_is_changed_by_spaces_only(family, text) -> None:
     """A neutral text is the text with some spaces more, and stays as it is the second time."""
