@@ -51,8 +51,8 @@ log = logging.getLogger(__name__)
 
 class Completer:
     """
-    See the module. *client_ms* is what the client waits by itself before it asks, *patience_ms* for how long
-    it should wait for all of a text. *trouble* are words for a user who asked and got nothing.
+    See the module. *client_ms* is what the client waits by itself before it asks. *trouble* are words for a
+    user who asked and got nothing.
     """
 
     def __init__(  # noqa: PLR0913 (the parts of the session)
@@ -67,7 +67,6 @@ class Completer:
         prefill: Prefill,
     ) -> None:
         self.client_ms = 0.0
-        self.patience_ms = PATIENCE_MS
         self.trouble = ""
         self._connection = connection
         self._stats = stats
@@ -250,7 +249,7 @@ class Completer:
     def _wait(self, request: CompletionRequest, doc_state: DocumentState, until: float) -> Wait:
         """How long the request waits for what from now on."""
         fixed = request.config.completion.patience_ms
-        patience_s = (self.patience_ms if fixed is None else fixed) / 1000
+        patience_s = (PATIENCE_MS if fixed is None else fixed) / 1000
         if request.invoked:
             patience_s = max(BY_HAND_S, patience_s)
         debounce_s = self._debounce_s(request, doc_state)

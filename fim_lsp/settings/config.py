@@ -67,7 +67,7 @@ class CompletionConfig:
         ),
     )
     patience_ms: int | None = field(
-        default=None,  # 250; less where the editor's own menu waits for it
+        default=None,  # 250 (session/completer.py)
         metadata=option(
             "After this time a suggestion of several lines is shown as soon as its first line is known; the rest "
             "follows as you type or accept.",

@@ -32,9 +32,8 @@ from server_bridge.protocol import Token
 SURE = 0.8
 # A setting says how sure; its third power keeps about as many right characters as a mean of that size did.
 POWER = 3
-DRAFTED = math.log(
-    0.6
-)  # where repetitive text goes on as drafted, and then does not (test_speculation)
+# What drafts are worth at most: repetitive text goes on as drafted, and then does not (test_speculation).
+DRAFTED = math.log(0.6)
 
 
 def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:

@@ -77,9 +77,9 @@ class SlotClient:
 
     async def act(self, slot: int, action: str, file: str = "") -> answers.Saved:
         """Save, restore or erase a slot; an empty answer where the server cannot or will not."""
-        body = json.dumps({"filename": file} if file else {})
+        asked = json.dumps({"filename": file} if file else {})
         try:
-            return await self.link.post(answers.Saved, f"/slots/{slot}?action={action}", body)
+            return await self.link.post(answers.Saved, f"/slots/{slot}?action={action}", asked)
         except WITHOUT as error:
             log.info("slot %d: no %s: %s", slot, action, error)
             return answers.Saved()

@@ -39,14 +39,11 @@ class Made:
 
     def __init__(self) -> None:
         self._ids: list[int] = []
-        self._n_made = 0
 
     def add(self, event: Event) -> None:
         """Of a character that takes several tokens llama.cpp tells only the last."""
-        n_told = len(self._ids) + len(event.tokens)
-        if n_told >= event.tokens_predicted:
+        if len(self._ids) + len(event.tokens) >= event.tokens_predicted:
             self._ids += event.tokens
-        self._n_made = max(n_told, event.tokens_predicted)
 
     def held(self, whole: Ids, n_held: int | None) -> tuple[bytes, bool]:
         """What a slot holds after *whole* and this, *n_held* tokens if that is known; and whether there is more."""
