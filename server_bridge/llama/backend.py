@@ -18,7 +18,7 @@ from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, tokens_left
 from server_bridge.fim.tokens import Specials
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
-from server_bridge.llama import answers, completion
+from server_bridge.llama import completion
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.link import Known, Link
 from server_bridge.llama.persistence import Owner, Persistence
@@ -214,7 +214,7 @@ class LlamaServer:
                 "check fim.backend.url"
             ) from error
         cache = self._new_cache(known, specials, state)
-        speculates = await self._speculates()
+        speculates = await _speculates(cache.client)
         self._connected = Connected(known, tokenizer, specials, cache, speculates)
         self._state = replace(
             self._state,
@@ -251,17 +251,6 @@ class LlamaServer:
         except BackendError as error:
             self._state = state_after(self._state, error)
             raise
-
-    async def _speculates(self) -> bool | None:
-        """
-        Whether the server drafts tokens; None where it does not show its slots, which alone can tell.
-
-        It starts, and says nothing, with a draft model of another vocabulary.
-        """
-        try:
-            return any(slot.speculative for slot in await self._link.get(answers.Slot, "/slots"))
-        except BackendError:
-            return None
 
     # -- prompts and replies ---------------------------------------------------------------------
 
@@ -304,3 +293,16 @@ class LlamaServer:
     def _check_size(self, whole: Ids, n_predict: int) -> None:
         if whole.n + n_predict > self._state.n_ctx:
             raise PromptTooLong(whole.n + n_predict, self._state.n_ctx)
+
+
+async def _speculates(client: SlotClient) -> bool | None:
+    """
+    Whether the server drafts tokens; None where it does not show its slots, which alone can tell.
+
+    It starts, and says nothing, with a draft model of another vocabulary.
+    """
+    try:
+        slots = await client.look()
+    except BackendError:
+        return None
+    return None if slots is None else any(slot.speculative for slot in slots)
