@@ -57,9 +57,10 @@ async def session() -> AsyncIterator[Session]:
 
 
 async def until(slow: Slow, n: int) -> None:
-    """Let pieces through until *n* have come."""
-    while slow.n < n:
-        slow.let.release()
+    """Let pieces through, one at a time, until *n* have come."""
+    while slow.n < n and not slow.closed:
+        if slow.let.locked():
+            slow.let.release()
         await asyncio.sleep(0.01)
 
 
@@ -101,7 +102,7 @@ async def test_a_key_that_contradicts_closes_the_stream(session: Session) -> Non
     await asyncio.wait_for(older, 10)
     while not slow.closed:
         await until(slow, slow.n + 1)
-    assert slow.n <= 3
+    assert slow.n <= 5  # of twenty and more
 
 
 async def test_a_request_that_is_cancelled_leaves_the_stream_for_the_next_key(
