@@ -6,8 +6,8 @@ What we add to a completion ourselves, and what starting costs.
 Types into files of 1,000 and 10,000 lines with the bundled model and takes, per request that reached
 the model, the time of the whole request less the server's own computing (`prompt_ms` and
 `predicted_ms` of its answers). What is left is all of ours (decisions, prompt, token bookkeeping,
-filters), httpx, the loopback and the server's HTTP side. With the time waited for answers and events subtracted
-instead, only our own code is left. Then starts the real server process some times: milliseconds to the answer to
+filters), httpx, the loopback and the server's HTTP side. Our own code alone is the CPU time of the event loop's
+thread less that spent in exchanges with the server. Then starts the real server process some times: milliseconds to the answer to
 `initialize`, resident memory, and the time until the embedded llama.cpp is ready.
 """
 
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -44,7 +44,7 @@ HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabili
 
 
 class Clock:
-    """Milliseconds spent waiting for the server (*calls*), and those it says it computed (*computing*)."""
+    """Milliseconds of CPU spent in exchanges with the server (*calls*), and those it says it computed (*computing*)."""
 
     def __init__(self) -> None:
         self.calls = self.computing = 0.0
@@ -59,7 +59,8 @@ class Clock:
                 return await self._send(http, *arguments)
 
         async def stream(http: Http, *arguments: Any, **how: Any) -> AsyncGenerator[Object, None]:
-            async with aclosing(self._stream(http, *arguments, **how)) as events:
+            events = self._stream(http, *arguments, **how)
+            try:
                 while True:
                     with self._counted():
                         event = await anext(events, None)
@@ -67,17 +68,20 @@ class Clock:
                         return
                     self._hear(event)
                     yield event
+            finally:
+                with self._counted():
+                    await events.aclose()
 
         with mock.patch.object(Http, "_send", send), mock.patch.object(Http, "stream", stream):
             yield
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        began = time.perf_counter()
+        began = time.thread_time()
         try:
             yield
         finally:
-            self.calls += (time.perf_counter() - began) * 1e3
+            self.calls += (time.thread_time() - began) * 1e3
 
     def _hear(self, event: Object) -> None:
         if timings := event.get("timings"):
@@ -85,23 +89,23 @@ class Clock:
 
 
 async def typing(n_lines: int) -> list[tuple[float, float]]:
-    """Milliseconds outside of HTTP, and beside the model's computing, per request that needed it."""
+    """Milliseconds of CPU outside of HTTP, and beside the model's computing, per request that needed it."""
     clock = Clock()
     with clock.running():
         session = Session(QUICK, lambda _: open_backend(BackendSettings(kind="embedded")))
         await session.connection.wait_ready()
-        spent = [
-            (took - calls, took - computing)
-            async for took, calls, computing in _typed(session, n_lines, clock)
+        found = [
+            (spent - calls, took - computing)
+            async for took, spent, calls, computing in _typed(session, n_lines, clock)
         ]
         await session.wait_idle()
         await session.aclose()
-    return spent[2:]  # the first ones meet an empty cache
+    return found[2:]  # the first ones meet an empty cache
 
 
 async def _typed(
     session: Session, n_lines: int, clock: Clock
-) -> AsyncGenerator[tuple[float, float, float], None]:
+) -> AsyncGenerator[tuple[float, float, float, float], None]:
     """What each request took that needed the model."""
     lines = (CODE * (n_lines // len(CODE) + 1))[:n_lines]
     uri, line, column = "untitled:big.py", n_lines // 2, 0
@@ -113,11 +117,11 @@ async def _typed(
         line, column = (line + 1, 0) if key == "\n" else (line, column + 1)
         clock.computing = clock.calls = 0.0
         streams = session.stats()["streams"]
-        started = time.perf_counter()
+        started, began = time.perf_counter(), time.thread_time()
         await session.complete(uri, Position(line, column), invoked=False)
-        took = (time.perf_counter() - started) * 1e3
+        spent, took = time.thread_time() - began, time.perf_counter() - started
         if session.stats()["streams"] == int(str(streams)) + 1:
-            yield took, clock.calls, clock.computing
+            yield took * 1e3, spent * 1e3, clock.calls, clock.computing
 
 
 def starting() -> tuple[float, float]:

@@ -226,6 +226,8 @@ async def _decode(
             async for reply in replies:
                 stats.heard(reply, waited_for=generation.waiting > 0)
                 generation.took(reply)
+                if reply.stop is not Stop.LIMIT or generation.left <= 0:
+                    continue  # the last piece: a stream that is read to its end keeps its connection
                 if generation.ended or not goes_on(generation):
                     return
     except PromptTooLong:

@@ -19,6 +19,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import reduce
 from typing import TypeVar
 
 from server_bridge.failover import race
@@ -68,7 +69,8 @@ class Endpoints:
             return coming.backend.state  # that a usual port has no server is no news
         state, error = serving.backend.state, serving.error
         if state.health is Health.READY:
-            return replace(state, message=self._detour() or str(error or state.message))
+            message = self._detour() or str(error or state.message)
+            return state if message == state.message else replace(state, message=message)
         if state.health is Health.UNKNOWN and error:
             return replace(state, health=Health.DOWN, message=str(error))
         return state
@@ -106,17 +108,17 @@ class Endpoints:
 
         while True:
             reply, replies = await self._call(request.prompt.language, begun, decides=True)
-            endpoint = self._serving
+            endpoint, said = self._serving, [reply]
             async with aclosing(replies):
                 try:
                     yield reply
-                    request = rest(request, reply)
                     async for reply in replies:
+                        said.append(reply)
                         yield reply
-                        request = rest(request, reply)
                     return
                 except BackendError as error:
                     await endpoint.failed(error, at_work=True)
+            request = reduce(rest, said, request)
 
     async def save(self, prompt: Prompt) -> int:
         """See `Backend`; on the server in use, if there is one."""

@@ -111,9 +111,22 @@ class Http:
         self._trust = trust
         self._httpx: Any = None
         self._client: Any = None
+        self._socket: Any = None  # httpcore's network stream of the last exchange
         self._turn = asyncio.Lock()
         self._exchange: asyncio.Task[Object] | None = None  # the last one begun
         self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_open(self) -> bool:
+        """
+        Whether the same server is still behind the connection, as far as that shows without asking.
+
+        On this machine the end of a process closes its connections at once. A connection that is idle and has something
+        to be read is being closed.
+        """
+        if self._client is None or self._socket is None or self._turn.locked():
+            return False
+        return is_loopback(self._address) and not self._socket.get_extra_info("is_readable")
 
     async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
         """
@@ -220,6 +233,7 @@ class Http:
         """The status and the body of an answer."""
         async with asked as response:
             self.readers = response.headers.get("access-control-allow-origin", "")
+            self._socket = response.extensions.get("network_stream")
             return response.status_code, await body_of(self.url + path, response)
 
     async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:

@@ -45,7 +45,8 @@ class Link:
     *http* to one server, and a second connection for streams. Every method raises `BackendError` and nothing else.
 
     Closing a stream closes its connection, and the next one needs another. That has the same server behind it while the
-    first connection, which was proved, is still answered; it is asked once the other one stands.
+    first connection, which was proved, is still open: this is looked at once the other one stands, and on another
+    machine it is asked.
     """
 
     def __init__(self, http: Http) -> None:
@@ -109,6 +110,8 @@ class Link:
 
     async def _check(self) -> None:
         """Raise BackendUnavailable if another server may be there by now."""
+        if self._http.is_open:
+            return
         try:
             await self._http.get("/health", named=False, opens=False)
         except Unproven:

@@ -24,7 +24,7 @@ from server_bridge.llama.slot_client import SlotClient, body
 from server_bridge.protocol import BackendError, BackendUnavailable, Sink
 
 N_LOOKS = 16  # at a slot that should be free within two tokens; each look takes about one
-BLIND_S = 0.25  # waited at most where the server does not show its slots
+BLIND_S = 0.125  # waited at most, twice where the server does not show its slots
 
 
 class Closed(NamedTuple):
@@ -101,6 +101,8 @@ async def _closed(client: SlotClient, slot: int | None, whole: Ids) -> Closed:
     """Wait until what was closed has left its slot."""
     expected = client.state.mirror.taken(whole.packed) if slot is None else slot
     served = None if expected < 0 else expected
+    step_s = min(BLIND_S, 1e-3 * client.state.decode_ms.value)
+    await asyncio.sleep(step_s)  # not sooner than it can be
     try:
         for _ in range(N_LOOKS):
             if (slots := await client.look()) is None:
@@ -115,7 +117,7 @@ async def _closed(client: SlotClient, slot: int | None, whole: Ids) -> Closed:
                 return Closed(served, held.get(served) or None)
     except BackendError:
         return Closed(None)
-    await asyncio.sleep(min(BLIND_S, 2e-3 * client.state.decode_ms.value))
+    await asyncio.sleep(step_s)
     return Closed(served)
 
 

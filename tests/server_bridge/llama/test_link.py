@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -129,6 +130,20 @@ async def test_every_connection_is_proved_whatever_opens_it(
             await used(server)
         await server.aclose()
     assert {path for _, path, *_ in other.heard} <= {"/props"}
+
+
+async def test_the_next_stream_asks_no_proof_where_the_first_connection_is_open() -> None:
+    """A stream that was closed took its connection along; who is there shows without a question."""
+    with llama_server(BUNDLED, endpoint_slots=True) as url:
+        wire = Heard(url)
+        server = LlamaServer(wire)
+        await server.complete(REQUEST)
+        wire.paths.clear()
+        for _ in range(3):
+            async with aclosing(server.stream(replace(REQUEST, n_predict=64))) as replies:
+                await anext(replies)
+        await server.aclose()
+    assert set(wire.paths) == {"/slots"}
 
 
 class Naming(Http):
