@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -35,6 +36,8 @@ from server_bridge.protocol import (
     Warmed,
 )
 
+# glibc's words; xllamacpp's wheel leaves OpenMP to the system, and small containers have none.
+MISSING = re.compile(r"([\w.+-]{1,80}): cannot open shared object file")
 START_S = 120.0  # a big model from a slow disk; ours takes 0.3 s
 
 log = logging.getLogger(__name__)
@@ -153,10 +156,7 @@ class Embedded:
             raise
         if "url" not in answer:
             await self._supervisor.fail()
-            raise BackendUnusable(
-                f"llama.cpp cannot run {self._settings.model} ({answer['error']}): "
-                "set fim.backend.model to a GGUF file it can load, or reinstall fim-lsp"
-            )
+            raise BackendUnusable(_why_not(self._settings.model, answer["error"]))
         return answer
 
     def _server_at(self, answer: dict[str, str], key: str) -> LlamaServer:
@@ -180,3 +180,16 @@ class Embedded:
             engine=f"xllamacpp {answer['engine']}",
             state_dir="" if self._not_saved else self._settings.slots_dir,
         )
+
+
+def _why_not(model: str, error: str) -> str:
+    """What is wrong and how to mend it, where llama.cpp cannot run *model*."""
+    if missing := MISSING.search(error):
+        return (
+            f"llama.cpp needs the system's library {missing[1]}, which is not installed: install it "
+            "(libgomp.so.1 is in the package libgomp1 of Debian and Ubuntu, libgomp of Fedora)"
+        )
+    return (
+        f"llama.cpp cannot run {model} ({error}): "
+        "set fim.backend.model to a GGUF file it can load, or reinstall fim-lsp"
+    )

@@ -52,6 +52,17 @@ async def test_is_ready_and_gone_at_once(tmp_path: Path) -> None:
     assert backend.state.health is Health.UNKNOWN
 
 
+async def test_a_library_that_the_system_lacks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wheel of llama.cpp leaves OpenMP to the system; small containers have none."""
+    said = "libgomp.so.1: cannot open shared object file: No such file or directory"
+    (tmp_path / "xllamacpp.py").write_text(f"raise ImportError({said!r})\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(BackendUnusable, match=r"needs .*libgomp\.so\.1.* install it"):
+        await Embedded(EmbeddedSettings()).connect()
+
+
 async def test_the_key_is_nowhere_to_be_read() -> None:
     """The child's server asks for a key that neither its arguments nor its environment hold."""
     backend = Embedded(EmbeddedSettings())
