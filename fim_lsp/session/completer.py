@@ -51,8 +51,7 @@ log = logging.getLogger(__name__)
 
 class Completer:
     """
-    See the module. *client_ms* is what the client waits by itself before it asks. *trouble* are words for a
-    user who asked and got nothing.
+    See the module. *trouble* are words for a user who asked and got nothing.
     """
 
     def __init__(  # noqa: PLR0913 (the parts of the session)
@@ -66,7 +65,6 @@ class Completer:
         dispatcher: Dispatcher,
         prefill: Prefill,
     ) -> None:
-        self.client_ms = 0.0
         self.trouble = ""
         self._connection = connection
         self._stats = stats
@@ -87,6 +85,8 @@ class Completer:
     ) -> list[Suggestion]:
         """The suggestions at *position*; raises nothing but `CancelledError`."""
         started, outcome = time.perf_counter(), "superseded"
+        if not invoked:
+            self._open.pace.asked(started * 1e3)
         document, self.trouble = self._open.documents.get(uri), ""
         try:
             if document is None:
@@ -261,9 +261,10 @@ class Completer:
         if request.invoked:
             return 0.0
         fixed = request.config.completion.debounce_ms
-        wait = self._open.pace.wait_ms(request.cursor, client_ms=self.client_ms)
+        pace = self._open.pace
+        wait = pace.wait_ms(request.cursor)
         if not doc_state.typed:
-            wait = max(wait, PASSING_MS - self.client_ms)
+            wait = max(wait, PASSING_MS - pace.client_ms)
         return (wait if fixed is None else fixed) / 1000
 
 
