@@ -23,7 +23,7 @@ from server_bridge.protocol import BackendRejected, Token
 
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
 N_RUNS = 4096  # a day's vocabulary
-GUARD = "\n"  # a byte of its own in the vocabularies of SentencePiece
+GUARD = "\x01"  # stands in no vocabulary, so that it is a byte of its own and never part of a longer token
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
 # A BOS token, the guard, and the space that SentencePiece puts first; no other token is less than a byte.
 MOST_EXTRA = 8
@@ -121,11 +121,11 @@ class Tokenizer:
         See whether texts need a guard before them.
 
         SentencePiece models (Codestral, CodeLlama) put a space before whatever they are given; it
-        ends up before the guard, which never becomes one token with what follows.
+        ends up before the guard, which no token goes across.
         """
         pieces = await self._pieces_of(GUARD)
         if not pieces:
-            raise self._unexpected("a line break has no tokens")
+            raise self._unexpected("a character has no tokens")
         self._n_guard = len(pieces) if len(pieces) > 1 else 0
 
     def _guarded(self, text: str) -> str:

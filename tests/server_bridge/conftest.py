@@ -12,7 +12,7 @@ from server_bridge.failover import race
 from server_bridge.http import client
 from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
-from tests.models import BUNDLED, SPECIALS, write_model
+from tests.models import BUNDLED, SPECIALS, rewritten, write_model
 
 PATIENCE_S = 600.0
 
@@ -46,6 +46,14 @@ def mlx_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """mlx_lm.server with a random model."""
     with mlx_server(tmp_path_factory.mktemp("mlx"), free_port()) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def sentencepiece_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled model in the manner of CodeLlama: a space before every text, characters in bytes."""
+    specials = ("▁<PRE>", "▁<MID>", "▁<SUF>", "", "", "")
+    path = tmp_path_factory.mktemp("models") / "fim-tiny-spm.gguf"
+    return rewritten(path, specials=specials, sentencepiece=True)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendError, BackendUnusable, Chunk, Health, Prompt, Request
 from tests.llama_server import llama_server
-from tests.models import BUNDLED, write_model
+from tests.models import BUNDLED, rewritten, write_model
 from tests.server_bridge.fim.controls import CONTROLS
 from tests.server_bridge.keys import giving
 from tests.server_bridge.prompts import prompt
@@ -84,7 +84,7 @@ async def test_each_family_is_known_by_its_tokens_and_none_comes_from_a_file(
 async def test_sentencepiece_adds_no_space_where_there_is_none(tmp_path: Path) -> None:
     """Models that put a space before each text they are given see ours as they are."""
     specials = ("[PREFIX]", "", "[SUFFIX]", "", "", "")
-    model = write_model(tmp_path / "codestral.gguf", specials=specials, sentencepiece=True)
+    model = rewritten(tmp_path / "codestral.gguf", specials=specials, sentencepiece=True)
     with llama_server(model) as url:
         server = LlamaServer(url)
         asked = prompt("    return width")
