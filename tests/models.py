@@ -23,6 +23,10 @@ END = "<|endoftext|>"
 VISIBLE = {*range(33, 127), *range(161, 173), *range(174, 256)}
 HIDDEN = [byte for byte in range(256) if byte not in VISIBLE]
 BYTE_OF = {chr(b): b for b in VISIBLE} | {chr(256 + n): b for n, b in enumerate(HIDDEN)}
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
 SPECIALS = (
     "<|fim_prefix|>",
     "<|fim_middle|>",
@@ -67,7 +71,6 @@ def write_model(
     shape: Shape = SHAPES["tiny"],
     n_ctx: int = 4096,
     seed: int = 1,
-    chat_template: str = "",
     moved: int = 0,
 ) -> Path:
     """
@@ -86,8 +89,6 @@ def write_model(
     out.add_layer_norm_rms_eps(1e-6)
     out.add_rope_freq_base(1e6)
     _add_vocabulary(out, words)
-    if chat_template:
-        out.add_chat_template(chat_template)
     weights = _weights(shape, len(words.tokens), words.kinds, np.random.default_rng(seed))
     for name, values in weights:
         if values.ndim == 2:
@@ -174,7 +175,7 @@ def _sentencepiece(specials: Sequence[str]) -> Vocabulary:
 def _piece(token: str, number: int) -> tuple[str, gguf.TokenType]:
     """One token of a byte-level vocabulary in SentencePiece's spelling."""
     data = bytes(map(BYTE_OF.__getitem__, token))
-    if len(data) == 1 and not 32 <= data[0] < 127:  # noqa: PLR2004
+    if len(data) == 1 and not 32 <= data[0] < 127:
         return f"<0x{data[0]:02X}>", gguf.TokenType.BYTE
     try:
         return data.decode().replace(" ", "▁"), gguf.TokenType.NORMAL

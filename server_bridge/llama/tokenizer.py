@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from server_bridge import running_mean
+from server_bridge.fim import chat
 from server_bridge.fim.layout import Ids, Lru, ids, spelled
-from server_bridge.fim.tokens import Specials, families, specials
+from server_bridge.fim.tokens import PLAIN, Specials, families, specials
 from server_bridge.http.responses import ServerError
 from server_bridge.http.shapes import UnexpectedAnswer, unexpected
 from server_bridge.llama import answers
@@ -41,6 +42,7 @@ class Tokenizer:
         self._pieces: dict[int, bytes] = {}  # the bytes of every token seen; at most the vocabulary
         self._density = running_mean.chars_per_token(chars_per_token)
         self._n_guard = 0  # tokens before each text
+        self._start: tuple[int, ...] = ()  # what this model's texts begin with, if anything
 
     @property
     def chars_per_token(self) -> float:
@@ -51,7 +53,7 @@ class Tokenizer:
         """A text that will not change as ids."""
         if (known := self._texts.get(text)) is not None or not text:
             return known or ids(())
-        numbers = (await self._tokenize(self._guarded(text)))[self._n_guard :]
+        numbers = await self._numbers(text)
         if not numbers:
             raise self._unexpected("a text has no tokens")
         if len(text) >= ENOUGH_CHARS:
@@ -102,19 +104,49 @@ class Tokenizer:
 
     async def specials(self, model: str) -> Specials | None:
         """The first family all of whose spellings are one token each for this model."""
-        start = await self._tokenize("", add_special=True)
+        self._start = tuple(await self._tokenize("", add_special=True))[:1]
         await self._find_guard()
-        numbers: dict[str, int] = {}
+        numbers: dict[str, tuple[int, ...]] = {}
         for family in families(model):
             for spelling in family.spellings:
                 if spelling not in numbers:
                     found = await self._tokenize(spelling, parse_special=True)
                     if len(found) != 1:
                         break
-                    numbers[spelling] = found[0]
-            if known := specials(family, numbers, start[0] if start else None):
+                    numbers[spelling] = tuple(found)
+            if known := specials(family, numbers, self._start):
                 return known
         return None
+
+    async def plain(self) -> Specials:
+        """For a model that has no tokens for a gap: its text goes on."""
+        return Specials(PLAIN, self._start, (), (), (), (), ())
+
+    async def chat(self, turn: chat.Turn) -> Specials:
+        """For a chat model: what is put into words, in its template's *turn*."""
+        before = await self._tokenize(turn.before, parse_special=True)
+        between = await self._tokenize(turn.between, parse_special=True)
+        start = self._start if tuple(before[:1]) != self._start else ()
+        gap = await self._numbers(chat.GAP)
+        task, ask = await self._numbers(chat.TASK), await self._numbers(chat.ASK)
+        begun = await self._numbers(chat.OPEN)
+        return Specials(
+            chat.CHAT,
+            start=(*start, *before, *task),
+            repo=(),
+            file=(),
+            prefix=(),
+            suffix=tuple(gap),
+            middle=(*ask, *between, *begun),
+        )
+
+    async def has_marks(self, text: str) -> bool:
+        """Whether some of *text* is control tokens to this model."""
+        return await self._tokenize(text, parse_special=True) != await self._tokenize(text)
+
+    async def foreign(self) -> int:
+        """A token that no prompt begins with: a name of a file or a control token does."""
+        return (await self._numbers("x"))[-1]
 
     async def _find_guard(self) -> None:
         """
@@ -127,6 +159,10 @@ class Tokenizer:
         if not pieces:
             raise self._unexpected("a character has no tokens")
         self._n_guard = len(pieces) if len(pieces) > 1 else 0
+
+    async def _numbers(self, text: str) -> list[int]:
+        """The ids of a text in the middle of another."""
+        return (await self._tokenize(self._guarded(text)))[self._n_guard :]
 
     def _guarded(self, text: str) -> str:
         return GUARD + text if self._n_guard else text

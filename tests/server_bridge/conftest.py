@@ -12,7 +12,7 @@ from server_bridge.failover import race
 from server_bridge.http import client
 from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
-from tests.models import BUNDLED, SPECIALS, rewritten, write_model
+from tests.models import BUNDLED, CHATML, SPECIALS, rewritten, write_model
 
 PATIENCE_S = 600.0
 
@@ -49,11 +49,27 @@ def mlx_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def sentencepiece_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled model in the manner of CodeLlama: a space before every text, characters in bytes."""
-    specials = ("▁<PRE>", "▁<MID>", "▁<SUF>", "", "", "")
-    path = tmp_path_factory.mktemp("models") / "fim-tiny-spm.gguf"
-    return rewritten(path, specials=specials, sentencepiece=True)
+def unusual_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """
+    The bundled model's weights with other vocabularies.
+
+    `sentencepiece` is in the manner of CodeLlama: a space before every text, characters in bytes. `plain` has no tokens
+    for a gap, and `chat` has those of ChatML instead.
+    """
+    folder = tmp_path_factory.mktemp("unusual")
+    return {
+        "sentencepiece": rewritten(
+            folder / "fim-tiny-spm.gguf",
+            specials=("▁<PRE>", "▁<MID>", "▁<SUF>", "", "", ""),
+            sentencepiece=True,
+        ),
+        "plain": rewritten(folder / "fim-tiny-plain.gguf", specials=[""] * len(SPECIALS)),
+        "chat": rewritten(
+            folder / "fim-tiny-chat.gguf",
+            specials=("", "<|im_start|>", "<|im_end|>", "", "", ""),
+            chat_template=CHATML,
+        ),
+    }
 
 
 @pytest.fixture(scope="session")

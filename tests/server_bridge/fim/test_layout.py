@@ -24,19 +24,19 @@ LAYOUTS = {
 }
 
 
-def known(name: str, bos: int | None = None) -> tuple[Specials, dict[int, str]]:
+def known(name: str, *start: int) -> tuple[Specials, dict[int, str]]:
     """A family with made-up ids, and what they stand for."""
     family = next(f for f in FAMILIES if f.name == name)
-    numbers = {spelling: 1000 + n for n, spelling in enumerate(family.spellings)}
-    found = specials(family, numbers, bos)
+    numbers = {spelling: (1000 + n,) for n, spelling in enumerate(family.spellings)}
+    found = specials(family, numbers, start)
     assert found is not None
-    return found, {number: spelling for spelling, number in numbers.items()} | {1: "<s>"}
+    return found, {number: spelling for spelling, (number,) in numbers.items()} | {1: "<s>"}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_each_family_gets_its_own_layout(name: str) -> None:
     """Stable parts first, in the order and with the file names that the family was trained on."""
-    fim, names = known(name, bos=1)
+    fim, names = known(name, 1)
     shown = "".join("".join(names[m] for m in s.marks) + s.text for s in layout(PROMPT, fim))
     assert shown.replace("\n", "↵") == "<s>" + LAYOUTS[name]
 
