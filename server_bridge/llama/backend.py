@@ -236,8 +236,8 @@ class LlamaServer:
             return found
         if self._must_fill:
             raise BackendUnusable(
-                f"{model} cannot fill in the middle (it has no tokens for that): start the server "
-                "with a model that can, for example llama-server --fim-qwen-1.5b-default"
+                f"{model} has no tokens to fill in the middle with: set fim.backend.url to {self._link.url} "
+                "to use it all the same, or start llama-server --fim-qwen-1.5b-default"
             )
         turn = None if named_base(model) else await chat_template.turn(self._link, tokenizer)
         return await tokenizer.chat(turn) if turn else await tokenizer.plain()
@@ -308,7 +308,9 @@ def _second_best(family: Family, model: str) -> str:
     if family == CHAT:
         return f"{model} is made for chats: it is asked in words to fill in the gap"
     if family == PLAIN:
-        return f"{model} was not trained to fill in a gap: it sees what stands above the cursor alone"
+        return (
+            f"{model} was not trained to fill in a gap: it sees what stands above the cursor alone"
+        )
     return ""
 
 

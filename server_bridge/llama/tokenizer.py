@@ -25,6 +25,7 @@ from server_bridge.protocol import BackendRejected, Token
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
 N_RUNS = 4096  # a day's vocabulary
 GUARD = "\x01"  # stands in no vocabulary, so that it is a byte of its own and never part of a longer token
+SPACE = "\u2581"  # how SentencePiece writes one
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
 # A BOS token, the guard, and the space that SentencePiece puts first; no other token is less than a byte.
 MOST_EXTRA = 8
@@ -67,9 +68,20 @@ class Tokenizer:
         pieces = (await self._pieces_of(self._guarded(text)))[self._n_guard :]
         found = tuple(Token(piece.id, piece.text) for piece in pieces)
         if b"".join(token.text for token in found) != text.encode():
-            raise self._unexpected("its tokens do not spell the text")
+            if SPACE not in text:
+                raise self._unexpected("its tokens do not spell the text")
+            return self._runs.put(text, await self._around_spaces(text))
         self._pieces.update((token.id, token.text) for token in found)
         return self._runs.put(text, found)
+
+    async def _around_spaces(self, text: str) -> tuple[Token, ...]:
+        """A run in which `SPACE` stands: SentencePiece takes it for the space that it is written for."""
+        first, *others = text.split(SPACE)
+        spaces = tuple(token._replace(text=SPACE.encode()) for token in await self.run(" "))
+        found = await self.run(first)
+        for part in others:
+            found += spaces + await self.run(part)
+        return found
 
     async def spelled(
         self, numbers: Sequence[int], rated: Sequence[answers.Entry], text: str
