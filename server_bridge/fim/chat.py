@@ -24,6 +24,8 @@ ASK = (
 )
 CHAT = Family("chat", "", GAP, ASK, head=PLAIN_HEAD, stop=CLOSE)
 
+# Templates of models that may think ask for one of these, and ignore the others.
+NO_THINKING = {"enable_thinking": False, "thinking": False, "reasoning_effort": "low"}
 # Words that a template hands on as they are
 QUESTION, ANSWER = "qqQuestionqq", "qqAnswerqq"
 

@@ -16,9 +16,6 @@ from server_bridge.llama.link import Link
 from server_bridge.llama.slot_client import WITHOUT
 from server_bridge.llama.tokenizer import Tokenizer
 
-# Templates of models that may think ask for one of these, and ignore the others.
-NO_THINKING = {"enable_thinking": False, "thinking": False, "reasoning_effort": "low"}
-
 
 async def turn(link: Link, tokenizer: Tokenizer) -> chat.Turn | None:
     """The turn of the model's template, None where it is not for chats or the server cannot tell."""
@@ -31,5 +28,5 @@ async def turn(link: Link, tokenizer: Tokenizer) -> chat.Turn | None:
 
 
 async def _written(link: Link, messages: list[dict[str, str]]) -> str:
-    question = {"messages": messages, "chat_template_kwargs": NO_THINKING}
+    question = {"messages": messages, "chat_template_kwargs": chat.NO_THINKING}
     return (await link.post(answers.Dialogue, "/apply-template", json.dumps(question))).prompt
