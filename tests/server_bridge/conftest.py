@@ -12,7 +12,7 @@ from server_bridge.failover import race
 from server_bridge.http import client
 from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
-from tests.models import BUNDLED, CHATML, SPECIALS, rewritten, write_model
+from tests.models import BUNDLED, SPECIALS, write_model
 
 PATIENCE_S = 600.0
 
@@ -46,30 +46,6 @@ def mlx_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """mlx_lm.server with a random model."""
     with mlx_server(tmp_path_factory.mktemp("mlx"), free_port()) as url:
         yield url
-
-
-@pytest.fixture(scope="session")
-def unusual_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """
-    The bundled model's weights with other vocabularies.
-
-    `sentencepiece` is in the manner of CodeLlama: a space before every text, characters in bytes. `plain` has no tokens
-    for a gap, and `chat` has those of ChatML instead.
-    """
-    folder = tmp_path_factory.mktemp("unusual")
-    return {
-        "sentencepiece": rewritten(
-            folder / "fim-tiny-spm.gguf",
-            specials=("▁<PRE>", "▁<MID>", "▁<SUF>", "", "", ""),
-            sentencepiece=True,
-        ),
-        "plain": rewritten(folder / "fim-tiny-plain.gguf", specials=[""] * len(SPECIALS)),
-        "chat": rewritten(
-            folder / "fim-tiny-chat.gguf",
-            specials=("", "<|im_start|>", "<|im_end|>", "", "", ""),
-            chat_template=CHATML,
-        ),
-    }
 
 
 @pytest.fixture(scope="session")
