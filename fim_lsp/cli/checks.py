@@ -40,8 +40,8 @@ ENGINE = "xllamacpp"
 # answer up to 128; below this there is no room for other files.
 SMALL_CONTEXT = 4096
 INSTEAD = (
-    f"take a model that was trained to fill in: fim-lsp setup --get (or {', '.join(NAMES[:2])} … "
-    "by name), or fim-lsp serve --get"
+    f"take one that was trained to fill in: fim-lsp setup --get {NAMES[1]}, or without a name the best "
+    "one for this machine"
 )
 # From key to ghost text people call it instant up to about here (JetBrains ships at ~150 ms).
 SLOW_MS = 300.0

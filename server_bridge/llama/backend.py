@@ -19,7 +19,7 @@ from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, tokens_left
 from server_bridge.fim.tokens import PLAIN, Family, Specials, named_base
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
-from server_bridge.llama import chat_template, completion
+from server_bridge.llama import chat_template, completion, context_shift
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.link import Known, Link
 from server_bridge.llama.persistence import Owner, Persistence
@@ -192,7 +192,8 @@ class LlamaServer:
         with self._noting_failures():
             connected, encoded = await self._encode(whole)
         self._check_size(encoded.whole, 1)
-        text = connected.cache.continue_long(encoded.document, encoded.whole, n_predict, sink)
+        options = context_shift.options(n_predict, sink, connected.specials.family.stop)
+        text = connected.cache.continue_long(encoded.document, encoded.whole, options, sink)
         async with aclosing(text):
             async for piece in text:
                 yield piece

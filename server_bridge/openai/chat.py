@@ -25,11 +25,10 @@ ASK = (
 MESSAGE = CHAT._replace(middle=ASK, stop="")
 
 OPENING = re.compile(r"\s{0,8}```[\w+#.-]{0,20}[ \t]{0,8}\n")
-BEGUN = re.compile(
-    r"\s{0,8}(?:`{1,3}|```[\w+#.-]{0,20}[ \t]{0,8})?"
-)  # an opening that is not whole yet
 CLOSING = re.compile(r"^[ \t]{0,64}```", re.MULTILINE)
-CLOSES = re.compile(r"^[ \t]{0,64}`{1,2}\Z", re.MULTILINE)  # it may yet become one
+# What may yet become one of these
+OPENS = re.compile(r"\s{0,8}(?:`{1,3}|```[\w+#.-]{0,20}[ \t]{0,8})?")
+CLOSES = re.compile(r"^[ \t]{0,64}`{1,2}\Z", re.MULTILINE)
 BLOCK_TOKENS = 16  # of an answer for the marks of its block
 
 
@@ -68,7 +67,7 @@ def behind(said: str, line: str) -> tuple[str | None, bool]:
     """The code behind *line* in what was *said* so far, None where it is not that; and whether more cannot come."""
     opening = OPENING.match(said)
     if not opening:
-        return ("", False) if BEGUN.fullmatch(said) else (None, True)
+        return ("", False) if OPENS.fullmatch(said) else (None, True)
     block = said[opening.end() :]
     closing = CLOSING.search(block)
     is_whole = closing is not None
@@ -81,7 +80,6 @@ def behind(said: str, line: str) -> tuple[str | None, bool]:
     bare, wanted = block.lstrip(" \t"), line.lstrip(" \t")
     if not bare.startswith(wanted):
         return ("", False) if wanted.startswith(bare) and not is_whole else (None, True)
-    first, newline, _ = bare[len(wanted) :].partition(
-        "\n"
-    )  # indented otherwise: its other lines are, too
+    # Indented otherwise: so are its other lines.
+    first, newline, _ = bare[len(wanted) :].partition("\n")
     return first, is_whole or bool(newline)
