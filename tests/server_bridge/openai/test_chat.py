@@ -8,6 +8,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -30,6 +31,7 @@ from server_bridge.protocol import (
     Stop,
     rest,
 )
+from tests.llama_server import llama_server
 
 PROMPT = Prompt(
     "shop", (Chunk("a.py", "A = 1\n"),), "b.py", "def f(x):\n", "LATER = 3\n", "    y = 1\n    "
@@ -230,3 +232,19 @@ def test_code_grows_with_what_is_said(line: str, code: str) -> None:
 def test_an_answer_begins_with_the_line(said: str, found: str | None) -> None:
     """To the sign; but for the indentation, where it is one line."""
     assert chat.behind(said, "    ret")[0] == found
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_real_server_takes_such_a_message(
+    unusual_models: dict[str, Path], backends: list[OpenAiServer]
+) -> None:
+    """llama.cpp knows the options of a template; what a model of 4 million parameters answers is no block of code."""
+    with llama_server(unusual_models["chat"]) as url:
+        backends.append(OpenAiServer(Http(url), template="chat"))
+        warmed = await backends[0].warm(ASKED.prompt, 4096)
+        first = await backends[0].complete(ASKED)
+        again = await backends[0].complete(replace(ASKED, prompt=replace(PROMPT, forced="retu")))
+    assert warmed.evaluated > 150
+    assert (first.text, again.text) == ("ret", "retu")
+    assert again.timings.prompt_n < 48
+    assert again.timings.cache_n > 150
