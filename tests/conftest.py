@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.models import CHATML, SPECIALS, rewritten
+from tests.models import of_family
 
 # scripts/test-security sets FIM_FUZZ: so many times as many examples of each property.
 FUZZ = int(os.environ.get("FIM_FUZZ", "1"))
@@ -48,16 +48,7 @@ def unusual_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for a gap, and `chat` has those of ChatML instead.
     """
     folder = tmp_path_factory.mktemp("unusual")
+    families = {"sentencepiece": "codellama", "plain": "plain", "chat": "chat"}
     return {
-        "sentencepiece": rewritten(
-            folder / "fim-tiny-spm.gguf",
-            specials=("▁<PRE>", "▁<MID>", "▁<SUF>", "", "", ""),
-            sentencepiece=True,
-        ),
-        "plain": rewritten(folder / "fim-tiny-plain.gguf", specials=[""] * len(SPECIALS)),
-        "chat": rewritten(
-            folder / "fim-tiny-chat.gguf",
-            specials=("", "<|im_start|>", "<|im_end|>", "", "", ""),
-            chat_template=CHATML,
-        ),
+        kind: of_family(folder / f"fim-tiny-{kind}.gguf", name) for kind, name in families.items()
     }

@@ -2,9 +2,12 @@
 Small llama.cpp models with random weights, for tests that need another model than the bundled one.
 
 They share the bundled model's vocabulary; only the spellings of its special tokens differ, so one
-recipe makes a model of any FIM family, or of none. Run it to have one for trying out:
+recipe makes a model of any FIM family, or of none. Others have the bundled model's weights, too. Run it to have one
+for trying out: with random weights in a size, or with those of the bundled model as a family of `fim.tokens`, as `plain`,
+or as `chat`.
 
     python tests/models.py OUT.gguf [tiny|mid] [N_CTX]
+    python tests/models.py OUT.gguf FAMILY
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from typing import NamedTuple
 
 import gguf
 import numpy as np
+
+from server_bridge.fim.tokens import called
 
 BUNDLED = Path(__file__).parent.parent / "server_bridge" / "models" / "fim-tiny-q8_0.gguf"
 END = "<|endoftext|>"
@@ -124,6 +129,17 @@ def rewritten(
     return _written(out, path)
 
 
+def of_family(path: Path, name: str) -> Path:
+    """Write the bundled model as one of a family, in SentencePiece's vocabulary where the family has such."""
+    if name == "chat":
+        marks = ("", "<|im_start|>", "<|im_end|>", "", "", "")
+        return rewritten(path, specials=marks, chat_template=CHATML)
+    family = called(name)
+    assert family is not None
+    spellings = (family.prefix, family.middle, family.suffix, "", family.repo, family.file)
+    return rewritten(path, specials=spellings, sentencepiece=name == "codellama")
+
+
 def _add_vocabulary(out: gguf.GGUFWriter, words: Vocabulary) -> None:
     out.add_token_list(words.tokens)
     out.add_token_types(words.kinds)
@@ -216,4 +232,7 @@ def _weights(shape: Shape, n_vocab: int, kinds: Sequence[int], rng: np.random.Ge
 
 if __name__ == "__main__":
     out, size, n_ctx = [*sys.argv[1:], *("", "tiny", "4096")[len(sys.argv) - 1 :]]
-    write_model(Path(out), shape=SHAPES[size], n_ctx=int(n_ctx))
+    if size in SHAPES:
+        write_model(Path(out), shape=SHAPES[size], n_ctx=int(n_ctx))
+    else:
+        of_family(Path(out), size)

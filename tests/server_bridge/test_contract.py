@@ -41,7 +41,7 @@ MLX = [pytest.param("mlx", marks=pytest.mark.mlx)] if PYTHON else []  # see scri
 UNUSUAL = ("sentencepiece", "plain", "chat")  # models for the embedded engine, see conftest.py
 KINDS = ["embedded", *UNUSUAL, "llama-server", "openai", *MLX]
 RANDOM = "qwen-tiny"  # the model of tests/mlx_server.py
-SENTENCEPIECE = "fim-tiny-spm.gguf"
+SENTENCEPIECE = "fim-tiny-sentencepiece.gguf"
 PLAIN, CHAT = "fim-tiny-plain.gguf", "fim-tiny-chat.gguf"
 FORCED = ["retur", " é🎉", '\t"', "\\", "a\n  b", "]\x07[", "日本語"]
 
