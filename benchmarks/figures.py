@@ -91,7 +91,7 @@ def new_context(calls: Iterable[Call], marks: Sequence[int]) -> int:
             if token in marks:
                 seen.add(tuple(part))
                 part = []
-            if token == marks[-1]:
+            if marks and token == marks[-1]:
                 break
             part.append(token)
     return sum(map(len, seen))

@@ -32,12 +32,15 @@ from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
 from benchmarks.serve import BUNDLED, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
-from benchmarks.wire import MARKS, TOTALS, Wire, in_background, is_background
+from benchmarks.wire import TOTALS, Wire, in_background, is_background
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.schema import made
+from server_bridge.http.client import Http
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.link import Link
+from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.openai.backend import OpenAiServer
 
 OURS, BARE = "ours", "ours-no-ring"  # the second shows what a ring costs foreground requests
@@ -79,12 +82,24 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
         peer: Client = Peer(wire, POLICIES[client], ring, options.n_predict)
         answers, mirror = await replay(trace, peer), {}
     n_posts, total = wire.counts["posts"], await _total(url) - before
-    marks = await wire.numbers(MARKS) if options.kind != OPENAI else []
+    marks = await _marks(url) if options.kind != OPENAI else []
     await wire.aclose()
     return row(
         trace, client, wire.calls, answers, n_posts=n_posts, server_total=total, mirror=mirror,
         new_context=new_context(wire.calls, marks),
     )  # fmt: skip
+
+
+async def _marks(url: str) -> list[int]:
+    """The tokens that begin the parts of a prompt, the middle's last (-1 where a family has none); nothing without any."""
+    link = Link(Http(url))
+    known = await link.meet()
+    fim = await Tokenizer(link, 3.0).specials(known.identity.model)
+    await link.aclose()
+    if fim is None:
+        return []
+    parts = (fim.repo, fim.file, fim.prefix, fim.suffix, fim.middle or (-1,))
+    return [number for part in parts for number in part]
 
 
 async def _ours(

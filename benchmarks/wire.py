@@ -15,7 +15,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -25,7 +25,6 @@ from server_bridge.http.shapes import Object
 request_number = contextvars.ContextVar("request_number", default=-1)
 in_background = contextvars.ContextVar("in_background", default=False)
 # What begins a part of a prompt, as Qwen2.5-Coder and the bundled model spell it.
-MARKS = ("<|repo_name|>", "<|file_sep|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
 PATIENCE_S = 300.0  # long prompts on slow machines are measured, not given up
 TOTALS = re.compile(r"^llamacpp:prompt_tokens_total (\d+)", re.MULTILINE)
 
@@ -104,11 +103,6 @@ class Wire(Http):
         """Empty the server's slots, so that a row does not depend on the one before."""
         for slot in range((await self.get("/props"))["total_slots"]):
             await self.ask(f"/slots/{slot}?action=erase", {})
-
-    async def numbers(self, marks: Sequence[str]) -> list[int]:
-        """The ids of special tokens."""
-        answer = await self.ask("/tokenize", {"content": "".join(marks), "parse_special": True})
-        return list(answer["tokens"])
 
     def _call(self, asked: Any, answer: Object, started: float) -> Call:
         timings = answer["timings"]

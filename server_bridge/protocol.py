@@ -175,7 +175,8 @@ class State:
     and *decode_ms* (per token) are measured on the user's own text, with a guess until then. *cache_problem*
     is the likely cause where it evaluates more than it should, "" while it does not. *drafters* are the kinds of
     speculation it was started with, as its answers tell; *drafts*: it speculates. *streams*: it stops decoding when the
-    connection closes, so that a completion takes one request.
+    connection closes, so that a completion takes one request. *second_best* says why its model is not the right one for
+    filling in, "" where it was trained for that.
     """
 
     health: Health
@@ -192,6 +193,7 @@ class State:
     drafters: str = ""
     drafts: bool = False
     streams: bool = True
+    second_best: str = ""
 
 
 class Sink(enum.Enum):

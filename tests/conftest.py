@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.models import of_family
+
 # scripts/test-security sets FIM_FUZZ: so many times as many examples of each property.
 FUZZ = int(os.environ.get("FIM_FUZZ", "1"))
 # Machines are shared: a slow one is no failure.
@@ -35,3 +37,18 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("CONFIG", "CACHE", "STATE"):
             patch.setitem(os.environ, f"XDG_{name}_HOME", str(tmp_path_factory.mktemp(name)))
         yield
+
+
+@pytest.fixture(scope="session")
+def unusual_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """
+    The bundled model's weights with other vocabularies.
+
+    `sentencepiece` is in the manner of CodeLlama: a space before every text, characters in bytes. `plain` has no tokens
+    for a gap, and `chat` has those of ChatML instead.
+    """
+    folder = tmp_path_factory.mktemp("unusual")
+    families = {"sentencepiece": "codellama", "plain": "plain", "chat": "chat"}
+    return {
+        kind: of_family(folder / f"fim-tiny-{kind}.gguf", name) for kind, name in families.items()
+    }

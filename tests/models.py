@@ -2,9 +2,12 @@
 Small llama.cpp models with random weights, for tests that need another model than the bundled one.
 
 They share the bundled model's vocabulary; only the spellings of its special tokens differ, so one
-recipe makes a model of any FIM family, or of none. Run it to have one for trying out:
+recipe makes a model of any FIM family, or of none. Others have the bundled model's weights, too. Run it to have one
+for trying out: with random weights in a size, or with those of the bundled model as a family of `fim.tokens`, as `plain`,
+or as `chat`.
 
     python tests/models.py OUT.gguf [tiny|mid] [N_CTX]
+    python tests/models.py OUT.gguf FAMILY
 """
 
 from __future__ import annotations
@@ -17,8 +20,18 @@ from typing import NamedTuple
 import gguf
 import numpy as np
 
+from server_bridge.fim.tokens import called
+
 BUNDLED = Path(__file__).parent.parent / "server_bridge" / "models" / "fim-tiny-q8_0.gguf"
 END = "<|endoftext|>"
+# Byte-level vocabularies spell a byte that is no visible sign by a letter from U+0100 on.
+VISIBLE = {*range(33, 127), *range(161, 173), *range(174, 256)}
+HIDDEN = [byte for byte in range(256) if byte not in VISIBLE]
+BYTE_OF = {chr(b): b for b in VISIBLE} | {chr(256 + n): b for n, b in enumerate(HIDDEN)}
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
 SPECIALS = (
     "<|fim_prefix|>",
     "<|fim_middle|>",
@@ -63,10 +76,14 @@ def write_model(
     shape: Shape = SHAPES["tiny"],
     n_ctx: int = 4096,
     seed: int = 1,
-    sentencepiece: bool = False,
+    moved: int = 0,
 ) -> Path:
-    """Write a model; *specials* are spellings in `SPECIALS`' order, "" for a token it lacks."""
-    words = _sentencepiece(specials) if sentencepiece else _bytelevel(specials)
+    """
+    Write a model; *specials* are spellings in `SPECIALS`' order, "" for a token it lacks.
+
+    All numbers of its tokens are *moved* by as much.
+    """
+    words = _bytelevel(specials, moved)
     out = gguf.GGUFWriter(path, "qwen2")
     out.add_context_length(n_ctx)
     out.add_embedding_length(shape.width)
@@ -76,11 +93,59 @@ def write_model(
     out.add_head_count_kv(shape.n_kv_heads)
     out.add_layer_norm_rms_eps(1e-6)
     out.add_rope_freq_base(1e6)
+    _add_vocabulary(out, words)
+    weights = _weights(shape, len(words.tokens), words.kinds, np.random.default_rng(seed))
+    for name, values in weights:
+        if values.ndim == 2:
+            kind = gguf.GGMLQuantizationType.Q8_0
+            out.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
+        else:
+            out.add_tensor(name, values)
+    return _written(out, path)
+
+
+def rewritten(
+    path: Path,
+    *,
+    specials: Sequence[str] = SPECIALS,
+    sentencepiece: bool = False,
+    chat_template: str = "",
+) -> Path:
+    """
+    Write the bundled model, which completes Python, with another vocabulary for the same weights.
+
+    A *sentencepiece* one has the same pieces, with `▁` for a space; a byte that is no ASCII sign is a byte token.
+    """
+    bundled = gguf.GGUFReader(BUNDLED)
+    out = gguf.GGUFWriter(path, "qwen2")
+    for name, field in bundled.fields.items():
+        if name.startswith("qwen2.") or name == "general.file_type":
+            out.add_key_value(name, field.contents(), field.types[0])
+    _add_vocabulary(out, _sentencepiece(specials) if sentencepiece else _bytelevel(specials))
+    if chat_template:
+        out.add_chat_template(chat_template)
+    for tensor in bundled.tensors:
+        out.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    return _written(out, path)
+
+
+def of_family(path: Path, name: str) -> Path:
+    """Write the bundled model as one of a family, in SentencePiece's vocabulary where the family has such."""
+    if name == "chat":
+        marks = ("", "<|im_start|>", "<|im_end|>", "", "", "")
+        return rewritten(path, specials=marks, chat_template=CHATML)
+    family = called(name)
+    assert family is not None
+    spellings = (family.prefix, family.middle, family.suffix, "", family.repo, family.file)
+    return rewritten(path, specials=spellings, sentencepiece=name == "codellama")
+
+
+def _add_vocabulary(out: gguf.GGUFWriter, words: Vocabulary) -> None:
     out.add_token_list(words.tokens)
     out.add_token_types(words.kinds)
     out.add_bos_token_id(words.start)
     out.add_eos_token_id(words.end)
-    out.add_add_bos_token(sentencepiece)
+    out.add_add_bos_token(words.scores is not None)
     if words.merges is not None:
         out.add_tokenizer_model("gpt2")
         out.add_tokenizer_pre("qwen2")
@@ -89,13 +154,9 @@ def write_model(
         out.add_tokenizer_model("llama")
         out.add_token_scores(words.scores)
         out.add_add_space_prefix(True)
-    weights = _weights(shape, len(words.tokens), words.kinds, np.random.default_rng(seed))
-    for name, values in weights:
-        if values.ndim == 2:
-            kind = gguf.GGMLQuantizationType.Q8_0
-            out.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
-        else:
-            out.add_tensor(name, values)
+
+
+def _written(out: gguf.GGUFWriter, path: Path) -> Path:
     out.write_header_to_file()
     out.write_kv_data_to_file()
     out.write_tensors_to_file()
@@ -103,31 +164,39 @@ def write_model(
     return path
 
 
-def _bytelevel(specials: Sequence[str]) -> Vocabulary:
+def _bytelevel(specials: Sequence[str], moved: int = 0) -> Vocabulary:
     """The bundled model's, with other spellings of its special tokens."""
     fields = gguf.GGUFReader(BUNDLED).fields
     merges = fields["tokenizer.ggml.merges"].contents()
     renamed = dict(zip(SPECIALS, specials, strict=True))
     tokens = [renamed.get(t, t) for t in fields["tokenizer.ggml.tokens"].contents()]
     tokens = [t or f"[UNUSED{i}]" for i, t in enumerate(tokens)]
+    tokens = tokens[-moved:] + tokens[:-moved]
     end = tokens.index(END)
     return Vocabulary(tokens, [_kind(t, specials) for t in tokens], end, end, merges=merges)
 
 
 def _sentencepiece(specials: Sequence[str]) -> Vocabulary:
-    """Bytes, ASCII and some words with all their beginnings, as SentencePiece would merge them."""
-    kind = gguf.TokenType
-    special = ["<s>", "</s>", *filter(None, specials)]
-    octets = [f"<0x{n:02X}>" for n in range(256)]
-    pieces = [*"▁", *map(chr, range(33, 127)), "▁▁", "▁▁▁▁"]
-    for word in ("▁def", "▁return", "▁self", "area", "width", "height", "price"):
-        pieces += [word[:n] for n in range(2, len(word) + 1)]
-    pieces = list(dict.fromkeys(pieces))
-    tokens = ["<unk>", *special, *octets, *pieces]
-    kinds = [kind.UNKNOWN, *[kind.CONTROL] * len(special), *[kind.BYTE] * 256]
-    kinds += [kind.NORMAL] * len(pieces)
-    scores = [0.0] * (len(tokens) - len(pieces)) + [-float(n) for n in range(len(pieces))]
-    return Vocabulary(tokens, kinds, start=1, end=2, scores=scores)
+    """The bundled model's pieces, numbered as they are, as SentencePiece would have them."""
+    known = _bytelevel(specials)
+    found = [
+        _piece(token, number) if kind == gguf.TokenType.NORMAL else (token, kind)
+        for number, (token, kind) in enumerate(zip(known.tokens, known.kinds, strict=True))
+    ]
+    tokens, kinds = [token for token, _ in found], [kind for _, kind in found]
+    scores = [-float(number) for number in range(len(tokens))]
+    return Vocabulary(tokens, kinds, known.start, known.end, scores=scores)
+
+
+def _piece(token: str, number: int) -> tuple[str, gguf.TokenType]:
+    """One token of a byte-level vocabulary in SentencePiece's spelling."""
+    data = bytes(map(BYTE_OF.__getitem__, token))
+    if len(data) == 1 and not 32 <= data[0] < 127:
+        return f"<0x{data[0]:02X}>", gguf.TokenType.BYTE
+    try:
+        return data.decode().replace(" ", "▁"), gguf.TokenType.NORMAL
+    except UnicodeDecodeError:  # part of a character with its neighbours
+        return f"[UNUSED{number}]", gguf.TokenType.UNUSED
 
 
 def _kind(token: str, specials: Sequence[str]) -> gguf.TokenType:
@@ -163,4 +232,7 @@ def _weights(shape: Shape, n_vocab: int, kinds: Sequence[int], rng: np.random.Ge
 
 if __name__ == "__main__":
     out, size, n_ctx = [*sys.argv[1:], *("", "tiny", "4096")[len(sys.argv) - 1 :]]
-    write_model(Path(out), shape=SHAPES[size], n_ctx=int(n_ctx))
+    if size in SHAPES:
+        write_model(Path(out), shape=SHAPES[size], n_ctx=int(n_ctx))
+    else:
+        of_family(Path(out), size)

@@ -17,9 +17,9 @@ ROOT = "file:///home/me/shop"
 QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0, candidates=1))
 
 
-def embedded(config: Config = QUICK) -> Session:
-    """A session on the bundled model."""
-    return Session(config, lambda _: open_backend(BackendSettings(kind="embedded")))
+def embedded(config: Config = QUICK, model: str = "") -> Session:
+    """A session on the bundled model, or another one."""
+    return Session(config, lambda _: open_backend(BackendSettings(kind="embedded", model=model)))
 
 
 @dataclass

@@ -151,10 +151,8 @@ def plain(rng: random.Random, place: Neighbourhood, encode: Encode) -> list[int]
     """A file as it stands, from its top or from anywhere."""
     file = place.any_file(rng)
     start = 0 if rng.random() < 0.5 else rng.randrange(len(file.lines))
-    assert FIM.repo is not None
-    assert FIM.file is not None
     text = f"{file.path}\n" + "".join(file.lines[start : start + 400])
-    return [FIM.repo, *encode(place.repo + "\n"), FIM.file, *encode(text), END]
+    return [*FIM.repo, *encode(place.repo + "\n"), *FIM.file, *encode(text), END]
 
 
 def stream(

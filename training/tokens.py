@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from server_bridge.fim.tokens import Specials, called
+from server_bridge.fim.tokens import Specials, called, specials
 from training import shards
 
 VOCAB = 16_384  # 512 wide they are a fifth of the parameters; a token of Python holds 4.2 characters, with 4,096 it held 3.65
@@ -37,7 +37,9 @@ SAMPLE_CHARS = 12_000_000  # of each language: enough for merges, and no languag
 
 _QWEN = called("qwen")
 assert _QWEN is not None
-FIM = Specials(_QWEN, PREFIX, SUFFIX, MIDDLE, REPO, FILE, None)
+_FIM = specials(_QWEN, {spelling: (number,) for number, spelling in SPELLINGS.items()}, start=())
+assert _FIM is not None
+FIM: Specials = _FIM
 
 
 def sample(path: Path) -> list[str]:

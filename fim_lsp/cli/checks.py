@@ -30,7 +30,7 @@ from server_bridge.protocol import (
     Reply,
     Request,
 )
-from server_bridge.weights.table import is_bundled
+from server_bridge.weights.table import NAMES, is_bundled
 
 # Packages without which nothing works; the embedded engine may be missing where a server is used.
 NEEDED = ("pygls", "lsprotocol", "httpx", "xxhash", "tree-sitter")
@@ -39,6 +39,10 @@ ENGINE = "xllamacpp"
 # The window around the cursor alone takes 1,536 tokens by default (prefix, suffix, middle) and an
 # answer up to 128; below this there is no room for other files.
 SMALL_CONTEXT = 4096
+INSTEAD = (
+    f"take one that was trained to fill in: fim-lsp setup --get {NAMES[1]}, or without a name the best "
+    "one for this machine"
+)
 # From key to ghost text people call it instant up to about here (JetBrains ships at ~150 ms).
 SLOW_MS = 300.0
 TRIAL_TOKENS = 16  # a line of code
@@ -148,7 +152,7 @@ async def server(_: Target) -> list[Finding]:
 
 
 async def model(target: Target) -> list[Finding]:
-    """Whether a model server is there whose model can fill in the middle."""
+    """Whether a model server is there, and its model was made to fill in the middle."""
     try:
         state = await target.backend.connect()
     except BackendError as error:
@@ -157,6 +161,9 @@ async def model(target: Target) -> list[Finding]:
     if state.health is Health.READY and is_bundled(state.model):
         says = f"{state.kind}: {state.model} works, but is a toy for Python"
         return [Finding("model", "warn", says, "get a real one: fim-lsp setup")]
+    if state.health is Health.READY and state.second_best:
+        says = f"{state.kind} at {where}: second best: {state.second_best}"
+        return [Finding("model", "warn", says, INSTEAD)]
     if state.health is Health.READY:
         says = f"{state.kind} at {where}: {state.model}, made for filling in the middle"
         instead = [Finding("model", "warn", state.message)] if state.message else []

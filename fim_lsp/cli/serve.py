@@ -120,13 +120,15 @@ def _ready(screen: Screen, state: State, seconds: float) -> None:
     if state.drafters and not state.drafts:
         message = f"it was started with {state.drafters} but does not speculate: see its log"
         screen.line(screen.paint(message, "warn"))
+    if state.second_best:
+        screen.line(screen.paint(f"second best: {state.second_best}", "warn"))
 
 
 def _instructions(screen: Screen, state: State, key_file: Path) -> None:
     """What to tell the editor, if anything."""
     if is_bundled(state.model):
         screen.line("It is tiny, for trying out. For real work: fim-lsp serve --get (asks first)")
-    if port_of(state.url) in USUAL_PORTS:
+    if port_of(state.url) in USUAL_PORTS and not state.second_best:  # else it has to be named
         screen.line("Your editors find it, and its key, by themselves. To name it:")
     else:
         screen.line("Tell your editor where it is; its key is found by itself:")

@@ -53,7 +53,9 @@ def shown(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk])
     ]
     tokens = [None] * len(parts) if measure is None else _tokens(measure)
     segments = [
-        ReportPart(part, n, why, text) for (part, why, text), n in zip(parts, tokens, strict=True)
+        ReportPart(part, n, why, text)
+        for (part, why, text), n in zip(parts, tokens, strict=True)
+        if n != 0 or not text  # what a model has no place for, it is not shown
     ]
     return PromptReport(_note(measure), tuple(segments))
 

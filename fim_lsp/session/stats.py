@@ -92,6 +92,7 @@ class Stats:
                 "url": state.url,
                 "model": state.model,
                 "message": state.message,
+                "secondBest": state.second_best,
                 "slots": state.slots,
                 "contextTokens": state.n_ctx,
             },

@@ -66,7 +66,8 @@ class BackendConfig:
         default="",  # the model's name tells it, as a rule
         metadata=option(
             "The model's fill-in-the-middle format, where kind is `openai` and the model's name does "
-            "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md has all).",
+            "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md has all); "
+            "`plain` or `chat` for a model that has none.",
             Project.NEVER,
         ),
     )

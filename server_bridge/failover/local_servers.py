@@ -124,10 +124,10 @@ class _Known(Exception):
 
 
 class _LocalServer(LlamaServer):
-    """A server that is connected to once it was admitted."""
+    """A server that is connected to once it was admitted; a chat model there was not started for this."""
 
     def __init__(self, servers: LocalServers, http: Http, slots_dir: str) -> None:
-        super().__init__(http, state_dir=slots_dir)
+        super().__init__(http, state_dir=slots_dir, must_fill=True)
         self._servers = servers
 
     async def connect(self) -> State:

@@ -64,22 +64,20 @@ def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
 
     The middle is always last and its text is given by tokens (see `tokens_left`), not here.
     """
-    title = fim.family.head.format
-    file = _marks(fim.file)
+    family = fim.family
+    head = family.head.format
+    inside = fim.prefix if family.named_inside and prompt.path else ()
     segments = []
-    if prompt.repo and fim.repo is not None:
-        segments.append(Segment("repo", (fim.repo,), prompt.repo + "\n"))
-    segments += [Segment("chunk", file, title(name=c.name) + c.text) for c in prompt.chunks]
+    if prompt.repo and family.repo:
+        segments.append(Segment("repo", fim.repo, family.title.format(name=prompt.repo)))
+    segments += [Segment("chunk", fim.file, head(name=c.name) + c.text) for c in prompt.chunks]
     if prompt.path:
-        segments.append(Segment("path", file, title(name=prompt.path)))
-    around = [
-        Segment("prefix", (fim.prefix,), prompt.prefix),
-        Segment("suffix", (fim.suffix,), prompt.suffix),
-    ]
-    segments += reversed(around) if fim.family.suffix_first else around
-    segments.append(Segment("middle", _marks(fim.middle), ""))
-    first = segments[0]
-    segments[0] = first._replace(marks=_marks(fim.bos) + first.marks)
+        segments.append(Segment("path", fim.file + inside, head(name=prompt.path)))
+    prefix = Segment("prefix", () if inside else fim.prefix, family.lead + prompt.prefix)
+    suffix = Segment("suffix", fim.suffix, prompt.suffix if family.suffix else "")
+    segments += (suffix, prefix) if family.suffix_first else (prefix, suffix)
+    segments.append(Segment("middle", fim.middle, ""))
+    segments[0] = segments[0]._replace(marks=fim.start + segments[0].marks)
     return segments
 
 
@@ -130,10 +128,6 @@ def _escaped(character: str) -> str:
     if character in '"\\':
         return "\\" + character
     return character if character.isprintable() else f"\\U{ord(character):08X}"
-
-
-def _marks(token: int | None) -> tuple[int, ...]:
-    return () if token is None else (token,)
 
 
 class Lru(Generic[V]):

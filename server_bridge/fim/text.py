@@ -26,7 +26,7 @@ class Part(NamedTuple):
 def rendered(prompt: Prompt, family: Family) -> list[Part]:
     """The prompt in the family's order, without what is forced; the middle stands last."""
     spellings = family.spellings
-    marks = specials(family, {spelling: n for n, spelling in enumerate(spellings)}, bos=None)
+    marks = specials(family, {spelling: (n,) for n, spelling in enumerate(spellings)}, start=())
     assert marks is not None
     parts = []
     for kind, numbers, text in layout(prompt, marks):

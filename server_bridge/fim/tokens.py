@@ -13,6 +13,7 @@ Sources: the model cards and papers named in the rows, and the models' tokenizer
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -20,10 +21,12 @@ class Family(NamedTuple):
     """
     Spellings of one family; "" where it has none.
 
-    *head* is the line before a file's text. *suffix_first*: trained with the suffix before the
-    prefix (SPM), the middle following the prefix. *models*: the names of its models, as a pattern;
-    with *alike* the tokens are those of another family, so that the name must match in any case.
-    *controls*: what else its tokenizer reads as control tokens, besides `CONTROLS`, as a pattern.
+    *head* is the line before a file's text, *title* the repository's name as it stands there. *lead* comes before the
+    prefix; *named_inside*: so does the name of the file at work, which otherwise stands before the prefix token.
+    *suffix_first*: trained with the suffix before the prefix (SPM), the middle following the prefix; a family without a
+    suffix token never shows it. *stop* ends an answer. *models*: the names of its models, as a pattern; with *alike*
+    the tokens are those of another family, so that the name must match in any case. *controls*: what else its
+    tokenizer reads as control tokens, besides `CONTROLS`, as a pattern.
     """
 
     name: str
@@ -33,7 +36,11 @@ class Family(NamedTuple):
     repo: str = ""
     file: str = ""
     head: str = "{name}\n"
+    title: str = "{name}\n"
+    lead: str = ""
+    named_inside: bool = False
     suffix_first: bool = False
+    stop: str = ""
     models: str = ""
     alike: bool = False
     controls: str = ""
@@ -93,7 +100,7 @@ FAMILIES = (
         "granite-4", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", head=PLAIN_HEAD,
         models="granite-?4",
     ),
-    # Mellum's model card: the file's name, then suffix, prefix, middle
+    # Mellum's model card, "with additional files": the file's name, then suffix, prefix, middle
     Family(
         "mellum", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "", "<filename>",
         suffix_first=True, models="mellum", alike=True, controls=STARCODER,
@@ -103,10 +110,10 @@ FAMILIES = (
         "codeqwen", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>",
         models="codeqwen", alike=True, controls=SENTENCEPIECE,
     ),
-    # StarCoder2 (arXiv 2402.19173) §5.1
+    # StarCoder2 (arXiv 2402.19173) §5.1: no line end behind the repository's name
     Family(
         "starcoder2", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>",
-        models="starcoder-?2", controls=STARCODER,
+        title="{name}", named_inside=True, models="starcoder-?2", controls=STARCODER,
     ),
     # StarCoder (arXiv 2305.06161) §5.2; Granite Code
     Family(
@@ -128,17 +135,23 @@ FAMILIES = (
         "deepseek", "<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>", head="#{name}\n",
         models="deepseek",
     ),
-    # CodeLlama (arXiv 2308.12950) §2.3; the pieces of its vocabulary begin with U+2581
+    # CodeLlama (arXiv 2308.12950) §2.3, and its tokenizer's `infilling_prompt_tokens`: a space before the prefix, none
+    # before the suffix; the pieces of its vocabulary begin with U+2581
     Family(
-        "codellama", "▁<PRE>", "▁<SUF>", "▁<MID>", head=PLAIN_HEAD,
+        "codellama", "▁<PRE>", "▁<SUF>", "▁<MID>", head=PLAIN_HEAD, lead=" ",
         models="code-?llama", controls=SENTENCEPIECE,
     ),
-    # GLM-4.5, CodeGeeX4
+    # CodeGeeX4's Infilling_guideline.md, of which the chat's turns around it are left out
+    Family(
+        "codegeex", "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", head="###PATH:{name}\n",
+        suffix_first=True, models="codegeex", alike=True, controls=GLM,
+    ),
+    # GLM-4.5; no template is published: the order of its tokens, as Zed has it (edit_prediction/src/fim.rs)
     Family(
         "glm-4", "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", head=PLAIN_HEAD,
-        models="glm-?4|codegeex", controls=GLM,
+        models="glm-?4", controls=GLM,
     ),
-    # Seed-Coder's model card: suffix first
+    # Seed-Coder's report (arXiv 2506.03524), "Fill-in-the-Middle": suffix first; there are no tokens for files
     Family(
         "seed-coder", "<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>",
         head=PLAIN_HEAD, suffix_first=True, models="seed-?coder",
@@ -148,7 +161,8 @@ FAMILIES = (
         "falcon-h1", "<|prefix|>", "<|suffix|>", "<|middle|>", head=PLAIN_HEAD, models="falcon-h1",
         controls=FALCON,
     ),
-    # Codestral (mistral-common's FIM request): [SUFFIX]…[PREFIX]…, and the middle goes on from there
+    # Codestral (mistral-common, `encode_fim`): [SUFFIX]…[PREFIX]…, and the middle goes on from there; the other files
+    # are Continue's (+++++), there behind [PREFIX], here before it all, so that they stay evaluated
     Family(
         "codestral", "[PREFIX]", "[SUFFIX]", "", head="+++++ {name}\n",
         suffix_first=True, models="codestral", controls=f"{SENTENCEPIECE}|{MISTRAL}",
@@ -156,16 +170,20 @@ FAMILIES = (
 )  # fmt: skip
 
 
+# A model that was never taught to fill in: it goes on with the text above the cursor.
+PLAIN = Family("plain", "", "", "", head=PLAIN_HEAD)
+
+
 class Specials(NamedTuple):
-    """One model's family in token ids; None where the family has no such token."""
+    """One model's family in token ids: what stands before each part, () where nothing does."""
 
     family: Family
-    prefix: int
-    suffix: int
-    middle: int | None
-    repo: int | None
-    file: int | None
-    bos: int | None  # what this model's texts begin with, if anything
+    start: tuple[int, ...]  # before all of it: what this model's texts begin with, if anything
+    repo: tuple[int, ...]
+    file: tuple[int, ...]
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    middle: tuple[int, ...]
 
 
 def families(model: str) -> list[Family]:
@@ -180,23 +198,23 @@ def named(model: str) -> Family | None:
 
 def called(name: str) -> Family | None:
     """The family with this name of ours."""
-    return next((f for f in FAMILIES if f.name == name), None)
+    return next((f for f in (*FAMILIES, PLAIN) if f.name == name), None)
+
+
+def named_base(model: str) -> bool:
+    """Whether the name says that the model was never taught to chat."""
+    return re.search(r"(?<![a-z])(?:base|pt)(?![a-z])", model, re.IGNORECASE) is not None
 
 
 def _is_named(family: Family, model: str) -> bool:
     return re.compile(family.models, re.IGNORECASE).search(model) is not None
 
 
-def specials(family: Family, ids: dict[str, int], bos: int | None) -> Specials | None:
+def specials(
+    family: Family, ids: Mapping[str, tuple[int, ...]], start: tuple[int, ...]
+) -> Specials | None:
     """The family in token ids, where *ids* has every one of its spellings."""
     if not all(spelling in ids for spelling in family.spellings):
         return None
-    return Specials(
-        family,
-        prefix=ids[family.prefix],
-        suffix=ids[family.suffix],
-        middle=ids.get(family.middle),
-        repo=ids.get(family.repo),
-        file=ids.get(family.file),
-        bos=bos,
-    )
+    names = (family.repo, family.file, family.prefix, family.suffix, family.middle)
+    return Specials(family, start, *(ids.get(spelling, ()) for spelling in names))

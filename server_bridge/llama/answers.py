@@ -84,6 +84,12 @@ class Detokenized(Struct):
     content: str
 
 
+class Dialogue(Struct):
+    """`POST /apply-template`."""
+
+    prompt: str
+
+
 class Slot(Struct):
     """One of `GET /slots`; what it holds (`n_prompt_tokens`), and whether it drafts, in builds that tell."""
 

@@ -14,11 +14,12 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from server_bridge.fim.chat import CHAT
 from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, tokens_left
-from server_bridge.fim.tokens import Specials
+from server_bridge.fim.tokens import PLAIN, Family, Specials, named_base
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
-from server_bridge.llama import completion
+from server_bridge.llama import chat_template, completion, context_shift
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.link import Known, Link
 from server_bridge.llama.persistence import Owner, Persistence
@@ -76,7 +77,8 @@ class LlamaServer:
     One llama.cpp server that runs already; see `protocol.Backend`.
 
     *engine* is the build and flags of a server of our own: no other client uses it, and its slots do not
-    share one cache. *state_dir* is the folder for notes on what was saved; without one nothing is.
+    share one cache. *state_dir* is the folder for notes on what was saved; without one nothing is. With *must_fill* a
+    model without tokens for a gap is not used.
     """
 
     def __init__(
@@ -86,12 +88,14 @@ class LlamaServer:
         *,
         engine: str = "",
         state_dir: str = "",
+        must_fill: bool = False,
     ) -> None:
         self._link = Link(Http(http) if isinstance(http, str) else http)
         self._state = State(Health.UNKNOWN, kind, self._link.url)
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None
         self._engine = engine
+        self._must_fill = must_fill
         self._state_dir = Path(state_dir) if state_dir else None
 
     @property
@@ -146,7 +150,7 @@ class LlamaServer:
         with self._noting_failures():
             connected, encoded = await self._encode(request.prompt)
             self._check_size(encoded.whole, request.n_predict)
-            options = completion.options(request)
+            options = completion.options(request, connected.specials.family.stop)
             found = await connected.cache.evaluate(encoded.document, encoded.whole, options)
             return await self._reply(connected, encoded, found)
 
@@ -155,7 +159,7 @@ class LlamaServer:
         with self._noting_failures():
             connected, encoded = await self._encode(request.prompt)
             self._check_size(encoded.whole, 1)
-            options = completion.options(request)
+            options = completion.options(request, connected.specials.family.stop)
             pieces = Pieces(
                 connected.tokenizer,
                 encoded.middle,
@@ -188,7 +192,8 @@ class LlamaServer:
         with self._noting_failures():
             connected, encoded = await self._encode(whole)
         self._check_size(encoded.whole, 1)
-        text = connected.cache.continue_long(encoded.document, encoded.whole, n_predict, sink)
+        options = context_shift.options(n_predict, sink, connected.specials.family.stop)
+        text = connected.cache.continue_long(encoded.document, encoded.whole, options, sink)
         async with aclosing(text):
             async for piece in text:
                 yield piece
@@ -213,7 +218,7 @@ class LlamaServer:
                 f"{self._link.url} refuses what a llama.cpp server answers ({error}): "
                 "check fim.backend.url"
             ) from error
-        cache = self._new_cache(known, specials, state)
+        cache = self._new_cache(known, await tokenizer.foreign(), state)
         speculates = await _speculates(cache.client)
         self._connected = Connected(known, tokenizer, specials, cache, speculates)
         self._state = replace(
@@ -223,25 +228,29 @@ class LlamaServer:
             model=known.identity.model,
             slots=known.identity.n_slots,
             n_ctx=known.identity.n_ctx,
+            second_best=_second_best(specials.family, known.identity.model),
         )
 
     async def _specials(self, tokenizer: Tokenizer, known: Known) -> Specials:
         model = known.identity.model
-        if (found := await tokenizer.specials(model)) is None:
+        if found := await tokenizer.specials(model):
+            return found
+        if self._must_fill:
             raise BackendUnusable(
-                f"{model} cannot fill in the middle (it has no tokens for that): start the server "
-                "with a model that can, for example llama-server --fim-qwen-1.5b-default"
+                f"{model} has no tokens to fill in the middle with: set fim.backend.url to {self._link.url} "
+                "to use it all the same, or start llama-server --fim-qwen-1.5b-default"
             )
-        return found
+        turn = None if named_base(model) else await chat_template.turn(self._link, tokenizer)
+        return await tokenizer.chat(turn) if turn else await tokenizer.plain()
 
-    def _new_cache(self, known: Known, specials: Specials, state: State) -> Cache:
+    def _new_cache(self, known: Known, foreign: int, state: State) -> Cache:
         """What the server holds is unknown at first; what was measured goes on."""
         client = SlotClient(self._link, known.identity, state, exclusive=bool(self._engine))
         # Nothing of the user's is left on the disk of another machine.
         is_here = self._engine or is_loopback(self._link.url)
         folder = self._state_dir if is_here else None
         owner = Owner(known.identity, self._link.url, self._engine, folder)
-        return Cache(client, Persistence(client, owner), foreign=specials.suffix)
+        return Cache(client, Persistence(client, owner), foreign)
 
     @contextmanager
     def _noting_failures(self) -> Iterator[None]:
@@ -293,6 +302,17 @@ class LlamaServer:
     def _check_size(self, whole: Ids, n_predict: int) -> None:
         if whole.n + n_predict > self._state.n_ctx:
             raise PromptTooLong(whole.n + n_predict, self._state.n_ctx)
+
+
+def _second_best(family: Family, model: str) -> str:
+    """Why a model is not the right one, "" where it is."""
+    if family == CHAT:
+        return f"{model} is made for chats: it is asked in words to fill in the gap"
+    if family == PLAIN:
+        return (
+            f"{model} was not trained to fill in a gap: it sees what stands above the cursor alone"
+        )
+    return ""
 
 
 async def _speculates(client: SlotClient) -> bool | None:

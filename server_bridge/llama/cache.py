@@ -64,11 +64,11 @@ class Cache(NamedTuple):
         return Warmed(answer.timings.prompt_n, left if left > TAIL else 0)
 
     async def continue_long(
-        self, document: str, whole: Ids, n_predict: int, sink: Sink
+        self, document: str, whole: Ids, options: Object, sink: Sink
     ) -> AsyncGenerator[str, None]:
         """The text after a prompt, past the context if need be; see `Backend.continue_long`."""
         slot = await self._prepared(document, whole)
-        text = slot_stream.continue_long(self.client, whole, n_predict, sink, slot)
+        text = slot_stream.continue_long(self.client, whole, options, sink, slot)
         async with aclosing(text):
             async for piece in text:
                 yield piece

@@ -30,15 +30,15 @@ STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
 MAX_MS = 1e8  # a day; a longer time is none
 
 
-def options(request: Request) -> Object:
-    """How to decode."""
+def options(request: Request, stop: str = "") -> Object:
+    """How to decode; *stop* is the family's."""
     found: Object = {"n_predict": request.n_predict, "n_probs": 1}
     if request.sample:
         found |= {"temperature": TEMPERATURE, "seed": request.sample}
     else:
         found |= GREEDY
-    if request.stop:
-        found["stop"] = request.stop
+    if stops := [*request.stop, *filter(None, (stop,))]:
+        found["stop"] = stops
     if request.prompt.forced:
         found["grammar"] = grammar(request.prompt.forced)
     return found

@@ -22,9 +22,10 @@ SINKS: dict[Sink, dict[str, int]] = {
 SAMPLING = {"temperature": 0.4, "seed": 1}
 
 
-def options(n_predict: int, sink: Sink) -> Object:
-    """How to generate."""
+def options(n_predict: int, sink: Sink, stop: str) -> Object:
+    """How to generate; *stop* is the family's, "" for none."""
     return {
+        **({"stop": [stop]} if stop else {}),
         "n_predict": n_predict,
         "stream": True,
         "return_tokens": True,

@@ -122,13 +122,12 @@ async def _closed(client: SlotClient, slot: int | None, whole: Ids) -> Closed:
 
 
 async def continue_long(
-    client: SlotClient, whole: Ids, n_predict: int, sink: Sink, slot: int | None
+    client: SlotClient, whole: Ids, options: Object, sink: Sink, slot: int | None
 ) -> AsyncGenerator[str, None]:
     """The text after *whole*, past the context if the server can shift it."""
     prompt, made, served = [*array("i", whole.packed)], list[int](), -1 if slot is None else slot
-    options = {**context_shift.options(n_predict, sink), "id_slot": served}
     n_ctx, mirror = client.server.n_ctx, client.state.mirror
-    text = json.dumps({"prompt": prompt, **options})
+    text = json.dumps({"prompt": prompt, **options, "id_slot": served})
     try:
         async with aclosing(client.link.stream("/completion", text)) as events:
             async for event in events:

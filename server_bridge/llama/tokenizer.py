@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from server_bridge import running_mean
+from server_bridge.fim import chat
 from server_bridge.fim.layout import Ids, Lru, ids, spelled
-from server_bridge.fim.tokens import Specials, families, specials
+from server_bridge.fim.tokens import PLAIN, Specials, families, specials
 from server_bridge.http.responses import ServerError
 from server_bridge.http.shapes import UnexpectedAnswer, unexpected
 from server_bridge.llama import answers
@@ -23,7 +24,8 @@ from server_bridge.protocol import BackendRejected, Token
 
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
 N_RUNS = 4096  # a day's vocabulary
-GUARD = "\n"  # a byte of its own in the vocabularies of SentencePiece
+GUARD = "\x01"  # stands in no vocabulary, so that it is a byte of its own and never part of a longer token
+SPACE = "\u2581"  # how SentencePiece writes one
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
 # A BOS token, the guard, and the space that SentencePiece puts first; no other token is less than a byte.
 MOST_EXTRA = 8
@@ -41,6 +43,7 @@ class Tokenizer:
         self._pieces: dict[int, bytes] = {}  # the bytes of every token seen; at most the vocabulary
         self._density = running_mean.chars_per_token(chars_per_token)
         self._n_guard = 0  # tokens before each text
+        self._start: tuple[int, ...] = ()  # what this model's texts begin with, if anything
 
     @property
     def chars_per_token(self) -> float:
@@ -51,7 +54,7 @@ class Tokenizer:
         """A text that will not change as ids."""
         if (known := self._texts.get(text)) is not None or not text:
             return known or ids(())
-        numbers = (await self._tokenize(self._guarded(text)))[self._n_guard :]
+        numbers = await self._numbers(text)
         if not numbers:
             raise self._unexpected("a text has no tokens")
         if len(text) >= ENOUGH_CHARS:
@@ -65,9 +68,20 @@ class Tokenizer:
         pieces = (await self._pieces_of(self._guarded(text)))[self._n_guard :]
         found = tuple(Token(piece.id, piece.text) for piece in pieces)
         if b"".join(token.text for token in found) != text.encode():
-            raise self._unexpected("its tokens do not spell the text")
+            if SPACE not in text:
+                raise self._unexpected("its tokens do not spell the text")
+            return self._runs.put(text, await self._around_spaces(text))
         self._pieces.update((token.id, token.text) for token in found)
         return self._runs.put(text, found)
+
+    async def _around_spaces(self, text: str) -> tuple[Token, ...]:
+        """A run in which `SPACE` stands: SentencePiece takes it for the space that it is written for."""
+        first, *others = text.split(SPACE)
+        spaces = tuple(token._replace(text=SPACE.encode()) for token in await self.run(" "))
+        found = await self.run(first)
+        for part in others:
+            found += spaces + await self.run(part)
+        return found
 
     async def spelled(
         self, numbers: Sequence[int], rated: Sequence[answers.Entry], text: str
@@ -102,31 +116,65 @@ class Tokenizer:
 
     async def specials(self, model: str) -> Specials | None:
         """The first family all of whose spellings are one token each for this model."""
-        start = await self._tokenize("", add_special=True)
+        self._start = tuple(await self._tokenize("", add_special=True))[:1]
         await self._find_guard()
-        numbers: dict[str, int] = {}
+        numbers: dict[str, tuple[int, ...]] = {}
         for family in families(model):
             for spelling in family.spellings:
                 if spelling not in numbers:
                     found = await self._tokenize(spelling, parse_special=True)
                     if len(found) != 1:
                         break
-                    numbers[spelling] = found[0]
-            if known := specials(family, numbers, start[0] if start else None):
+                    numbers[spelling] = tuple(found)
+            if known := specials(family, numbers, self._start):
                 return known
         return None
+
+    async def plain(self) -> Specials:
+        """For a model that has no tokens for a gap: its text goes on."""
+        return Specials(PLAIN, self._start, (), (), (), (), ())
+
+    async def chat(self, turn: chat.Turn) -> Specials:
+        """For a chat model: what is put into words, in its template's *turn*."""
+        before = await self._tokenize(turn.before, parse_special=True)
+        between = await self._tokenize(turn.between, parse_special=True)
+        start = self._start if tuple(before[:1]) != self._start else ()
+        gap = await self._numbers(chat.GAP)
+        task, ask = await self._numbers(chat.TASK), await self._numbers(chat.ASK)
+        begun = await self._numbers(chat.OPEN)
+        return Specials(
+            chat.CHAT,
+            start=(*start, *before, *task),
+            repo=(),
+            file=(),
+            prefix=(),
+            suffix=tuple(gap),
+            middle=(*ask, *between, *begun),
+        )
+
+    async def has_marks(self, text: str) -> bool:
+        """Whether some of *text* is control tokens to this model."""
+        return await self._tokenize(text, parse_special=True) != await self._tokenize(text)
+
+    async def foreign(self) -> int:
+        """A token that no prompt begins with: a name of a file or a control token does."""
+        return (await self._numbers("x"))[-1]
 
     async def _find_guard(self) -> None:
         """
         See whether texts need a guard before them.
 
         SentencePiece models (Codestral, CodeLlama) put a space before whatever they are given; it
-        ends up before the guard, which never becomes one token with what follows.
+        ends up before the guard, which no token goes across.
         """
         pieces = await self._pieces_of(GUARD)
         if not pieces:
-            raise self._unexpected("a line break has no tokens")
+            raise self._unexpected("a character has no tokens")
         self._n_guard = len(pieces) if len(pieces) > 1 else 0
+
+    async def _numbers(self, text: str) -> list[int]:
+        """The ids of a text in the middle of another."""
+        return (await self._tokenize(self._guarded(text)))[self._n_guard :]
 
     def _guarded(self, text: str) -> str:
         return GUARD + text if self._n_guard else text

@@ -26,12 +26,13 @@ from dataclasses import replace
 
 from server_bridge import running_mean, short_requests
 from server_bridge.fim.text import Part, rendered
+from server_bridge.fim.tokens import PLAIN
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
 from server_bridge.http.shapes import Object
-from server_bridge.openai import completion, stream
+from server_bridge.openai import chat, completion, stream
 from server_bridge.openai.cache_estimate import CacheEstimate, cut, last_word
-from server_bridge.openai.models import Connected, connected
+from server_bridge.openai.models import TEMPLATES, Connected, connected
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.protocol import (
     BackendError,
@@ -54,6 +55,7 @@ from server_bridge.protocol import (
 log = logging.getLogger(__name__)
 
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
+NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
 ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
 
 
@@ -75,6 +77,7 @@ class OpenAiServer:
         self._prefill_per_s = running_mean.prefill_per_s(self._state.prefill_per_s)
         self._decode_ms = running_mean.decode_ms(self._state.decode_ms)
         self._connecting = asyncio.Lock()
+        self._is_told = True  # of options for its chat template
 
     @property
     def state(self) -> State:
@@ -133,15 +136,13 @@ class OpenAiServer:
         prompt = request.prompt
         text = _joined(await self._rendered(prompt))
         self._check_size(text, request.n_predict)
+        if self._is_chat:
+            return await self._unhealed(request)
         held = last_word(text) if self._is_fatal(text) else ""
         answer, timings = await self._decode(text[: len(text) - len(held)], request, held)
-        if completion.agrees(answer, held + prompt.forced):
-            answer.lose(held)
-        else:
-            unhealed = replace(prompt, middle=prompt.middle + prompt.forced)
-            text = _joined(await self._rendered(unhealed))
-            answer, timings = await self._decode(text, request)
-            answer.begin_with(prompt.forced)
+        if not completion.agrees(answer, held + prompt.forced):
+            return await self._unhealed(request)
+        answer.lose(held)
         return completion.reply(answer, request, timings, self._state.n_ctx)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
@@ -192,6 +193,7 @@ class OpenAiServer:
             n_ctx=self._n_ctx or found.n_ctx,
             message="",
             streams=not found.is_mlx,
+            second_best=_second_best(found),
         )
 
     async def _rendered(self, prompt: Prompt) -> list[Part]:
@@ -199,6 +201,15 @@ class OpenAiServer:
             await self.connect()
         assert self._connected is not None
         return rendered(prompt, self._connected.family)
+
+    @property
+    def _is_chat(self) -> bool:
+        return self._connected is not None and self._connected.is_chat
+
+    def _options(self, request: Request, held: str = "") -> Object:
+        if self._is_chat:
+            return chat.options(request)
+        return completion.options(request, held, is_mlx=self._is_mlx)
 
     @property
     def _is_mlx(self) -> bool:
@@ -213,13 +224,25 @@ class OpenAiServer:
         if n_tokens > self._state.n_ctx:
             raise PromptTooLong(n_tokens, self._state.n_ctx)
 
+    async def _unhealed(self, request: Request) -> Reply:
+        """The reply to a prompt that ends with the half word."""
+        prompt = request.prompt
+        text = _joined(await self._rendered(replace(prompt, middle=prompt.middle + prompt.forced)))
+        answer, timings = await self._decode(text, request)
+        answer.begin_with(prompt.forced)
+        return completion.reply(answer, request, timings, self._state.n_ctx)
+
     async def _decode(
         self, text: str, request: Request, held: str = ""
     ) -> tuple[StreamedAnswer, Timings]:
         """One request, *held* coming before what was asked for."""
-        options = completion.options(request, held, is_mlx=self._is_mlx)
-        answer, timings = await self._ask(text, options)
-        if self._is_mlx and answer.ended == "length" and answer.text != answer.last:
+        answer, timings = await self._ask(text, self._options(request, held))
+        if (
+            self._is_mlx
+            and not self._is_chat
+            and answer.ended == "length"
+            and answer.text != answer.last
+        ):
             answer.lose_last()
         return answer, timings
 
@@ -242,15 +265,15 @@ class OpenAiServer:
     async def _streamed_replies(self, request: Request) -> AsyncGenerator[Reply, None]:
         """The replies to *request*; without token healing where the answer does not begin with the half word."""
         prompt = request.prompt
-        for before in ("", prompt.forced):
+        for before in (prompt.forced,) if self._is_chat else ("", prompt.forced):
             asked = replace(prompt, middle=prompt.middle + before)
             text = _joined(await self._rendered(asked))
             self._check_size(text, 1)
             pieces, known = completion.Pieces(request, before, self._state.n_ctx), None
-            answers = self._growing(text, completion.options(request, "", is_mlx=False))
+            answers = self._growing(text, self._options(request))
             async with aclosing(answers):
                 async for answer, timings in answers:
-                    if not before and not pieces.agrees(answer):
+                    if not before and not self._is_chat and not pieces.agrees(answer):
                         break
                     reply = pieces.reply(answer, timings.since(known) if known else timings)
                     if reply is not None:
@@ -267,17 +290,20 @@ class OpenAiServer:
         """The answer after each event, and what it cost; what that says of the server is kept, also when this is closed."""
         assert self._connected is not None
         fields = {"stream": True, "stream_options": {"include_usage": True}}
-        body = {"prompt": text, **fields, **self._connected.fields, **options}
-        events = self._http.stream("/v1/completions", json.dumps(body).encode())
+        path, asked = "/v1/completions", {"prompt": text}
+        if self._is_chat:
+            path, asked = "/v1/chat/completions", chat.fields(text, is_told=self._is_told)
+        body = {**asked, **fields, **self._connected.fields, **options}
+        events = self._http.stream(path, json.dumps(body).encode())
         n_held = self._estimate.tokens(self._estimate.held(text))
-        answer, timings = None, Timings()
+        answer, timings, line = None, Timings(), chat.last_line(text)
         with self._noting_failures(text):
             try:
                 growing = stream.growing(events, self._http.url)
                 async with aclosing(events), aclosing(growing) as answers:
                     async for answer in answers:
                         timings = self._timings(answer, len(text), n_held)
-                        yield answer, timings
+                        yield chat.code(answer, line) if self._is_chat else answer, timings
             finally:
                 if answer is not None:
                     self._estimate.sent(text, answer.n_prompt, answer.n_cached)
@@ -292,6 +318,12 @@ class OpenAiServer:
             refused = stream.refused(error)
             if isinstance(refused, PromptTooLong):
                 self._estimate.sent(text, refused.n_prompt, None)  # it has told how long it is
+            elif self._is_chat and self._is_told:
+                self._is_told = False  # OpenAI's own refuses what it does not know
+            elif self._is_chat:
+                failure = BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES))
+                self._state = state_after(self._state, failure)
+                raise failure from None
             raise refused from None
         except BackendError as error:
             self._state = state_after(self._state, error)
@@ -315,6 +347,18 @@ class OpenAiServer:
             self._prefill_per_s.add(1000 * timings.prompt_n / timings.prompt_ms)
         if timings.predicted_n > 1:  # the first token comes of the prompt
             self._decode_ms.add(timings.predicted_ms / (timings.predicted_n - 1))
+
+
+def _second_best(found: Connected) -> str:
+    """Why a model is not the right one, as far as its name tells."""
+    if found.is_chat:
+        return (
+            f"{found.model} is asked in words to fill in the gap, because its name tells of no tokens for that "
+            "(if it has them, name them by fim.backend.template)"
+        )
+    if found.family == PLAIN:
+        return f"{found.model} is shown what stands above the cursor alone"
+    return ""
 
 
 def _joined(parts: list[Part]) -> str:

@@ -13,15 +13,17 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from server_bridge.fim.tokens import FAMILIES, Family, called, named
+from server_bridge.fim.tokens import FAMILIES, PLAIN, Family, called, named
 from server_bridge.http.client import Http, Unproven
 from server_bridge.http.shapes import Object, UnexpectedAnswer, label, optional, read
+from server_bridge.openai import chat
 from server_bridge.protocol import BackendRejected, BackendUnusable
 
 SMALL_CONTEXT = (
     4096  # tokens, where the server does not say: Ollama's default, and it cuts silently
 )
 N_NAMES = 8  # models that a message lists
+TEMPLATES = ", ".join(family.name for family in (*FAMILIES, PLAIN, chat.MESSAGE))
 
 Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
@@ -57,23 +59,29 @@ class Connected:
     fields: Object
     is_mlx: bool
 
+    @property
+    def is_chat(self) -> bool:
+        """Whether it is asked in words."""
+        return self.family == chat.MESSAGE
+
 
 async def connected(http: Http, wanted: str, template: str) -> Connected:
     """
     What the server at *http* offers under the name *wanted* ("" for its only one).
 
-    Raises BackendUnusable where the user has to choose, or has to name the *template*.
+    Raises BackendUnusable where the user has to choose, or where there is no such *template*.
     """
     model = _chosen(await _listed(http), wanted, http.url)
     name = wanted or re.split(r"[/\\]", model.id)[-1]
     is_mlx = not model.owned_by
     # A seed makes mlx_lm.server take requests one by one, where an error ends one, not all.
-    fields: Object = {"seed": 0} if is_mlx else {"logprobs": 1}
+    family = _family(label(name), template)
+    fields: Object = {"seed": 0} if is_mlx else {} if family == chat.MESSAGE else {"logprobs": 1}
     if wanted or not is_mlx:
         fields["model"] = wanted or model.id
     return Connected(
         model=label(re.split(r"[/\\]", name)[-1]),
-        family=_family(label(name), template, http.url),
+        family=family,
         n_ctx=_context(model),
         fields=fields,
         is_mlx=is_mlx,
@@ -114,13 +122,12 @@ def _context(model: Model) -> int:
     return optional(Positive, model.max_model_len) or (meta.n_ctx if meta else SMALL_CONTEXT)
 
 
-def _family(model: str, template: str, url: str) -> Family:
-    if family := called(template) if template else named(model):
+def _family(model: str, template: str) -> Family:
+    """The family of that name of ours, else that of the model's; else it has to be asked in words."""
+    if template in ("", chat.MESSAGE.name):
+        return (named(model) if not template else None) or chat.MESSAGE
+    if family := called(template):
         return family
-    names = ", ".join(family.name for family in FAMILIES)
-    why = (
-        f"there is no template {template}"
-        if template
-        else f"the model's name {model!r} at {url} does not say how it spells a gap"
+    raise BackendUnusable(
+        f"there is no template {template}: set fim.backend.template to one of {TEMPLATES}"
     )
-    raise BackendUnusable(f"{why}: set fim.backend.template to one of {names}")

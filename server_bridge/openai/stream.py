@@ -1,5 +1,5 @@
 """
-The events of an OpenAI-style `/v1/completions` into one `StreamedAnswer`. Pure but for the clock.
+The events of an OpenAI-style `/v1/completions`, or of its chats, into one `StreamedAnswer`. Pure but for the clock.
 
 Servers differ in what they tell: llama.cpp and vLLM give log-probabilities in two shapes, mlx_lm
 none while streaming; some leave out the usage. Every field is taken where it is, none is needed but
@@ -36,12 +36,26 @@ LONGEST = 2000  # characters of a refusal that are looked at
 Piece = tuple[bytes, "float | None"]
 
 
+class Said(Struct):
+    """What a chat model said, or some more of it; what it thought stands elsewhere."""
+
+    content: str | None = None
+
+
 class Choice(Struct):
-    """One text of an event; the shape of *logprobs* differs, see `_pieces`."""
+    """One text of an event, of a chat in *delta* or *message*; the shape of *logprobs* differs, see `_pieces`."""
 
     text: str | None = None
+    delta: Said | None = None
+    message: Said | None = None
     finish_reason: str | None = None
     logprobs: object = None
+
+    @property
+    def said(self) -> str:
+        """The text, wherever it stands."""
+        chat = self.delta or self.message
+        return self.text or (chat.content if chat else None) or ""
 
 
 class Event(Struct):
@@ -168,8 +182,8 @@ def _take(answer: StreamedAnswer, event: Event, url: str) -> None:
         raise _meant(event.error, url)
     answer.usage = optional(Usage, event.usage) or answer.usage
     for choice in (event.choices or [])[:1]:
-        answer.last = choice.text or answer.last
-        answer.text += choice.text or ""
+        answer.last = choice.said or answer.last
+        answer.text += choice.said
         answer.ended = choice.finish_reason or answer.ended
         answer.pieces += _pieces(choice.logprobs)
 

@@ -14,6 +14,13 @@ def chunk() -> ContextChunk:
     return made
 
 
+def test_what_a_model_has_no_place_for_is_not_shown() -> None:
+    """A model that cannot fill in sees nothing of the text below, and no name of the repository."""
+    prompt = Prompt("shop", (), "c.py", "import a\n", "later\n", "a.")
+    shown = report.shown(prompt, Measure(10, 0, 0, (), 4, 4, 0, 2), [])
+    assert [part.part for part in shown.segments] == ["path", "prefix", "middle", "forced"]
+
+
 def test_every_part_says_its_price_and_reason() -> None:
     """In the order of the prompt; a chunk that the ring forgot is still in the cache."""
     ring = chunk()

@@ -54,13 +54,23 @@ async def test_auto_takes_what_is_there(url: str, no_fim_model: Path) -> None:
     assert {(method, path) for method, path, *_ in other.heard} == {("GET", "/props")}
 
 
-async def test_auto_does_not_hide_that_the_named_server_is_wrong(no_fim_model: Path) -> None:
+async def test_auto_does_not_hide_that_the_named_server_is_wrong() -> None:
     """A server that the user named and that cannot do the work is a message, not a silent detour."""
-    with llama_server(no_fim_model) as chat:
-        backend = open_backend(BackendSettings(url=chat))
-        with pytest.raises(BackendUnusable, match=r"chat\.gguf"):
+    with recorder() as other:
+        backend = open_backend(BackendSettings(url=other.url))
+        with pytest.raises(BackendUnusable, match=r"not a llama\.cpp server"):
             await backend.connect()
         assert backend.state.health is Health.UNUSABLE
+        await backend.aclose()
+
+
+async def test_a_named_server_is_used_whatever_its_model(no_fim_model: Path) -> None:
+    """Without tokens for a gap it is second best, and that is said."""
+    with llama_server(no_fim_model) as plain:
+        backend = open_backend(BackendSettings(url=plain))
+        assert (await backend.complete(REQUEST)).text
+        assert (backend.state.url, backend.state.message) == (plain, "")
+        assert "not trained to fill in a gap" in backend.state.second_best
         await backend.aclose()
 
 

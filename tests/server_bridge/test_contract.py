@@ -38,18 +38,24 @@ pytestmark = [
 ]
 
 MLX = [pytest.param("mlx", marks=pytest.mark.mlx)] if PYTHON else []  # see scripts/test-mlx
-KINDS = ["embedded", "llama-server", "openai", *MLX]
+UNUSUAL = ("sentencepiece", "plain", "chat")  # models for the embedded engine, see conftest.py
+KINDS = ["embedded", *UNUSUAL, "llama-server", "openai", *MLX]
 RANDOM = "qwen-tiny"  # the model of tests/mlx_server.py
+SENTENCEPIECE = "fim-tiny-sentencepiece.gguf"
+PLAIN, CHAT = "fim-tiny-plain.gguf", "fim-tiny-chat.gguf"
 FORCED = ["retur", " é🎉", '\t"', "\\", "a\n  b", "]\x07[", "日本語"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
 async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
     """Every kind of backend, ready."""
-    kind: Any = "openai" if request.param == "mlx" else request.param
-    server = {"embedded": None, "mlx": "mlx_url"}.get(request.param, "url")
-    url = request.getfixturevalue(server) if server else ""
-    backend = open_backend(BackendSettings(kind, url))
+    kind: Any = {"mlx": "openai"}.get(request.param, request.param)
+    model, url = "", ""
+    if request.param in UNUSUAL:
+        kind, model = "embedded", str(request.getfixturevalue("unusual_models")[request.param])
+    elif request.param != "embedded":
+        url = request.getfixturevalue("mlx_url" if request.param == "mlx" else "url")
+    backend = open_backend(BackendSettings(kind, url, model=model))
     await backend.connect()
     yield backend
     await backend.aclose()
@@ -66,7 +72,8 @@ async def test_says_what_it_is(backend: Backend) -> None:
     assert state == backend.state
     assert (state.health, state.message) == (Health.READY, "")
     slots = 2 if counts(backend) else 1
-    assert state.model in ("fim-tiny-q8_0.gguf", "qwen-tiny")
+    assert state.model in ("fim-tiny-q8_0.gguf", SENTENCEPIECE, PLAIN, CHAT, RANDOM)
+    assert bool(state.second_best) == (state.model in (PLAIN, CHAT))
     assert (state.n_ctx, state.slots) == (4096, slots)
 
 
@@ -76,7 +83,8 @@ async def test_counts_by_parts(backend: Backend) -> None:
     assert parts.total == sum(
         (parts.repo, *parts.chunks, parts.path, parts.prefix, parts.suffix, parts.middle)
     )
-    assert min(parts.repo, *parts.chunks, parts.path, parts.prefix, parts.suffix, parts.middle) > 1
+    assert min(*parts.chunks, parts.path, parts.prefix, parts.middle) > 1
+    assert (parts.suffix > 1) == (backend.state.model != PLAIN)
 
 
 async def test_control_tokens_in_a_file_are_text(backend: Backend) -> None:
@@ -102,7 +110,7 @@ async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Backend) 
         assert all(t.logprob is not None and t.logprob <= 0 for t in first.tokens)
 
 
-@pytest.mark.parametrize("portion", [1, 4, 7])
+@pytest.mark.parametrize("portion", [1, 3, 7])
 async def test_short_requests_give_the_text_of_one(backend: Backend, portion: int) -> None:
     """Decoding in short requests changes no token."""
     if backend.state.model == RANDOM:
@@ -309,6 +317,8 @@ async def test_several_files_in_turn_are_predicted(backend: Backend) -> None:
 
 async def test_a_tape_changes_no_token(backend: Backend) -> None:
     """Text that was typed has the same ids whether a tape spells its beginning or not."""
+    if backend.state.model == SENTENCEPIECE:
+        pytest.skip("its pieces go across words, so that the cut before a half word may be seen")
     tape = tuple[Token, ...]()
     for middle, _ in list(keystrokes())[:40]:
         plain = await backend.complete(Request(prompt(middle), n_predict=1))

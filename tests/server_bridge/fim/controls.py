@@ -37,6 +37,7 @@ CONTROLS = {
         "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜tool▁calls▁begin｜>", "<|EOT|>",
     ),
     "codellama": ("<s>", "</s>", "<unk>", "<EOT>"),
+    "codegeex": GLM,
     "glm-4": GLM,
     "seed-coder": ("<[begin▁of▁sentence]>", "<[end▁of▁sentence]>", "<[PAD▁TOKEN]>", "<[fim-pad]>"),
     "falcon-h1": (

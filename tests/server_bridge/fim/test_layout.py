@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.fim.layout import Lru, grammar, head, ids, joined, layout, spelled, tokens_left
-from server_bridge.fim.tokens import FAMILIES, Specials, families, specials
-from server_bridge.protocol import Chunk, Prompt, Token
-
-PROMPT = Prompt("repo", (Chunk("a.py", "A"), Chunk("b.py", "B")), "c.py", "PRE", "SUF", "MID")
-LAYOUTS = {
-    "qwen": "<|repo_name|>repo↵<|file_sep|>a.py↵A<|file_sep|>b.py↵B<|file_sep|>c.py↵"
-    "<|fim_prefix|>PRE<|fim_suffix|>SUF<|fim_middle|>",
-    "codegemma": "<|file_separator|>a.py↵A<|file_separator|>b.py↵B<|file_separator|>c.py↵"
-    "<|fim_prefix|>PRE<|fim_suffix|>SUF<|fim_middle|>",
-    "mellum": "<filename>a.py↵A<filename>b.py↵B<filename>c.py↵<fim_suffix>SUF<fim_prefix>PRE<fim_middle>",
-    "deepseek": "#a.py↵A#b.py↵B#c.py↵<｜fim▁begin｜>PRE<｜fim▁hole｜>SUF<｜fim▁end｜>",
-    "codestral": "+++++ a.py↵A+++++ b.py↵B+++++ c.py↵[SUFFIX]SUF[PREFIX]PRE",
-}
+from server_bridge.fim.tokens import FAMILIES, Family, Specials, families, specials
+from server_bridge.protocol import Prompt, Token
+from tests.server_bridge.fim.templates import PROMPT, TEMPLATES
 
 
-def known(name: str, bos: int | None = None) -> tuple[Specials, dict[int, str]]:
+def known(name: str, *start: int) -> tuple[Specials, dict[int, str]]:
     """A family with made-up ids, and what they stand for."""
     family = next(f for f in FAMILIES if f.name == name)
-    numbers = {spelling: 1000 + n for n, spelling in enumerate(family.spellings)}
-    found = specials(family, numbers, bos)
+    numbers = {spelling: (1000 + n,) for n, spelling in enumerate(family.spellings)}
+    found = specials(family, numbers, start)
     assert found is not None
-    return found, {number: spelling for spelling, number in numbers.items()} | {1: "<s>"}
+    return found, {number: spelling for spelling, (number,) in numbers.items()} | {1: "<s>"}
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_each_family_gets_its_own_layout(name: str) -> None:
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_each_family_gets_its_own_layout(family: Family) -> None:
     """Stable parts first, in the order and with the file names that the family was trained on."""
-    fim, names = known(name, bos=1)
+    fim, names = known(family.name, 1)
     shown = "".join("".join(names[m] for m in s.marks) + s.text for s in layout(PROMPT, fim))
-    assert shown.replace("\n", "↵") == "<s>" + LAYOUTS[name]
+    assert shown.replace("\n", "↵") + PROMPT.middle == "<s>" + TEMPLATES[family.name]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_file_without_a_name_is_filled_in_all_the_same(family: Family) -> None:
+    """Each of the family's own tokens for the gap stands there once."""
+    fim, names = known(family.name)
+    marks = [
+        names[m] for s in layout(replace(PROMPT, repo="", path="", chunks=()), fim) for m in s.marks
+    ]
+    assert sorted(marks) == sorted(filter(None, (family.prefix, family.suffix, family.middle)))
 
 
 def test_names_tell_families_apart_that_spell_alike() -> None:

@@ -26,15 +26,15 @@ REQUEST = Request(prompt("    def "), n_predict=4)
 
 
 async def test_a_model_without_the_tokens_is_named_with_the_fix(no_fim_model: Path) -> None:
-    """A chat model gives one clear sentence that says what to start instead."""
+    """Where the user named no server one clear sentence says what to start, or how to use this one."""
     with llama_server(no_fim_model) as url:
-        server = LlamaServer(url)
+        server = LlamaServer(url, must_fill=True)
         with pytest.raises(
-            BackendUnusable, match=r"chat\.gguf cannot fill in .* llama-server --fim"
+            BackendUnusable, match=r"chat\.gguf has no tokens .* llama-server --fim"
         ):
             await server.connect()
         assert server.state.health is Health.UNUSABLE
-        assert "llama-server --fim" in server.state.message
+        assert f"set fim.backend.url to {url}" in server.state.message
         await server.aclose()
 
 
@@ -79,20 +79,6 @@ async def test_each_family_is_known_by_its_tokens_and_none_comes_from_a_file(
             number = await wire.control_token(token)
             assert wire.prompt.count(number) == plain.count(number), token
         await server.aclose()
-
-
-async def test_sentencepiece_adds_no_space_where_there_is_none(tmp_path: Path) -> None:
-    """Models that put a space before each text they are given see ours as they are."""
-    specials = ("[PREFIX]", "", "[SUFFIX]", "", "", "")
-    model = write_model(tmp_path / "codestral.gguf", specials=specials, sentencepiece=True)
-    with llama_server(model) as url:
-        server = LlamaServer(url)
-        asked = prompt("    return width")
-        reply = await server.complete(Request(asked, n_predict=4))
-        again = await server.complete(Request(replace(asked, middle="    return width * "), 4))
-        await server.aclose()
-    assert b"".join(token.text for token in reply.middle) == b"    return width"
-    assert again.timings.prompt_n <= 4
 
 
 async def test_a_wrong_key_says_where_the_right_one_goes() -> None:

@@ -161,19 +161,23 @@ async def test_which_of_several_models_is_for_the_user_to_say() -> None:
         await backend.aclose()
 
 
-async def test_a_name_that_says_nothing_needs_a_template() -> None:
-    """A model that could be anything gets no text until the user says how it spells a gap."""
+async def test_a_template_decides_where_a_name_says_nothing() -> None:
+    """One of ours as it spells a gap, `plain` without a gap; a name that is none of them lists all, and no text goes out."""
     model = {"id": "my-finetune", "owned_by": "vllm"}
     with recorder(answer=server_with(events(said("x", "stop")), model)) as server:
-        for template, says in (("", "my-finetune"), ("qwenn", "no template qwenn")):
-            backend = OpenAiServer(Http(server.url), template=template)
-            with pytest.raises(BackendUnusable, match=rf"{says}.*fim\.backend\.template"):
-                await backend.complete(REQUEST)
+        backend = OpenAiServer(Http(server.url), template="qwenn")
+        with pytest.raises(BackendUnusable, match=r"no template qwenn: set fim\.backend\.template"):
+            await backend.complete(REQUEST)
         assert {path for _, path, *_ in server.heard} == {"/v1/models"}
-        backend = OpenAiServer(Http(server.url), template="starcoder2")
-        await backend.complete(REQUEST)
-        assert b"<fim_prefix>" in server.heard[-1][2]
-        await backend.aclose()
+        sent = []
+        for template in ("starcoder2", "plain"):
+            backend = OpenAiServer(Http(server.url), template=template)
+            await backend.complete(REQUEST)
+            sent.append(json.loads(server.heard[-1][2])["prompt"])
+            assert bool(backend.state.second_best) == (template == "plain")
+            await backend.aclose()
+    assert "<fim_prefix>" in sent[0]
+    assert sent[1].endswith(REQUEST.prompt.prefix + REQUEST.prompt.middle)
 
 
 @pytest.mark.parametrize("lists", [True, False])

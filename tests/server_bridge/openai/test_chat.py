@@ -1,0 +1,250 @@
+"""Chat models behind an OpenAI-style server that is scripted: what they are asked, which of their answers count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server_bridge.fim.chat import GAP, TASK
+from server_bridge.http.client import Http
+from server_bridge.openai import chat
+from server_bridge.openai.backend import OpenAiServer
+from server_bridge.protocol import (
+    BackendRejected,
+    BackendUnusable,
+    Chunk,
+    Health,
+    Prompt,
+    Reply,
+    Request,
+    Stop,
+    rest,
+)
+from tests.llama_server import llama_server
+
+PROMPT = Prompt(
+    "shop", (Chunk("a.py", "A = 1\n"),), "b.py", "def f(x):\n", "LATER = 3\n", "    y = 1\n    "
+)
+ASKED = Request(replace(PROMPT, forced="ret"), n_predict=20)
+GOOD = "```python\n    return x + y\n    # done\n```"
+
+
+class Script(ThreadingHTTPServer):
+    """Says what it is to *say*, a few signs at a time, and keeps what it was asked; *refuses* fields by name."""
+
+    def __init__(self, say: str, refuses: tuple[str, ...]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.say, self.refuses, self.asked = say, refuses, list[Any]()
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Script
+
+    def do_GET(self) -> None:
+        self._send(200, b'{"data": [{"id": "some-chat-70b", "owned_by": "acme"}]}')
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append((self.path, asked))
+        if any(name in asked for name in self.server.refuses):
+            self._send(400, b'{"error": {"message": "unknown field"}}')
+            return
+        said = self.server.say
+        pieces = [said[at : at + 3] for at in range(0, len(said), 3)]
+        events: list[Any] = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
+        events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        lines = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
+        self._send(200, b"".join([*lines, b"data: [DONE]\n\n"]), "text/event-stream")
+
+    def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Be quiet."""
+
+
+@contextmanager
+def script(say: str = GOOD, refuses: tuple[str, ...] = ()) -> Iterator[Script]:
+    with Script(say, refuses) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+async def backends() -> AsyncIterator[list[OpenAiServer]]:
+    """Backends to close afterwards."""
+    opened: list[OpenAiServer] = []
+    yield opened
+    for each in opened:
+        await each.aclose()
+
+
+async def streamed(backend: OpenAiServer, request: Request) -> list[Reply]:
+    async with aclosing(backend.stream(request)) as replies:
+        return [reply async for reply in replies]
+
+
+async def test_a_model_is_asked_in_words(backends: list[OpenAiServer]) -> None:
+    """Other files, the file with its gap, the task, and what is typed at the very end; thinking off."""
+    with script() as server:
+        backends.append(OpenAiServer(Http(server.url)))
+        reply = await backends[0].complete(ASKED)
+        assert "asked in words" in backends[0].state.second_best
+    [(path, asked)] = server.asked
+    files = "\n\n--- a.py ---\nA = 1\n\n\n--- b.py ---\ndef f(x):\n"
+    content = f"{TASK}{files}{GAP}LATER = 3\n{chat.ASK}    y = 1\n    ret"
+    assert path == "/v1/chat/completions"
+    assert asked["messages"] == [{"role": "user", "content": content}]
+    assert asked["chat_template_kwargs"]["enable_thinking"] is False
+    assert not {"stop", "prompt", "logprobs"} & asked.keys()
+    assert (reply.text, reply.stop) == ("return x + y\n    # done\n", Stop.END)
+    assert b"".join(token.text for token in reply.tokens).decode() == reply.text
+
+
+async def test_a_message_only_grows(backends: list[OpenAiServer]) -> None:
+    """Each key's message begins with all of the one before, so that the server has evaluated it."""
+    with script() as server:
+        backends.append(OpenAiServer(Http(server.url)))
+        for typed in ("    y", "    y = ", "    y = 1\n    "):
+            await backends[0].complete(Request(replace(PROMPT, middle=typed), 8))
+    sent = [asked["messages"][0]["content"] for _, asked in server.asked]
+    assert all(later.startswith(earlier) for earlier, later in pairwise(sent))
+
+
+async def test_a_stream_gives_the_text_of_one_request(backends: list[OpenAiServer]) -> None:
+    """Piece by piece, and closed at a stop string, which is not sent: it may stand in the line that is repeated."""
+    with script() as server:
+        backends.append(OpenAiServer(Http(server.url)))
+        replies = await streamed(backends[0], ASKED)
+        assert "".join(reply.text for reply in replies) == "return x + y\n    # done\n"
+        assert {reply.stop for reply in replies[:-1]} == {Stop.LIMIT}
+        stopped = await streamed(backends[0], replace(ASKED, stop=("\n",)))
+        assert "".join(reply.text for reply in stopped) == "return x + y"
+        assert stopped[-1].stop is Stop.WORD
+
+
+async def test_a_stream_that_was_closed_is_gone_on_with(backends: list[OpenAiServer]) -> None:
+    """What came before is part of the beginning that is repeated then."""
+    with script() as server:
+        backends.append(OpenAiServer(Http(server.url)))
+        async with aclosing(backends[0].stream(ASKED)) as replies:
+            first = await anext(replies)
+        more = await streamed(backends[0], rest(ASKED, first))
+    assert first.text + "".join(reply.text for reply in more) == "return x + y\n    # done\n"
+
+
+BAD = {
+    "prose": "Sure! Here is the code:\n```python\n    return x\n```",
+    "no block": "    return x",
+    "another line": "```\n    yield x\n```",
+    "a thought": "<think>\nlet me see\n</think>\n```\n    return x\n```",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_an_answer_that_is_not_what_was_asked_for_is_none(
+    name: str, backends: list[OpenAiServer]
+) -> None:
+    """Nothing is guessed out of it, and nothing is shown."""
+    with script(BAD[name]) as server:
+        backends.append(OpenAiServer(Http(server.url)))
+        reply = await backends[0].complete(ASKED)
+        replies = await streamed(backends[0], ASKED)
+    assert reply.text.removeprefix("ret") == ""
+    assert "".join(reply.text for reply in replies).removeprefix("ret") == ""
+    assert replies[-1].stop is Stop.END
+
+
+async def test_options_that_a_server_does_not_know_are_left_out(
+    backends: list[OpenAiServer],
+) -> None:
+    """OpenAI's own refuses options of a template: one completion is lost, the next has none."""
+    with script(refuses=("chat_template_kwargs",)) as server:
+        backends.append(OpenAiServer(Http(server.url)))
+        with pytest.raises(BackendRejected):
+            await backends[0].complete(ASKED)
+        assert (await backends[0].complete(ASKED)).text
+
+
+async def test_a_server_that_refuses_chats_says_what_to_set(backends: list[OpenAiServer]) -> None:
+    """Its model may be one for filling in under a name that does not tell."""
+    with script(refuses=("messages",)) as server:
+        backends.append(OpenAiServer(Http(server.url)))
+        with pytest.raises(BackendRejected):
+            await backends[0].complete(ASKED)
+        with pytest.raises(
+            BackendUnusable, match=r"fim\.backend\.template .* qwen, .* plain, chat"
+        ):
+            await backends[0].complete(ASKED)
+        assert backends[0].state.health is Health.UNUSABLE
+
+
+CODE = st.text(alphabet="ab `=\n\t", max_size=24).filter(lambda text: "```" not in text)
+
+
+@given(st.sampled_from(["", "    ", "    x = ", "def f("]), CODE)
+def test_code_grows_with_what_is_said(line: str, code: str) -> None:
+    """However an answer is cut, its code begins that of the whole, and nothing of the marks is in it."""
+    said = f"```py\n{line}{code}\n```\nI hope that helps."
+    cuts = [chat.behind(said[:end], line) for end in range(len(said) + 1)]
+    whole = cuts[-1][0]
+    assert cuts[-1] == (code + "\n", True)
+    assert whole is not None
+    for found, _ in cuts:
+        assert found is not None
+        assert whole.startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("```\n        return x\n```", "urn x"),  # indented otherwise
+        ("```\nreturn x\nand more\n```", "urn x"),  # of which the other lines are, too
+        ("```\n    return x\n  more\n```", "urn x\n  more\n"),
+        (" ```js\n    return x", "urn x"),
+        ("```\n    re", ""),
+        ("```\n    yield", None),
+        ("```\n```", None),
+    ],
+)
+def test_an_answer_begins_with_the_line(said: str, found: str | None) -> None:
+    """To the sign; but for the indentation, where it is one line."""
+    assert chat.behind(said, "    ret")[0] == found
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_real_server_takes_such_a_message(
+    unusual_models: dict[str, Path], backends: list[OpenAiServer]
+) -> None:
+    """llama.cpp knows the options of a template; what a model of 4 million parameters answers is no block of code."""
+    with llama_server(unusual_models["chat"]) as url:
+        backends.append(OpenAiServer(Http(url), template="chat"))
+        warmed = await backends[0].warm(ASKED.prompt, 4096)
+        first = await backends[0].complete(ASKED)
+        again = await backends[0].complete(replace(ASKED, prompt=replace(PROMPT, forced="retu")))
+    assert warmed.evaluated > 150
+    assert (first.text, again.text) == ("ret", "retu")
+    assert again.timings.prompt_n < 48
+    assert again.timings.cache_n > 150
