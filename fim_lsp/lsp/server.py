@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeVar
 
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import code_actions, convert, ending, offer, tcp, transport
+from fim_lsp.lsp import code_actions, convert, ending, inline_edits, offer, tcp, transport
 from fim_lsp.lsp.commands import COMMANDS
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.offer import Find
@@ -78,7 +78,7 @@ def make_server(
     editor = Editor(open_session, flags, over_tcp=over_tcp)
     for method, handler, options in FEATURES:
         editor.feature(method, options)(handler)
-    for name, command in (*COMMANDS, *code_actions.COMMANDS):
+    for name, command in (*COMMANDS, *inline_edits.COMMANDS):
         editor.command(name)(command)
     return editor
 
@@ -370,6 +370,8 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     ("textDocument/didFocus", _heard(convert.focused), None),
     ("textDocument/didShowCompletion", _heard(convert.shown), None),
     ("textDocument/didPartiallyAcceptCompletion", _heard(convert.partly_accepted), None),
+    (inline_edits.METHOD, inline_edits.inline_edit, None),
+    (inline_edits.SHOWN, inline_edits.drawn, None),
     ("fim/didYank", _heard(convert.yanked), None),
     ("fim/stats", stats, None),
 )

@@ -44,6 +44,7 @@ class Proposal(NamedTuple):
     rule: Rule | Block
     n_examples: int
     evidence: dict[str, float]
+    example: Example  # the newest
 
     @property
     def pattern(self) -> object:
@@ -91,7 +92,8 @@ def proposals(edits: Sequence[FinishedEdit], texts: Sequence[Text]) -> list[Prop
         evidence = {**shared, **of_result(place.after, results[place.uri, place.line])}
         n = len(each.examples)
         where = place.uri, place.line, place.before, place.after
-        found.append(Proposal(*where, confidence(evidence, n), each.rule, n, evidence))
+        sure = confidence(evidence, n)
+        found.append(Proposal(*where, sure, each.rule, n, evidence, each.examples[0]))
     return found
 
 

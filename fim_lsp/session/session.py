@@ -184,10 +184,26 @@ class Session:
             return at, "", "you typed"
         return at, text, note
 
-    async def next_edit(self, uri: str) -> NextEdit | None:
-        """What to edit next in the workspace of *uri*, by what was edited last; see docs/next-edit.md."""
+    async def next_edit(self, uri: str, *, unasked: bool = False) -> NextEdit | None:
+        """
+        What to edit next in the workspace of *uri*, by what was edited last; see docs/next-edit.md.
+
+        One that is shown *unasked* waits until the newest edit is finished, and leaves the line to a
+        suggestion that is on screen there.
+        """
+        if not self.config.next_edit.enabled:
+            return None
+        if unasked:
+            await asyncio.sleep(self.next_edits.unsettled(uri))
         await self._judging.wait_judged()
-        return await self.next_edits.proposal(uri) if self.config.next_edit.enabled else None
+        found = await self.next_edits.proposal(uri)
+        return None if unasked and found and self._is_taken(found) else found
+
+    def _is_taken(self, found: NextEdit) -> bool:
+        """Whether ghost text is on a line that *found* changes."""
+        line, proposal = self._open.acceptance.line(found.document.uri), found.proposal
+        end = proposal.line + max(1, len(proposal.before))
+        return line is not None and proposal.line <= line < end
 
     async def wait_idle(self) -> None:
         """Until no background work is left; for tests and benchmarks."""

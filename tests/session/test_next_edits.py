@@ -52,7 +52,8 @@ async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
 
     assert await desk.proposed() == (A, 2, "area = height * width")
     assert await desk.proposed() == (A, 2, "area = height * width")
-    desk.next_edits.taken()
+    desk.next_edits.taken("1")
+    desk.next_edits.taken("1")
     desk.rename(A, 2)
     assert await desk.proposed() == (A, 3, "total = height + 1")
     assert desk.stats.next_edits == {"offered": 2, "taken": 1}
@@ -68,6 +69,32 @@ async def test_a_dismissed_pattern_is_not_proposed_again() -> None:
 
     again = await desk.proposed()
     assert again is None or "height" not in again[2]
+
+
+async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so() -> None:
+    """copilot-lsp does not run the command; what it says is that it drew the edit."""
+    desk = Desk(A)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    assert await desk.proposed()
+    desk.next_edits.shown("1")
+    desk.rename(A, 2)
+
+    assert await desk.proposed() == (A, 3, "total = height + 1")
+    assert desk.stats.next_edits == {"offered": 2, "shown": 1, "taken": 1}
+
+
+async def test_after_a_proposal_the_next_one_comes_at_once() -> None:
+    """It is a finished edit."""
+    desk = Desk(A)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    assert await desk.proposed()
+    desk.rename(A, 2)
+    assert desk.next_edits.unsettled(A) > 0
+    desk.next_edits.taken("1")
+
+    assert desk.next_edits.unsettled(A) == 0
 
 
 async def test_an_edit_counts_when_the_user_pauses() -> None:
