@@ -193,8 +193,8 @@ class Session:
         """
         if not self.config.next_edit.enabled:
             return None
-        if unasked:
-            await asyncio.sleep(self.next_edits.unsettled(uri))
+        while unasked and (left := self.next_edits.unsettled(uri)) > 0:
+            await asyncio.sleep(left)
         await self._judging.wait_judged()
         found = await self.next_edits.proposal(uri)
         return None if unasked and found and self._is_taken(found) else found
