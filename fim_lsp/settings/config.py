@@ -168,7 +168,7 @@ class NextEditConfig:
 
     enabled: bool = field(
         default=True,  # it needs no model, and is quiet on most edits
-        metadata=option("Offer the next edit as a code action, from your last edits.", Project.OFF),
+        metadata=option("Offer the next edit, found from your last edits.", Project.OFF),
     )
 
 

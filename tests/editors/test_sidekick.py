@@ -16,6 +16,7 @@ import pytest
 
 from tests.editors import programs
 from tests.editors.neovim import Neovim
+from tests.editors.test_docs import blocks
 from tests.editors.test_next_edit import BOX, CURSOR, ESCAPE, RENAMED, TAB
 
 pytestmark = [
@@ -25,13 +26,11 @@ pytestmark = [
     ),
 ]
 
-# As docs/editors/neovim.md says: sidekick.nvim talks to servers that are called after Copilot.
 INIT = """
 vim.opt.runtimepath:prepend('{plugin}')
 vim.o.swapfile, vim.o.autoindent = false, false
 vim.cmd('filetype indent off')
-vim.lsp.config('fim_copilot', {{ cmd = {{ 'fim-lsp', '--stdio' }}, root_markers = {{ '.git' }} }})
-vim.lsp.enable('fim_copilot')
+{server}
 """
 SIDEKICK = """
 require('sidekick').setup()
@@ -62,7 +61,8 @@ def guest(home: Path, project: Path, plugin: str, init: str) -> Iterator[Neovim]
     folder = programs.CACHE / plugin
     if not folder.exists():
         pytest.skip(f"no {plugin}: a checkout is wanted at {folder}")
-    neovim = Guest(home, project, INIT.format(plugin=folder) + init)
+    *_, server = blocks("neovim", "lua")
+    neovim = Guest(home, project, INIT.format(plugin=folder, server=server) + init)
     try:
         yield neovim
     finally:
