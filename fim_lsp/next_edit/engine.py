@@ -34,22 +34,26 @@ Edited = Collection[tuple[str, int]]  # lines, by URI and number
 
 
 class Proposal(NamedTuple):
-    """The lines *before* at *line* of the text *uri* should become *after*, both without line ends."""
+    """
+    The lines *before* at *line* of the text *uri* should become *after*, both without line ends.
+
+    What a model proposes has no *rule*; *example* is the newest of a rule's.
+    """
 
     uri: str
     line: int
     before: Lines
     after: Lines
-    confidence: float
-    rule: Rule | Block
-    n_examples: int
-    evidence: dict[str, float]
-    example: Example  # the newest
+    confidence: float = 0.0
+    rule: Rule | Block | None = None
+    n_examples: int = 0
+    evidence: dict[str, float] = {}  # noqa: RUF012 (of a tuple; never written to)
+    example: Example | None = None
 
     @property
     def pattern(self) -> object:
         """The same for all proposals of one rule: what a "no" is remembered by."""
-        return self.rule.key
+        return self.rule.key if self.rule else (self.before, self.after)
 
 
 def propose(

@@ -23,6 +23,7 @@ from fim_lsp.next_edit.log import EditLog
 from fim_lsp.next_edit.places import text_of
 from fim_lsp.next_edit.why import why
 from fim_lsp.session.document_state import UNJUDGED, DocumentState
+from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
 
@@ -66,10 +67,12 @@ class NextEdits:
         open_documents: OpenDocuments,
         stats: Stats,
         clock: Callable[[], float],
+        model: ModelEdits,
     ) -> None:
         self._open = open_documents
         self._stats = stats
         self._clock = clock
+        self._model = model
         self._numbers = itertools.count(1)
         self._workspaces: defaultdict[str, _Workspace] = defaultdict(_Workspace)
 
@@ -106,12 +109,25 @@ class NextEdits:
         found = workspace.found
         if asked != workspace.asked:  # editors ask whenever the cursor moves
             found = await asyncio.to_thread(_found, asked)
+            found = found or await self._of_model(_key(state), asked)
             workspace.asked, workspace.found = asked, found
         if found is None or self._open.documents.get(found.uri) is not usable.get(found.uri):
             return None  # there is none, or the user typed meanwhile
-        example = self._open.states.get(found.example.uri)
-        reason = why(found, example.file.path if example else "a file that was closed")
+        reason = why(found, self._source(found))
         return NextEdit(usable[found.uri], found, self._offered(workspace, found), reason)
+
+    async def _of_model(self, key: str, asked: _Asked) -> Proposal | None:
+        """What the model proposes, where there is one."""
+        names = {uri: state.file.path for uri, state in self._open.states.items()}
+        found = await self._model.proposal(key, asked.edits, asked.documents[0], names)
+        return found if found and found.pattern not in asked.refused else None
+
+    def _source(self, found: Proposal) -> str:
+        """What a proposal is from: the file of an earlier edit, or the model."""
+        if found.example is None:
+            return self._model.name
+        state = self._open.states.get(found.example.uri)
+        return state.file.path if state else "a file that was closed"
 
     def shown(self, number: str) -> None:
         """The editor drew a proposal."""

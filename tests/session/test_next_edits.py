@@ -6,9 +6,11 @@ import pytest
 
 from fim_lsp.documents import Edit, Position
 from fim_lsp.events import Changed, Closed, Opened
+from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
+from fim_lsp.settings.config import Config
 from fim_lsp.workspace.workspaces import Workspaces
 
 A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
@@ -22,8 +24,9 @@ class Desk:
         workspaces = Workspaces()
         workspaces.roots = ("file:///w", "file:///x")
         self.stats, self.now = Stats(), 0.0
+        self.model = ModelEdits(Config(), lambda _: None)
         self.open = OpenDocuments(workspaces, self.stats)
-        self.next_edits = NextEdits(self.open, self.stats, lambda: self.now)
+        self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model)
         for uri in uris:
             self.open.handle(Opened(uri, "python", 1, TEXT))
             self.open.allow(self.open.states[uri])
