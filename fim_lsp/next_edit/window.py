@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from fim_lsp.context.secrets.scrub import scrubbed, scrubbed_parts
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 
 BEFORE, BEHIND = 1, 4
@@ -64,6 +65,16 @@ class Ask(NamedTuple):
     above: Lines
 
 
+def without_secrets(lines: Lines, edit: FinishedEdit) -> Lines:
+    """The lines around *edit* as they may be sent, with their numbers; those that are far away are empty."""
+    first, end = max(0, edit.line - FILE_LINES), edit.line + len(edit.after)
+    last = min(len(lines), end + FILE_LINES)
+    typed = "\n".join(lines[first:end])
+    rest = "\n".join(("", *lines[end:last])) if first < end else "\n".join(lines[end:last])
+    clean = "".join(scrubbed_parts((typed, rest))).split("\n")
+    return ("",) * first + tuple(clean) + ("",) * (len(lines) - last)
+
+
 def shown(edits: Sequence[FinishedEdit], lines: Lines, before: Shown | None) -> Shown:
     """What an ask after *edits*, of which the newest is in *lines*, begins with: the same as *before*, if it can."""
     newest = edits[-1]
@@ -74,20 +85,27 @@ def shown(edits: Sequence[FinishedEdit], lines: Lines, before: Shown | None) -> 
             return before
     first = max(0, min(newest.line - FILE_LINES // 2, len(lines) - FILE_LINES))
     since = edits[-KEPT - 1 :][0].at
-    return Shown(newest.uri, first, lines[first : first + FILE_LINES], since)
+    clean = without_secrets(lines, newest)
+    return Shown(newest.uri, first, clean[first : first + FILE_LINES], since)
 
 
 def ask(
     edits: Sequence[FinishedEdit], lines: Lines, names: Mapping[str, str], begin: Shown
 ) -> Ask | None:
-    """None where the newest edit is too long for a window. *names* are those of all files, by URI."""
-    newest = edits[-1]
+    """
+    None where the newest edit is too long for a window, or a secret is in that.
+
+    *names* are those of all files, by URI.
+    """
+    newest, clean = edits[-1], without_secrets(lines, edits[-1])
     end = newest.line + len(newest.after)
     first, last = max(0, newest.line - BEFORE), min(len(lines), end + BEHIND)
     now = lines[first:last]
     then = (*lines[first : newest.line], *newest.before, *lines[end:last])
     longest = max(now, then, key=len)
     n_chars = max(sum(map(len, now)), sum(map(len, then)))
+    if now != clean[first:last] or scrubbed("\n".join(then)) != "\n".join(then):
+        return None
     if not now or len(longest) > REGION_LINES or n_chars > REGION_CHARS:
         return None
     row = min(max(newest.line, end - 1) - first, len(now) - 1)
@@ -104,12 +122,17 @@ def ask(
         now=now,
         row=row,
         column=_end(newest.before[-1] if newest.before else "", now[row]),
-        above=lines[max(0, first - ABOVE) : first],
+        above=clean[max(0, first - ABOVE) : first],
     )
 
 
 def _named(edit: FinishedEdit, names: Mapping[str, str]) -> Edit:
-    return Edit(names[edit.uri], edit.line, edit.before, edit.after)
+    before, after = map(_clean, (edit.before, edit.after))
+    return Edit(names[edit.uri], edit.line, before, after)
+
+
+def _clean(lines: Lines) -> Lines:
+    return tuple(scrubbed("\n".join(lines)).split("\n")) if lines else ()
 
 
 def _end(old: str, new: str) -> int:

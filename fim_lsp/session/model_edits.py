@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fim_lsp.documents import Document
 from fim_lsp.next_edit import window
-from fim_lsp.next_edit.edits import FinishedEdit
+from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.formats import ANSWER_TOKENS, format_of, prompt_of, proposal_of
 from fim_lsp.next_edit.places import text_of
@@ -58,9 +58,10 @@ class ModelEdits:
         if self._model is None or asked is None:
             return None
         text = text_of(document)
-        begin = window.shown(edits, text.lines, self._shown.get(workspace))
+        begin, ask = await asyncio.to_thread(
+            _asked, edits, text.lines, names, self._shown.get(workspace)
+        )
         self._shown[workspace] = begin
-        ask = window.ask(edits, text.lines, names, begin)
         prompt = prompt_of(asked, ask) if ask else None
         if ask is None or prompt is None:
             return None
@@ -69,10 +70,23 @@ class ModelEdits:
         except BackendError as error:
             log.info("no next edit from %s: %s", self.name, error)
             return None
-        return None if answer is None else proposal_of(asked, ask, answer, text)
+        if answer is None:
+            return None
+        return await asyncio.to_thread(proposal_of, asked, ask, answer, text)
 
     async def aclose(self) -> None:
         """Let the server go."""
         if self._model is not None:
             await self._model.aclose()
         await asyncio.gather(*self._closing, return_exceptions=True)
+
+
+def _asked(
+    edits: Sequence[FinishedEdit],
+    lines: Lines,
+    names: Mapping[str, str],
+    before: window.Shown | None,
+) -> tuple[window.Shown, window.Ask | None]:
+    """What the prompt begins with, and what is asked; looking for secrets takes some milliseconds."""
+    begin = window.shown(edits, lines, before)
+    return begin, window.ask(edits, lines, names, begin)

@@ -20,17 +20,17 @@ NAMES = {URI: "box.py"}
 BEFORE = (
     "import area",
     "",
-    "def draw(hight):",
-    "    print(hight)",
-    "    check(hight)",
-    "    return hight",
+    "def draw(colour):",
+    "    print(colour)",
+    "    check(colour)",
+    "    return colour",
     "",
     "class Box:",
-    "    hight = 1",
+    "    colour = 1",
     "    width = 2",
 )
-FIRST = FinishedEdit(URI, 2, BEFORE[2:3], ("def draw(height):",), at=1.0)
-NEWEST = FinishedEdit(URI, 3, BEFORE[3:4], ("    print(height)",), at=2.0)
+FIRST = FinishedEdit(URI, 2, BEFORE[2:3], ("def draw(color):",), at=1.0)
+NEWEST = FinishedEdit(URI, 3, BEFORE[3:4], ("    print(color)",), at=2.0)
 NOW = (*BEFORE[:2], *FIRST.after, *NEWEST.after, *BEFORE[4:])
 TEXT = Text(URI, "python", NOW)
 # The file is shown as it was after the first edit.
@@ -40,75 +40,75 @@ SWEEP = """\
 <|file_sep|>box.py
 import area
 
-def draw(height):
-    print(hight)
-    check(hight)
-    return hight
+def draw(color):
+    print(colour)
+    check(colour)
+    return colour
 
 class Box:
-    hight = 1
+    colour = 1
     width = 2
 <|file_sep|>box.py.diff
 original:
-def draw(hight):
+def draw(colour):
 updated:
-def draw(height):
+def draw(color):
 <|file_sep|>original/box.py:3:8
-def draw(height):
-    print(hight)
-    check(hight)
-    return hight
+def draw(color):
+    print(colour)
+    check(colour)
+    return colour
 
 class Box:
 <|file_sep|>current/box.py:3:8
-def draw(height):
-    print(he<|cursor|>ight)
-    check(hight)
-    return hight
+def draw(color):
+    print(colo<|cursor|>r)
+    check(colour)
+    return colour
 
 class Box:
 <|file_sep|>updated/box.py:3:8
-def draw(height):
+def draw(color):
 """
 ZETA = """\
 <[fim-suffix]>
 <[fim-prefix]><filename>box.py
 import area
 
-def draw(height):
-    print(hight)
-    check(hight)
-    return hight
+def draw(color):
+    print(colour)
+    check(colour)
+    return colour
 
 class Box:
-    hight = 1
+    colour = 1
     width = 2
 
 <filename>edit_history
 --- a/box.py
 +++ b/box.py
 @@ -3,1 +3,1 @@
--def draw(hight):
-+def draw(height):
+-def draw(colour):
++def draw(color):
 --- a/box.py
 +++ b/box.py
 @@ -4,1 +4,1 @@
--    print(hight)
-+    print(height)
+-    print(colour)
++    print(color)
 
 <filename>box.py
 import area
 
 {}<[fim-middle]>"""
 REGION = """\
-def draw(height):
-    print(he<|user_cursor|>ight)
-    check(hight)
-    return hight
+def draw(color):
+    print(colo<|user_cursor|>r)
+    check(colour)
+    return colour
 
 class Box:
 """
-REWRITTEN = REGION.replace("<|user_cursor|>", "").replace("hight", "height")
+REWRITTEN = REGION.replace("<|user_cursor|>", "").replace("colour", "color")
 MARKS = {
     "zeta-2": ("<<<<<<< CURRENT\n", "=======\n"),
     "zeta-2.1": ("<|marker_1|>", "<|marker_2|>\n"),
@@ -116,7 +116,7 @@ MARKS = {
 RIGHT = {
     "zeta-2": f"{REWRITTEN}>>>>>>> UPDATED\n",
     "zeta-2.1": f"<|marker_1|>{REWRITTEN}<|marker_2|><[end▁of▁sentence]>",
-    "sweep-next-edit-1.5B": REWRITTEN.partition("(height):\n")[2],
+    "sweep-next-edit-1.5B": REWRITTEN.partition("(color):\n")[2],
 }
 
 
@@ -146,12 +146,12 @@ def test_zetas_prompts(model: str) -> None:
 def test_an_answer_is_a_proposal(model: str) -> None:
     """Only the lines that differ; where a model says it, the cursor's mark is none of the text."""
     answer = RIGHT[model].replace(
-        "check(height)", "check(height<|user_cursor|>)" if "zeta" in model else "check(height)"
+        "check(color)", "check(color<|user_cursor|>)" if "zeta" in model else "check(color)"
     )
     found = proposal_of(*asked(model), answer, TEXT)
 
     assert found is not None
-    assert found[:4] == (URI, 4, NOW[4:6], ("    check(height)", "    return height"))
+    assert found[:4] == (URI, 4, NOW[4:6], ("    check(color)", "    return color"))
 
 
 @pytest.mark.parametrize(
@@ -161,10 +161,10 @@ def test_an_answer_is_a_proposal(model: str) -> None:
         ("zeta-2", "KEEP_PREVIOUS\n"),
         ("zeta-2", ""),
         ("zeta-2", REGION.replace("<|user_cursor|>", "")),  # as it is
-        ("zeta-2", REGION.replace("print(he<|user_cursor|>ight)", "print(hight)")),  # as it was
+        ("zeta-2", REGION.replace("print(colo<|user_cursor|>r)", "print(colour)")),  # as it was
         ("zeta-2", f"<<<<<<< CURRENT\n{REWRITTEN}"),
-        ("zeta-2", REWRITTEN.replace("class Box:\n", "class Box:\n" + "    check(height)\n" * 3)),
-        ("zeta-2", REWRITTEN.replace("check(height)", "check(height")),  # a syntax error
+        ("zeta-2", REWRITTEN.replace("class Box:\n", "class Box:\n" + "    check(color)\n" * 3)),
+        ("zeta-2", REWRITTEN.replace("check(color)", "check(color")),  # a syntax error
         ("zeta-2.1", "<|marker_1|><|marker_1|>"),
         ("zeta-2.1", "<|marker_2|><|marker_2|>"),
         ("zeta-2.1", f"<|marker_1|>{REWRITTEN}"),  # it was cut off
@@ -172,9 +172,9 @@ def test_an_answer_is_a_proposal(model: str) -> None:
         ("zeta-2.1", REWRITTEN),
         ("sweep", ""),
         ("sweep", "\n\n"),
-        ("sweep", "import os\n\nclass Box:"),  # of another place
-        ("sweep", "    print(height)\n    check(height)\n    ret"),  # it was cut off
-        ("sweep", "    print(height)\n<|cursor|>\nclass Box:"),
+        ("sweep", "x = 5\n\nclass Box:"),  # of another place
+        ("sweep", "    print(color)\n    check(color)\n    ret"),  # it was cut off
+        ("sweep", "    print(color)\n<|cursor|>\nclass Box:"),
     ],
 )
 def test_answers_that_are_none(model: str, answer: str) -> None:
@@ -193,6 +193,28 @@ def test_marks_in_the_users_text_are_not_sent(mark: str) -> None:
 def test_names_that_are_not_known() -> None:
     """Of such a model nothing is asked."""
     assert format_of("qwen2.5-coder") is None
+
+
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+def test_secrets_are_not_sent() -> None:
+    """Elsewhere in the file and in earlier edits they are blotted out; a window that has one is not sent."""
+    lines = (*NOW, *[""] * 9, f'TOKEN = "{SECRET}"')
+    earlier = FinishedEdit(URI, 19, (f'KEY = "{SECRET}"',), lines[-1:], at=0.5)
+    edits = (earlier, FIRST, NEWEST)
+    begin = shown(edits, lines, None)
+    about = ask(edits, lines, NAMES, begin)
+    assert about is not None
+    for model in RIGHT:
+        found = format_of(model)
+        assert found is not None
+        prompt = prompt_of(found, about) or ""
+        assert "TOKEN" in prompt
+        assert SECRET not in prompt
+
+    for edit in (earlier, NEWEST._replace(line=18, before=(), after=lines[18:19], at=3.0)):
+        assert ask((*edits, edit), lines, NAMES, begin) is None
 
 
 def test_a_prompt_grows() -> None:

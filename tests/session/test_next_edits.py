@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.documents import Edit, Position
-from fim_lsp.events import Changed, Closed, Opened
+from fim_lsp.events import Changed, Closed, FoldersChanged, Opened
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace.workspaces import Workspaces
+from server_bridge.unusable import Unusable
 
 A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
 TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
@@ -85,6 +87,27 @@ async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so() ->
 
     assert await desk.proposed() == (A, 3, "total = height + 1")
     assert desk.stats.next_edits == {"offered": 2, "shown": 1, "taken": 1}
+
+
+async def test_ghost_text_has_its_line_for_itself() -> None:
+    """What is on screen unasked is left alone; a code action is asked for, and comes."""
+    session = Session(Config(), lambda _: Unusable("openai", "there is none"))
+    session.handle(FoldersChanged(("file:///w",)))
+    session.handle(Opened(A, "python", 1, TEXT))
+    for line in (0, 1):
+        at = session.documents[A].lines[line].index("ight")
+        edit = Edit(Position(line, at), Position(line, at), "e")
+        session.handle(Changed(A, line + 2, (edit,)))
+    found = await session.next_edit(A, unasked=True)
+    assert found
+    assert found.proposal.line == 2
+
+    line_end = Position(2, 20)
+    text = [("1", Edit(line_end, line_end, " / 2"))]
+    session._open.acceptance.offered(session.documents[A], text)
+    assert await session.next_edit(A, unasked=True) is None
+    assert await session.next_edit(A) == found
+    await session.aclose()
 
 
 async def test_after_a_proposal_the_next_one_comes_at_once() -> None:
