@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from fim_lsp.display import shown
 from fim_lsp.documents import Document
 from fim_lsp.next_edit import window
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
@@ -28,7 +29,7 @@ class ModelEdits:
     def __init__(self, config: Config, open_model: Callable[[Config], TextModel | None]) -> None:
         self._open_model = open_model
         self._settings = config.next_edit
-        self._model = open_model(config)
+        self._model = self._opened(config)
         self._shown: dict[str, window.Shown] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -44,7 +45,7 @@ class ModelEdits:
                 task = asyncio.create_task(self._model.aclose(), name="close model")
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
-            self._settings, self._model = config.next_edit, self._open_model(config)
+            self._settings, self._model = config.next_edit, self._opened(config)
 
     async def proposal(
         self,
@@ -73,6 +74,12 @@ class ModelEdits:
         if answer is None:
             return None
         return await asyncio.to_thread(proposal_of, asked, ask, answer, text)
+
+    def _opened(self, config: Config) -> TextModel | None:
+        model, name = self._open_model(config), config.next_edit.model
+        if model is not None and format_of(name) is None:
+            log.warning("fim.nextEdit.model is %s: name zeta-2, zeta-2.1 or sweep", shown(name))
+        return model
 
     async def aclose(self) -> None:
         """Let the server go."""

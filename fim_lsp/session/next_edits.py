@@ -53,10 +53,15 @@ class _Offered(NamedTuple):
 class _Workspace:
     log: EditLog = field(default_factory=EditLog)
     answers: Answers = field(default_factory=Answers)
-    asked: _Asked | None = None  # what the engine was asked last …
-    found: Proposal | None = None  # … and what it found
+    asked: _Asked | None = None  # editors ask whenever the cursor moves: what was looked for last …
+    finding: asyncio.Task[Proposal | None] | None = None  # … and what is found
     offered: _Offered | None = None
     shown: str = ""  # the proposal that the editor drew last, by its number
+
+    def stop(self) -> None:
+        """Look for nothing any more; a request that waits for it is cancelled."""
+        if self.finding is not None:
+            self.finding.cancel()
 
 
 class NextEdits:
@@ -106,18 +111,28 @@ class NextEdits:
         self._judge(workspace, edits)
         order = tuple(usable[each] for each in dict.fromkeys((edits[-1].uri, uri, *usable)))
         asked = _Asked(edits, order, workspace.answers.refused)
-        found = workspace.found
-        if asked != workspace.asked:  # editors ask whenever the cursor moves
-            found = await asyncio.to_thread(_found, asked)
-            found = found or await self._of_model(_key(state), asked)
-            workspace.asked, workspace.found = asked, found
-        if found is None or self._open.documents.get(found.uri) is not usable.get(found.uri):
+        if asked != workspace.asked or workspace.finding is None:
+            workspace.stop()
+            workspace.asked = asked
+            workspace.finding = asyncio.create_task(
+                self._found(_key(state), asked), name="next edit"
+            )
+        found = await asyncio.shield(workspace.finding)
+        if found is None or self._usable(_key(state)).get(found.uri) is not usable[found.uri]:
             return None  # there is none, or the user typed meanwhile
         reason = why(found, self._source(found))
         return NextEdit(usable[found.uri], found, self._offered(workspace, found), reason)
 
-    async def _of_model(self, key: str, asked: _Asked) -> Proposal | None:
-        """What the model proposes, where there is one."""
+    def close(self) -> None:
+        """Look for nothing any more."""
+        for workspace in self._workspaces.values():
+            workspace.stop()
+
+    async def _found(self, key: str, asked: _Asked) -> Proposal | None:
+        """What earlier edits propose, else the model, where there is one."""
+        found = await asyncio.to_thread(_repeated, asked)
+        if found is not None:
+            return found
         names = {uri: state.file.path for uri, state in self._open.states.items()}
         found = await self._model.proposal(key, asked.edits, asked.documents[0], names)
         return found if found and found.pattern not in asked.refused else None
@@ -199,5 +214,6 @@ def _key(state: DocumentState) -> str:
     return state.file.root or f"outside: {state.file.folder or state.file.repo}"
 
 
-def _found(asked: _Asked) -> Proposal | None:
+def _repeated(asked: _Asked) -> Proposal | None:
+    """What earlier edits propose."""
     return propose(asked.edits, [text_of(each) for each in asked.documents], asked.refused)

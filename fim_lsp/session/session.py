@@ -220,6 +220,7 @@ class Session:
     async def aclose(self) -> None:
         """End all work and let the backend go."""
         self.workspaces.close()
+        self.next_edits.close()
         for doc_state in self._open.states.values():
             doc_state.retire()
         try:
