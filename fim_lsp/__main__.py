@@ -12,13 +12,14 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fim_lsp.cli import options
 from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
-from server_bridge.protocol import Backend, BackendUnusable
+from server_bridge.protocol import Backend, BackendUnusable, TextModel
 
 if TYPE_CHECKING:
     from fim_lsp.lsp.offer import RealModel
@@ -107,6 +108,7 @@ def _doctor(given: argparse.Namespace) -> int:
 def _serve(given: argparse.Namespace) -> NoReturn:
     gc.disable()  # 50 ms that an editor would wait for; `server.run` enables it again
     from fim_lsp.lsp import server
+    from fim_lsp.session.session import Session
 
     log = {"file": given.log_file, "level": given.log_level}
     overrides = {"log": {key: value for key, value in log.items() if value is not None}}
@@ -115,7 +117,10 @@ def _serve(given: argparse.Namespace) -> NoReturn:
     if given.tcp:
         host, port = given.tcp
         address = server.Address(host, port, given.token_file or token)
-    server.run(address, open_backend, overrides, _cache(), _real_model)
+    open_session = partial(
+        Session, open_backend=open_backend, cache=_cache(), open_model=open_model
+    )
+    server.run(address, open_session, overrides, _real_model)
 
 
 def _real_model() -> RealModel | None:
@@ -133,6 +138,15 @@ def open_backend(config: Config) -> Backend:
         return bridge.open_backend(_bridge_settings(config.backend, saves=config.state.save))
     except BackendUnusable as error:
         return unusable.Unusable(config.backend.kind, str(error))
+
+
+def open_model(config: Config) -> TextModel | None:
+    """The model for next edits that the settings name; nothing is sent yet."""
+    from server_bridge import bridge
+
+    ours = config.next_edit
+    named = bridge.BackendSettings(url=ours.url, model=ours.model, keys_dir=str(_cache()))
+    return bridge.open_text_model(named) if ours.enabled else None
 
 
 def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:

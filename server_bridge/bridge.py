@@ -22,10 +22,11 @@ from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
+from server_bridge.openai.text import TextServer
 from server_bridge.process import command_line, programs
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.protocol import Backend, BackendUnusable, Health, State
+from server_bridge.protocol import Backend, BackendUnusable, Health, State, TextModel
 
 # An exchange may take so long where another server waits: both fit into a completion's deadline.
 ATTEMPT_S = 1.2
@@ -78,6 +79,14 @@ def open_backend(settings: BackendSettings) -> Backend:
     if settings.kind == "auto":
         return _auto(settings)
     return Endpoints([Endpoint(_one(settings))])
+
+
+def open_text_model(settings: BackendSettings) -> TextModel | None:
+    """The model of *settings* as one that continues texts; None without an address. Nothing is sent yet."""
+    if not settings.url or not settings.model:
+        return None
+    url = settings.url.removesuffix("/").removesuffix("/v1")
+    return TextServer(Http(url, _key(settings)), settings.model)
 
 
 def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:

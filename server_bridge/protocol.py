@@ -256,6 +256,16 @@ class Backend(Protocol):
         """Close connections and end every process this backend started."""
 
 
+class TextModel(Protocol):
+    """A model that continues a text as it is: one for next edits. Raises `BackendError` and nothing else."""
+
+    async def continued(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
+        """What follows *text* until one of *stops*; None where it was cut off after *n_predict* tokens."""
+
+    async def aclose(self) -> None:
+        """Close connections."""
+
+
 class BackendError(Exception):
     """
     Something went wrong on the model's side. The subclasses say what the caller should do.

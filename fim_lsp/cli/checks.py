@@ -130,7 +130,7 @@ async def privacy(target: Target) -> list[Finding]:
     for env in {each.api_key_env for each in egress.servers(backend)} - {"", *os.environ}:
         says = f"the environment variable {env} (fim.backend.apiKeyEnv) is not set"
         findings.append(Finding("privacy", "warn", says, f"export {env}=…"))
-    ways = [*egress.ways(backend)]
+    ways = [*egress.ways(backend, target.config.next_edit.url)]
     if not ways:
         findings.append(Finding("privacy", "ok", "your code stays on this machine"))
     for way in ways:

@@ -202,7 +202,8 @@ class Editor(LanguageServer):
         if config.log != self._log:
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
-        problems += tuple(way.warning for way in egress.ways(config.backend) if way.warning)
+        ways = egress.ways(config.backend, config.next_edit.url)
+        problems += tuple(way.warning for way in ways if way.warning)
         if new := [problem for problem in problems if problem not in self._shown]:
             self._shown.update(new)
             self.messages.show_problems(new)

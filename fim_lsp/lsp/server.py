@@ -12,11 +12,10 @@ import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeVar
 
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import code_actions, convert, ending, offer, tcp, transport
+from fim_lsp.lsp import code_actions, convert, ending, inline_edits, offer, tcp, transport
 from fim_lsp.lsp.commands import COMMANDS
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.offer import Find
@@ -24,7 +23,7 @@ from fim_lsp.lsp.rpc import SLICE_S, serve
 from fim_lsp.lsp.types import types
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
-from server_bridge.protocol import Backend, State
+from server_bridge.protocol import State
 
 Result = TypeVar("Result")
 
@@ -48,19 +47,16 @@ class Address(NamedTuple):
 
 def run(
     address: Address | None,
-    open_backend: Callable[[Config], Backend],
+    open_session: Callable[[Config], Session],
     flags: Mapping[str, object],
-    cache: Path,
     find_model: Find,
 ) -> NoReturn:
     """
     Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
 
-    *cache* is a folder of our own for what is kept from one run to the next; *find_model* finds what to
-    offer in place of the bundled model. The caller may switch
-    garbage collection off before: it takes 50 ms of start-up.
+    *find_model* finds what to offer in place of the bundled model. The caller may switch garbage
+    collection off before: it takes 50 ms of start-up.
     """
-    open_session = partial(Session, open_backend=open_backend, cache=cache)
     editor = make_server(open_session, flags, over_tcp=address is not None)
     if address is None:
         editor.on_state = partial(_heard_of, editor, find_model)
@@ -78,7 +74,7 @@ def make_server(
     editor = Editor(open_session, flags, over_tcp=over_tcp)
     for method, handler, options in FEATURES:
         editor.feature(method, options)(handler)
-    for name, command in (*COMMANDS, *code_actions.COMMANDS):
+    for name, command in (*COMMANDS, *inline_edits.COMMANDS):
         editor.command(name)(command)
     return editor
 
@@ -370,6 +366,8 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     ("textDocument/didFocus", _heard(convert.focused), None),
     ("textDocument/didShowCompletion", _heard(convert.shown), None),
     ("textDocument/didPartiallyAcceptCompletion", _heard(convert.partly_accepted), None),
+    (inline_edits.METHOD, inline_edits.inline_edit, None),
+    (inline_edits.SHOWN, inline_edits.drawn, None),
     ("fim/didYank", _heard(convert.yanked), None),
     ("fim/stats", stats, None),
 )

@@ -39,6 +39,12 @@ class Answers:
             self.dismissed(proposal)
 
 
+def followed(proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> bool:
+    """Whether one of *edits* is *proposal*, made after the time *since*: not all clients tell."""
+    wanted = (proposal.uri, proposal.before, proposal.after)
+    return any(edit.at > since and (edit.uri, edit.before, edit.after) == wanted for edit in edits)
+
+
 def _contradicts(edit: FinishedEdit, proposal: Proposal) -> bool:
     """Whether something else was made of the lines that the proposal was for."""
     return (

@@ -34,21 +34,26 @@ Edited = Collection[tuple[str, int]]  # lines, by URI and number
 
 
 class Proposal(NamedTuple):
-    """The lines *before* at *line* of the text *uri* should become *after*, both without line ends."""
+    """
+    The lines *before* at *line* of the text *uri* should become *after*, both without line ends.
+
+    What a model proposes has no *rule*; *example* is the newest of a rule's.
+    """
 
     uri: str
     line: int
     before: Lines
     after: Lines
-    confidence: float
-    rule: Rule | Block
-    n_examples: int
-    evidence: dict[str, float]
+    confidence: float = 0.0
+    rule: Rule | Block | None = None
+    n_examples: int = 0
+    evidence: dict[str, float] = {}  # noqa: RUF012 (of a tuple; never written to)
+    example: Example | None = None
 
     @property
     def pattern(self) -> object:
         """The same for all proposals of one rule: what a "no" is remembered by."""
-        return self.rule.key
+        return self.rule.key if self.rule else (self.before, self.after)
 
 
 def propose(
@@ -91,7 +96,8 @@ def proposals(edits: Sequence[FinishedEdit], texts: Sequence[Text]) -> list[Prop
         evidence = {**shared, **of_result(place.after, results[place.uri, place.line])}
         n = len(each.examples)
         where = place.uri, place.line, place.before, place.after
-        found.append(Proposal(*where, confidence(evidence, n), each.rule, n, evidence))
+        sure = confidence(evidence, n)
+        found.append(Proposal(*where, sure, each.rule, n, evidence, each.examples[0]))
     return found
 
 

@@ -9,6 +9,7 @@ calls `forget` when one becomes private.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -49,6 +50,7 @@ class EditLog:
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
+        self._settled = -math.inf  # what was edited until then is finished
 
     def changed(
         self, before: Document, after: Document, edits: Iterable[Edit | str], now: float
@@ -75,11 +77,20 @@ class EditLog:
     def finished(self, now: float) -> tuple[FinishedEdit, ...]:
         """The edits, oldest first; the newest only if the user paused since."""
         done = [*self._entries]
-        if done and now - done[-1].at < SETTLED:
+        if self.unsettled(now) > 0:
             done.pop()
         return tuple(
             FinishedEdit(e.uri, e.line, e.before, e.after, e.above, e.below, e.at) for e in done
         )
+
+    def unsettled(self, now: float) -> float:
+        """How many seconds from *now* the newest edit is finished, if the user pauses; 0 when it is."""
+        newest = self._entries[-1].at if self._entries else -math.inf
+        return max(0.0, newest + SETTLED - now) if newest > self._settled else 0.0
+
+    def settle(self, now: float) -> None:
+        """What was edited until *now* is finished: it was a proposal."""
+        self._settled = now
 
     def _noted(
         self, uri: str, old: Sequence[str], new: Sequence[str], edit: Edit, now: float

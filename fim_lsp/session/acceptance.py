@@ -106,6 +106,11 @@ class Acceptance:
         while len(self._known) > KNOWN:
             self._known.popitem(last=False)
 
+    def line(self, uri: str) -> int | None:
+        """The line of a document in which a suggestion is, or may be, on screen."""
+        offer = self._open.get(uri)
+        return offer.edits[0].start.line if offer else None
+
     def heard(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
         """The editor says what became of a suggestion; one that is not known any more says nothing."""
         self._says_shown |= isinstance(event, Shown)

@@ -8,6 +8,7 @@ Only documents that may be used are in it; the engine runs in a worker thread, o
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,21 +16,25 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document
 from fim_lsp.events import Changed
-from fim_lsp.next_edit.answers import Answers
+from fim_lsp.next_edit.answers import Answers, followed
 from fim_lsp.next_edit.edits import FinishedEdit
 from fim_lsp.next_edit.engine import Proposal, propose
 from fim_lsp.next_edit.log import EditLog
 from fim_lsp.next_edit.places import text_of
+from fim_lsp.next_edit.why import why
 from fim_lsp.session.document_state import UNJUDGED, DocumentState
+from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
 
 
 class NextEdit(NamedTuple):
-    """A proposal, and the version of the document that it is for."""
+    """A proposal, the version of the document that it is for, its number, and why it is proposed."""
 
     document: Document
     proposal: Proposal
+    id: str
+    why: str
 
 
 class _Asked(NamedTuple):
@@ -38,14 +43,25 @@ class _Asked(NamedTuple):
     refused: frozenset[object]
 
 
+class _Offered(NamedTuple):
+    proposal: Proposal
+    id: str
+    at: float
+
+
 @dataclass(slots=True)
 class _Workspace:
     log: EditLog = field(default_factory=EditLog)
     answers: Answers = field(default_factory=Answers)
-    asked: _Asked | None = None  # what the engine was asked last …
-    found: Proposal | None = None  # … and what it found
-    offered: Proposal | None = None
-    offered_at: float = 0.0
+    asked: _Asked | None = None  # editors ask whenever the cursor moves: what was looked for last …
+    finding: asyncio.Task[Proposal | None] | None = None  # … and what is found
+    offered: _Offered | None = None
+    shown: str = ""  # the proposal that the editor drew last, by its number
+
+    def stop(self) -> None:
+        """Look for nothing any more; a request that waits for it is cancelled."""
+        if self.finding is not None:
+            self.finding.cancel()
 
 
 class NextEdits:
@@ -56,10 +72,13 @@ class NextEdits:
         open_documents: OpenDocuments,
         stats: Stats,
         clock: Callable[[], float],
+        model: ModelEdits,
     ) -> None:
         self._open = open_documents
         self._stats = stats
         self._clock = clock
+        self._model = model
+        self._numbers = itertools.count(1)
         self._workspaces: defaultdict[str, _Workspace] = defaultdict(_Workspace)
 
     def changed(self, before: Document, event: Changed) -> None:
@@ -73,6 +92,11 @@ class NextEdits:
             log = self._workspaces[_key(state)].log
             log.changed(before, after, event.edits, self._clock())
 
+    def unsettled(self, uri: str) -> float:
+        """How many seconds the newest edit in the workspace of *uri* needs to be finished, if none follows."""
+        workspace = self._of(uri)
+        return workspace.log.unsettled(self._clock()) if workspace else 0.0
+
     async def proposal(self, uri: str) -> NextEdit | None:
         """What to edit next in the workspace of *uri*; None where nothing is sure enough."""
         state = self._open.states.get(uri)
@@ -84,33 +108,91 @@ class NextEdits:
         edits = tuple(each for each in finished if each.uri in usable)
         if not edits:
             return None
-        if workspace.offered is not None:
-            workspace.answers.edited(workspace.offered, edits, workspace.offered_at)
+        self._judge(workspace, edits)
         order = tuple(usable[each] for each in dict.fromkeys((edits[-1].uri, uri, *usable)))
         asked = _Asked(edits, order, workspace.answers.refused)
-        found = workspace.found
-        if asked != workspace.asked:  # editors ask whenever the cursor moves
-            found = await asyncio.to_thread(_found, asked)
-            workspace.asked, workspace.found = asked, found
-        if found is None or self._open.documents.get(found.uri) is not usable.get(found.uri):
+        if asked != workspace.asked or workspace.finding is None:
+            workspace.stop()
+            workspace.asked = asked
+            workspace.finding = asyncio.create_task(
+                self._found(_key(state), asked), name="next edit"
+            )
+        found = await asyncio.shield(workspace.finding)
+        if found is None or self._usable(_key(state)).get(found.uri) is not usable[found.uri]:
             return None  # there is none, or the user typed meanwhile
-        if workspace.offered is None or found[:4] != workspace.offered[:4]:
-            workspace.offered, workspace.offered_at = found, self._clock()
-            self._stats.next_edits["offered"] += 1
-        return NextEdit(usable[found.uri], found)
+        reason = why(found, self._source(found))
+        return NextEdit(usable[found.uri], found, self._offered(workspace, found), reason)
 
-    def taken(self) -> None:
-        """The proposal that was offered last was applied."""
-        self._stats.next_edits["taken"] += 1
+    def close(self) -> None:
+        """Look for nothing any more."""
+        for workspace in self._workspaces.values():
+            workspace.stop()
+
+    async def _found(self, key: str, asked: _Asked) -> Proposal | None:
+        """What earlier edits propose, else the model, where there is one."""
+        found = await asyncio.to_thread(_repeated, asked)
+        if found is not None:
+            return found
+        names = {uri: state.file.path for uri, state in self._open.states.items()}
+        found = await self._model.proposal(key, asked.edits, asked.documents[0], names)
+        return found if found and found.pattern not in asked.refused else None
+
+    def _source(self, found: Proposal) -> str:
+        """What a proposal is from: the file of an earlier edit, or the model."""
+        if found.example is None:
+            return self._model.name
+        state = self._open.states.get(found.example.uri)
+        return state.file.path if state else "a file that was closed"
+
+    def shown(self, number: str) -> None:
+        """The editor drew a proposal."""
+        workspace = self._offering(number)
+        if workspace is not None and workspace.shown != number:
+            workspace.shown = number
+            self._stats.next_edits["shown"] += 1
+
+    def taken(self, number: str) -> None:
+        """A proposal was applied."""
+        workspace = self._offering(number)
+        if workspace is not None:
+            workspace.offered = None
+            workspace.log.settle(self._clock())
+            self._stats.next_edits["taken"] += 1
 
     def dismissed(self, uri: str) -> None:
         """The proposal that was offered last in the workspace of *uri* was sent away."""
-        state = self._open.states.get(uri)
-        workspace = self._workspaces.get(_key(state)) if state else None
+        workspace = self._of(uri)
         if workspace and workspace.offered:
-            workspace.answers.dismissed(workspace.offered)
+            workspace.answers.dismissed(workspace.offered.proposal)
             workspace.offered = None
             self._stats.next_edits["dismissed"] += 1
+
+    def _judge(self, workspace: _Workspace, edits: tuple[FinishedEdit, ...]) -> None:
+        """See what the user made of the proposal that was offered last."""
+        if workspace.offered is not None:
+            proposal, number, since = workspace.offered
+            workspace.answers.edited(proposal, edits, since)
+            if workspace.shown == number and followed(proposal, edits, since):
+                self.taken(number)
+
+    def _offered(self, workspace: _Workspace, found: Proposal) -> str:
+        """The number of a proposal that goes out; the same one as long as it is the same."""
+        if workspace.offered is None or found[:4] != workspace.offered.proposal[:4]:
+            workspace.offered = _Offered(found, str(next(self._numbers)), self._clock())
+            self._stats.next_edits["offered"] += 1
+        return workspace.offered.id
+
+    def _offering(self, number: str) -> _Workspace | None:
+        """The workspace in which a proposal was offered last."""
+        for workspace in self._workspaces.values():
+            if workspace.offered and workspace.offered.id == number:
+                return workspace
+        return None
+
+    def _of(self, uri: str) -> _Workspace | None:
+        """The workspace of an open document."""
+        state = self._open.states.get(uri)
+        return self._workspaces.get(_key(state)) if state else None
 
     def _forget_private(self, log: EditLog) -> None:
         for uri, state in self._open.states.items():
@@ -132,5 +214,6 @@ def _key(state: DocumentState) -> str:
     return state.file.root or f"outside: {state.file.folder or state.file.repo}"
 
 
-def _found(asked: _Asked) -> Proposal | None:
+def _repeated(asked: _Asked) -> Proposal | None:
+    """What earlier edits propose."""
     return propose(asked.edits, [text_of(each) for each in asked.documents], asked.refused)

@@ -26,6 +26,7 @@ from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.long_text import continue_long
+from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdit, NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
@@ -35,7 +36,7 @@ from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Selected, Suggestion
 from fim_lsp.workspace.workspaces import Progress, Workspaces
-from server_bridge.protocol import Backend, BackendError, Health
+from server_bridge.protocol import Backend, BackendError, Health, TextModel
 
 BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
 
@@ -45,18 +46,24 @@ log = logging.getLogger(__name__)
 class Session:
     """
     See the module. *open_backend* makes a backend from a configuration, without waiting; *cache* is
-    a folder of our own for what is saved between sessions.
+    a folder of our own for what is saved between sessions; *open_model* makes the model for next edits.
     """
 
     def __init__(
-        self, config: Config, open_backend: Callable[[Config], Backend], cache: Path | None = None
+        self,
+        config: Config,
+        open_backend: Callable[[Config], Backend],
+        cache: Path | None = None,
+        open_model: Callable[[Config], TextModel | None] = lambda _: None,
     ) -> None:
         self.connection = Connection(config, open_backend)
         self.workspaces = Workspaces()
         self._stats = Stats()
         self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self._stats)
-        self.next_edits = NextEdits(self._open, self._stats, time.perf_counter)
+        self._model_edits = ModelEdits(config, open_model)
+        clock = time.perf_counter
+        self.next_edits = NextEdits(self._open, self._stats, clock, self._model_edits)
         self._framing = Framing(self.connection, self._open)
         parts = (self.connection, self._stats, self._framing, self._scheduler, self._open)
         self._dispatcher = Dispatcher(*parts)
@@ -111,6 +118,7 @@ class Session:
         """Go on with *config*; a changed backend section opens a new backend."""
         old = self.config
         self.connection.configure(config)
+        self._model_edits.configure(config)
         if config.privacy != old.privacy:
             self.rules_changed()
         if old.state.save and not config.state.save:
@@ -184,10 +192,26 @@ class Session:
             return at, "", "you typed"
         return at, text, note
 
-    async def next_edit(self, uri: str) -> NextEdit | None:
-        """What to edit next in the workspace of *uri*, by what was edited last; see docs/next-edit.md."""
+    async def next_edit(self, uri: str, *, unasked: bool = False) -> NextEdit | None:
+        """
+        What to edit next in the workspace of *uri*, by what was edited last; see docs/next-edit.md.
+
+        One that is shown *unasked* waits until the newest edit is finished, and leaves the line to a
+        suggestion that is on screen there.
+        """
+        if not self.config.next_edit.enabled:
+            return None
+        while unasked and (left := self.next_edits.unsettled(uri)) > 0:
+            await asyncio.sleep(left)
         await self._judging.wait_judged()
-        return await self.next_edits.proposal(uri) if self.config.next_edit.enabled else None
+        found = await self.next_edits.proposal(uri)
+        return None if unasked and found and self._is_taken(found) else found
+
+    def _is_taken(self, found: NextEdit) -> bool:
+        """Whether ghost text is on a line that *found* changes."""
+        line, proposal = self._open.acceptance.line(found.document.uri), found.proposal
+        end = proposal.line + max(1, len(proposal.before))
+        return line is not None and proposal.line <= line < end
 
     async def wait_idle(self) -> None:
         """Until no background work is left; for tests and benchmarks."""
@@ -196,12 +220,14 @@ class Session:
     async def aclose(self) -> None:
         """End all work and let the backend go."""
         self.workspaces.close()
+        self.next_edits.close()
         for doc_state in self._open.states.values():
             doc_state.retire()
         try:
             await self._scheduler.aclose()
             await self._dispatcher.aclose()
             await self._persistence.aclose()
+            await self._model_edits.aclose()
         finally:
             await self.connection.aclose()
 

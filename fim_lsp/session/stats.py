@@ -17,7 +17,7 @@ class Stats:
     outcomes: Counter[str] = field(default_factory=Counter)
     cuts: Counter[str] = field(default_factory=Counter)  # by filter: how often it changed a text
     fates: Counter[str] = field(default_factory=Counter)  # what became of what was shown
-    next_edits: Counter[str] = field(default_factory=Counter)  # offered, taken, dismissed
+    next_edits: Counter[str] = field(default_factory=Counter)  # offered, shown, taken, dismissed
     accepted_chars: int = 0
     retained_chars: int = 0  # of these, what stood 30 s later
     generations: int = 0  # completions asked of the backend
@@ -114,7 +114,9 @@ class Stats:
                 "p95": percentile(self.latencies_ms, 0.95),
             },
             "ring": ring,
-            "nextEdit": {name: self.next_edits[name] for name in ("offered", "taken", "dismissed")},
+            "nextEdit": {
+                name: self.next_edits[name] for name in ("offered", "shown", "taken", "dismissed")
+            },
         }
 
 

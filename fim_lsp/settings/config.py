@@ -168,7 +168,23 @@ class NextEditConfig:
 
     enabled: bool = field(
         default=True,  # it needs no model, and is quiet on most edits
-        metadata=option("Offer the next edit as a code action, from your last edits.", Project.OFF),
+        metadata=option("Offer the next edit, found from your last edits.", Project.OFF),
+    )
+    model: str = field(
+        default="",  # the rules need none
+        metadata=option(
+            "A model for next edits, by a name that says which: `zeta-2`, `zeta-2.1`, "
+            "`sweep-next-edit-1.5B`. It is asked where your earlier edits propose nothing.",
+            Project.NEVER,
+        ),
+    )
+    url: str = field(
+        default="",
+        metadata=option(
+            "The address of that model's server, like `http://127.0.0.1:8013`: llama.cpp's, or any "
+            "with `/v1/completions`. Your code is sent there.",
+            Project.NEVER,
+        ),
     )
 
 

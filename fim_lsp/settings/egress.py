@@ -33,13 +33,13 @@ def servers(backend: BackendConfig) -> tuple[BackendConfig, ...]:
     return backend.endpoints or (backend,)
 
 
-def ways(backend: BackendConfig) -> Iterator[RemoteServer]:
-    """The servers on other machines."""
-    for server in servers(backend):
+def ways(backend: BackendConfig, *urls: str) -> Iterator[RemoteServer]:
+    """The servers on other machines: of completions, and at *urls*."""
+    for address in (*(server.url for server in servers(backend)), *urls):
         try:
-            url = urlsplit(server.url)
+            url = urlsplit(address)
             host, port = url.hostname or "", url.port or 80
         except ValueError:
             continue  # no address at all: nothing is ever sent there
-        if host and not is_loopback(server.url):
+        if host and not is_loopback(address):
             yield RemoteServer(host, port, url.scheme == "https")

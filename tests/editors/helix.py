@@ -28,6 +28,7 @@ class Helix(Terminal):
     def command(self, line: str) -> None:
         """Run a typable command from normal mode."""
         self.send("\x1b")  # alone: with a key right behind it, it would be read as Alt
+        self.settle()
         self.wait_for(" NOR ")
         self.send(f":{line}\r")
 

@@ -12,11 +12,13 @@ from typing import Any
 from tests.editors import programs
 from tests.editors.terminal import Terminal
 
-STATS = "vim.lsp.get_clients({{name='fim'}})[1]:request_sync('fim/stats', vim.empty_dict(), 5000).result{}"
+STATS = "vim.lsp.get_clients({{name='{}'}})[1]:request_sync('fim/stats', vim.empty_dict(), 5000).result{}"
 
 
 class Neovim(Terminal):
     """Neovim with this repository's plugin and an `init.lua`, started in *folder*."""
+
+    client = "fim"  # what the init file calls the server
 
     def __init__(self, home: Path, folder: Path, init: str) -> None:
         config = home / ".config/nvim"
@@ -58,7 +60,9 @@ class Neovim(Terminal):
         """Open a file and wait until the server has it and is ready."""
         self.send(f"\x1b:edit! {path}\r")
         here = f"vim.api.nvim_buf_get_name(0) == '{path}'"
-        attached = "#vim.lsp.get_clients({name='fim', bufnr=0, _uninitialized=false}) > 0"
+        attached = (
+            f"#vim.lsp.get_clients({{name='{self.client}', bufnr=0, _uninitialized=false}}) > 0"
+        )
         self.wait_until(
             lambda: self.lua(f"{here} and {attached}"), f"the server attached to {path}"
         )
@@ -66,7 +70,7 @@ class Neovim(Terminal):
 
     def stats(self, part: str = "") -> Any:
         """`fim/stats`, or a part of it, like `.ring.chunks`."""
-        return self.lua(STATS.format(part))
+        return self.lua(STATS.format(self.client, part))
 
     @property
     def buffer(self) -> str:

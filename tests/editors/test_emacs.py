@@ -48,8 +48,8 @@ EGLOT = """
 
 
 @contextmanager
-def emacs(home: Path, project: Path, init: str) -> Iterator[Terminal]:
-    """An Emacs with *init* and the cursor at the shop's end."""
+def emacs(home: Path, project: Path, init: str, text: str = SHOP) -> Iterator[Terminal]:
+    """An Emacs with *init* and a file of *text*."""
     folder = home / ".emacs.d"
     folder.mkdir(exist_ok=True)
     (folder / "early-init.el").write_text(EARLY_INIT)
@@ -63,7 +63,7 @@ def emacs(home: Path, project: Path, init: str) -> Iterator[Terminal]:
         EMACSPATH=str(LIBEXEC),
     )
     file = project / "shop.py"
-    file.write_text(SHOP)
+    file.write_text(text)
     argv = [str(programs.program("emacs-nox")), f"--dump-file={image}", str(file)]
     editor = Terminal(argv, env=env, cwd=project)
     try:

@@ -30,6 +30,14 @@ const commands = {
       const inside = texts(".view-lines .ghost-text-decoration, .view-lines .ghost-text-decoration-preview");
       return [inside.join(""), ...texts(".view-zones .suggest-preview-text")].join("\n").trimEnd();
     }),
+  // What decorations add to the lines, from the top.
+  added: () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll(".editor-instance .view-lines span")]
+        .map((node) => getComputedStyle(node, "::after").content)
+        .filter((content) => content.startsWith('"'))
+        .map((content) => content.slice(1, -1).replaceAll("\u00a0", " ")),
+    ),
   type: (text) => page.keyboard.type(text, { delay: 30 }),
   press: async (keys) => {
     const names = keys.split("+");

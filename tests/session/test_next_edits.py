@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.documents import Edit, Position
-from fim_lsp.events import Changed, Closed, Opened
+from fim_lsp.events import Changed, Closed, FoldersChanged, Opened
+from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Stats
+from fim_lsp.settings.config import Config
 from fim_lsp.workspace.workspaces import Workspaces
+from server_bridge.unusable import Unusable
 
 A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
 TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
@@ -22,8 +26,9 @@ class Desk:
         workspaces = Workspaces()
         workspaces.roots = ("file:///w", "file:///x")
         self.stats, self.now = Stats(), 0.0
+        self.model = ModelEdits(Config(), lambda _: None)
         self.open = OpenDocuments(workspaces, self.stats)
-        self.next_edits = NextEdits(self.open, self.stats, lambda: self.now)
+        self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model)
         for uri in uris:
             self.open.handle(Opened(uri, "python", 1, TEXT))
             self.open.allow(self.open.states[uri])
@@ -52,7 +57,8 @@ async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
 
     assert await desk.proposed() == (A, 2, "area = height * width")
     assert await desk.proposed() == (A, 2, "area = height * width")
-    desk.next_edits.taken()
+    desk.next_edits.taken("1")
+    desk.next_edits.taken("1")
     desk.rename(A, 2)
     assert await desk.proposed() == (A, 3, "total = height + 1")
     assert desk.stats.next_edits == {"offered": 2, "taken": 1}
@@ -68,6 +74,53 @@ async def test_a_dismissed_pattern_is_not_proposed_again() -> None:
 
     again = await desk.proposed()
     assert again is None or "height" not in again[2]
+
+
+async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so() -> None:
+    """copilot-lsp does not run the command; what it says is that it drew the edit."""
+    desk = Desk(A)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    assert await desk.proposed()
+    desk.next_edits.shown("1")
+    desk.rename(A, 2)
+
+    assert await desk.proposed() == (A, 3, "total = height + 1")
+    assert desk.stats.next_edits == {"offered": 2, "shown": 1, "taken": 1}
+
+
+async def test_ghost_text_has_its_line_for_itself() -> None:
+    """What is on screen unasked is left alone; a code action is asked for, and comes."""
+    session = Session(Config(), lambda _: Unusable("openai", "there is none"))
+    session.handle(FoldersChanged(("file:///w",)))
+    session.handle(Opened(A, "python", 1, TEXT))
+    for line in (0, 1):
+        at = session.documents[A].lines[line].index("ight")
+        edit = Edit(Position(line, at), Position(line, at), "e")
+        session.handle(Changed(A, line + 2, (edit,)))
+    found = await session.next_edit(A, unasked=True)
+    assert found
+    assert found.proposal.line == 2
+
+    line_end = Position(2, 20)
+    text = [("1", Edit(line_end, line_end, " / 2"))]
+    session._open.acceptance.offered(session.documents[A], text)
+    assert await session.next_edit(A, unasked=True) is None
+    assert await session.next_edit(A) == found
+    await session.aclose()
+
+
+async def test_after_a_proposal_the_next_one_comes_at_once() -> None:
+    """It is a finished edit."""
+    desk = Desk(A)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    assert await desk.proposed()
+    desk.rename(A, 2)
+    assert desk.next_edits.unsettled(A) > 0
+    desk.next_edits.taken("1")
+
+    assert desk.next_edits.unsettled(A) == 0
 
 
 async def test_an_edit_counts_when_the_user_pauses() -> None:

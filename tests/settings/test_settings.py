@@ -185,6 +185,7 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
         assert config == Config()
         assert problems
     never = option.key.split(".")[0] in {"backend", "log", "status"}
+    never |= option.key in {"nextEdit.model", "nextEdit.url"}
     assert never == (option.project is Project.NEVER)
 
 

@@ -32,10 +32,16 @@ on('TextYankPost', function(ev)
   require('fim.events').yanked(ev.buf, vim.v.event)
 end)
 
+vim.api.nvim_set_hl(0, 'FimEditRemoved', { default = true, link = 'DiffDelete' })
+vim.api.nvim_set_hl(0, 'FimEditAdded', { default = true, link = 'DiffAdd' })
+vim.api.nvim_set_hl(0, 'FimEditHint', { default = true, link = 'FimGhostText' })
+
+-- The last that is mapped to a key comes first: one key may accept ghost text, else go to the next edit.
 for _, action in ipairs({
-  'accept', 'accept_word', 'accept_line', 'dismiss', 'trigger', 'next', 'previous',
+  'next_edit', 'accept', 'accept_word', 'accept_line', 'dismiss', 'trigger', 'next', 'previous',
 }) do
-  vim.keymap.set('i', ('<Plug>(fim-%s)'):format((action:gsub('_', '-'))), function()
+  local modes = action == 'next_edit' and { 'i', 'n' } or 'i'
+  vim.keymap.set(modes, ('<Plug>(fim-%s)'):format((action:gsub('_', '-'))), function()
     require('fim')[action]()
   end)
   local key = ((vim.g.fim or {}).keys or {})[action]
@@ -60,6 +66,14 @@ local subcommands = {
   end,
   stats = function()
     require('fim.pages').stats()
+  end,
+  next = function()
+    require('fim').next_edit(function()
+      vim.notify('fim: there is no next edit')
+    end)
+  end,
+  dismiss = function()
+    require('fim.next_edit').dismiss()
   end,
   context = function()
     require('fim.pages').context()

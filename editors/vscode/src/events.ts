@@ -3,6 +3,7 @@
 
 import * as vscode from "vscode";
 import { State, type LanguageClient } from "vscode-languageclient/node";
+import type { NextEdits } from "./nextEdit";
 
 interface Shown {
   uri: string;
@@ -14,8 +15,8 @@ interface Shown {
 // Suggestions as the server sent them, newest last; the one on screen is among the last few.
 const REMEMBERED = 8;
 
-/** Tell the server what happens in the editor, until disposed of. */
-export function watch(client: LanguageClient): vscode.Disposable {
+/** Tell the server what happens in the editor, until disposed of; next edits give way to suggestions. */
+export function watch(client: LanguageClient, nextEdits: NextEdits): vscode.Disposable {
   const uriOf = (document: vscode.TextDocument) => client.code2ProtocolConverter.asUri(document.uri);
   const notify = (method: string, params: object) => {
     if (client.isRunning()) void client.sendNotification(method, params);
@@ -29,7 +30,7 @@ export function watch(client: LanguageClient): vscode.Disposable {
     }),
     vscode.window.onDidChangeActiveTextEditor(focus),
     watchCopies((document, text) => notify("fim/didYank", { textDocument: { uri: uriOf(document) }, text })),
-    watchPartialAcceptance(client, notify),
+    watchPartialAcceptance(client, nextEdits, notify),
   );
 }
 
@@ -56,6 +57,7 @@ function watchCopies(copied: (document: vscode.TextDocument, text: string) => vo
  */
 function watchPartialAcceptance(
   client: LanguageClient,
+  nextEdits: NextEdits,
   notify: (method: string, params: object) => void,
 ): vscode.Disposable {
   const shown: Shown[] = [];
@@ -67,6 +69,7 @@ function watchPartialAcceptance(
       const offset = document.offsetAt(range?.start ?? position);
       shown.push({ uri: document.uri.toString(), offset, text, item: { insertText: text, command } });
     }
+    if (items.length > 0) nextEdits.giveWay(document, position.line);
     shown.splice(0, shown.length - REMEMBERED);
     return result;
   };

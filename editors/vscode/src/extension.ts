@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
 import { watch } from "./events";
 import { installServer, wheelOf } from "./install";
+import { DISMISS, NextEdits, WHY } from "./nextEdit";
 import { offerModel } from "./offer";
 import { showPage } from "./page";
 import { clearPath, configuredPath, findServer, offerInstallation } from "./server";
@@ -24,6 +25,7 @@ const WALKTHROUGH = "fim-lsp.fim-lsp#start";
 
 let client: LanguageClient | undefined;
 let watching: vscode.Disposable | undefined;
+let nextEdits: NextEdits | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const output = vscode.window.createOutputChannel("fim-lsp", { log: true });
@@ -97,7 +99,8 @@ async function startClient(
     void vscode.commands.executeCommand("setContext", "fim.realModel", ready && !news.bundled);
     if (ready && news.bundled) void offerModel(context);
   });
-  watching = watch(mine);
+  nextEdits = new NextEdits(mine);
+  watching = vscode.Disposable.from(nextEdits, watch(mine, nextEdits));
   await mine.start().catch((error) => output.error(`${command}: ${error}`));
 }
 
@@ -124,7 +127,10 @@ function makeClient(command: string, output: vscode.LogOutputChannel): LanguageC
     initializationOptions: () => ({ fim: changedByUser() }),
     middleware: {
       window: { showDocument: showPage },
-      executeCommand: (name, given: unknown[], next) => next(name, given.length > 0 ? given : aboutThis(name)),
+      executeCommand: (name, given: unknown[], next) => {
+        if (name === DISMISS) nextEdits?.hide();
+        return next(name, given.length > 0 ? given : aboutThis(name));
+      },
       // The server gets only what the user set, asked for or told: the defaults of this extension
       // would hide the user's config.toml.
       workspace: {
@@ -141,7 +147,7 @@ function aboutThis(command: string): unknown[] {
   const editor = vscode.window.activeTextEditor;
   if (client === undefined || editor === undefined) return [];
   const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
-  if (command === "fim.showContext") return [uri];
+  if (["fim.showContext", DISMISS, WHY].includes(command)) return [uri];
   if (command !== "fim.continueLong") return [];
   return [{ uri, position: client.code2ProtocolConverter.asPosition(editor.selection.active) }];
 }

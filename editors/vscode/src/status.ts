@@ -23,6 +23,7 @@ interface Stats {
   tokens: { evaluated: number; cached: number; predicted: number };
   latencyMs: { p50: number | null; p95: number | null };
   ring: { chunks: number; capacity: number; queued: number };
+  nextEdit: { offered: number; shown: number; taken: number; dismissed: number };
 }
 
 const NAME_CHARS = 24; // of a model's name; the rest of the bar is for others
@@ -102,7 +103,7 @@ function numbers(stats: Stats | undefined, status: Status): Row[] {
   if (stats === undefined) {
     return [{ label: "$(warning) The server does not answer", detail: status.message }];
   }
-  const { backend, tokens, latencyMs, ring } = stats;
+  const { backend, tokens, latencyMs, ring, nextEdit } = stats;
   const ms = (value: number | null) => (value === null ? "–" : `${Math.round(value)} ms`);
   const share = Math.round((100 * tokens.cached) / Math.max(1, tokens.cached + tokens.evaluated));
   return [
@@ -111,6 +112,7 @@ function numbers(stats: Stats | undefined, status: Status): Row[] {
     { label: `$(watch) ${ms(latencyMs.p50)} median, ${ms(latencyMs.p95)} at worst (95 %)` },
     { label: `$(files) ${ring.chunks} of ${ring.capacity} chunks of context`, description: `${ring.queued} waiting` },
     { label: `$(check) ${stats.accepted} of ${stats.shown} suggestions accepted`, description: `${stats.requests} requests` },
+    { label: `$(arrow-right) ${nextEdit.taken} of ${nextEdit.shown} next edits applied`, description: `${nextEdit.dismissed} dismissed` },
   ];
 }
 

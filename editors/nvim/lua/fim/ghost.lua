@@ -69,6 +69,7 @@ local function draw(buf, item)
     virt_lines = vim.list_slice(chunks, 2),
     hl_mode = 'combine',
   })
+  require('fim.next_edit').give_way()
   return true
 end
 

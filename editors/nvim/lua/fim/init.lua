@@ -9,9 +9,9 @@ local M = {}
 ---@class fim.Options `vim.g.fim`; read whenever it matters, so that a change takes effect at once
 ---@field ghost_text? 'own'|'builtin' what shows suggestions; 'own' where Neovim has nothing built in
 ---@field filetypes_off? string[] filetypes that get no completions
----@field keys? table<fim.Action, string> insert-mode keys; nothing is mapped by default
+---@field keys? table<fim.Action, string> keys; nothing is mapped by default
 
----@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'
+---@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'|'next_edit'
 
 ---@return fim.Options
 function M.options()
@@ -52,11 +52,13 @@ function M.refresh(buf)
   elseif vim.lsp.inline_completion then
     M.leave_builtin(buf)
   end
-  local ghost = require('fim.ghost')
+  local ghost, next_edit = require('fim.ghost'), require('fim.next_edit')
   if on then
     ghost.enable(buf, { automatic = not builtin })
+    next_edit.enable(buf)
   else
     ghost.disable(buf)
+    next_edit.disable(buf)
   end
 end
 
@@ -89,13 +91,21 @@ function M.accept_line(otherwise)
   return require('fim.accept').take('line', otherwise)
 end
 
---- Hide the suggestion until something is typed. Returns whether there was one.
+--- Go to the next edit; there, apply it. Returns whether there was one; where not, calls `otherwise`.
+---@param otherwise? fun()
+function M.next_edit(otherwise)
+  return require('fim.next_edit').take(otherwise)
+end
+
+--- Hide the suggestion until something is typed; without one, dismiss the next edit. Returns whether
+--- there was either.
 ---@param otherwise? fun()
 function M.dismiss(otherwise)
   local shown = require('fim.ghost').hide(vim.api.nvim_get_current_buf())
   if M.uses_builtin() then
     shown = vim.lsp.inline_completion.get({ on_accept = function() end }) or shown
   end
+  shown = shown or require('fim.next_edit').dismiss()
   if not shown and otherwise then
     otherwise()
   end
@@ -149,16 +159,19 @@ function M.previous()
   cycle(-1)
 end
 
---- Map an insert-mode key to an action; without a suggestion the key does what it did before.
+--- Map a key to an action, in insert mode and, for next edits, in normal mode; with nothing to act on
+--- the key does what it did before.
 ---@param key string
 ---@param action fim.Action
 function M.map(key, action)
-  local before = vim.fn.maparg(key, 'i', false, true)
-  vim.keymap.set('i', key, function()
-    M[action](function()
-      M.replay(key, before)
-    end)
-  end, { desc = 'fim: ' .. action:gsub('_', ' ') })
+  for _, mode in ipairs(action == 'next_edit' and { 'i', 'n' } or { 'i' }) do
+    local before = vim.fn.maparg(key, mode, false, true)
+    vim.keymap.set(mode, key, function()
+      M[action](function()
+        M.replay(key, before)
+      end)
+    end, { desc = 'fim: ' .. action:gsub('_', ' ') })
+  end
 end
 
 --- Do what `key` did when `before` (a `maparg()` dictionary, empty for none) was its mapping.

@@ -13,9 +13,11 @@ end
 ---@return string[]
 function M.format(stats)
   local backend, tokens, latency, ring = stats.backend, stats.tokens, stats.latencyMs, stats.ring
+  local edits = stats.nextEdit
   return {
     ('backend   %s: %s %s'):format(backend.state, backend.kind, backend.model or ''),
     ('requests  %d, shown %d, accepted %d'):format(stats.requests, stats.shown, stats.accepted),
+    ('edits     %d shown, %d applied, %d dismissed'):format(edits.shown, edits.taken, edits.dismissed),
     ('tokens    %d evaluated, %d from the cache, %d generated'):format(
       tokens.evaluated, tokens.cached, tokens.predicted
     ),

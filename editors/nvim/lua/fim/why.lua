@@ -1,5 +1,5 @@
--- `:Fim why`: why no suggestion is shown at the cursor. What the editor knows comes first; then the
--- program is asked, which looks at the file as it is saved.
+-- `:Fim why`: why the next edit on screen is proposed; without one, why no suggestion is shown at the
+-- cursor. What the editor knows comes first; then the program is asked, which looks at the file as saved.
 
 local M = {}
 
@@ -28,7 +28,7 @@ end
 --- Show the reason, from whichever side knows it.
 function M.show()
   local buf = vim.api.nvim_get_current_buf()
-  local pages, reason = require('fim.pages'), M.reason(buf)
+  local pages, reason = require('fim.pages'), require('fim.next_edit').why() or M.reason(buf)
   local file = vim.api.nvim_buf_get_name(buf)
   if not reason and vim.fn.filereadable(file) == 0 then
     reason = 'The buffer is not saved yet; fim-lsp complete --why reads files.'

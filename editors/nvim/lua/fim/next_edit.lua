@@ -1,0 +1,236 @@
+-- The next edit: what you just did, shown at the place that needs it next. One key jumps there, the
+-- same key applies it; Esc in normal mode sends it away, and its pattern stays quiet.
+--
+-- Asked for after every change (the server answers when the edit is finished), at most one is on
+-- screen, and the cursor moves only by the key. A place that is out of sight is named beside the cursor.
+
+local METHOD = 'textDocument/copilotInlineEdit'
+local namespace = vim.api.nvim_create_namespace('fim.next_edit.keys')
+local marks = require('fim.edit_marks')
+
+local M = {}
+
+---@class fim.NextEdit whole lines of a buffer
+---@field buf integer
+---@field version integer of the text that it is for
+---@field first integer 0-based, the first line that goes, or the line above which lines come
+---@field before string[]
+---@field after string[]
+---@field client vim.lsp.Client
+---@field raw table the item as the server sent it
+
+local shown ---@type fim.NextEdit?
+local pending ---@type { client: vim.lsp.Client, id: integer }?
+
+--- An item of the protocol as whole lines.
+---@param client vim.lsp.Client
+---@return fim.NextEdit?
+local function from_lsp(client, raw)
+  local buf = vim.uri_to_bufnr(raw.textDocument.uri)
+  if not vim.api.nvim_buf_is_loaded(buf) or vim.lsp.util.buf_versions[buf] ~= raw.textDocument.version then
+    return nil -- the text has changed since
+  end
+  local from, to = raw.range.start, raw.range['end']
+  local lines = vim.api.nvim_buf_get_lines(buf, from.line, to.line + 1, false)
+  local function column(line, position)
+    return vim.str_byteindex(line, client.offset_encoding, position.character, false)
+  end
+  while #lines <= to.line - from.line do
+    table.insert(lines, '') -- behind the last line end, where a buffer has no line
+  end
+  local head, last = lines[1]:sub(1, column(lines[1], from)), lines[#lines]
+  local after = vim.split(head .. raw.text .. last:sub(column(last, to) + 1), '\n', { plain = true })
+  local first = from.line
+  while #lines > 0 and #after > 0 and lines[1] == after[1] do
+    first = first + 1
+    table.remove(lines, 1)
+    table.remove(after, 1)
+  end
+  while #lines > 0 and #after > 0 and lines[#lines] == after[#after] do
+    table.remove(lines)
+    table.remove(after)
+  end
+  local version = raw.textDocument.version
+  return { buf = buf, version = version, first = first, before = lines, after = after, client = client, raw = raw }
+end
+
+--- Whether ghost text is on a line that the edit changes: that comes first.
+local function is_taken(edit)
+  local buf = vim.api.nvim_get_current_buf()
+  local ghost = edit.buf == buf and require('fim.ghost').current(buf)
+  return ghost and ghost.row >= edit.first and ghost.row < edit.first + math.max(1, #edit.before)
+end
+
+--- The edit on screen, while the text is the one that it is for.
+---@return fim.NextEdit?
+function M.current()
+  if shown and vim.lsp.util.buf_versions[shown.buf] ~= shown.version then
+    M.hide()
+  end
+  return shown
+end
+
+--- Show nothing and wait for nothing. Returns whether something was shown.
+function M.hide()
+  local was = shown ~= nil
+  if pending then
+    pending.client:cancel_request(pending.id)
+    pending = nil
+  end
+  shown = nil
+  marks.clear()
+  return was
+end
+
+--- Ghost text came into a line: an edit of it gives way.
+function M.give_way()
+  if shown and is_taken(shown) then
+    M.hide()
+  end
+end
+
+local function answer(client, id, result)
+  if not pending or pending.id ~= id then
+    return -- an older request, or hidden meanwhile
+  end
+  pending = nil
+  local raw = result and result.edits and result.edits[1]
+  local edit = raw and from_lsp(client, raw)
+  if not edit or #edit.before + #edit.after == 0 or is_taken(edit) then
+    return
+  end
+  shown = edit
+  marks.draw(edit)
+  client:notify('textDocument/didShowInlineEdit', { item = { command = raw.command } })
+end
+
+--- Ask for the next edit; the newest request wins.
+---@param buf integer
+function M.request(buf)
+  M.hide()
+  local client = vim.lsp.get_clients({ name = 'fim', bufnr = buf })[1]
+  if not client or buf ~= vim.api.nvim_get_current_buf() or not require('fim').wanted(buf) then
+    return
+  end
+  local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
+  params.textDocument.version = vim.lsp.util.buf_versions[buf]
+  params.context = { triggerKind = 2, otherDocuments = true }
+  local _, id = client:request(METHOD, params, function(_, result, ctx)
+    answer(client, ctx.request_id, result)
+  end, buf)
+  pending = id and { client = client, id = id } or nil
+end
+
+local function place(edit)
+  local row = math.max(1, math.min(edit.first + 1, vim.api.nvim_buf_line_count(edit.buf)))
+  local head = #edit.before == 1 and #edit.after == 1 and (marks.differ(edit.before[1], edit.after[1])) or 0
+  return row, head
+end
+
+--- Whether the cursor is where the edit is.
+local function is_there(edit)
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local here = edit.buf == vim.api.nvim_get_current_buf()
+  return here and row >= edit.first - (#edit.before == 0 and 1 or 0) and row <= edit.first + math.max(0, #edit.before - 1)
+end
+
+local function apply(edit)
+  local win = vim.api.nvim_get_current_win()
+  M.hide()
+  vim.bo[edit.buf].undolevels = vim.bo[edit.buf].undolevels -- an undo step of its own
+  vim.api.nvim_buf_set_lines(edit.buf, edit.first, edit.first + #edit.before, false, edit.after)
+  local last = edit.first + math.max(1, #edit.after)
+  local row = math.min(last, vim.api.nvim_buf_line_count(edit.buf))
+  local line = vim.api.nvim_buf_get_lines(edit.buf, row - 1, row, false)[1] or ''
+  local _, tail = marks.differ(edit.before[#edit.before] or '', edit.after[#edit.after] or '')
+  vim.api.nvim_win_set_cursor(win, { row, math.max(0, #line - tail) })
+  edit.client:exec_cmd(edit.raw.command, { bufnr = edit.buf })
+end
+
+--- Go to the next edit, or apply it where the cursor is there. Returns whether there was one; where
+--- not, calls `otherwise`.
+---@param otherwise? fun()
+function M.take(otherwise)
+  local edit = M.current()
+  if not edit then
+    if otherwise then
+      otherwise()
+    end
+    return false
+  end
+  vim.schedule(function() -- a mapping may not change text at once everywhere
+    if M.current() ~= edit then
+      return
+    elseif is_there(edit) then
+      apply(edit)
+    else
+      vim.cmd("normal! m'") -- <C-o> comes back
+      if edit.buf ~= vim.api.nvim_get_current_buf() then
+        vim.api.nvim_set_current_buf(edit.buf)
+      end
+      local row, col = place(edit)
+      vim.api.nvim_win_set_cursor(0, { row, col })
+      marks.draw(edit)
+    end
+  end)
+  return true
+end
+
+--- Send it away; its pattern stays quiet. Returns whether there was one.
+function M.dismiss()
+  local edit = M.current()
+  if not edit then
+    return false
+  end
+  M.hide()
+  local uri = vim.uri_from_bufnr(edit.buf)
+  edit.client:exec_cmd({ title = 'dismiss', command = 'fim.dismissNextEdit', arguments = { uri } })
+  return true
+end
+
+--- Why it is proposed, or nil.
+---@return string?
+function M.why()
+  local edit = M.current()
+  return edit and edit.raw.why
+end
+
+-- Esc does what it does, and in normal mode it dismisses, too: nothing is mapped for it.
+local function watch_escape()
+  local escape = vim.keycode('<Esc>')
+  vim.on_key(function(_, typed)
+    if shown and typed == escape and vim.api.nvim_get_mode().mode == 'n' then
+      vim.schedule(M.dismiss)
+    end
+  end, namespace)
+end
+
+--- Show next edits in `buf`.
+---@param buf integer
+function M.enable(buf)
+  M.disable(buf)
+  watch_escape()
+  local group = vim.api.nvim_create_augroup('fim.next_edit:' .. buf, {})
+  local function on(events, callback)
+    vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
+  end
+  on({ 'TextChanged', 'TextChangedI', 'TextChangedP', 'InsertLeave' }, function()
+    M.request(buf)
+  end)
+  on({ 'CursorMoved', 'CursorMovedI', 'BufEnter', 'WinScrolled' }, function()
+    if M.current() then
+      marks.draw(shown) -- the place may be out of sight now, or in it
+    end
+  end)
+end
+
+--- Show none in `buf` any more.
+---@param buf integer
+function M.disable(buf)
+  pcall(vim.api.nvim_del_augroup_by_name, 'fim.next_edit:' .. buf)
+  if shown and shown.buf == buf then
+    M.hide()
+  end
+end
+
+return M

@@ -1,0 +1,243 @@
+// The next edit on VS Code's stable API: decorations show it, one command goes there and then applies
+// it, another dismisses it. `fim.nextEditShown` is true while it is on screen, for the key bindings.
+
+import * as vscode from "vscode";
+import type { LanguageClient } from "vscode-languageclient/node";
+
+/** The answer to `textDocument/copilotInlineEdit`: at most one edit, of whole lines. */
+interface Answer {
+  edits: {
+    textDocument: { uri: string; version: number };
+    range: { start: vscode.Position; end: vscode.Position };
+    text: string;
+    command: { command: string; arguments: unknown[] };
+    why: string;
+  }[];
+}
+
+/** Of the lines of `document`, `before` from `line` on become `after`. */
+interface NextEdit {
+  document: vscode.TextDocument;
+  version: number;
+  line: number;
+  before: string[];
+  after: string[];
+  range: vscode.Range;
+  text: string;
+  command: { command: string; arguments: unknown[] };
+  why: string;
+}
+
+const METHOD = "textDocument/copilotInlineEdit";
+const SHOWN = "textDocument/didShowInlineEdit";
+const TRIGGER_AUTOMATIC = 2;
+
+/** Commands of the server that mean the edit on screen; they take the document's URI. */
+export const DISMISS = "fim.dismissNextEdit";
+export const WHY = "fim.whyNextEdit";
+
+const removed = vscode.window.createTextEditorDecorationType({
+  backgroundColor: new vscode.ThemeColor("diffEditor.removedTextBackground"),
+});
+const added = vscode.window.createTextEditorDecorationType({}); // its text comes with each place
+const hint = vscode.window.createTextEditorDecorationType({});
+
+/** Shows next edits until disposed of. */
+export class NextEdits implements vscode.Disposable {
+  private readonly subscriptions: vscode.Disposable[];
+  private shown: NextEdit | undefined;
+  private asking: vscode.CancellationTokenSource | undefined;
+
+  constructor(private readonly client: LanguageClient) {
+    this.subscriptions = [
+      vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+        if (contentChanges.length > 0 && document === vscode.window.activeTextEditor?.document) void this.ask(document);
+      }),
+      vscode.window.onDidChangeActiveTextEditor(() => this.draw()),
+      vscode.window.onDidChangeTextEditorVisibleRanges(() => this.draw()),
+      vscode.window.onDidChangeTextEditorSelection(() => this.draw()),
+      vscode.commands.registerCommand("fim.nextEdit", () => this.take()),
+    ];
+  }
+
+  dispose(): void {
+    this.hide();
+    this.subscriptions.forEach((one) => one.dispose());
+  }
+
+  /** Ghost text came into a line: an edit of it gives way. */
+  giveWay(document: vscode.TextDocument, line: number): void {
+    const edit = this.shown;
+    if (edit?.document === document && line >= edit.line && line < edit.line + Math.max(1, edit.before.length)) {
+      this.hide();
+    }
+  }
+
+  hide(): void {
+    this.asking?.cancel();
+    this.shown = undefined;
+    this.draw();
+    void vscode.commands.executeCommand("setContext", "fim.nextEditShown", false);
+  }
+
+  /** The newest request wins; the server answers when the edit is finished. */
+  private async ask(document: vscode.TextDocument): Promise<void> {
+    this.hide();
+    const editor = vscode.window.activeTextEditor;
+    if (editor === undefined || !this.client.isRunning()) return;
+    const asking = (this.asking = new vscode.CancellationTokenSource());
+    await new Promise((resolve) => setTimeout(resolve, 0)); // the change itself goes first
+    if (asking.token.isCancellationRequested) return;
+    const { asUri, asPosition } = this.client.code2ProtocolConverter;
+    const params = {
+      textDocument: { uri: asUri(document.uri), version: document.version },
+      position: asPosition(editor.selection.active),
+      context: { triggerKind: TRIGGER_AUTOMATIC, otherDocuments: true },
+    };
+    const answer = await this.client.sendRequest<Answer>(METHOD, params, asking.token).catch(() => undefined);
+    if (asking.token.isCancellationRequested || answer === undefined) return;
+    this.shown = fromServer(answer);
+    if (this.shown === undefined) return;
+    this.draw();
+    void vscode.commands.executeCommand("setContext", "fim.nextEditShown", true);
+    void this.client.sendNotification(SHOWN, { item: { command: this.shown.command } });
+  }
+
+  /** Go to the edit; there, apply it. */
+  private async take(): Promise<void> {
+    const edit = this.shown;
+    if (edit === undefined || edit.document.version !== edit.version) return this.hide();
+    const editor = vscode.window.activeTextEditor;
+    const at = new vscode.Selection(place(edit), place(edit));
+    if (editor?.document !== edit.document) await vscode.window.showTextDocument(edit.document, { selection: at });
+    else if (editor.selection.active.line === at.active.line) await this.apply(edit);
+    else {
+      editor.selection = at; // at once: the key may come again before anything could be waited for
+      editor.revealRange(at, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    }
+    this.draw();
+  }
+
+  private async apply(edit: NextEdit): Promise<void> {
+    this.hide();
+    const change = new vscode.WorkspaceEdit();
+    change.replace(edit.document.uri, edit.range, edit.text);
+    if (!(await vscode.workspace.applyEdit(change))) return;
+    const editor = vscode.window.activeTextEditor;
+    const last = edit.document.lineAt(Math.min(edit.document.lineCount, edit.line + Math.max(1, edit.after.length)) - 1);
+    const [, tail] = differ(edit.before.at(-1) ?? "", edit.after.at(-1) ?? "");
+    const end = last.range.end.translate(0, -tail);
+    if (editor !== undefined) editor.selection = new vscode.Selection(end, end);
+    await vscode.commands.executeCommand(edit.command.command, ...edit.command.arguments);
+  }
+
+  /** Show what is to be shown in every visible editor; an edit of a text that has changed is none. */
+  private draw(): void {
+    if (this.shown !== undefined && this.shown.document.version !== this.shown.version) return this.hide();
+    for (const editor of vscode.window.visibleTextEditors) {
+      const edit = editor.document === this.shown?.document ? this.shown : undefined;
+      editor.setDecorations(removed, edit === undefined ? [] : goes(edit));
+      editor.setDecorations(added, edit === undefined ? [] : comes(edit));
+      editor.setDecorations(hint, this.shown === undefined ? [] : hints(editor, this.shown));
+    }
+  }
+}
+
+/** The edit in whole lines that differ; undefined where it is for another version of the text. */
+function fromServer({ edits: [item] }: Answer): NextEdit | undefined {
+  if (item === undefined) return undefined;
+  const uri = vscode.Uri.parse(item.textDocument.uri).toString();
+  const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+  if (document?.version !== item.textDocument.version) return undefined;
+  const { start, end } = item.range;
+  const range = new vscode.Range(start.line, start.character, end.line, end.character);
+  const head = document.lineAt(start.line).text.slice(0, start.character);
+  const lastLine = document.lineAt(Math.min(end.line, document.lineCount - 1)).text;
+  const before = (head + document.getText(range) + lastLine.slice(end.character)).split(/\r?\n/);
+  const after = (head + item.text + lastLine.slice(end.character)).split(/\r?\n/);
+  let line = start.line;
+  while (before.length > 0 && before[0] === after[0]) {
+    before.shift();
+    after.shift();
+    line += 1;
+  }
+  while (before.length > 0 && after.length > 0 && before.at(-1) === after.at(-1)) {
+    before.pop();
+    after.pop();
+  }
+  if (before.length + after.length === 0) return undefined;
+  const { text, command, why } = item;
+  return { document, version: document.version, line, before, after, range, text, command, why };
+}
+
+/** Where two lines differ: how much they have in common at their beginnings, and at their ends. */
+function differ(old: string, now: string): [number, number] {
+  const most = Math.min(old.length, now.length);
+  let head = 0;
+  let tail = 0;
+  while (head < most && old[head] === now[head]) head += 1;
+  while (tail < most - head && old.at(-tail - 1) === now.at(-tail - 1)) tail += 1;
+  return [head, tail];
+}
+
+/** Where the cursor goes. */
+function place(edit: NextEdit): vscode.Position {
+  const isOneLine = edit.before.length === 1 && edit.after.length === 1;
+  const [head] = isOneLine ? differ(edit.before[0] ?? "", edit.after[0] ?? "") : [0];
+  return new vscode.Position(Math.min(edit.line, edit.document.lineCount - 1), head);
+}
+
+function goes(edit: NextEdit): vscode.DecorationOptions[] {
+  if (edit.before.length === 0) return [];
+  const last = edit.document.lineAt(edit.line + edit.before.length - 1).range.end;
+  let range = new vscode.Range(edit.line, 0, last.line, last.character);
+  if (edit.before.length === 1 && edit.after.length === 1) {
+    const [head, tail] = differ(edit.before[0] ?? "", edit.after[0] ?? "");
+    range = new vscode.Range(edit.line, head, edit.line, last.character - tail);
+  }
+  return [{ range, hoverMessage: explained(edit) }];
+}
+
+/**
+ * What comes: within the line where one line changes; else line by line beside the lines that go.
+ * Decorations cannot add lines on the stable API, so what is left over stands behind the last of them.
+ */
+function comes(edit: NextEdit): vscode.DecorationOptions[] {
+  const { before, after } = edit;
+  if (before.length === 1 && after.length === 1) {
+    const [head, tail] = differ(before[0] ?? "", after[0] ?? "");
+    const at = new vscode.Position(edit.line, (before[0] ?? "").length - tail);
+    return [beside(edit, at, (after[0] ?? "").slice(head, (after[0] ?? "").length - tail), "0")];
+  }
+  const rows = Math.max(1, before.length);
+  const first = Math.min(before.length === 0 ? Math.max(0, edit.line - 1) : edit.line, edit.document.lineCount - 1);
+  return Array.from({ length: rows }, (_, n) => {
+    const text = n < rows - 1 ? (after[n] ?? "") : after.slice(n).map((line) => line.trim()).join(" ⏎ ");
+    const mark = before.length === 0 ? `⏎ ${text}` : text;
+    return beside(edit, edit.document.lineAt(Math.min(first + n, edit.document.lineCount - 1)).range.end, mark, "2em");
+  }).filter((each) => each.renderOptions?.after?.contentText !== "");
+}
+
+function beside(edit: NextEdit, at: vscode.Position, text: string, margin: string): vscode.DecorationOptions {
+  const backgroundColor = new vscode.ThemeColor("diffEditor.insertedTextBackground");
+  const contentText = text.replaceAll(" ", "\u00a0"); // others are collapsed
+  const after = { contentText, backgroundColor, margin: `0 0 0 ${margin}` };
+  return { range: new vscode.Range(at, at), hoverMessage: explained(edit), renderOptions: { after } };
+}
+
+/** Beside the cursor, where the place is: while that is out of sight. */
+function hints(editor: vscode.TextEditor, edit: NextEdit): vscode.DecorationOptions[] {
+  if (editor !== vscode.window.activeTextEditor) return [];
+  const isHere = editor.document === edit.document;
+  if (isHere && editor.visibleRanges.some((range) => range.contains(place(edit)))) return [];
+  const name = isHere ? `line ${place(edit).line + 1}` : vscode.workspace.asRelativePath(edit.document.uri);
+  const at = editor.document.lineAt(editor.selection.active.line).range.end;
+  const after = { contentText: `⇥ ${name}`, color: new vscode.ThemeColor("editorGhostText.foreground"), margin: "0 0 0 2em" };
+  return [{ range: new vscode.Range(at, at), renderOptions: { after } }];
+}
+
+/** Why, and the whole edit as a diff. */
+function explained(edit: NextEdit): vscode.MarkdownString {
+  const lines = [...edit.before.map((line) => `-${line}`), ...edit.after.map((line) => `+${line}`)];
+  return new vscode.MarkdownString().appendText(edit.why).appendCodeblock(lines.join("\n"), "diff");
+}

@@ -1,0 +1,77 @@
+"""A model for next edits by its name: what it is sent, and its answers into proposals. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fim_lsp.next_edit import sweep, zeta
+from fim_lsp.next_edit.edits import Lines
+from fim_lsp.next_edit.engine import Proposal
+from fim_lsp.next_edit.places import Text, adds_errors
+from fim_lsp.next_edit.window import Ask
+
+ANSWER_TOKENS = 400  # a region has 350 at most, and the marks around it
+REPEATED = 3  # times that a line comes, and came less often before: the model loops
+REPEATED_CHARS = 8  # without white space; `}` and `else:` repeat in honest code
+
+
+class Format(NamedTuple):
+    """A family of *models*, a pattern of names; *special* in the user's text would be read as its own."""
+
+    models: str
+    prompt: Callable[[Ask], str]
+    answer: Callable[[Ask, str], Lines | None]
+    stops: tuple[str, ...]
+    special: tuple[str, ...]
+
+
+_ZETA = zeta.STOPS, zeta.SPECIAL
+FORMATS = (
+    Format(r"zeta-?2[._-]?1", zeta.prompt_with_markers, zeta.answer_with_markers, *_ZETA),
+    Format(r"zeta-?2", zeta.prompt, zeta.answer, *_ZETA),
+    Format(r"sweep", sweep.prompt, sweep.answer, sweep.STOPS, sweep.SPECIAL),
+)
+
+
+def format_of(model: str) -> Format | None:
+    """The format of a model; None where its name is not known."""
+    found = (each for each in FORMATS if re.search(each.models, model, re.IGNORECASE))
+    return next(found, None)
+
+
+def prompt_of(asked: Format, ask: Ask) -> str | None:
+    """What to send; None where the user's text has what the model would read as its own mark."""
+    given = [ask.path, *ask.shown, *ask.then, *ask.now, *ask.above]
+    for edit in (*ask.edits, ask.newest):
+        given += (edit.path, *edit.before, *edit.after)
+    if any(mark in line for line in given for mark in asked.special):
+        return None
+    return asked.prompt(ask)
+
+
+def proposal_of(asked: Format, ask: Ask, text: str, document: Text) -> Proposal | None:
+    """What the answer *text* changes in *document*; None where that is nothing, or no good."""
+    made = asked.answer(ask, text)
+    if made is None or made in (ask.now, ask.then) or _loops(made, ask.now):
+        return None
+    first, n_after = 0, len(made)
+    n_before = len(ask.now)
+    while first < min(n_before, n_after) and ask.now[first] == made[first]:
+        first += 1
+    while min(n_before, n_after) > first and ask.now[n_before - 1] == made[n_after - 1]:
+        n_before, n_after = n_before - 1, n_after - 1
+    line, before, after = ask.line + first, ask.now[first:n_before], made[first:n_after]
+    if adds_errors(document, line, before, after):
+        return None
+    return Proposal(document.uri, line, before, after)
+
+
+def _loops(made: Lines, now: Lines) -> bool:
+    counts, before = Counter(map(str.strip, made)), Counter(map(str.strip, now))
+    return any(
+        n >= REPEATED and n > before[line] and len("".join(line.split())) >= REPEATED_CHARS
+        for line, n in counts.items()
+    )

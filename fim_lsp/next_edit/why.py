@@ -1,0 +1,31 @@
+"""A proposal into the words that say why: the earlier edit that it repeats. Pure."""
+
+from __future__ import annotations
+
+from fim_lsp.display import shown
+from fim_lsp.next_edit.edits import Lines
+from fim_lsp.next_edit.engine import Proposal
+
+LINE_CHARS = 60  # of a line that is quoted; it is read in a message
+
+
+def why(proposal: Proposal, name: str) -> str:
+    """*name* is what the user calls the file of the earlier edit, or the model that made the proposal."""
+    example, n_more = proposal.example, proposal.n_examples - 1
+    if example is None:
+        return f"The model {shown(name)} proposes it, after your last edits."
+    more = f", as {n_more} earlier edit{'s'[: n_more > 1]} did" if n_more else ""
+    made = _change(example.before, example.after)
+    return f"It repeats your edit in {shown(name)}, line {example.line + 1}: {made}{more}."
+
+
+def _change(before: Lines, after: Lines) -> str:
+    if not after:
+        return f"{_quoted(before)} went"
+    return f"{_quoted(before)} became {_quoted(after)}" if before else f"{_quoted(after)} came"
+
+
+def _quoted(lines: Lines) -> str:
+    """The first line that says something, marked where there are more."""
+    first = next((line for line in lines if line.strip()), "")
+    return f"`{shown(first.strip(), LINE_CHARS)}`" + " …" * (len(lines) > 1)

@@ -1,0 +1,74 @@
+"""
+The formats of zeta-2 and zeta-2.1: prompts for them, and their answers into lines. Pure.
+
+Source: Zed's crates/zeta_prompt (`V0211SeedCoder` in seed_coder.rs, `V0318SeedMultiRegions` in
+multi_region.rs). The models are Seed-Coder, so the text after the region stands first; it would be
+another one for each ask, and with it all else, so none is sent there: the file as it was first shown
+stands among the related files, which do not change.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fim_lsp.next_edit.edits import Lines
+from fim_lsp.next_edit.window import Ask, Edit
+
+STOPS = (">>>>>>> UPDATED", "<[end▁of▁sentence]>", "<filename>", "<[fim-")
+CURSOR = "<|user_cursor|>"
+NO_EDITS, KEEP = "NO_EDITS", "KEEP_PREVIOUS"
+MARKER = re.compile(r"<\|marker_(\d+)\|>")
+SPECIAL = (CURSOR, "<filename>", "<[fim-", "<<<<<<< CURRENT", ">>>>>>> UPDATED")
+
+
+def prompt(ask: Ask) -> str:
+    """What zeta-2 continues."""
+    return _prompt(ask, f"<<<<<<< CURRENT\n{_region(ask)}=======\n")
+
+
+def prompt_with_markers(ask: Ask) -> str:
+    """What zeta-2.1 continues: so short a region is one block."""
+    return _prompt(ask, f"<|marker_1|>{_region(ask)}<|marker_2|>\n")
+
+
+def answer(ask: Ask, text: str) -> Lines | None:
+    """What zeta-2 made of the region; None for no edit, and where the answer is none."""
+    text = text.partition(">>>>>>> UPDATED")[0].replace(CURSOR, "")
+    if text.strip() in ("", NO_EDITS, KEEP) or any(mark in text for mark in SPECIAL):
+        return None
+    lines = tuple(text.removesuffix("\n").split("\n"))
+    return None if lines == ask.now else lines
+
+
+def answer_with_markers(ask: Ask, text: str) -> Lines | None:
+    """The same of zeta-2.1: what stands between the two marks; the same mark twice is no edit."""
+    text = text.partition("<[end▁of▁sentence]>")[0]
+    marks = [*MARKER.finditer(text)]
+    if [mark[1] for mark in marks] != ["1", "2"] or text[: marks[0].start()].strip():
+        return None
+    return answer(ask, text[marks[0].end() : marks[1].start()])
+
+
+def _prompt(ask: Ask, region: str) -> str:
+    file = "".join(f"{line}\n" for line in ask.shown)
+    events = "".join(map(_event, (*ask.edits, ask.newest)))
+    above = "".join(f"{line}\n" for line in ask.above)
+    return (
+        f"<[fim-suffix]>\n<[fim-prefix]><filename>{ask.path}\n{file}\n"
+        f"<filename>edit_history\n{events}\n"
+        f"<filename>{ask.path}\n{above}{region}<[fim-middle]>"
+    )
+
+
+def _region(ask: Ask) -> str:
+    lines = list(ask.now)
+    lines[ask.row] = f"{lines[ask.row][: ask.column]}{CURSOR}{lines[ask.row][ask.column :]}"
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _event(edit: Edit) -> str:
+    """A unified diff without lines around."""
+    old, new = len(edit.before), len(edit.after)
+    lines = (*(f"-{line}" for line in edit.before), *(f"+{line}" for line in edit.after))
+    hunk = f"@@ -{edit.line + 1},{old} +{edit.line + 1},{new} @@"
+    return "\n".join((f"--- a/{edit.path}", f"+++ b/{edit.path}", hunk, *lines, ""))

@@ -1,0 +1,99 @@
+"""
+The model for next edits, if the settings name one: finished edits and a document into its proposal.
+
+State: the model's server, and what each workspace's prompts begin with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from fim_lsp.display import shown
+from fim_lsp.documents import Document
+from fim_lsp.next_edit import window
+from fim_lsp.next_edit.edits import FinishedEdit, Lines
+from fim_lsp.next_edit.engine import Proposal
+from fim_lsp.next_edit.formats import ANSWER_TOKENS, format_of, prompt_of, proposal_of
+from fim_lsp.next_edit.places import text_of
+from fim_lsp.settings.config import Config
+from server_bridge.protocol import BackendError, TextModel
+
+log = logging.getLogger(__name__)
+
+
+class ModelEdits:
+    """See the module. *open_model* makes what the settings name, None for nothing, without waiting."""
+
+    def __init__(self, config: Config, open_model: Callable[[Config], TextModel | None]) -> None:
+        self._open_model = open_model
+        self._settings = config.next_edit
+        self._model = self._opened(config)
+        self._shown: dict[str, window.Shown] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self._settings.model
+
+    def configure(self, config: Config) -> None:
+        """Go on with *config*."""
+        if config.next_edit != self._settings:
+            if self._model is not None:
+                task = asyncio.create_task(self._model.aclose(), name="close model")
+                self._closing.add(task)
+                task.add_done_callback(self._closing.discard)
+            self._settings, self._model = config.next_edit, self._opened(config)
+
+    async def proposal(
+        self,
+        workspace: str,
+        edits: Sequence[FinishedEdit],
+        document: Document,
+        names: Mapping[str, str],
+    ) -> Proposal | None:
+        """What the model makes of the lines around the newest edit, which is in *document*."""
+        asked = format_of(self._settings.model)
+        if self._model is None or asked is None:
+            return None
+        text = text_of(document)
+        begin, ask = await asyncio.to_thread(
+            _asked, edits, text.lines, names, self._shown.get(workspace)
+        )
+        self._shown[workspace] = begin
+        prompt = prompt_of(asked, ask) if ask else None
+        if ask is None or prompt is None:
+            return None
+        try:
+            answer = await self._model.continued(prompt, ANSWER_TOKENS, asked.stops)
+        except BackendError as error:
+            log.info("no next edit from %s: %s", self.name, error)
+            return None
+        if answer is None:
+            return None
+        return await asyncio.to_thread(proposal_of, asked, ask, answer, text)
+
+    def _opened(self, config: Config) -> TextModel | None:
+        model, name = self._open_model(config), config.next_edit.model
+        if model is not None and format_of(name) is None:
+            log.warning("fim.nextEdit.model is %s: name zeta-2, zeta-2.1 or sweep", shown(name))
+        return model
+
+    async def aclose(self) -> None:
+        """Let the server go."""
+        if self._model is not None:
+            await self._model.aclose()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+
+def _asked(
+    edits: Sequence[FinishedEdit],
+    lines: Lines,
+    names: Mapping[str, str],
+    before: window.Shown | None,
+) -> tuple[window.Shown, window.Ask | None]:
+    """What the prompt begins with, and what is asked; looking for secrets takes some milliseconds."""
+    begin = window.shown(edits, lines, before)
+    return begin, window.ask(edits, lines, names, begin)

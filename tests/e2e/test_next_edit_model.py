@@ -1,0 +1,133 @@
+"""A model for next edits behind the server: a scripted one for answers, llama.cpp for what an ask costs."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fim_lsp.next_edit.edits import FinishedEdit, Lines
+from fim_lsp.next_edit.formats import format_of, prompt_of
+from fim_lsp.next_edit.window import ask, shown
+from tests.e2e.client import Editor
+from tests.e2e.test_next_edit import A, inline_edits
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+
+TEXT = "first = one\nsecond = two\n"
+LINES = 112
+SOURCE = Path(__file__).parents[2] / "fim_lsp/next_edit/log.py"
+
+
+class Scripted(ThreadingHTTPServer):
+    """Answers every request with the same text, and keeps what it was asked."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.text = text
+        self.asked: list[dict[str, Any]] = []
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Server-sent events, as `/v1/completions` streams them."""
+
+    server: Scripted
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append(json.loads(body))
+        event = {"choices": [{"text": self.server.text, "finish_reason": "stop"}]}
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(f"data: {json.dumps(event)}\n\ndata: [DONE]\n\n".encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def scripted(text: str) -> Iterator[Scripted]:
+    with Scripted(text) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def started(editor: Editor, url: str) -> None:
+    settings = {"nextEdit": {"model": "zeta-2", "url": url}}
+    editor.initialize(initializationOptions={"fim": settings})
+    editor.open(A, TEXT)
+    start, end = {"line": 0, "character": 8}, {"line": 0, "character": 11}
+    change = {"range": {"start": start, "end": end}, "text": "1"}
+    document = {"uri": A, "version": 3}
+    editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
+
+
+def test_the_model_proposes_where_no_rule_does(editor: Editor) -> None:
+    """In its format, one request for each finished edit, and it says so."""
+    with scripted("first = 1\nsecond = 2\n") as server:
+        started(editor, f"http://127.0.0.1:{server.server_port}")
+        (item,) = inline_edits(editor)
+        assert inline_edits(editor) == [item]
+        assert item["text"] == "second = 2"
+        assert item["why"] == "The model zeta-2 proposes it, after your last edits."
+        (asked,) = server.asked
+    assert asked["prompt"].endswith(
+        "<filename>a.py\n<<<<<<< CURRENT\nfirst = 1<|user_cursor|>\nsecond = two\n\n=======\n<[fim-middle]>"
+    )
+    assert ">>>>>>> UPDATED" in asked["stop"]
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_no_server_no_edit(editor: Editor) -> None:
+    """Then there are those of the rules only."""
+    started(editor, "http://127.0.0.1:9")
+
+    assert inline_edits(editor) == []
+    editor.finish()
+    assert editor.bye() == 0
+
+
+@pytest.mark.parametrize("model", ["zeta-2", "zeta-2.1", "sweep-next-edit-1.5B"])
+def test_an_ask_costs_little(model: str) -> None:
+    """Sixteen edits down a real file, on a real llama.cpp: 260 evaluated tokens per ask at the median, at most."""
+    costs = []
+    with llama_server(BUNDLED, n_ctx=16384, n_parallel=1) as url:
+        for prompt in prompts(model):
+            body = {"prompt": prompt, "max_tokens": 1, "temperature": 0}
+            request = urllib.request.Request(
+                f"{url}/v1/completions",
+                json.dumps(body).encode(),
+                {"Content-Type": "application/json"},
+            )
+            with urllib.request.urlopen(request) as answer:
+                costs.append(json.load(answer)["timings"]["prompt_n"])
+    assert statistics.median(costs) <= 260, costs
+
+
+def prompts(model: str) -> Iterator[str]:
+    """One for each edit: sixteen lines of a file get a comment, from the top."""
+    asked, uri = format_of(model), "file:///w/log.py"
+    assert asked is not None
+    lines: Lines = tuple(SOURCE.read_text("utf-8").splitlines()[:LINES])
+    edits: list[FinishedEdit] = []
+    begin = None
+    for n, line in enumerate(range(0, len(lines), LINES // 16)):
+        after = (f"{lines[line]}  # {n}",)
+        edits.append(FinishedEdit(uri, line, lines[line : line + 1], after, at=float(n)))
+        lines = (*lines[:line], *after, *lines[line + 1 :])
+        begin = shown(edits, lines, begin)
+        about = ask(edits, lines, {uri: "log.py"}, begin)
+        prompt = prompt_of(asked, about) if about else None
+        if prompt is not None:
+            yield prompt

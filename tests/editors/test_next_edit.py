@@ -1,0 +1,181 @@
+"""The next edit in a real Neovim with our plugin: shown, gone to, applied, dismissed, explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.editors import programs
+from tests.editors.neovim import Neovim
+
+pytestmark = [
+    pytest.mark.editors,
+    pytest.mark.skipif(
+        not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
+    ),
+]
+
+INIT = """\
+vim.g.fim = { keys = { next_edit = '<Tab>', accept = '<Tab>' } }
+vim.o.swapfile, vim.o.autoindent = false, false
+vim.cmd('filetype indent off')
+vim.keymap.set('i', '<C-g>', '<Plug>(fim-next-edit)')
+vim.lsp.enable('fim')
+"""
+TAB, ESCAPE, NEXT_EDIT = "\t", "\x1b", "\x07"
+BOX = """\
+print(hight)
+check(hight)
+area = hight * width
+total = hight + 1
+"""
+RENAMED = BOX.replace("hight", "height", 2)
+LOGGED = """\
+def one():
+    start_the_clock()
+    work()
+
+
+def two():
+    start_the_clock()
+    work()
+
+
+def three():
+    start_the_clock()
+    work()
+"""
+MARKS = (
+    "#vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['fim.next_edit'], 0, -1, {})"
+)
+CURSOR = "vim.api.nvim_win_get_cursor(0)"
+
+
+@pytest.fixture(scope="module")
+def editor(home: Path, project: Path) -> Iterator[Neovim]:
+    """One Neovim; files outside of the project do not know each other's edits."""
+    neovim = Neovim(home, project, INIT)
+    yield neovim
+    neovim.close()
+
+
+def opened(editor: Neovim, folder: Path, text: str) -> Neovim:
+    file = folder / "box.py"
+    file.write_text(text)
+    editor.edit(file)
+    return editor
+
+
+@pytest.fixture
+def renamed(editor: Neovim, tmp_path: Path) -> Neovim:
+    """`hight` was renamed on two lines, and the third is proposed."""
+    opened(editor, tmp_path, BOX)
+    for line in (1, 2):
+        editor.send(f":{line}\r0/hight\rcwheight{ESCAPE}")
+    editor.wait_for("area = height * width")
+    return editor
+
+
+def counted(editor: Neovim) -> dict[str, int]:
+    found: dict[str, int] = editor.stats(".nextEdit")
+    return found
+
+
+def test_it_is_shown_and_moves_nothing(renamed: Neovim) -> None:
+    """The place is marked, one line below the cursor; text and cursor stay, and it counts as shown."""
+    assert renamed.buffer == RENAMED.rstrip("\n")
+    assert renamed.lua(CURSOR)[0] == 2
+    assert "total = hight + 1" in renamed.text  # one at a time
+    renamed.wait_until(lambda: counted(renamed)["shown"] > 0, "it counted")
+
+
+def test_one_key_goes_there_and_applies_it(renamed: Neovim) -> None:
+    """Then the next one comes, and after the last one the key does what it did before."""
+    before = counted(renamed)["taken"]
+    renamed.send(TAB)
+    renamed.wait_until(lambda: renamed.lua(CURSOR) == [3, 8], "the cursor there")
+    assert renamed.buffer == RENAMED.rstrip("\n")
+    renamed.send(TAB)
+    renamed.wait_until(lambda: "area = height * width" in renamed.buffer, "the text")
+    renamed.wait_for("total = height + 1")
+    renamed.send(TAB + TAB)
+    renamed.wait_until(lambda: "hight" not in renamed.buffer, "all of them")
+    renamed.wait_until(lambda: counted(renamed)["taken"] == before + 2, "both counted")
+    renamed.send("u")
+    renamed.wait_until(lambda: "total = hight + 1" in renamed.buffer, "the last one undone")
+    assert "area = height * width" in renamed.buffer
+
+
+def test_escape_dismisses(renamed: Neovim) -> None:
+    """It is gone, and the same is not proposed again."""
+    before = counted(renamed)["dismissed"]
+    renamed.send(ESCAPE)
+    renamed.wait_until(lambda: renamed.lua(MARKS) == 0, "no mark")
+    renamed.wait_until(lambda: counted(renamed)["dismissed"] == before + 1, "it counted")
+    renamed.send("A # x" + ESCAPE)
+    renamed.wait_until(lambda: renamed.buffer.splitlines()[1].endswith("# x"), "an edit")
+    renamed.settle(1.0)
+    assert "area = hight" in renamed.text
+
+
+def test_a_key_changes_it_or_takes_it_away(renamed: Neovim) -> None:
+    """What is typed is not covered, and undoing the example takes the proposal along."""
+    renamed.send("uu")
+    renamed.wait_until(lambda: renamed.buffer == BOX.rstrip("\n"), "the text as it was")
+    renamed.settle(1.0)
+    assert "area = hight" in renamed.text
+
+
+def test_in_insert_mode(renamed: Neovim) -> None:
+    """The key goes to the place, applies the edit, and insert mode goes on; Tab is ghost text's."""
+    renamed.send(":1\rA # x")
+    renamed.wait_until(lambda: "# x" in renamed.buffer, "what was typed")
+    renamed.wait_until(lambda: renamed.lua(MARKS) > 0, "a mark")
+    renamed.send(NEXT_EDIT)
+    renamed.wait_until(lambda: renamed.lua(CURSOR)[0] == 3, "the cursor there")
+    renamed.send(NEXT_EDIT)
+    renamed.wait_until(lambda: "area = height * width" in renamed.buffer, "the text")
+    assert renamed.lua("vim.api.nvim_get_mode().mode") == "i"
+    renamed.send(ESCAPE)
+
+
+def test_several_lines(editor: Neovim, tmp_path: Path) -> None:
+    """What comes stands below what goes, line by line."""
+    opened(editor, tmp_path, LOGGED)
+    for line in (2, 7):
+        editor.send(f":{line}\rccwith the_clock():{ESCAPE}j>>")
+    editor.wait_until(lambda: editor.lua(MARKS) > 0, "a proposal")
+    before = editor.buffer
+    editor.send(TAB)
+    editor.wait_until(lambda: editor.lua(CURSOR)[0] >= 12, "the cursor there")
+    editor.send(TAB)
+    editor.wait_until(lambda: editor.buffer != before, "the text")
+    assert editor.buffer.count("with the_clock():") == 3
+
+
+def test_a_place_out_of_sight_is_named(editor: Neovim, tmp_path: Path) -> None:
+    """Beside the cursor, with the key that goes there."""
+    far = BOX.replace("area", "\n" * 60 + "area")
+    opened(editor, tmp_path, far)
+    for line in (1, 2):
+        editor.send(f":{line}\r0/hight\rcwheight{ESCAPE}")
+    editor.wait_for("<Tab> → line 63")
+    editor.send(TAB)
+    editor.wait_for("area = height * width")
+    assert editor.lua(CURSOR)[0] == 63
+    assert "→ line" not in editor.text
+
+
+def test_why(renamed: Neovim) -> None:
+    """:Fim why names the edit that it repeats."""
+    renamed.send(":Fim why\r")
+    renamed.wait_for("It repeats your edit in box.py, line 2")
+
+
+def test_switched_off(renamed: Neovim) -> None:
+    """Off for the buffer: nothing is shown."""
+    renamed.send(":Fim toggle buffer\r")
+    renamed.wait_until(lambda: renamed.lua(MARKS) == 0, "no mark")
+    renamed.send(":Fim toggle buffer\r")

@@ -1,0 +1,94 @@
+"""The next edit as a code action: Helix, and Emacs with lsp-mode and with eglot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.editors import programs
+from tests.editors.helix import Helix
+from tests.editors.terminal import Terminal
+from tests.editors.test_emacs import EGLOT, LSP_MODE, emacs
+from tests.editors.test_next_edit import BOX, RENAMED
+
+pytestmark = [
+    pytest.mark.editors,
+    pytest.mark.skipif(
+        not programs.program("hx").exists() or not programs.program("emacs-nox").exists(),
+        reason="no Helix, no Emacs: run scripts/install-editors",
+    ),
+]
+
+APPLIED = RENAMED.replace("area = hight", "area = height")
+ESCAPE, ENTER, SAVE, META_X = "\x1b", "\r", "\x18\x13", "\x1bx"
+
+
+def test_helix(home: Path, project: Path) -> None:
+    """`space a` offers it, Enter applies it."""
+    file = project / "box_helix.py"
+    file.write_text(BOX)
+    helix = Helix(home, file)
+
+    def offered() -> bool:
+        """Helix does not tell when the server has the file: begin again until it has."""
+        helix.command("reload")
+        helix.settle()
+        for _ in range(2):
+            for keys in ("gg", "/hight\r", "cheight"):
+                helix.send(keys)
+                helix.settle()
+            while " NOR " not in helix.text:  # the first may only close the menu
+                helix.send(ESCAPE)
+                helix.settle()
+        helix.settle(1.0)
+        for keys in (" ", "a"):
+            helix.send(keys)
+            helix.settle(1.0)
+        return "Apply the next edit, line 3: area = height" in helix.text
+
+    try:
+        helix.wait_for("print(hight)")
+        helix.wait_until(offered, "the action", timeout=120)
+        helix.send(ENTER)
+        helix.wait_until(lambda: "area = height * width" in helix.text, "the text")
+        helix.settle()
+        assert helix.saved() == APPLIED
+    finally:
+        helix.close()
+
+
+def rename_in_emacs(editor: Terminal) -> None:
+    for line in (1, 2):
+        editor.send(f"\x1bgg{line}{ENTER}")
+        editor.settle()
+        editor.send("\x06" * 7 + "e")
+        editor.settle()
+
+
+@pytest.mark.parametrize(
+    ("init", "ready", "command"),
+    [
+        (LSP_MODE, "initialized successfully", "lsp-execute-code-action"),
+        (EGLOT, "Connected!", "eglot-code-actions"),
+    ],
+    ids=["lsp-mode", "eglot"],
+)
+def test_emacs(home: Path, project: Path, init: str, ready: str, command: str) -> None:
+    """The command of either client applies the one action that there is."""
+    file = project / "shop.py"
+    with emacs(home, project, init, BOX) as editor:
+        editor.wait_for(ready)
+        rename_in_emacs(editor)
+
+        def applied() -> bool:
+            editor.send(f"{META_X}{command}{ENTER}")
+            editor.settle(1.0)
+            if "Apply the next edit" in editor.text:  # eglot asks which of one
+                editor.send(ENTER)
+                editor.settle()
+            return "area = height * width" in editor.text
+
+        editor.wait_until(applied, "the text")
+        editor.send(SAVE)
+        editor.wait_until(lambda: file.read_text() == APPLIED, "the file saved")
