@@ -51,7 +51,7 @@ def _quietly(given: argparse.Namespace) -> int:
         return INTERRUPTED
 
 
-def _command(given: argparse.Namespace) -> int:
+def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each)
     from fim_lsp.cli import terminal
 
     terminal.survive_any_encoding()
@@ -73,6 +73,10 @@ def _command(given: argparse.Namespace) -> int:
         return model_server.run(given)
     if given.command == "setup":
         return _setup(given)
+    if given.command == "http":
+        from fim_lsp.cli import http
+
+        return http.run(given, os.environ.pop("FIM_LSP_TOKEN", ""), open_backend, _cache())
     return _doctor(given)
 
 

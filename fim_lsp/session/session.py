@@ -141,6 +141,11 @@ class Session:
         self.workspaces.limits = compose.ring_limits(self.config, self.connection.state)
         return self._stats.snapshot(self.connection.state, self.workspaces.stats())
 
+    @property
+    def counters(self) -> Stats:
+        """What `stats` is made of, to read."""
+        return self._stats
+
     async def context(self, uri: str) -> PromptReport:
         """What the model is shown at the cursor in *uri*, as far as that is known."""
         doc_state, document = self._open.states.get(uri), self.documents.get(uri)

@@ -45,6 +45,7 @@ WRITE_S = 10.0  # a prompt is below a megabyte
 GET_S = 2.0  # what a server knows without thinking
 PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
+FORWARD_S = 600.0  # for what other programs ask: a chat may think
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -147,15 +148,19 @@ class Http:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
         return await self._send_on_open("POST", path, self._tagged(body))
 
-    def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
+    def another(
+        self, guard: Callable[[], Awaitable[object]] | None = None, *, patience_s: float = 0.0
+    ) -> Http:
         """A second connection to the same server, for what takes long; *guard* is asked, too."""
 
         async def guards() -> None:
-            if self._trust.guard is not None:
-                await self._trust.guard()
-            await guard()
+            for each in (self._trust.guard, guard):
+                if each is not None:
+                    await each()
 
-        return self._again(trust=self._trust._replace(guard=guards))
+        http = self._again(trust=self._trust._replace(guard=guards))
+        http.patience_s = patience_s or self.patience_s
+        return http
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """
