@@ -53,13 +53,12 @@ def placed(lines: Sequence[str], excerpt: Excerpt) -> Placed | None:
         return _short(lines, fresh, Position(row, column))
     first = max(0, above.rows) if above else 0
     last = below.rows + len(shown) - 1 if below else len(lines) - 1
-    last = min(last, len(lines) - 1)
     if last < first - 1:
         return None
     if row and above and above.rows >= 0 and lines[first].endswith(shown[0]):
         shown[0] = lines[first]  # cut at the beginning
-    if below and row < len(shown) - 1 and lines[last].startswith(shown[-1]):
-        shown[-1] = lines[last]  # cut at the end
+    if below and row < len(shown) - 1 and _at(lines, last).startswith(shown[-1]):
+        shown[-1] = _at(lines, last)  # cut at the end
     elif last + 1 < len(lines) and not shown[-1].endswith("\n"):
         shown[-1] += "\n"
     whole = (*lines[:first], *shown, *lines[last + 1 :])

@@ -60,6 +60,17 @@ class LocalPort:
         """Where the page is, with the token that it needs; what follows # is never sent."""
         return f"{self.url}/#{self.token}" if self.token else f"{self.url}/"
 
+    @property
+    def counts(self) -> Counter[str]:
+        """Requests by path, and those that were passed through."""
+        return self._faces.counts
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where it listens."""
+        sockets = self._listener.server.sockets if self._listener else ()
+        return [each.getsockname()[:2] for each in sockets]
+
     async def open(self, port: int, cache: Path) -> None:
         """Begin to listen at *port*, 0 for a free one. Raises OSError where it is taken."""
         self._listener = await connections.listen(port, self._answer, self._refuse)

@@ -148,19 +148,15 @@ class Http:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
         return await self._send_on_open("POST", path, self._tagged(body))
 
-    def another(
-        self, guard: Callable[[], Awaitable[object]] | None = None, *, patience_s: float = 0.0
-    ) -> Http:
+    def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
         """A second connection to the same server, for what takes long; *guard* is asked, too."""
 
         async def guards() -> None:
-            for each in (self._trust.guard, guard):
-                if each is not None:
-                    await each()
+            if self._trust.guard is not None:
+                await self._trust.guard()
+            await guard()
 
-        http = self._again(trust=self._trust._replace(guard=guards))
-        http.patience_s = patience_s or self.patience_s
-        return http
+        return self._again(trust=self._trust._replace(guard=guards))
 
     async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """

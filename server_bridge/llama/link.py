@@ -52,7 +52,8 @@ class Link:
     def __init__(self, http: Http) -> None:
         self._http = http
         self._streams = http.another(self._check)
-        self._forwards = http.another(self._check, patience_s=FORWARD_S)
+        self._forwards = http.another(self._check)
+        self._forwards.patience_s = FORWARD_S
         self._known: Known | None = None
 
     @property

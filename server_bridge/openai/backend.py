@@ -68,7 +68,8 @@ class OpenAiServer:
 
     def __init__(self, http: Http, model: str = "", template: str = "", n_ctx: int = 0) -> None:
         self._http = http
-        self._forwards = http.another(patience_s=FORWARD_S)
+        self._forwards = http.another(_named_by_the_user)
+        self._forwards.patience_s = FORWARD_S
         self._model = model
         self._template = template
         self._n_ctx = n_ctx
@@ -368,6 +369,10 @@ def _second_best(found: Connected) -> str:
     if found.family == PLAIN:
         return f"{found.model} is shown what stands above the cursor alone"
     return ""
+
+
+async def _named_by_the_user() -> None:
+    """Such a server is believed."""
 
 
 def _joined(parts: list[Part]) -> str:
