@@ -17,7 +17,7 @@ from fim_lsp.http import admission, announced, connections
 from fim_lsp.http.completions import Completions
 from fim_lsp.http.connections import Request, Response
 from fim_lsp.http.faces import Faces, error
-from fim_lsp.http.page import Page
+from fim_lsp.http.page import Advice, Advise, Page
 from fim_lsp.http.texts import Texts
 from fim_lsp.lsp import peer
 from fim_lsp.session.session import Session
@@ -102,8 +102,18 @@ class LocalPort:
         log.warning("refused a request: %s", why)
 
 
+async def _silent() -> list[Advice]:
+    return []
+
+
 async def opened(
-    session: Session, cache: Path, *, port: int = 0, token: str = "", root: str = ""
+    session: Session,
+    cache: Path,
+    *,
+    port: int = 0,
+    token: str = "",
+    root: str = "",
+    advise: Advise = _silent,
 ) -> LocalPort:
     """
     A port for *session*, listening; *root* is the folder, as a URI, that clients' paths count from.
@@ -115,7 +125,7 @@ async def opened(
     folder = paths.local_path(root) if root else None
     texts = Texts(session, root, Path(folder) if folder else None)
     faces = Faces(session, Completions(session, texts))
-    local = LocalPort(session, Page(session, faces, cache), faces, texts, token)
+    local = LocalPort(session, Page(session, faces, advise), faces, texts, token)
     await local.open(port, cache)
     return local
 

@@ -51,7 +51,8 @@ log = logging.getLogger(__name__)
 
 class Completer:
     """
-    See the module. *trouble* are words for a user who asked and got nothing.
+    See the module. *trouble* are words for a user who asked and got nothing, *current* is the document that was asked
+    about last.
     """
 
     def __init__(  # noqa: PLR0913 (the parts of the session)
@@ -66,6 +67,7 @@ class Completer:
         prefill: Prefill,
     ) -> None:
         self.trouble = ""
+        self.current = ""
         self._connection = connection
         self._stats = stats
         self._open = open_documents
@@ -88,6 +90,7 @@ class Completer:
         if not invoked:
             self._open.pace.asked(started * 1e3)
         document, self.trouble = self._open.documents.get(uri), ""
+        self.current = uri
         try:
             if document is None:
                 outcome = "not open"
