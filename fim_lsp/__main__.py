@@ -108,7 +108,12 @@ def _doctor(given: argparse.Namespace) -> int:
         return doctor.run_speculation(given, open_backend(config))
     found = (*given_files.problems, *problems)
     target = checks.Target(
-        config, found, open_backend(config), open_to_pages, model_server.machine_in_words()
+        config,
+        found,
+        open_backend(config),
+        open_to_pages,
+        model_server.machine_in_words(),
+        _cache(),
     )
     return doctor.run(given, target)
 

@@ -16,11 +16,12 @@ FOLDER = "http"
 
 
 class Announced(NamedTuple):
-    """A port of the process *pid*; *token* is the secret it wants to hear, "" for none."""
+    """A port of the process *pid*; *token* is the secret it wants to hear, "" for none. *file* says so."""
 
     url: str
     token: str
     pid: int
+    file: Path
 
 
 def announce(cache: Path, url: str, token: str) -> Path | None:
@@ -45,5 +46,5 @@ def found(cache: Path) -> list[Announced]:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             said = json.loads(private_files.read(path))
             pid = int(path.name.partition("-")[0])
-            ports.append(Announced(str(said["url"]), str(said["token"]), pid))
+            ports.append(Announced(str(said["url"]), str(said["token"]), pid, path))
     return ports
