@@ -151,7 +151,10 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
         tempfile.TemporaryDirectory(
             ignore_cleanup_errors=True
         ) as folder,  # a server may still save
-        asked(Path(folder), (proxy := Proxy(url)).url, through=THROUGH in client) as (there, others),
+        asked(Path(folder), (proxy := Proxy(url)).url, through=THROUGH in client) as (
+            there,
+            others,
+        ),
         neovim(Path(folder), init, {**paths, "url": there}) as editor,
     ):
         pids = (*others, editor.pid)

@@ -28,7 +28,8 @@ from fim_lsp.settings import files, merge
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, Health, State
 
-WAITED_MS = 250.0  # such clients ask once at a time, and not again before they are answered
+WAITED_MS = 250.0  # such clients ask once at a time, and not again before they are answered …
+PATIENCE_MS = 150  # … and show nothing before that, so what is whole by then is their answer
 # What the doctor looks at without asking the model for anything
 LIVE = (
     checks.privacy, checks.model, checks.access, checks.context, checks.decoding, checks.speculation,
@@ -51,6 +52,9 @@ def run(
     if arguments.url:
         backend = replace(config.backend, kind="auto", url=arguments.url, endpoints=())
         config = replace(config, backend=backend)
+    if config.completion.patience_ms is None:
+        completion = replace(config.completion, patience_ms=PATIENCE_MS)
+        config = replace(config, completion=completion)
     screen = screen_on(sys.stdout)
     for problem in (*given.problems, *problems):
         screen.line(f"fim-lsp: {problem}")
