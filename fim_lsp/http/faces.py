@@ -84,10 +84,8 @@ class Faces:
         else:
             answer = answers.completion(asked, done.text, done.cost, model)
         if body.get("stream") is not True:
-            return Response(200, JSON, json.dumps(answer).encode())
-        return Response(
-            200, EVENTS, b"data: " + json.dumps(answer).encode() + b"\n\ndata: [DONE]\n\n"
-        )
+            return found(answer)
+        return Response(200, EVENTS, _event(answer) + b"data: [DONE]\n\n")
 
     def _get(self, path: str) -> Response:
         state = self._session.connection.state
@@ -135,15 +133,20 @@ async def _events(first: object, events: AsyncGenerator[Any, None]) -> AsyncIter
 
 
 def _event(said: object) -> bytes:
-    return b"data: " + json.dumps(said).encode() + b"\n\n"
+    return b"data: " + _written(said) + b"\n\n"
 
 
 def found(answer: object) -> Response:
     """An answer as JSON."""
-    return Response(200, JSON, json.dumps(answer).encode())
+    return Response(200, JSON, _written(answer))
 
 
 def error(status: int, says: str) -> Response:
     """An error in the shape that llama.cpp and OpenAI's servers give theirs."""
     body = {"error": {"code": status, "message": says, "type": "fim_lsp_error"}}
-    return Response(status, JSON, json.dumps(body).encode())
+    return Response(status, JSON, _written(body))
+
+
+def _written(answer: object) -> bytes:
+    """JSON without blanks, as llama.cpp writes it: llama.vim does not take any other for an answer."""
+    return json.dumps(answer, separators=(",", ":")).encode()

@@ -53,6 +53,13 @@ async def test_a_suggestion_fits_where_the_cursor_is(at_port: Served) -> None:
     assert answer["content"].strip().startswith("return")
 
 
+async def test_llama_vim_takes_it_for_an_answer(at_port: Served) -> None:
+    """It looks at the text of an answer before it reads it: `"content":"`, without a blank."""
+    answer = await at_port.client.post("/infill", json=vim(ABOVE + "def subtract(a, b):\n", 4, 19))
+
+    assert '"content":"' in answer.text
+
+
 async def test_a_file_is_known_by_its_content(at_port: Served) -> None:
     """So its language and its name are known, and its own text on disk is not shown to the model again."""
     await at_port.post("/infill", vim(ABOVE + "print(add(1, 2))\nprint(", 5, 6))
