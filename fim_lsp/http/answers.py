@@ -76,24 +76,16 @@ def completion(asked: Asked, text: str, cost: Cost, model: str) -> dict[str, Any
     }
 
 
-def insertion(before: str, replaced: str, text: str) -> str:
+def insertion(text: str, replaced: str) -> str:
     """
     *text* for a client that can only insert, where it was meant to replace *replaced*, right of the cursor.
 
-    *before* is left of the cursor. What is to be replaced stands in the text again; the part before it is inserted.
+    What is to be replaced stands in the text again; the part before it is inserted.
     """
-    if not replaced:
-        return text
     if text.endswith(replaced):
-        return text[: -len(replaced)]
+        return text.removesuffix(replaced)
     first = text.partition("\n")[0]
-    at = _closing(before + first, len(before), replaced)
-    return first[: at - len(before)] if at >= 0 else ""
-
-
-def _closing(line: str, start: int, replaced: str) -> int:
-    """Where the text that is there already, *replaced*, stands last in *line* behind *start*."""
-    return line.rfind(replaced, start)
+    return first[: max(0, first.rfind(replaced))]
 
 
 def _timings(cost: Cost) -> dict[str, float]:

@@ -76,12 +76,11 @@ class Completions:
         if not found:
             return ""
         best, document = found[0], self._session.documents[uri]
-        line = document.lines[best.start.line]
-        end = selected.end if selected else best.start
-        text = best.text.removeprefix(selected.text) if selected else best.text
-        text = insertion(line[: end.column], document.between(end, best.end), text)
-        if selected is None:
-            place.text.suggested = text
+        if selected is not None:
+            text = best.text.removeprefix(selected.text)
+            return insertion(text, document.between(selected.end, best.end))
+        text = insertion(best.text, document.between(best.start, best.end))
+        place.text.suggested = text
         return text
 
     def _done(self, uri: str, task: asyncio.Task[str]) -> None:

@@ -18,25 +18,27 @@ from typing import NamedTuple
 
 from fim_lsp import events
 from fim_lsp.context.grammars import language_of
-from fim_lsp.documents import Document, Edit, Position, after, difference, unix
+from fim_lsp.documents import Document, Edit, Position, after, difference, split, unix
 from fim_lsp.http.excerpt import Excerpt, Placed, alone, placed
 from fim_lsp.http.requests import Asked
-from fim_lsp.http.whose_text import file_of
+from fim_lsp.http.whose_text import file_of, text_of
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import Selected
 from fim_lsp.workspace.files import uri_of
 from server_bridge.protocol import Chunk
 
 KEPT = 8  # texts that were asked about last
+VERSIONS = 1_000_000  # ours begin where no editor's gets to
 SHOWN = 16  # other texts that clients show, the newest
 
 
 @dataclass(slots=True)
 class Text:
-    """A document of the session, where its cursor was last, and what was suggested there."""
+    """A document of the session, where its cursor was last, its version, and what was suggested there."""
 
     uri: str
     cursor: Position
+    version: int
     suggested: str = ""
 
 
@@ -57,7 +59,7 @@ class Texts:
         self._folder = folder
         self._kept: OrderedDict[str, Text] = OrderedDict()  # by the URI that the client means
         self._shown: OrderedDict[str, str] = OrderedDict()  # text by URI
-        self._versions = itertools.count(2)
+        self._versions = itertools.count(VERSIONS)
         self._numbers = itertools.count(1)
         self._turn = asyncio.Lock()
 
@@ -72,21 +74,11 @@ class Texts:
         )
         async with self._turn:
             self.show(asked.extras)
+            self._forget_taken()
             found = self._found(excerpt)
             if found is None:
                 return None if asked.ahead else await self._opened(excerpt)
-            text, where = found
-            document, lines = self._session.documents[text.uri], where.lines
-            if (inserted := _inserted(document, text.cursor, lines)) is not None:
-                if asked.ahead or (asked.may_be_ahead and inserted == text.suggested):
-                    return Place(text, where.cursor, Selected(text.cursor, text.cursor, inserted))
-                self._insert(document, text, inserted)
-            elif asked.ahead:
-                return None
-            elif lines != document.lines:
-                self._change(text.uri, difference(document.lines, lines))
-            text.cursor = where.cursor
-            return Place(text, where.cursor)
+            return self._moved(*found, asked)
 
     def show(self, extras: tuple[Chunk, ...]) -> None:
         """Let other texts inform suggestions; files of the folder are known already, as they are on disk."""
@@ -114,15 +106,11 @@ class Texts:
 
     def _found(self, excerpt: Excerpt) -> tuple[Text, Placed] | None:
         """The document that *excerpt* is from, with the excerpt in its place."""
-        documents = self._session.documents
-        if excerpt.path:
-            text = self._kept.get(self._uri(excerpt.path))
-            if text is None:
-                return None
-            return text, placed(documents[text.uri].lines, excerpt) or alone(excerpt)
+        keys = [self._uri(excerpt.path)] if excerpt.path else [*reversed(self._kept)]
         best: tuple[str, Placed] | None = None
-        for key, text in reversed(self._kept.items()):
-            where = placed(documents[text.uri].lines, excerpt)
+        for key in keys:
+            text = self._kept.get(key)
+            where = placed(self._session.documents[text.uri].lines, excerpt) if text else None
             if where and (best is None or where.n_alike > best[1].n_alike):
                 best = key, where
         if best is None:
@@ -131,21 +119,38 @@ class Texts:
         return self._kept[best[0]], best[1]
 
     async def _opened(self, excerpt: Excerpt) -> Place:
-        path = excerpt.path
-        if not path and self._folder:
-            path = await asyncio.to_thread(file_of, excerpt, self._folder)
-        key = uri = self._uri(path or f"untitled-{next(self._numbers)}")
-        if uri in self._session.documents and uri not in self._shown:
-            uri = self._uri(f"untitled-{next(self._numbers)}")  # an editor has its own text there
-        self._shown.pop(uri, None)
-        language = excerpt.language or language_of(path)
-        where = alone(excerpt)
-        text = self._kept[key] = Text(uri, where.cursor)
-        body = excerpt.before + excerpt.after
-        self._session.handle(events.Opened(uri, language, next(self._versions), body))
+        """A document for a text that is new, or a part of one that has nothing in common with what was seen of it."""
+        path, on_disk = excerpt.path, ""
+        if self._folder:
+            path = path or await asyncio.to_thread(file_of, excerpt, self._folder)
+            if path and not Path(path).is_absolute():
+                on_disk = await asyncio.to_thread(text_of, self._folder / path)
+        where = placed(split(unix(on_disk)), excerpt) or alone(excerpt)
+        key = self._uri(path or f"untitled-{next(self._numbers)}")
+        if text := self._kept.get(key):
+            self._change(text, difference(self._session.documents[text.uri].lines, where.lines))
+        else:
+            text = self._kept[key] = self._fresh(key, excerpt.language or language_of(path), where)
+        text.cursor = where.cursor
         while len(self._kept) > KEPT:
             self._session.handle(events.Closed(self._kept.popitem(last=False)[1].uri))
         return Place(text, where.cursor)
+
+    def _fresh(self, uri: str, language: str, where: Placed) -> Text:
+        """A document of our own; beside that of an editor, if one has the file open."""
+        if uri in self._session.documents and uri not in self._shown:
+            uri = self._uri(f"untitled-{next(self._numbers)}")
+        self._shown.pop(uri, None)
+        text = Text(uri, where.cursor, next(self._versions))
+        self._session.handle(events.Opened(uri, language, text.version, "".join(where.lines)))
+        return text
+
+    def _forget_taken(self) -> None:
+        """Documents that an editor has opened, changed or closed meanwhile are the editor's."""
+        documents = self._session.documents
+        for key, text in [*self._kept.items()]:
+            if text.uri not in documents or documents[text.uri].version != text.version:
+                del self._kept[key]
 
     def _uri(self, path: str) -> str:
         path = os.path.normpath(path.replace("\0", ""))
@@ -163,16 +168,32 @@ class Texts:
 
     # -- edits ----------------------------------------------------------------------------------
 
-    def _insert(self, document: Document, text: Text, inserted: str) -> None:
+    def _moved(self, text: Text, where: Placed, asked: Asked) -> Place | None:
+        """Let the document be as it is shown, but for what is not there yet."""
+        document, lines = self._session.documents[text.uri], where.lines
+        inserted = _inserted(document, text.cursor, lines)
+        if inserted is None and asked.ahead:
+            return None
+        if inserted is not None:
+            if asked.ahead or (asked.may_be_ahead and inserted == text.suggested):
+                return Place(text, where.cursor, Selected(text.cursor, text.cursor, inserted))
+            self._insert(text, inserted)
+        elif lines != document.lines:
+            self._change(text, difference(document.lines, lines))
+        text.cursor = where.cursor
+        return Place(text, where.cursor)
+
+    def _insert(self, text: Text, inserted: str) -> None:
         """The user typed *inserted*, or accepted what was suggested and typed the rest."""
         at, accepted = text.cursor, text.suggested
         if accepted and len(inserted) > len(accepted) and inserted.startswith(accepted):
-            self._change(document.uri, Edit(at, at, accepted))
+            self._change(text, Edit(at, at, accepted))
             at, inserted = after(at, accepted), inserted[len(accepted) :]
-        self._change(document.uri, Edit(at, at, inserted))
+        self._change(text, Edit(at, at, inserted))
 
-    def _change(self, uri: str, edit: Edit) -> None:
-        self._session.handle(events.Changed(uri, next(self._versions), (edit,)))
+    def _change(self, text: Text, edit: Edit) -> None:
+        text.version = next(self._versions)
+        self._session.handle(events.Changed(text.uri, text.version, (edit,)))
 
 
 def _inserted(document: Document, cursor: Position, lines: tuple[str, ...]) -> str | None:

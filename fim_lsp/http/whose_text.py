@@ -34,6 +34,11 @@ def file_of(excerpt: Excerpt, root: Path) -> str:
     return best
 
 
+def text_of(path: Path) -> str:
+    """What a file says now, "" where it cannot be read."""
+    return (read(path, FILE_BYTES, follow=False) or b"").decode("utf-8", "replace")
+
+
 def _texts(root: Path) -> Iterator[tuple[Path, bytes]]:
     n_bytes = 0
     for n, path in enumerate(_files(root)):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fim_lsp import events
 from fim_lsp.http import announced
 from tests.http.clients import Served, served, vim
 from tests.typist import embedded
@@ -67,6 +68,68 @@ async def test_a_file_is_known_by_its_content(at_port: Served) -> None:
     [document] = at_port.session.documents.values()
     assert document.uri.endswith("/shop/sums.py")
     assert document.language == "python"
+
+
+async def test_a_jump_within_a_file(at_port: Served, tmp_path: Path) -> None:
+    """Small windows far apart are of one document, which has the whole file, and what was typed."""
+    whole = "".join(f"def f{n}(x):\n    return x + {n}\n\n\n" for n in range(100))
+    (tmp_path / "shop" / "long.py").write_text(whole)
+    lines = whole.split("\n")
+
+    for row in (40, 360, 41):
+        lines[row] = "# here"
+        body = vim("\n".join(lines), row, 6, n_prefix=10, n_suffix=10)
+        await at_port.post("/infill", body)
+
+    [document] = at_port.session.documents.values()
+    assert document.uri.endswith("/long.py")
+    assert document.text == "\n".join(lines)
+
+
+async def test_zeta2_in_a_file(at_port: Served) -> None:
+    """The path says which file it is; the answer is the region with the text at the cursor."""
+    region = "def subtract(first, second):\n    ret<|user_cursor|>\n"
+    prompt = (
+        "<[fim-suffix]>print(add(1, 2))\n<[fim-prefix]><filename>edit_history\n--- a/x\n+++ b/x\n\n"
+        f"<filename>sums.py\n{ABOVE}<<<<<<< CURRENT\n{region}=======\n<[fim-middle]>"
+    )
+
+    answer = await at_port.post("/v1/completions", {"prompt": prompt, "max_tokens": 200})
+
+    text = answer["choices"][0]["text"]
+    assert text.startswith("def subtract(first, second):\n    return")
+    assert text.endswith("<|user_cursor|>\n>>>>>>> UPDATED\n")
+    [document] = at_port.session.documents.values()
+    assert document.uri.endswith("/shop/sums.py")
+
+
+async def test_an_editor_that_has_the_file_open(at_port: Served) -> None:
+    """What it says of its document is true; the client's text is kept beside it."""
+    body = vim(ABOVE + "def subtract(first, second):\n    ret", 5, 7)
+    await at_port.post("/infill", body)
+    [ours] = at_port.session.documents.values()
+    at_port.session.handle(events.Opened(ours.uri, "python", 1, "import os\n"))
+
+    answer = await at_port.post("/infill", body)
+
+    assert answer["content"].startswith("urn")
+    assert at_port.session.documents[ours.uri].text == "import os\n"
+    at_port.session.handle(events.Closed(ours.uri))
+    await at_port.post("/infill", body)
+
+
+async def test_ahead_of_a_suggestion_of_several_lines(at_port: Served) -> None:
+    """What would follow all of it is asked for where it ends."""
+    text = ABOVE + "def subtract(first, second):"
+    await at_port.post("/infill", vim(text, 4, 28))
+    accepted = "\n    return first - second\n\n\ndef multiply(first, second):\n    ret"
+    ahead = vim(text + accepted, 9, 7) | {"t_max_predict_ms": 1000}
+
+    answer = await at_port.post("/infill", ahead)
+
+    assert answer["content"].startswith("urn")
+    [document] = at_port.session.documents.values()
+    assert "multiply" not in document.text
 
 
 async def test_what_is_asked_ahead_changes_no_text(at_port: Served) -> None:

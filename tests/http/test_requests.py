@@ -139,4 +139,4 @@ def test_answers_have_the_fields_that_were_asked_for() -> None:
 )
 def test_a_client_that_can_only_insert(text: str, replaced: str, inserted: str) -> None:
     """What stands right of the cursor is not inserted again."""
-    assert answers.insertion("f(", replaced, text) == inserted
+    assert answers.insertion(text, replaced) == inserted
