@@ -72,7 +72,9 @@ class Completions:
     async def _text(self, place: Place) -> str:
         uri, selected = place.text.uri, place.selected
         position = selected.start if selected else place.cursor
-        found = await self._session.complete(uri, position, invoked=False, selected=selected)
+        found = await self._session.complete(
+            uri, position, invoked=False, selected=selected, offers=selected is None
+        )
         if not found:
             return ""
         best, document = found[0], self._session.documents[uri]

@@ -19,7 +19,7 @@ from server_bridge.protocol import Chunk
 
 Body = Mapping[str, Any]
 
-# llama.vim allows 250 ms to a request that the user waits for and more to the one that goes ahead of the user
+# llama.vim says which fields it reads, and allows 250 ms to a request that the user waits for and more to the one that goes ahead of the user
 VIM_AHEAD_MS = 250
 # minuet's first two lines are about the file, not of it
 MINUET_HEAD = re.compile(
@@ -53,9 +53,9 @@ def infill(body: Body) -> Asked | None:
     before = prefix.removeprefix("\n") if prefix == "\n" else prefix  # at the first line
     if body.get("n_predict") == 0 and not (before or prompt):
         return Asked(Excerpt("", ""), extras, is_warm_up=True)
-    limit = body.get("t_max_predict_ms")
-    ahead = isinstance(limit, int | float) and limit > VIM_AHEAD_MS and "response_fields" in body
-    return Asked(Excerpt(before + prompt, suffix), extras, ahead, may_be_ahead=True)
+    limit, is_vim = body.get("t_max_predict_ms"), "response_fields" in body
+    ahead = is_vim and isinstance(limit, int | float) and limit > VIM_AHEAD_MS
+    return Asked(Excerpt(before + prompt, suffix), extras, ahead, may_be_ahead=not is_vim)
 
 
 def completion(body: Body) -> Asked | None:

@@ -84,8 +84,13 @@ class Completer:
         *,
         invoked: bool,
         selected: Selected | None = None,
+        offers: bool = True,
     ) -> list[Suggestion]:
-        """The suggestions at *position*; raises nothing but `CancelledError`."""
+        """
+        The suggestions at *position*; raises nothing but `CancelledError`.
+
+        *offers*: the client shows them now, and does not only want to know them.
+        """
         started, outcome = time.perf_counter(), "superseded"
         if not invoked:
             self._open.pace.asked(started * 1e3)
@@ -109,7 +114,8 @@ class Completer:
             answer = self._answer(request, doc_state, until - SPARE_S)
             outcome, suggestions = await self._in_time(request, answer, until)
             edits = ((each.id, Edit(each.start, each.end, each.text)) for each in suggestions)
-            self._open.acceptance.offered(document, edits)
+            if offers:
+                self._open.acceptance.offered(document, edits)
             return suggestions
         except BackendError as error:
             outcome, self.trouble = type(error).__name__, str(error)

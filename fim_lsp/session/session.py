@@ -253,9 +253,12 @@ class Session:
         *,
         invoked: bool,
         selected: Selected | None = None,
+        offers: bool = True,
     ) -> list[Suggestion]:
         """See `Completer.complete`."""
-        return await self.completer.complete(uri, position, invoked=invoked, selected=selected)
+        return await self.completer.complete(
+            uri, position, invoked=invoked, selected=selected, offers=offers
+        )
 
     def _forget(self) -> None:
         """Delete what was saved, in the background."""

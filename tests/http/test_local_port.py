@@ -146,11 +146,14 @@ async def test_what_is_asked_ahead_changes_no_text(at_port: Served) -> None:
 
 
 async def test_accepted_text_is_counted(at_port: Served) -> None:
-    """The client does not say so; its next request shows it."""
+    """The client does not say so; its next request shows it, also where it has asked ahead meanwhile."""
     text = ABOVE + "def subtract(first, second):\n    ret"
     answer = await at_port.post("/infill", vim(text, 5, 7))
     text += answer["content"]
     lines = text.split("\n")
+    ahead = vim(text, len(lines) - 1, len(lines[-1])) | {"t_max_predict_ms": 1000}
+    await at_port.post("/infill", ahead)
+    assert at_port.session.stats()["accepted"] == 0
 
     await at_port.post("/infill", vim(text + "\n", len(lines), 0))
 

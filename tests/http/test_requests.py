@@ -36,7 +36,6 @@ def test_llama_vim_at_a_line() -> None:
     assert asked == Asked(
         Excerpt("import os\nx = str(", ")\n\nprint(x)\n"),
         (Chunk("a.py", "def f(x):\n"),),
-        may_be_ahead=True,
     )
 
 
