@@ -25,11 +25,11 @@ from fim_lsp.http.page import Advice
 from fim_lsp.session.days import Days
 from fim_lsp.session.session import Session
 from fim_lsp.settings import files, merge
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import CompletionConfig, Config
 from server_bridge.protocol import Backend, Health, State
 
-WAITED_MS = 250.0  # such clients ask once at a time, and not again before they are answered …
-PATIENCE_MS = 150  # … and show nothing before that, so what is whole by then is their answer
+# Such clients wait by themselves, ask once at a time, and show nothing before the whole answer is there.
+DEBOUNCE_MS, PATIENCE_MS = 0, 150
 # What the doctor looks at without asking the model for anything
 LIVE = (
     checks.privacy, checks.model, checks.access, checks.context, checks.decoding, checks.speculation,
@@ -52,9 +52,7 @@ def run(
     if arguments.url:
         backend = replace(config.backend, kind="auto", url=arguments.url, endpoints=())
         config = replace(config, backend=backend)
-    if config.completion.patience_ms is None:
-        completion = replace(config.completion, patience_ms=PATIENCE_MS)
-        config = replace(config, completion=completion)
+    config = replace(config, completion=_at_once(config.completion))
     screen = screen_on(sys.stdout)
     for problem in (*given.problems, *problems):
         screen.line(f"fim-lsp: {problem}")
@@ -96,7 +94,6 @@ async def _serve(
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     session = Session(config, open_backend)
     session.days = Days(cache, session.counters)
-    session.completer.client_ms = WAITED_MS
     session.connection.on_status = lambda state: screen.line(_said(state))
     session.handle(events.FoldersChanged((options["root"],)))
     advise = partial(advice, session, open_to_pages)
@@ -111,6 +108,16 @@ async def _serve(
             await local.aclose()
     finally:
         await session.aclose()
+
+
+def _at_once(completion: CompletionConfig) -> CompletionConfig:
+    """*completion* with the waits that suit such clients, where the user has set none."""
+    debounce_ms, patience_ms = completion.debounce_ms, completion.patience_ms
+    return replace(
+        completion,
+        debounce_ms=DEBOUNCE_MS if debounce_ms is None else debounce_ms,
+        patience_ms=PATIENCE_MS if patience_ms is None else patience_ms,
+    )
 
 
 def _addresses(local: local_port.LocalPort) -> list[str]:

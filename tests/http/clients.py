@@ -35,7 +35,6 @@ async def served(
 ) -> AsyncIterator[Served]:
     """*session* at a port, with *root* as its project."""
     session.handle(events.FoldersChanged((root.as_uri(),)))
-    session.completer.client_ms = 250.0
     await session.connection.wait_ready()
     port = await local_port.opened(session, cache, root=root.as_uri(), token=token)
     headers = {"authorization": f"Bearer {port.token}"} if port.token else {}
