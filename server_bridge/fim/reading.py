@@ -34,7 +34,12 @@ def _parts(text: str, family: Family) -> Prompt:
         suffix, prefix = text[suffix_ends:at_prefix], text[prefix_ends:at_middle]
     if family.prefix.startswith("▁"):
         prefix = prefix.removeprefix(" ")  # programs write one behind CodeLlama's token
-    repo, chunks, path = _files(text[: min(at_prefix, at_suffix)], family)
+    head = text[: min(at_prefix, at_suffix)]
+    repo, chunks, path = _files(head, family)
+    if family.file and head.endswith(
+        family.file
+    ):  # StarCoder2 has the path behind the prefix token
+        path, _, prefix = prefix.partition("\n")
     return Prompt(repo, chunks, path, prefix, suffix, text[middle_ends:])
 
 
