@@ -6,6 +6,7 @@ fim-lsp, llama.vim and minuet in the same Neovim, on the same llama.cpp, typing 
 The editors are real (`scripts/install-editors`), the peers are checkouts of theirs, set as their
 READMEs say for llama.cpp. Requests are counted on the wire by a proxy that passes bytes through;
 tokens are the server's own total, so requests that were given up count as far as they got.
+Through fim-lsp, a peer asks `fim-lsp http`, which asks the server; nothing else is changed in it.
 Ghost text is what stands in virtual text when Neovim has drawn; CPU time is the kernel's, of the
 editor and all it started.
 """
@@ -15,9 +16,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import random
 import re
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -87,6 +91,8 @@ CLIENTS = {
     "llama.vim": LLAMA_VIM,
     "minuet": MINUET,
 }
+THROUGH = ", through fim-lsp"
+CLIENTS |= {f"{client}{THROUGH}": CLIENTS[client] for client in ("llama.vim", "minuet")}
 
 
 class Row(NamedTuple):
@@ -145,9 +151,14 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
         tempfile.TemporaryDirectory(
             ignore_cleanup_errors=True
         ) as folder,  # a server may still save
-        neovim(Path(folder), init, {**paths, "url": (proxy := Proxy(url)).url}) as editor,
+        asked(Path(folder), (proxy := Proxy(url)).url, through=THROUGH in client) as (
+            there,
+            others,
+        ),
+        neovim(Path(folder), init, {**paths, "url": there}) as editor,
     ):
-        before, cpu = evaluated(url), cpu_seconds(editor.pid)
+        pids = (*others, editor.pid)
+        before, cpu = evaluated(url), sum(map(cpu_seconds, pids))
         requests = proxy.requests
         waits = [wait for line in text for wait in type_line(editor, line)]
         n_keys = sum(map(len, text)) + len(text)
@@ -161,15 +172,33 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
             len(shown),
             statistics.median(shown) if shown else -1,
             shown[int(0.95 * len(shown))] if shown else -1,
-            cpu_seconds(editor.pid) - cpu,
+            sum(map(cpu_seconds, pids)) - cpu,
         )
+
+
+@contextlib.contextmanager
+def asked(home: Path, url: str, *, through: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The address that a client is to ask: the server's, or that of a `fim-lsp http`; and whose CPU time that is."""
+    root = home / "shop"
+    root.mkdir()
+    if not through:
+        yield url, ()
+        return
+    command = [sys.executable, "-m", "fim_lsp", "http", "--root", str(root), "--url", url]
+    env = {**os.environ, "XDG_CONFIG_HOME": str(home), "XDG_CACHE_HOME": str(home / "http")}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[-1].removesuffix("/infill"), (process.pid,)
+        finally:
+            process.terminate()
 
 
 @contextlib.contextmanager
 def neovim(home: Path, init: str, names: dict[str, str]) -> Iterator[Neovim]:
     """A Neovim in insert mode in the middle of a long file, its client ready."""
     furnish(home, EMBEDDED)
-    (home / "shop/.git").mkdir(parents=True)
+    (home / "shop/.git").mkdir()
     file = home / "shop/long.py"
     file.write_text(traces.source(argparse))
     lua = WATCH + init.format(**names)
@@ -239,6 +268,7 @@ def main() -> None:
     for peer in ("--llama-vim", "--minuet", "--plenary"):
         parser.add_argument(peer, default="", metavar="DIR")
     parser.add_argument("--model", type=Path, default=serve.BUNDLED)
+    parser.add_argument("--only", default="", help="clients whose names have this in them")
     parser.add_argument("--lines", type=int, default=30)
     arguments = parser.parse_args()
     paths: dict[str, Any] = {
@@ -248,7 +278,8 @@ def main() -> None:
     text = [next(code) for _ in range(arguments.lines)]
     print(HEAD)
     for client, init in CLIENTS.items():
-        if all(path for name, path in paths.items() if f"{{{name}}}" in init):
+        wanted = arguments.only in client
+        if wanted and all(path for name, path in paths.items() if f"{{{name}}}" in init):
             print(line_of(measure(client, init, text, paths, arguments.model)), flush=True)
 
 

@@ -22,7 +22,9 @@ from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendUnusable, TextModel
 
 if TYPE_CHECKING:
+    from fim_lsp.http.local_port import LocalPort
     from fim_lsp.lsp.offer import RealModel
+    from fim_lsp.session.session import Session
     from server_bridge.bridge import BackendSettings
 
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
@@ -51,7 +53,7 @@ def _quietly(given: argparse.Namespace) -> int:
         return INTERRUPTED
 
 
-def _command(given: argparse.Namespace) -> int:
+def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each)
     from fim_lsp.cli import terminal
 
     terminal.survive_any_encoding()
@@ -73,6 +75,12 @@ def _command(given: argparse.Namespace) -> int:
         return model_server.run(given)
     if given.command == "setup":
         return _setup(given)
+    if given.command == "http":
+        from fim_lsp.cli import http
+        from server_bridge.llama.props import open_to_pages
+
+        token = os.environ.pop("FIM_LSP_TOKEN", "")
+        return http.run(given, token, open_backend, _cache(), open_to_pages)
     return _doctor(given)
 
 
@@ -100,7 +108,12 @@ def _doctor(given: argparse.Namespace) -> int:
         return doctor.run_speculation(given, open_backend(config))
     found = (*given_files.problems, *problems)
     target = checks.Target(
-        config, found, open_backend(config), open_to_pages, model_server.machine_in_words()
+        config,
+        found,
+        open_backend(config),
+        open_to_pages,
+        model_server.machine_in_words(),
+        _cache(),
     )
     return doctor.run(given, target)
 
@@ -120,7 +133,19 @@ def _serve(given: argparse.Namespace) -> NoReturn:
     open_session = partial(
         Session, open_backend=open_backend, cache=_cache(), open_model=open_model
     )
-    server.run(address, open_session, overrides, _real_model)
+    server.run(address, open_session, overrides, _real_model, _open_port)
+
+
+async def _open_port(session: Session, port: int, root: str) -> LocalPort:
+    """A port for other programs, and the page; imported only where it is opened."""
+    from functools import partial
+
+    from fim_lsp.cli.http import advice
+    from fim_lsp.http import local_port
+    from server_bridge.llama.props import open_to_pages
+
+    advise = partial(advice, session, open_to_pages)
+    return await local_port.opened(session, _cache(), port=port, root=root, advise=advise)
 
 
 def _real_model() -> RealModel | None:

@@ -252,6 +252,13 @@ class Backend(Protocol):
         Raises BackendUnusable where the context is full, or the server cannot generate past it at all.
         """
 
+    def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
+        """
+        The JSON that the server answers to another program's request, event by event if it streams.
+
+        What it leaves in the server's cache is not known; it may make the next prompts cost more.
+        """
+
     async def aclose(self) -> None:
         """Close connections and end every process this backend started."""
 

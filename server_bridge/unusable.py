@@ -65,5 +65,14 @@ class Unusable:
         raise BackendUnusable(self.state.message)
         yield ""  # what makes it a generator
 
+    async def forward(
+        self,
+        path: str,  # noqa: ARG002
+        body: bytes,  # noqa: ARG002
+    ) -> AsyncGenerator[dict[str, object], None]:
+        """Raise."""
+        raise BackendUnusable(self.state.message)
+        yield {}  # what makes it a generator
+
     async def aclose(self) -> None:
         """There is nothing to close."""

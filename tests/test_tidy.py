@@ -20,7 +20,7 @@ from fim_lsp import __version__
 ROOT = Path(__file__).parent.parent
 CONTRACT = {
     "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.private_files",
-    "server_bridge.weights.table",
+    "server_bridge.weights.table", "server_bridge.fim.reading",
 }  # fmt: skip
 
 # Folders of decisions: values in, values out.
@@ -33,7 +33,8 @@ IMPURE = {
 }  # fmt: skip
 
 ONLY = {
-    "asyncio": {"fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.cli", "server_bridge"},
+    "asyncio": {"fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.http", "fim_lsp.cli", "server_bridge"},
+    "h11": {"fim_lsp.http.connections"},
     "httpx": {"server_bridge.http.client", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.types", "fim_lsp.cli"},
     "pygls": {

@@ -7,6 +7,7 @@ one has said: those that need a backend find nothing without one.
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import os
 import platform
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 from fim_lsp import __version__
 from fim_lsp.cli.client import ServerError, editor
+from fim_lsp.http import announced
 from fim_lsp.settings import egress
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import user_file
@@ -73,7 +75,7 @@ class Target:
     What is examined: the settings with the problems in them, and the backend they name.
 
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
-    *machine* says what there is to run models with.
+    *machine* says what there is to run models with, *cache* is the folder where sessions say where they listen.
     """
 
     config: Config
@@ -81,6 +83,7 @@ class Target:
     backend: Backend
     open_to_pages: Callable[[str], Awaitable[bool]]
     machine: str = ""
+    cache: Path | None = None
 
 
 Check = Callable[[Target], Awaitable[list[Finding]]]
@@ -245,6 +248,24 @@ async def cache(target: Target) -> list[Finding]:
     return [Finding("cache", "warn" if problem else "ok", says, problem)] if n_foretold else []
 
 
+async def ports(target: Target) -> list[Finding]:
+    """Where sessions of this user answer other programs, and whether they still do."""
+    findings = []
+    for each in announced.found(target.cache) if target.cache else ():
+        host, _, port = each.url.removeprefix("http://").rpartition(":")
+        try:
+            _, writer = await asyncio.open_connection(host, int(port))
+            writer.close()
+        except (OSError, ValueError):
+            announced.withdraw(each.file)  # its process was killed
+        else:
+            says = (
+                f"process {each.pid} answers other programs at {each.url}, its page is there, too"
+            )
+            findings.append(Finding("http", "ok", says))
+    return findings
+
+
 async def decoding(target: Target) -> list[Finding]:
     """Whether the server stops when a suggestion is not wanted any more, so that one request is enough."""
     state = target.backend.state
@@ -274,7 +295,7 @@ async def speculation(target: Target) -> list[Finding]:
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
     version, machine, packages, settings, privacy, server, model, access, context, speed, cache, decoding,
-    speculation,
+    speculation, ports,
 )  # fmt: skip
 
 

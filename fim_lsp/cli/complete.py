@@ -20,6 +20,7 @@ from fim_lsp.cli.location import FilePosition, InputError, find_position, read_t
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.cli.why import Tried
 from fim_lsp.documents import Position
+from fim_lsp.suggest.outcome import reason
 from server_bridge.weights.table import is_bundled
 
 SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
@@ -44,7 +45,7 @@ def run(arguments: Namespace) -> int:
     elif tried.answer.suggestions:
         sys.stdout.write(tried.answer.suggestions[0].text + "\n")
     else:
-        screen.line(f"fim-lsp: nothing to suggest here: {why.reason(tried.outcome, backend)}")
+        screen.line(f"fim-lsp: nothing to suggest here: {reason(tried.outcome, backend)}")
     if screen.live and is_bundled(backend["model"]) and not arguments.why:
         screen.line(screen.paint(f"(by {why.TOY})", "faint"))
     return SUGGESTION if tried.answer.suggestions else NO_SUGGESTION

@@ -23,6 +23,7 @@ Editors start it with --stdio. Everything else is for terminals and scripts:
   fim-lsp serve                     a model server with the best flags for this machine
   fim-lsp doctor                    check backend, model and settings; says what to change
   fim-lsp complete app.py:12        one completion, as an editor would get it
+  fim-lsp http                      completions for llama.vim, minuet, Zed …, and a page to look at
 """
 
 EPILOG = """\
@@ -42,6 +43,13 @@ themselves: a new one for each run, or that of the environment variable LLAMA_AP
   fim-lsp serve --get                              a model that fits this machine; asks before it downloads
   fim-lsp serve --get qwen-7b --install            that one, now and after every login
   fim-lsp serve --model big.gguf --draft small.gguf
+"""
+
+HTTP_EPILOG = """\
+Point a plugin that asks a llama.cpp server at this one, and its requests get the same prompts, ring and filters
+as an editor with the language server (docs/http.md):
+  fim-lsp http --port 8013 --root ~/src/shop
+It listens on 127.0.0.1 only and answers no web page. Ctrl-C ends it.
 """
 
 COMPLETE_EPILOG = """\
@@ -76,7 +84,15 @@ def parser() -> argparse.ArgumentParser:
     server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
     server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for add in (_add_complete, _add_demo, _add_serve, _add_setup, _add_forget, _add_doctor):
+    for add in (
+        _add_complete,
+        _add_demo,
+        _add_serve,
+        _add_setup,
+        _add_http,
+        _add_forget,
+        _add_doctor,
+    ):
         add(commands)
     return parser
 
@@ -107,6 +123,31 @@ def _add_complete(commands: Commands) -> None:
 def _add_demo(commands: Commands) -> None:
     demo = commands.add_parser("demo", help="watch a session typed with the bundled model")
     demo.add_argument("--fast", action="store_true", help="type faster than a person")
+
+
+def _add_http(commands: Commands) -> None:
+    http = commands.add_parser(
+        "http",
+        help="answer other programs' completion clients, and show a page",
+        description="Answer other programs' completion clients at a port of this machine, and show a page there.",
+        epilog=HTTP_EPILOG,
+        formatter_class=RAW,
+    )
+    http.add_argument(
+        "--port", type=_port, default=0, help="where to listen (default: a port that is free)"
+    )
+    http.add_argument(
+        "--root",
+        metavar="DIR",
+        type=Path,
+        default=Path(),
+        help="your project (default: this folder)",
+    )
+    http.add_argument(
+        "--token-file", metavar="FILE", type=_token,
+        help="the secret that clients must know (or in FIM_LSP_TOKEN)",
+    )  # fmt: skip
+    http.add_argument("--url", help="the model server to ask instead of the configured one")
 
 
 def _add_forget(commands: Commands) -> None:

@@ -63,13 +63,34 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
     """
     What the model is shown for a document (its URI, or the one asked about last), part by part.
 
-    Editors that can open documents open it to read, too.
+    Editors that can open documents open it to read, too; where the local port is open, its page in a browser.
     """
     uri = arguments[0] if arguments and isinstance(arguments[0], str) else editor.current
     shown = await editor.session.context(editor.notebooks.place(uri)[0])
     if get_capability(editor.client_capabilities, "window.show_document.support"):
-        editor.later(_open(editor, report.page(shown)))
+        if editor.page.is_open:
+            editor.later(_browse(editor, await editor.page.url(editor.session, editor.roots)))
+        else:
+            editor.later(_open(editor, report.page(shown)))
     return {"note": shown.note, "segments": [part._asdict() for part in shown.segments]}
+
+
+async def open_page(editor: Editor, *_: object) -> str:
+    """The address of the page that shows what the server does, opened in the user's browser where the editor can."""
+    url = await editor.page.url(editor.session, editor.roots)
+    if url and get_capability(editor.client_capabilities, "window.show_document.support"):
+        editor.later(_browse(editor, url))
+    elif url:
+        editor.messages.show(types.MessageType.Info, f"fim-lsp shows what it does at {url}")
+    else:
+        editor.messages.show(types.MessageType.Error, "fim-lsp cannot open a port: see its log")
+    return url
+
+
+async def _browse(editor: Editor, url: str) -> None:
+    with contextlib.suppress(JsonRpcException):
+        params = types.ShowDocumentParams(url, external=True)
+        await editor.window_show_document_async(params)
 
 
 async def _open(editor: Editor, text: str) -> None:
@@ -132,5 +153,6 @@ COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     (TOGGLE, toggle),
     ("fim.status", status),
     ("fim.showContext", show_context),
+    ("fim.openPage", open_page),
     ("fim.continueLong", continue_long),
 )

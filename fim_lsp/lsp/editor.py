@@ -26,6 +26,7 @@ from fim_lsp.documents import DOCUMENT_CHARS, Document, Position
 from fim_lsp.events import Closed, Event, Focused, FoldersChanged, Yanked
 from fim_lsp.lsp import quirks
 from fim_lsp.lsp.large_files import LargeFiles
+from fim_lsp.lsp.local_page import LocalPage
 from fim_lsp.lsp.logs import log_to
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.notebooks import Notebooks
@@ -81,6 +82,7 @@ class Editor(LanguageServer):
         self.leave: Callable[[], None] = lambda: None
         self.on_state: Callable[[State], None] = lambda _: None
         self.messages = Messages(self)
+        self.page = LocalPage()
         self.notebooks = Notebooks()
         self.large_files = LargeFiles(self._show_large)
         self.sources = Sources(flags, over_tcp=over_tcp)
@@ -124,6 +126,7 @@ class Editor(LanguageServer):
     async def _close(self) -> None:
         if self._is_open:
             self.messages.close()
+            await self.page.aclose()
             await asyncio.to_thread(_delete, cache_folder() / PAGE)  # a whole prompt
             try:
                 await self.session.aclose()
@@ -135,6 +138,12 @@ class Editor(LanguageServer):
     def configure(self) -> None:
         """Go on with what the sources of settings say now."""
         self.session.configure(self._config())
+        self.open_port()
+
+    def open_port(self) -> None:
+        """Open the port for other programs, if it is set."""
+        if self.session.config.http.enabled:
+            self.later(self.page.follow(self.session, self.roots), "open port")
 
     async def pull(self) -> None:
         """

@@ -18,6 +18,7 @@ from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import code_actions, convert, ending, inline_edits, offer, tcp, transport
 from fim_lsp.lsp.commands import COMMANDS
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
+from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.offer import Find
 from fim_lsp.lsp.rpc import SLICE_S, serve
 from fim_lsp.lsp.types import types
@@ -50,14 +51,16 @@ def run(
     open_session: Callable[[Config], Session],
     flags: Mapping[str, object],
     find_model: Find,
+    open_port: OpenPort,
 ) -> NoReturn:
     """
     Serve one editor, on stdio or the TCP *address*, to its end; the process ends here.
 
-    *find_model* finds what to offer in place of the bundled model. The caller may switch garbage
-    collection off before: it takes 50 ms of start-up.
+    *find_model* finds what to offer in place of the bundled model; *open_port* lets the session answer other
+    programs. The caller may switch garbage collection off before: it takes 50 ms of start-up.
     """
     editor = make_server(open_session, flags, over_tcp=address is not None)
+    editor.page.open_port = open_port
     if address is None:
         editor.on_state = partial(_heard_of, editor, find_model)
     # What was imported stays until the end; searching it for garbage takes 50 ms every time.
@@ -139,6 +142,7 @@ async def initialized(editor: Editor, _: object) -> None:
     """From now on the server may send requests."""
     await editor.register()
     await editor.pull()
+    editor.open_port()
 
 
 async def shutdown(editor: Editor, _: object) -> None:

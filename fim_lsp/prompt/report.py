@@ -26,10 +26,14 @@ class ReportPart(NamedTuple):
 
 
 class PromptReport(NamedTuple):
-    """What the model is shown for a document; *note* says the total, or why there is nothing."""
+    """
+    What the model is shown for a document; *note* says the total, or why there is nothing. *cached* tokens from the
+    beginning are evaluated already.
+    """
 
     note: str
     segments: tuple[ReportPart, ...] = ()
+    cached: int = 0
 
 
 def shown(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk]) -> PromptReport:
@@ -57,7 +61,7 @@ def shown(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk])
         for (part, why, text), n in zip(parts, tokens, strict=True)
         if n != 0 or not text  # what a model has no place for, it is not shown
     ]
-    return PromptReport(_note(measure), tuple(segments))
+    return PromptReport(_note(measure), tuple(segments), measure.cached if measure else 0)
 
 
 def page(shown: PromptReport) -> str:

@@ -51,7 +51,8 @@ log = logging.getLogger(__name__)
 
 class Completer:
     """
-    See the module. *trouble* are words for a user who asked and got nothing.
+    See the module. *trouble* are words for a user who asked and got nothing, *current* is the document that was asked
+    about last.
     """
 
     def __init__(  # noqa: PLR0913 (the parts of the session)
@@ -66,6 +67,7 @@ class Completer:
         prefill: Prefill,
     ) -> None:
         self.trouble = ""
+        self.current = ""
         self._connection = connection
         self._stats = stats
         self._open = open_documents
@@ -82,12 +84,18 @@ class Completer:
         *,
         invoked: bool,
         selected: Selected | None = None,
+        offers: bool = True,
     ) -> list[Suggestion]:
-        """The suggestions at *position*; raises nothing but `CancelledError`."""
+        """
+        The suggestions at *position*; raises nothing but `CancelledError`.
+
+        *offers*: the client shows them now, and does not only want to know them.
+        """
         started, outcome = time.perf_counter(), "superseded"
         if not invoked:
             self._open.pace.asked(started * 1e3)
         document, self.trouble = self._open.documents.get(uri), ""
+        self.current = uri
         try:
             if document is None:
                 outcome = "not open"
@@ -106,7 +114,8 @@ class Completer:
             answer = self._answer(request, doc_state, until - SPARE_S)
             outcome, suggestions = await self._in_time(request, answer, until)
             edits = ((each.id, Edit(each.start, each.end, each.text)) for each in suggestions)
-            self._open.acceptance.offered(document, edits)
+            if offers:
+                self._open.acceptance.offered(document, edits)
             return suggestions
         except BackendError as error:
             outcome, self.trouble = type(error).__name__, str(error)

@@ -13,6 +13,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from fim_lsp.prompt import compose, report
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection
+from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
@@ -79,6 +81,7 @@ class Session:
             dispatcher=self._dispatcher,
             prefill=self._prefill,
         )
+        self.days = Days(cache, self._stats)
         self._forgetting: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
@@ -140,6 +143,17 @@ class Session:
             self._open.acceptance.judged(document, time.perf_counter())
         self.workspaces.limits = compose.ring_limits(self.config, self.connection.state)
         return self._stats.snapshot(self.connection.state, self.workspaces.stats())
+
+    async def by_day(self) -> dict[str, Day]:
+        """What became of suggestions on each day; kept where state may be."""
+        if not self.config.state.save:
+            return {}
+        return await asyncio.to_thread(self.days.write, date.today())  # noqa: DTZ011 (the user's day)
+
+    @property
+    def counters(self) -> Stats:
+        """What `stats` is made of, to read."""
+        return self._stats
 
     async def context(self, uri: str) -> PromptReport:
         """What the model is shown at the cursor in *uri*, as far as that is known."""
@@ -228,6 +242,7 @@ class Session:
             await self._dispatcher.aclose()
             await self._persistence.aclose()
             await self._model_edits.aclose()
+            await self.by_day()
         finally:
             await self.connection.aclose()
 
@@ -238,9 +253,12 @@ class Session:
         *,
         invoked: bool,
         selected: Selected | None = None,
+        offers: bool = True,
     ) -> list[Suggestion]:
         """See `Completer.complete`."""
-        return await self.completer.complete(uri, position, invoked=invoked, selected=selected)
+        return await self.completer.complete(
+            uri, position, invoked=invoked, selected=selected, offers=offers
+        )
 
     def _forget(self) -> None:
         """Delete what was saved, in the background."""

@@ -21,6 +21,7 @@ from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.prompt.tape import Tape
+from fim_lsp.session import days
 from server_bridge.machine import private_files
 from server_bridge.protocol import Chunk, Token
 
@@ -80,7 +81,8 @@ def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
     folders = [cache / name for name in FOLDERS]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    files += cache.glob(f"*{PAGE}*")  # also what a process that was ended left half written
+    for name in (PAGE, days.FILE):
+        files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
     n_bytes = sum(path.stat().st_size for path in files)
     for path in files:
         path.unlink(missing_ok=True)

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from server_bridge.protocol import Reply, State, Warmed
 
 RECENT = 512  # latencies kept for the percentiles: some minutes of typing
+N_KEYS = 120  # requests whose cost is kept one by one: as many as a plot can show
+
+
+class Answered(NamedTuple):
+    """
+    One request: how it ended, after how many milliseconds, and the tokens evaluated since the one before it: while
+    one waited, and while none did.
+    """
+
+    outcome: str
+    ms: float
+    evaluated: int
+    background: int
 
 
 @dataclass(slots=True)
@@ -32,7 +46,11 @@ class Stats:
     drafts_accepted: int = 0
     expected_right: int = 0
     expected_wrong: int = 0
+    prompt_ms: float = 0.0  # of the model's time, while a request waited
+    predicted_ms: float = 0.0
     latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    answers: deque[Answered] = field(default_factory=lambda: deque(maxlen=N_KEYS))
+    _counted: tuple[int, int] = (0, 0)  # evaluated and background at the last answer
 
     @property
     def moved(self) -> int:
@@ -51,6 +69,8 @@ class Stats:
         self.background += 0 if waited_for else timings.prompt_n
         self.cached += timings.cache_n
         self.predicted += timings.predicted_n
+        self.prompt_ms += timings.prompt_ms if waited_for else 0
+        self.predicted_ms += timings.predicted_ms
         self.drafted += timings.draft_n
         self.drafts_accepted += timings.draft_accepted_n
         if timings.expected_n is not None:
@@ -68,6 +88,10 @@ class Stats:
         """Count one request: *outcome* is `backend`, `cache`, `local`, or why nothing was shown."""
         self.outcomes[outcome] += 1
         self.latencies_ms.append(ms)
+        evaluated, background = self._counted
+        self._counted = self.evaluated, self.background
+        cost = self.evaluated - evaluated, self.background - background
+        self.answers.append(Answered(outcome, round(ms, 1), *cost))
 
     def snapshot(self, state: State, ring: dict[str, int]) -> dict[str, object]:
         """The object of `fim/stats`; its names are a public contract."""

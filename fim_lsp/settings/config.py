@@ -248,6 +248,25 @@ class StatusConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class HttpConfig:
+    """A port of this machine for other programs' completion clients, and a page to look at."""
+
+    enabled: bool = field(
+        default=False,  # what is not needed does not listen
+        metadata=option(
+            "Answer llama.vim, llama.vscode, minuet, Zed and your browser at a port of this machine.",
+            Project.NEVER,
+        ),
+    )
+    port: int = field(
+        default=0,
+        metadata=option(
+            "Where to listen, on 127.0.0.1; 0 takes a free port.", Project.NEVER, within=(0, 65_535)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All settings."""
 
@@ -261,3 +280,4 @@ class Config:
     state: StateConfig = field(default_factory=StateConfig)
     log: LogConfig = field(default_factory=LogConfig)
     status: StatusConfig = field(default_factory=StatusConfig)
+    http: HttpConfig = field(default_factory=HttpConfig)

@@ -68,7 +68,7 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
     if selected is not None:
         start = document.clamp(selected.start)
         document = edited(document, [Edit(start, selected.end, selected.text)], document.version)
-        position = Position(start.line, start.column + len(selected.text))
+        position = after(start, selected.text)
     position = document.clamp(position)
     cursor = cursor_at(document, position, path, by_hand=invoked)
     return CompletionRequest(document, position, cursor, path, config, state, invoked, selected)

@@ -139,6 +139,13 @@ class Endpoints:
             async for piece in text:
                 yield piece
 
+    async def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
+        """See `Backend`; on the server in use."""
+        await self.connect()
+        async with aclosing(self._serving.backend.forward(path, body)) as events:
+            async for event in events:
+                yield event
+
     async def aclose(self) -> None:
         """Close all of them."""
         prober, self._prober = self._prober, None

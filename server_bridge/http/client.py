@@ -45,6 +45,7 @@ WRITE_S = 10.0  # a prompt is below a megabyte
 GET_S = 2.0  # what a server knows without thinking
 PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
+FORWARD_S = 600.0  # for what other programs ask: a chat may think
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
 
 NOTHING: Mapping[str, str] = MappingProxyType({})

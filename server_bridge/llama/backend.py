@@ -19,6 +19,7 @@ from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, tokens_left
 from server_bridge.fim.tokens import PLAIN, Family, Specials, named_base
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
+from server_bridge.http.shapes import Object
 from server_bridge.llama import chat_template, completion, context_shift
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.link import Known, Link
@@ -197,6 +198,13 @@ class LlamaServer:
         async with aclosing(text):
             async for piece in text:
                 yield piece
+
+    async def forward(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """See `Backend`."""
+        await self.connect()
+        async with aclosing(self._link.forward(path, body)) as events:
+            async for event in events:
+                yield event
 
     async def aclose(self) -> None:
         """Close the connection."""

@@ -27,7 +27,7 @@ from dataclasses import replace
 from server_bridge import running_mean, short_requests
 from server_bridge.fim.text import Part, rendered
 from server_bridge.fim.tokens import PLAIN
-from server_bridge.http.client import Http
+from server_bridge.http.client import FORWARD_S, Http
 from server_bridge.http.responses import state_after
 from server_bridge.http.shapes import Object
 from server_bridge.openai import chat, completion, stream
@@ -68,6 +68,8 @@ class OpenAiServer:
 
     def __init__(self, http: Http, model: str = "", template: str = "", n_ctx: int = 0) -> None:
         self._http = http
+        self._forwards = http.another(_named_by_the_user)
+        self._forwards.patience_s = FORWARD_S
         self._model = model
         self._template = template
         self._n_ctx = n_ctx
@@ -177,9 +179,17 @@ class OpenAiServer:
         )
         yield ""  # what makes it a generator
 
+    async def forward(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """See `Backend`."""
+        await self.connect()
+        async with aclosing(self._forwards.stream(path, body)) as events:
+            async for event in events:
+                yield event
+
     async def aclose(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         await self._http.aclose()
+        await self._forwards.aclose()
         self._state = replace(self._state, health=Health.UNKNOWN)
 
     async def _meet(self) -> None:
@@ -359,6 +369,10 @@ def _second_best(found: Connected) -> str:
     if found.family == PLAIN:
         return f"{found.model} is shown what stands above the cursor alone"
     return ""
+
+
+async def _named_by_the_user() -> None:
+    """Such a server is believed."""
 
 
 def _joined(parts: list[Part]) -> str:

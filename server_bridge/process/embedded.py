@@ -102,6 +102,12 @@ class Embedded:
             async for piece in text:
                 yield piece
 
+    async def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
+        """See `Backend`."""
+        async with aclosing((await self._running()).forward(path, body)) as events:
+            async for event in events:
+                yield event
+
     async def aclose(self) -> None:
         """End the child."""
         server, self._server = self._server, None

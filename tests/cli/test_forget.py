@@ -10,18 +10,19 @@ from fim_lsp.cli import forget
 
 
 def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """States, rings and the page of the last prompt are deleted, other files in the folder stay, and a second run finds nothing."""
+    """States, rings the page of the last prompt and the counts by day are deleted, other files in the folder stay, and a second run finds nothing."""
     for name in (
         "slots/a.bin",
         "slots/a.bin.json",
         "workspaces/b.json",
         "context.txt",
+        "days.json",
         "other/c.txt",
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 1_000_000)
     assert forget.run(tmp_path) == 0
-    assert "Deleted 4.0 MB" in capsys.readouterr().out
+    assert "Deleted 5.0 MB" in capsys.readouterr().out
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["c.txt"]
     assert forget.run(tmp_path) == 0
     assert "Nothing was kept" in capsys.readouterr().out

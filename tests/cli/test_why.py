@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.__main__ import main
-from fim_lsp.cli.why import reason
 from fim_lsp.suggest.filters import NAMES
+from fim_lsp.suggest.outcome import reason
 from tests.cli.test_commands import STORE
 
 TYPING, BY_HAND = "while typing", "by hand"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -275,3 +277,14 @@ def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
         neovim.wait_for("FIM another")
     finally:
         neovim.close()
+
+
+def test_the_page_in_a_browser(typed: Neovim) -> None:
+    """:Fim page opens the address of the server's own page in the user's browser."""
+    typed.lua(
+        "(function() vim.ui.open = function(uri) _G.opened = uri return {}, nil end return 1 end)()"
+    )
+    typed.send(ESCAPE + ":Fim page\r")
+    typed.wait_until(lambda: typed.lua("_G.opened or ''"), "the browser")
+    with urllib.request.urlopen(f"{typed.lua('_G.opened')}page/state") as answer:
+        assert json.load(answer)["stats"]["shown"] > 0

@@ -16,7 +16,14 @@ return {
       require('fim.status').set(ctx.client_id, status)
     end,
     ['window/showDocument'] = function(_, params)
-      require('fim.pages').open(vim.uri_to_fname(params.uri))
+      if params.external then
+        local _, problem = vim.ui.open(params.uri)
+        if problem then
+          vim.notify('fim: ' .. params.uri, vim.log.levels.INFO) -- there is no browser here
+        end
+      else
+        require('fim.pages').open(vim.uri_to_fname(params.uri))
+      end
       return { success = true }
     end,
     ['workspace/applyEdit'] = function(err, params, ctx)

@@ -78,6 +78,9 @@ local subcommands = {
   context = function()
     require('fim.pages').context()
   end,
+  page = function()
+    require('fim.pages').page()
+  end,
   why = function()
     require('fim.why').show()
   end,

@@ -5,7 +5,9 @@ import type { ShowDocumentParams, ShowDocumentResult } from "vscode-languageclie
 
 const LANGUAGE = "fim-context";
 
-export async function showPage({ uri, takeFocus }: ShowDocumentParams): Promise<ShowDocumentResult> {
+export async function showPage({ uri, takeFocus, external }: ShowDocumentParams): Promise<ShowDocumentResult> {
+  // asExternalUri opens the way to a server on another machine (Remote SSH, containers)
+  if (external) return { success: await vscode.env.openExternal(await vscode.env.asExternalUri(vscode.Uri.parse(uri))) };
   const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(uri));
   await vscode.languages.setTextDocumentLanguage(document, LANGUAGE);
   await vscode.window.showTextDocument(document, { preserveFocus: !takeFocus });

@@ -123,7 +123,8 @@ function switches(): Row[] {
     { label: "", kind: vscode.QuickPickItemKind.Separator },
     { label: on.auto ? "Stop Completing While Typing" : "Complete While Typing", command: "fim.toggleAuto" },
     { label: "Why No Suggestion Here?", command: "fim.why" },
-    { label: "What the Model Is Shown", command: "fim.showContext" }, // the server's own command
+    { label: "What the Model Is Shown", command: "fim.showContext" }, // the server's own commands
+    { label: "What It Does, Live in Your Browser", command: "fim.openPage" },
     { label: "Check Everything", command: "fim.doctor" },
     { label: "Settings", command: "fim.settings" },
     { label: "Output", command: "fim.output" },

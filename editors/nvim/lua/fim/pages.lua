@@ -46,6 +46,14 @@ function M.context()
   end
 end
 
+--- Open the page that shows, in a browser, what the server does.
+function M.page()
+  local client = require('fim.status').server()
+  if client then
+    client:exec_cmd({ title = 'page', command = 'fim.openPage' })
+  end
+end
+
 --- Show what the server wrote at `path`: a page to read, not a file that would get a server too.
 ---@param path string
 function M.open(path)

@@ -1,0 +1,173 @@
+"""
+A port of this machine into requests, one after the other on each connection, and their answers onto the wire.
+
+HTTP itself is h11's. Limits keep a connection that sends nothing, or too much, from costing anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+import h11
+
+from fim_lsp.lsp import peer
+
+BODY_BYTES = 8_000_000  # a prompt is below a megabyte
+HEAD_BYTES = 65_536
+IDLE_S = 60.0  # between two requests on a connection
+BODY_S = 10.0  # for the rest of a request that has begun
+CONNECTIONS = 64
+READ_BYTES = 65_536
+
+log = logging.getLogger(__name__)
+
+
+class Request(NamedTuple):
+    """*target* is the path; header names are in lower case."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Response(NamedTuple):
+    """An answer; *pieces* follow the *body* while there are any."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+    pieces: AsyncIterator[bytes] | None = None
+
+
+Handler = Callable[[Request], Awaitable[Response]]
+Log = Callable[[str], None]
+
+
+class Listener(NamedTuple):
+    """A port that is open, and the connections there."""
+
+    server: asyncio.Server
+    open_now: set[asyncio.Task[Any]]
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.server.sockets[0].getsockname()[1])
+
+    async def aclose(self) -> None:
+        """Listen no more, and end what is under way."""
+        self.server.close()
+        tasks = [*self.open_now]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def listen(port: int, handle: Handler, refused: Log) -> Listener:
+    """
+    Serve *handle* on a port of 127.0.0.1, 0 for a free one. Raises OSError where it is taken.
+
+    Where the system tells who is at the other end, other users are refused; *refused* hears why.
+    """
+    open_now: set[asyncio.Task[Any]] = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        open_now.add(task)
+        try:
+            if len(open_now) > CONNECTIONS:
+                refused("too many connections")
+            elif await _is_other_user(writer):
+                refused("another user's process")
+            else:
+                await _serve(reader, writer, handle)
+        except (OSError, h11.ProtocolError, asyncio.TimeoutError, asyncio.CancelledError) as error:
+            log.debug("a connection ended: %r", error)
+        except Exception:
+            log.exception("a request failed")
+        finally:
+            open_now.discard(task)
+            with contextlib.suppress(OSError, RuntimeError):
+                writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", port, limit=HEAD_BYTES)
+    return Listener(server, open_now)
+
+
+async def _is_other_user(writer: asyncio.StreamWriter) -> bool:
+    connection: socket.socket = writer.get_extra_info("socket")
+    if not peer.can_tell():
+        return False
+    uid = await asyncio.to_thread(peer.uid, connection)
+    return uid is not None and uid != os.getuid()
+
+
+async def _serve(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handle: Handler
+) -> None:
+    wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+    while True:
+        head = await asyncio.wait_for(_event(wire, reader, writer), IDLE_S)
+        if not isinstance(head, h11.Request):
+            return
+        body = await asyncio.wait_for(_body(wire, reader, writer), BODY_S)
+        if body is None:
+            await _answer(wire, writer, Response(413, {}))
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+        target = head.target.decode("latin-1").partition("?")[0]
+        await _answer(
+            wire, writer, await handle(Request(head.method.decode(), target, headers, body))
+        )
+        if wire.our_state is not h11.DONE or wire.their_state is not h11.DONE:
+            return
+        wire.start_next_cycle()
+
+
+async def _event(
+    wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> Any:
+    while (event := wire.next_event()) is h11.NEED_DATA:
+        if wire.they_are_waiting_for_100_continue:
+            go_on = h11.InformationalResponse(status_code=100, headers=[])
+            writer.write(wire.send(go_on) or b"")
+        wire.receive_data(await reader.read(READ_BYTES))
+    return event
+
+
+async def _body(
+    wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> bytes | None:
+    """The body of the request, None where it is too long."""
+    body = bytearray()
+    while isinstance(event := await _event(wire, reader, writer), h11.Data):
+        body += event.data
+        if len(body) > BODY_BYTES:
+            return None
+    return bytes(body) if isinstance(event, h11.EndOfMessage) else None
+
+
+async def _answer(wire: h11.Connection, writer: asyncio.StreamWriter, response: Response) -> None:
+    headers = {**response.headers}
+    if response.pieces is None:
+        headers["content-length"] = str(len(response.body))
+    phrase = HTTPStatus(response.status).phrase
+    start = h11.Response(status_code=response.status, reason=phrase, headers=[*headers.items()])
+    writer.write(wire.send(start) or b"")
+    if response.body:
+        writer.write(wire.send(h11.Data(data=response.body)) or b"")
+    if response.pieces is not None:
+        async for piece in response.pieces:
+            writer.write(wire.send(h11.Data(data=piece)) or b"")
+            await writer.drain()
+    writer.write(wire.send(h11.EndOfMessage()) or b"")
+    await writer.drain()

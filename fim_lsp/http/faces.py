@@ -1,0 +1,152 @@
+"""
+What other programs' clients ask of a model server, into the session's answers: the table of paths.
+
+A completion at a cursor is answered by the session. Anything else a model server can do goes on to it as it came, and
+what it says comes back, and both are counted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from pathlib import PurePath
+from typing import Any
+
+from fim_lsp import __version__
+from fim_lsp.http import answers, requests
+from fim_lsp.http.completions import Completions
+from fim_lsp.http.connections import Request, Response
+from fim_lsp.http.requests import Asked, Body
+from fim_lsp.session.session import Session
+from server_bridge.protocol import (
+    BackendError,
+    BackendRejected,
+    BackendTimeout,
+    BackendUnusable,
+    Health,
+)
+
+JSON = {"content-type": "application/json"}
+EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
+STATUS = {BackendRejected: 400, BackendTimeout: 504, BackendUnusable: 502}
+DOWN = 503
+READERS: dict[str, Callable[[Body], Asked | None]] = {
+    "/infill": requests.infill,
+    "/completion": requests.completion,
+    "/completions": requests.completion,
+    "/v1/completions": requests.completion,
+}
+
+log = logging.getLogger(__name__)
+
+
+class Faces:
+    """See the module. *counts* are requests by their path, and those that were passed through."""
+
+    def __init__(self, session: Session, completions: Completions) -> None:
+        self.counts: Counter[str] = Counter()
+        self.current = ""  # the document that was asked about last
+        self._session = session
+        self._completions = completions
+
+    async def answer(self, request: Request) -> Response:
+        """The answer to a request that may be answered."""
+        if request.method == "GET":
+            return self._get(request.target)
+        if request.method != "POST":
+            return error(405, "only GET and POST are understood")
+        try:
+            body = json.loads(request.body)
+        except (ValueError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            return error(400, "the body is no JSON object")
+        try:
+            return await self._post(request.target, body, request.body)
+        except BackendError as failure:
+            status = next((s for kind, s in STATUS.items() if isinstance(failure, kind)), DOWN)
+            return error(status, str(failure))
+
+    async def _post(self, path: str, body: dict[str, Any], raw: bytes) -> Response:
+        read = READERS.get(path)
+        asked = read(body) if read else None
+        if asked is None:
+            return await self._passed_through(path, raw, streams=body.get("stream") is True)
+        self.counts[path] += 1
+        done = await self._completions.complete(asked)
+        self.current = done.uri or self.current
+        model = self._session.connection.state.model
+        if path in {"/infill", "/completion", "/completions"}:
+            answer = answers.infill(body, done.text, done.cost, model)
+        else:
+            answer = answers.completion(asked, done.text, done.cost, model)
+        if body.get("stream") is not True:
+            return found(answer)
+        return Response(200, EVENTS, _event(answer) + b"data: [DONE]\n\n")
+
+    def _get(self, path: str) -> Response:
+        state = self._session.connection.state
+        if path in {"/health", "/v1/health"}:
+            if state.health is Health.READY:
+                return found({"status": "ok"})
+            self._session.connection.reach()
+            return error(DOWN, state.message or "the model is not ready yet")
+        if path in {"/v1/models", "/models"}:
+            model = {"id": state.model, "object": "model", "created": 0, "owned_by": "fim-lsp"}
+            return found({"object": "list", "data": [model]})
+        if path == "/props":
+            generation = {"n_ctx": state.n_ctx}
+            return found(
+                {
+                    "default_generation_settings": generation,
+                    "total_slots": state.slots,
+                    "model_alias": PurePath(state.model).name,
+                    "build_info": f"fim-lsp {__version__}",
+                }
+            )
+        return error(404, "there is no such page")
+
+    async def _passed_through(self, path: str, raw: bytes, *, streams: bool) -> Response:
+        self.counts["passed through"] += 1
+        log.info("passed through: %s", path)
+        events = self._session.connection.backend.forward(path, raw)
+        if streams:
+            first = await anext(events, None)
+            return Response(200, EVENTS, pieces=_events(first, events))
+        async with aclosing(events):
+            return found(await anext(events, {}))
+
+
+async def _events(first: object, events: AsyncGenerator[Any, None]) -> AsyncIterator[bytes]:
+    async with aclosing(events):
+        if first is not None:
+            yield _event(first)
+        try:
+            async for event in events:
+                yield _event(event)
+        except BackendError as failure:
+            yield _event({"error": {"message": str(failure)}})
+    yield b"data: [DONE]\n\n"
+
+
+def _event(said: object) -> bytes:
+    return b"data: " + _written(said) + b"\n\n"
+
+
+def found(answer: object) -> Response:
+    """An answer as JSON."""
+    return Response(200, JSON, _written(answer))
+
+
+def error(status: int, says: str) -> Response:
+    """An error in the shape that llama.cpp and OpenAI's servers give theirs."""
+    body = {"error": {"code": status, "message": says, "type": "fim_lsp_error"}}
+    return Response(status, JSON, _written(body))
+
+
+def _written(answer: object) -> bytes:
+    """JSON without blanks, as llama.cpp writes it: llama.vim does not take any other for an answer."""
+    return json.dumps(answer, separators=(",", ":")).encode()

@@ -1,0 +1,134 @@
+"""
+The port of this machine at which a session answers other programs, and shows what it does.
+
+It listens on 127.0.0.1 only, answers no web page, and, where the system tells, only programs of this user; where it
+does not, and where a token was given, the token must be known. While it is open a file that only this user may read
+says where it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import Counter
+from pathlib import Path
+
+from fim_lsp.http import admission, announced, connections
+from fim_lsp.http.completions import Completions
+from fim_lsp.http.connections import Request, Response
+from fim_lsp.http.faces import Faces, error
+from fim_lsp.http.page import Advice, Advise, Page
+from fim_lsp.http.texts import Texts
+from fim_lsp.lsp import peer
+from fim_lsp.session.session import Session
+from fim_lsp.workspace import paths
+
+SAFE = {
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+FORBIDDEN, UNKNOWN = 403, 401
+
+log = logging.getLogger(__name__)
+
+
+class LocalPort:
+    """See the module. *refused* counts why requests were not answered."""
+
+    def __init__(
+        self, session: Session, page: Page, faces: Faces, texts: Texts, token: str
+    ) -> None:
+        self.refused: Counter[str] = page.refused
+        self.port = 0
+        self.token = token
+        self._session = session
+        self._page = page
+        self._faces = faces
+        self._texts = texts
+        self._announcement: Path | None = None
+        self._listener: connections.Listener | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def page_url(self) -> str:
+        """Where the page is, with the token that it needs; what follows # is never sent."""
+        return f"{self.url}/#{self.token}" if self.token else f"{self.url}/"
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Requests by path, and those that were passed through."""
+        return self._faces.counts
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where it listens."""
+        sockets = self._listener.server.sockets if self._listener else ()
+        return [each.getsockname()[:2] for each in sockets]
+
+    async def open(self, port: int, cache: Path) -> None:
+        """Begin to listen at *port*, 0 for a free one. Raises OSError where it is taken."""
+        self._listener = await connections.listen(port, self._answer, self._refuse)
+        self.port = self._listener.port
+        self._announcement = announced.announce(cache, self.url, self.token)
+
+    async def aclose(self) -> None:
+        """Listen no more."""
+        if self._listener is not None:
+            await self._listener.aclose()
+        if self._announcement is not None:
+            announced.withdraw(self._announcement)
+        self._texts.close()
+
+    async def _answer(self, request: Request) -> Response:
+        if why := admission.why_refused(request.headers, self.port):
+            self._refuse(why)
+            return _safe(error(FORBIDDEN, f"refused: {why}"))
+        if (static := self._page.static(request)) is not None:
+            return _safe(static)
+        if not admission.knows(request.headers, self.token):
+            self._refuse("the token is missing or wrong")
+            return _safe(error(UNKNOWN, "the token is missing or wrong (Authorization: Bearer …)"))
+        live = await self._page.live(request)
+        return _safe(live if live is not None else await self._faces.answer(request))
+
+    def _refuse(self, why: str) -> None:
+        self.refused[why] += 1
+        log.warning("refused a request: %s", why)
+
+
+async def _silent() -> list[Advice]:
+    return []
+
+
+async def opened(
+    session: Session,
+    cache: Path,
+    *,
+    port: int = 0,
+    token: str = "",
+    root: str = "",
+    advise: Advise = _silent,
+) -> LocalPort:
+    """
+    A port for *session*, listening; *root* is the folder, as a URI, that clients' paths count from.
+
+    Raises OSError where the port is taken.
+    """
+    if not token and not peer.can_tell():
+        token = secrets.token_urlsafe()
+    folder = paths.local_path(root) if root else None
+    texts = Texts(session, root, Path(folder) if folder else None)
+    faces = Faces(session, Completions(session, texts))
+    local = LocalPort(session, Page(session, faces, advise), faces, texts, token)
+    await local.open(port, cache)
+    return local
+
+
+def _safe(response: Response) -> Response:
+    return response._replace(headers={**SAFE, **response.headers})

@@ -1,0 +1,133 @@
+"""
+The page at `/`: files of this package, and what the session does now as JSON for them. State: advice, for a while.
+
+The page has no secrets in it and needs no token; what it shows is asked for with the token behind the # of its address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import cache as cached
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+from fim_lsp import __version__
+from fim_lsp.http.connections import Request, Response
+from fim_lsp.http.faces import Faces, found
+from fim_lsp.prompt.report import PromptReport
+from fim_lsp.session.session import Session
+from fim_lsp.session.stats import Answered
+from fim_lsp.suggest import outcome
+
+FILES = Path(__file__).parent / "page_files"
+KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+PAGES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
+STATE = "/page/state"
+ADVICE_S = 60.0  # between two looks at the server by the doctor
+SHOWN = ("backend", "cache", "local")  # outcomes that put something on the screen
+
+
+class Advice(NamedTuple):
+    """What the doctor says: *level* is ok, warn or bad; *fix* what to do."""
+
+    check: str
+    level: str
+    says: str
+    fix: str
+
+
+Advise = Callable[[], Awaitable[list[Advice]]]
+
+
+class Page:
+    """See the module. *advise* has the doctor look at the session."""
+
+    def __init__(self, session: Session, faces: Faces, advise: Advise) -> None:
+        self.refused: Counter[str] = Counter()
+        self._session = session
+        self._faces = faces
+        self._advise = advise
+        self._advice: list[Advice] = []
+        self._advised_s = -ADVICE_S
+        self._shown: tuple[object, PromptReport] | None = None
+
+    @staticmethod
+    def static(request: Request) -> Response | None:
+        """One of the page's files, None for another path."""
+        name = PAGES.get(request.target) if request.method == "GET" else None
+        if name is None:
+            return None
+        kind = KINDS[name.rpartition(".")[2]]
+        headers = {"content-type": f"{kind}; charset=utf-8", "content-security-policy": POLICY}
+        return Response(200, headers, _file(name))
+
+    async def live(self, request: Request) -> Response | None:
+        """What the page shows now, None for another path."""
+        if request.method != "GET" or request.target != STATE:
+            return None
+        stats, answers = self._session.stats(), self._session.counters.answers
+        backend = stats["backend"]
+        assert isinstance(backend, dict)
+        return found(
+            {
+                "version": __version__,
+                "stats": stats,
+                "keys": [*map(tuple, answers)],
+                "last": _last(answers[-1], backend) if answers else None,
+                "prompt": _prompt(await self._report()),
+                "days": await self._session.by_day(),
+                "advice": [each._asdict() for each in await self._advised()],
+                "requests": self._faces.counts,
+                "refused": self.refused,
+            }
+        )
+
+    async def _report(self) -> PromptReport:
+        """What the model is shown where a suggestion was asked for last; measured once per change."""
+        uri = self._session.completer.current
+        if not uri:
+            return PromptReport("nothing yet: type something in your editor")
+        document = self._session.documents.get(uri)
+        counters = self._session.counters
+        now = (uri, document and document.version, counters.moved, counters.outcomes.total())
+        if self._shown is None or self._shown[0] != now:
+            self._shown = now, await self._session.context(uri)
+        return self._shown[1]
+
+    async def _advised(self) -> list[Advice]:
+        now = asyncio.get_running_loop().time()
+        if now >= self._advised_s + ADVICE_S:
+            self._advised_s = now
+            self._advice = await self._advise()
+        return self._advice
+
+
+def _last(answer: Answered, backend: dict[str, object]) -> dict[str, object]:
+    """The last request: whether it got something, and where from or why not."""
+    shown = answer.outcome in SHOWN
+    say = outcome.source if shown else outcome.reason
+    return {"shown": shown, "why": say(answer.outcome, backend)}
+
+
+def _prompt(report: PromptReport) -> dict[str, object]:
+    """The parts in order, each with how many of its tokens the model has evaluated already."""
+    counts = [part.tokens or 0 for part in report.segments]
+    starts = [0, *accumulate(counts)]
+    parts = [
+        part._asdict() | {"cached": max(0, min(n, report.cached - start))}
+        for part, n, start in zip(report.segments, counts, starts, strict=False)
+    ]
+    return {"note": report.note, "parts": parts}
+
+
+@cached
+def _file(name: str) -> bytes:
+    return (FILES / name).read_bytes()

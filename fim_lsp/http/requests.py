@@ -1,0 +1,94 @@
+"""
+The bodies that other programs' completion clients send, into what they ask. Pure.
+
+A request is read into the text around its cursor, the other files it shows, and how the answer is to be spelled;
+None stands for what is not a completion at a cursor. Sources: llama.cpp's server documentation, the plugins
+llama.vim, llama.vscode and minuet, Zed's sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fim_lsp.http import zeta
+from fim_lsp.http.excerpt import Excerpt
+from server_bridge.fim import reading
+from server_bridge.protocol import Chunk
+
+Body = Mapping[str, Any]
+
+# llama.vim says which fields it reads, and allows 250 ms to a request that the user waits for and more to the one that goes ahead of the user
+VIM_AHEAD_MS = 250
+# minuet's first two lines are about the file, not of it
+MINUET_HEAD = re.compile(
+    r"\A[^\n]{0,8}language: (?P<language>[\w.+-]+)[^\n]{0,8}\n[^\n]{0,8}indentation: use [^\n]*\n"
+)
+
+
+class Asked(NamedTuple):
+    """
+    What a request wants. *ahead*: what comes after the suggestion it was just given, in case the user accepts it;
+    *may_be_ahead*: the client asks so, too, without saying it.
+
+    *extras* are other places that the client shows. *is_warm_up*: nothing but these, and no answer is read. *region* is
+    what a zeta2 prompt wants written again.
+    """
+
+    excerpt: Excerpt
+    extras: tuple[Chunk, ...] = ()
+    ahead: bool = False
+    may_be_ahead: bool = False
+    is_warm_up: bool = False
+    region: zeta.Region | None = None
+
+
+def infill(body: Body) -> Asked | None:
+    """llama.cpp's `/infill`, as llama.vim and llama.vscode send it."""
+    prefix, suffix, prompt = (_text(body, n) for n in ("input_prefix", "input_suffix", "prompt"))
+    if prefix is None or suffix is None or prompt is None:
+        return None
+    extras = tuple(_extras(body.get("input_extra")))
+    before = prefix.removeprefix("\n") if prefix == "\n" else prefix  # at the first line
+    if body.get("n_predict") == 0 and not (before or prompt):
+        return Asked(Excerpt("", ""), extras, is_warm_up=True)
+    limit, is_vim = body.get("t_max_predict_ms"), "response_fields" in body
+    ahead = is_vim and isinstance(limit, int | float) and limit > VIM_AHEAD_MS
+    return Asked(Excerpt(before + prompt, suffix), extras, ahead, may_be_ahead=not is_vim)
+
+
+def completion(body: Body) -> Asked | None:
+    """`/v1/completions` and `/completion`: with a `suffix`, as a prompt with special tokens, as zeta2's prompt."""
+    prompt, suffix = _text(body, "prompt"), body.get("suffix")
+    if not prompt:
+        return None
+    if isinstance(suffix, str):
+        return Asked(_about_file(prompt, suffix))
+    if found := zeta.read(prompt):
+        return Asked(found[0], region=found[1])
+    if (read := reading.read(prompt)) is None:
+        return None
+    excerpt = _about_file(read.prefix + read.middle, read.suffix)
+    return Asked(excerpt._replace(path=excerpt.path or read.path), read.chunks)
+
+
+def _about_file(before: str, after: str) -> Excerpt:
+    if head := MINUET_HEAD.match(before):
+        return Excerpt(before[head.end() :], after, language=head["language"])
+    return Excerpt(before, after)
+
+
+def _text(body: Body, name: str) -> str | None:
+    """A text, "" where there is none; None where it is something else, such as token ids."""
+    value = body.get(name, "")
+    return value if isinstance(value, str) else None
+
+
+def _extras(found: object) -> list[Chunk]:
+    extras = []
+    for each in found if isinstance(found, list) else ():
+        if isinstance(each, dict) and isinstance(text := each.get("text"), str):
+            name = each.get("filename")
+            extras.append(Chunk(name if isinstance(name, str) else "", text))
+    return extras

@@ -1,0 +1,54 @@
+"""
+Zed's zeta2 prompts: where the cursor is in them, and an insertion as the answer that Zed expects. Pure.
+
+Such a prompt asks to write a region of a file again; a completion is the region with the text put in at the cursor.
+
+    <[fim-suffix]>text below the region<[fim-prefix]><filename>edit_history …<filename>path
+    text above the region
+    <<<<<<< CURRENT
+    the region, with <|user_cursor|> in it
+    =======
+    <[fim-middle]>
+
+Source: Zed, crates/zeta_prompt/src/seed_coder.rs (format V0211SeedCoder).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fim_lsp.http.excerpt import Excerpt
+
+SUFFIX, PREFIX, MIDDLE = "<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>"
+FILE, HISTORY = "<filename>", "edit_history"
+CURSOR = "<|user_cursor|>"
+START, SEPARATOR, END = "<<<<<<< CURRENT\n", "=======\n", ">>>>>>> UPDATED\n"
+NO_EDITS = "NO_EDITS\n"
+
+
+class Region(NamedTuple):
+    """The region that may be written again, on both sides of the cursor."""
+
+    before: str
+    after: str
+
+
+def read(prompt: str) -> tuple[Excerpt, Region] | None:
+    """What a zeta2 prompt shows around the cursor, and the region; None where it is no such prompt."""
+    head, start, rest = prompt.rpartition(START)
+    region, separator, _ = rest.rpartition(SEPARATOR)
+    before, cursor, after = region.partition(CURSOR)
+    below, prefix, files = head.partition(PREFIX)
+    if not (start and separator and cursor and prefix and below.startswith(SUFFIX)):
+        return None
+    path, _, above = files.rpartition(FILE)[2].partition("\n")
+    excerpt = Excerpt(above + before, after + below.removeprefix(SUFFIX), path)
+    return excerpt, Region(before, after)
+
+
+def answer(region: Region, text: str) -> str:
+    """What Zed is to make of the region: *text* at the cursor, and the cursor behind it."""
+    if not text:
+        return NO_EDITS + END
+    after = region.after if region.after.endswith("\n") else region.after + "\n"
+    return region.before + text + CURSOR + after + END

@@ -1,0 +1,62 @@
+"""
+The port of an editor's session, for its page and for other programs: opened by the setting, or by a user who wants to see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from fim_lsp.session.session import Session
+
+log = logging.getLogger(__name__)
+
+
+class Port(Protocol):
+    """A port that is open; *page_url* is for a browser."""
+
+    @property
+    def page_url(self) -> str: ...  # noqa: D102
+
+    async def aclose(self) -> None: ...  # noqa: D102
+
+
+OpenPort = Callable[[Session, int, str], Awaitable[Port]]  # of the session, where, in which root
+
+
+class LocalPage:
+    """State: the port, once it is open. Without *open_port* there is none to be had."""
+
+    def __init__(self) -> None:
+        self.open_port: OpenPort | None = None
+        self._port: Port | None = None
+        self._opening = asyncio.Lock()
+
+    async def follow(self, session: Session, roots: tuple[str, ...]) -> None:
+        """Open the port if the settings say so; what is open stays open."""
+        if session.config.http.enabled:
+            await self.url(session, roots)
+
+    async def url(self, session: Session, roots: tuple[str, ...]) -> str:
+        """Where the page is; "" where no port can be opened."""
+        async with self._opening:
+            if self._port is None and self.open_port is not None:
+                wanted = session.config.http.port
+                try:
+                    self._port = await self.open_port(session, wanted, roots[0] if roots else "")
+                except OSError as error:
+                    log.error("cannot listen on port %d (fim.http.port): %s", wanted, error)  # noqa: TRY400
+        return self._port.page_url if self._port else ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it listens."""
+        return self._port is not None
+
+    async def aclose(self) -> None:
+        """Listen no more."""
+        port, self._port = self._port, None
+        if port is not None:
+            await port.aclose()

@@ -1,0 +1,68 @@
+"""
+What became of suggestions, day by day: a private file of numbers, for the page. State: what is not written yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+from fim_lsp.session.stats import Stats
+from server_bridge.machine import private_files
+
+FILE = "days.json"
+N_DAYS = 60
+NAMES = ("requests", "shown", "accepted", "partlyAccepted", "acceptedChars")
+
+Day = dict[str, int]
+
+
+class Days:
+    """*folder* is where the file is; None where nothing is to be kept."""
+
+    def __init__(self, folder: Path | None, stats: Stats) -> None:
+        self._path = folder / FILE if folder else None
+        self._stats = stats
+        self._written: Mapping[str, int] = dict.fromkeys(NAMES, 0)
+
+    def write(self, today: date) -> dict[str, Day]:
+        """Add what was counted since the last time to *today*; all days that are kept. Blocking."""
+        now = _counters(self._stats)
+        fresh = {name: now[name] - self._written[name] for name in NAMES}
+        self._written = now
+        days = _read(self._path) if self._path else {}
+        if any(fresh.values()):
+            known = days.get(today.isoformat(), {})
+            days[today.isoformat()] = {name: known.get(name, 0) + fresh[name] for name in NAMES}
+            days = dict(sorted(days.items())[-N_DAYS:])
+            if self._path:
+                with contextlib.suppress(OSError):
+                    private_files.write(self._path, json.dumps(days).encode())
+        return days
+
+
+def _counters(stats: Stats) -> dict[str, int]:
+    fates = stats.fates
+    values = (
+        stats.outcomes.total(),
+        fates.total(),
+        fates["accepted"],
+        fates["partlyAccepted"],
+        stats.accepted_chars,
+    )
+    return dict(zip(NAMES, values, strict=True))
+
+
+def _read(path: Path) -> dict[str, Day]:
+    """What the file says, as far as it makes sense."""
+    try:
+        said = json.loads(private_files.read(path))
+        return {
+            str(date.fromisoformat(day)): {name: int(counts.get(name, 0)) for name in NAMES}
+            for day, counts in said.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}

@@ -1,0 +1,87 @@
+"""Who is not answered: web pages, names that lead here, programs without the token."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.http.clients import Served, served, vim
+from tests.typist import embedded
+
+PATHS = ("/", "/page.js", "/page/state", "/health", "/infill", "/v1/completions", "/props")
+
+FOREIGN = (
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://127.0.0.1:1"},
+    {"origin": "http://127.0.0.1.evil.example"},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+)
+
+
+@pytest.fixture
+async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
+    async with served(embedded(), tmp_path, tmp_path / "cache") as found:
+        yield found
+
+
+async def test_dns_rebinding(at_port: Served) -> None:
+    """A page whose own name was made to lead here still says its name."""
+    names = (f"evil.example:{at_port.port.port}", "evil.example", "127.0.0.1", "127.0.0.1:1")
+    for path, host in itertools.product(PATHS, names):
+        for method in ("GET", "POST"):
+            answer = await at_port.client.request(method, path, headers={"host": host})
+            assert answer.status_code == 403
+            assert "def " not in answer.text
+
+
+async def test_web_pages(at_port: Served) -> None:
+    """Whatever a page asks, its browser says that it does; and no other origin may read anything."""
+    for path, headers, method in itertools.product(PATHS, FOREIGN, ("GET", "POST", "OPTIONS")):
+        answer = await at_port.client.request(method, path, headers=headers)
+        assert answer.status_code == 403
+        assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_its_own_page_and_programs_are_answered(at_port: Served) -> None:
+    """By each name of this machine."""
+    for name in ("127.0.0.1", "localhost", "[::1]"):
+        host = f"{name}:{at_port.port.port}"
+        own = {"host": host, "origin": f"http://{host}", "sec-fetch-site": "same-origin"}
+        assert (await at_port.client.get("/page/state", headers=own)).status_code == 200
+
+
+async def test_the_token(tmp_path: Path) -> None:
+    """Where there is one, all that is anyone's code wants it; the page's own files hold nothing."""
+    async with served(embedded(), tmp_path, tmp_path / "cache", token="secret") as at_port:
+        for said in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic secret"}):
+            at_port.client.headers.pop("authorization", None)
+            for path in ("/page/state", "/health", "/props"):
+                assert (await at_port.client.get(path, headers=said)).status_code == 401
+            answer = await at_port.client.post("/infill", json=vim("a", 0, 1), headers=said)
+            assert answer.status_code == 401
+            assert (await at_port.client.get("/", headers=said)).status_code == 200
+        known = {"authorization": "Bearer secret"}
+        assert (await at_port.client.get("/page/state", headers=known)).status_code == 200
+        assert at_port.port.refused["the token is missing or wrong"] == 12
+
+
+async def test_it_listens_on_this_machine_only(at_port: Served) -> None:
+    """The one address that no other machine can reach."""
+    assert [address[0] for address in at_port.port.addresses] == ["127.0.0.1"]
+
+
+async def test_the_page_may_load_nothing_from_elsewhere(at_port: Served) -> None:
+    """The browser is told so, too: no script, style, frame or form but its own."""
+    answer = await at_port.client.get("/")
+
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "http" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"

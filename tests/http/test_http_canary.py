@@ -1,0 +1,104 @@
+"""Canaries: what is private stays out of prompts and of the page, whichever client shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server_bridge.protocol import Request
+from tests.asked import requests_to
+from tests.context.test_secrets import KEYS
+from tests.http.clients import served, vim
+from tests.typist import embedded
+
+MAIN = "from ship import freight\n\n\ndef price(weight):\n    return fre"
+
+
+def canary(name: str) -> str:
+    return (
+        f"def freight_{name}(weight):\n    CANARY_{name} = weight * 7\n    return CANARY_{name}\n"
+        * 2
+    )
+
+
+PRIVATE = {
+    ".env": "FREIGHT=CANARY_env\nWEIGHT=CANARY_env2\nRATE=CANARY_env3\n",
+    "ignored.py": canary("ignored"),
+    "id_rsa": canary("key"),
+    "drafts/plan.py": canary("draft"),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "shop"
+    public = {
+        "main.py": MAIN,
+        "ship.py": "def freight(weight):\n    fee = 3  # PUBLIC\n    return weight * fee\n",
+        ".gitignore": "ignored*\n",
+        ".fimignore": "drafts/\n",
+    }
+    for name, text in (public | PRIVATE).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def bodies(name: str, text: str) -> list[tuple[str, dict[str, Any]]]:
+    """One text as every client would show it: without a name, with it, as part of its ring."""
+    last = text.count("\n") - 1
+    extra = [{"filename": name, "text": text}]
+    spelled = f"<|file_sep|>{name}\n<|fim_prefix|>{text}<|fim_suffix|>\n<|fim_middle|>"
+    ring = f"<|file_sep|>{name}\n{text}<|file_sep|>main.py\n<|fim_prefix|>{MAIN}<|fim_suffix|>\n<|fim_middle|>"
+    zeta = f"<[fim-suffix]>\n<[fim-prefix]><filename>{name}\n<<<<<<< CURRENT\n{text}<|user_cursor|>\n=======\n<[fim-middle]>"
+    return [
+        ("/infill", vim(text, last, 6)),
+        ("/infill", vim(MAIN, 4, 14) | {"input_extra": extra}),
+        ("/infill", {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0, "input_extra": extra}),
+        ("/v1/completions", {"prompt": text, "suffix": "\n"}),
+        ("/v1/completions", {"prompt": spelled}),
+        ("/v1/completions", {"prompt": ring}),
+        ("/v1/completions", {"prompt": zeta}),
+    ]  # fmt: skip
+
+
+async def test_private_files_reach_neither_the_model_nor_the_page(
+    project: Path, tmp_path: Path
+) -> None:
+    """Named, unnamed, as part of a ring: what git or the user excludes is in no prompt, and on no page."""
+    session = embedded()
+    asked: list[Request] = requests_to(session.connection.backend)
+    pages = []
+    async with served(session, project, tmp_path / "cache") as at_port:
+        for name, text in PRIVATE.items():
+            for path, body in bodies(name, text):
+                await at_port.post(path, body)
+                pages.append((await at_port.client.get("/page/state")).text)
+        await session.wait_idle()
+        await at_port.post("/infill", vim(MAIN + "ight(", 4, 19))
+        await session.wait_idle()
+        await session.workspaces.wait_explored()
+        await at_port.post("/infill", vim(MAIN + "ight(w", 4, 20))
+        pages.append((await at_port.client.get("/page/state")).text)
+
+    prompts = "\n".join(str(request.prompt) for request in asked)
+    assert "return" in prompts, "the model must have been asked"
+    assert "CANARY" not in prompts
+    assert "CANARY" not in "\n".join(pages)
+    assert str(tmp_path) not in prompts + "\n".join(pages)
+
+
+async def test_secrets_are_taken_out_of_texts_without_a_name(project: Path, tmp_path: Path) -> None:
+    """A text that is in no file is not known as private, but what looks like a key is replaced."""
+    session = embedded()
+    asked: list[Request] = requests_to(session.connection.backend)
+    text = "".join(f"key_{n} = '{key}'\n" for n, key in enumerate(KEYS.values())) + "\ntotal = su"
+    async with served(session, project, tmp_path / "cache") as at_port:
+        await at_port.post("/infill", vim(text, text.count("\n"), 10))
+        page = (await at_port.client.get("/page/state")).text
+
+    prompts = "\n".join(str(request.prompt) for request in asked)
+    assert "total" in prompts
+    assert [key for key in KEYS.values() if key in prompts or key in page] == []

@@ -1,0 +1,258 @@
+"""A real session at a real port, asked as the plugins ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.http import announced
+from tests.http.clients import Served, served, vim
+from tests.typist import embedded
+
+PROJECT = Path(__file__).parent.parent.parent / "fim_lsp" / "prompt"
+ABOVE = "def add(first, second):\n    return first + second\n\n\n"
+
+
+@pytest.fixture
+async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "sums.py").write_text(ABOVE + "print(add(1, 2))\n")
+    async with served(embedded(), tmp_path / "shop", tmp_path / "cache") as found:
+        yield found
+
+
+async def test_typing_costs_what_it_costs_in_an_editor(at_port: Served) -> None:
+    """With windows that slide, each key evaluates a few tokens; llama.vim's own prompt costs hundreds."""
+    lines = (PROJECT / "window.py").read_text().split("\n")
+    typed = "def doubled(value: int) -> int:\n    return value * 2\n"
+    text, row, costs = [*lines[:120], "", *lines[120:]], 120, []
+    for line in typed.split("\n"):
+        for column in range(len(line) + 1):
+            text[row] = line[:column]
+            body = vim("\n".join(text), row, column, n_prefix=60, n_suffix=20)
+            answer = await at_port.post("/infill", body)
+            costs.append(answer["timings/prompt_n"])
+        row += 1
+        text.insert(row, "")
+    await at_port.session.wait_idle()
+
+    assert sorted(costs)[len(costs) // 2] <= 10
+    assert len(at_port.session.documents) == 1
+
+
+async def test_a_suggestion_fits_where_the_cursor_is(at_port: Served) -> None:
+    """The text to insert, and nothing of what stands there already."""
+    body = vim(ABOVE + "def subtract(first, second):\n", 4, 28)
+
+    answer = await at_port.post("/infill", body)
+
+    assert answer["content"].strip().startswith("return")
+
+
+async def test_llama_vim_takes_it_for_an_answer(at_port: Served) -> None:
+    """It looks at the text of an answer before it reads it: `"content":"`, without a blank."""
+    answer = await at_port.client.post("/infill", json=vim(ABOVE + "def subtract(a, b):\n", 4, 19))
+
+    assert '"content":"' in answer.text
+
+
+async def test_a_file_is_known_by_its_content(at_port: Served) -> None:
+    """So its language and its name are known, and its own text on disk is not shown to the model again."""
+    await at_port.post("/infill", vim(ABOVE + "print(add(1, 2))\nprint(", 5, 6))
+
+    [document] = at_port.session.documents.values()
+    assert document.uri.endswith("/shop/sums.py")
+    assert document.language == "python"
+
+
+async def test_a_jump_within_a_file(at_port: Served, tmp_path: Path) -> None:
+    """Small windows far apart are of one document, which has the whole file, and what was typed."""
+    whole = "".join(f"def f{n}(x):\n    return x + {n}\n\n\n" for n in range(100))
+    (tmp_path / "shop" / "long.py").write_text(whole)
+    lines = whole.split("\n")
+
+    for row in (40, 360, 41):
+        lines[row] = "# here"
+        body = vim("\n".join(lines), row, 6, n_prefix=10, n_suffix=10)
+        await at_port.post("/infill", body)
+
+    [document] = at_port.session.documents.values()
+    assert document.uri.endswith("/long.py")
+    assert document.text == "\n".join(lines)
+
+
+async def test_zeta2_in_a_file(at_port: Served) -> None:
+    """The path says which file it is; the answer is the region with the text at the cursor."""
+    region = "def subtract(first, second):\n    ret<|user_cursor|>\n"
+    prompt = (
+        "<[fim-suffix]>print(add(1, 2))\n<[fim-prefix]><filename>edit_history\n--- a/x\n+++ b/x\n\n"
+        f"<filename>sums.py\n{ABOVE}<<<<<<< CURRENT\n{region}=======\n<[fim-middle]>"
+    )
+
+    answer = await at_port.post("/v1/completions", {"prompt": prompt, "max_tokens": 200})
+
+    text = answer["choices"][0]["text"]
+    assert text.startswith("def subtract(first, second):\n    return")
+    assert text.endswith("<|user_cursor|>\n>>>>>>> UPDATED\n")
+    [document] = at_port.session.documents.values()
+    assert document.uri.endswith("/shop/sums.py")
+
+
+async def test_an_editor_that_has_the_file_open(at_port: Served) -> None:
+    """What it says of its document is true; the client's text is kept beside it."""
+    body = vim(ABOVE + "def subtract(first, second):\n    ret", 5, 7)
+    await at_port.post("/infill", body)
+    [ours] = at_port.session.documents.values()
+    at_port.session.handle(events.Opened(ours.uri, "python", 1, "import os\n"))
+
+    answer = await at_port.post("/infill", body)
+
+    assert answer["content"].startswith("urn")
+    assert at_port.session.documents[ours.uri].text == "import os\n"
+    at_port.session.handle(events.Closed(ours.uri))
+    await at_port.post("/infill", body)
+
+
+async def test_ahead_of_a_suggestion_of_several_lines(at_port: Served) -> None:
+    """What would follow all of it is asked for where it ends."""
+    text = ABOVE + "def subtract(first, second):"
+    await at_port.post("/infill", vim(text, 4, 28))
+    accepted = "\n    return first - second\n\n\ndef multiply(first, second):\n    ret"
+    ahead = vim(text + accepted, 9, 7) | {"t_max_predict_ms": 1000}
+
+    answer = await at_port.post("/infill", ahead)
+
+    assert answer["content"].startswith("urn")
+    [document] = at_port.session.documents.values()
+    assert "multiply" not in document.text
+
+
+async def test_what_is_asked_ahead_changes_no_text(at_port: Served) -> None:
+    """llama.vim asks for what would follow its suggestion; the user may type something else."""
+    text = ABOVE + "def subtract(first, second):\n    ret"
+    answer = await at_port.post("/infill", vim(text, 5, 7))
+    [before] = at_port.session.documents.values()
+    ahead = vim(text + answer["content"], 5, 7 + len(answer["content"]))
+
+    await at_port.post("/infill", ahead | {"t_max_predict_ms": 1000})
+
+    [after] = at_port.session.documents.values()
+    assert after == before
+
+
+async def test_accepted_text_is_counted(at_port: Served) -> None:
+    """The client does not say so; its next request shows it, also where it has asked ahead meanwhile."""
+    text = ABOVE + "def subtract(first, second):\n    ret"
+    answer = await at_port.post("/infill", vim(text, 5, 7))
+    text += answer["content"]
+    lines = text.split("\n")
+    ahead = vim(text, len(lines) - 1, len(lines[-1])) | {"t_max_predict_ms": 1000}
+    await at_port.post("/infill", ahead)
+    assert at_port.session.stats()["accepted"] == 0
+
+    await at_port.post("/infill", vim(text + "\n", len(lines), 0))
+
+    assert at_port.session.stats()["accepted"] == 1
+
+
+async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
+    """minuet asks three times by default; the model is asked once."""
+    body = {"prompt": ABOVE + "def subtract(first, second):\n    ret", "suffix": "\n"}
+
+    answers = await asyncio.gather(*(at_port.post("/v1/completions", body) for _ in range(3)))
+
+    assert len({answer["choices"][0]["text"] for answer in answers}) == 1
+    assert at_port.session.stats()["requests"] == 1
+
+
+async def test_streams(at_port: Served) -> None:
+    """A client that wants events gets the text in one."""
+    body = {
+        "prompt": ABOVE + "def subtract(first, second):\n    ret",
+        "suffix": "\n",
+        "stream": True,
+    }
+
+    answer = await at_port.client.post("/v1/completions", json=body)
+
+    assert answer.headers["content-type"] == "text/event-stream"
+    event, done = (line for line in answer.text.split("\n") if line)
+    assert json.loads(event.removeprefix("data: "))["choices"][0]["text"].startswith("urn")
+    assert done == "data: [DONE]"
+
+
+async def test_other_files_that_a_client_shows(at_port: Served) -> None:
+    """Its ring becomes part of ours, as documents that are open; a request without a text only shows it."""
+    extra = {"filename": "prices.py", "text": "def price(item):\n    return item.cost * 2\n" * 3}
+    warm_up = {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0}
+
+    answer = await at_port.post(
+        "/infill", warm_up | {"input_extra": [extra], "response_fields": [""]}
+    )
+
+    assert answer == {}
+    assert [uri.rpartition("/")[2] for uri in at_port.session.documents] == ["prices.py"]
+
+
+async def test_what_is_no_completion_is_passed_through(at_port: Served) -> None:
+    """Unchanged, and counted."""
+    tokens = await at_port.post("/tokenize", {"content": "hello"})
+    whole = await at_port.post("/v1/completions", {"prompt": "hello", "max_tokens": 2})
+    streamed = await at_port.client.post(
+        "/v1/completions", json={"prompt": "hello", "max_tokens": 2, "stream": True}
+    )
+
+    assert tokens["tokens"]
+    assert whole["usage"]["completion_tokens"] == 2
+    assert streamed.text.endswith("data: [DONE]\n\n")
+    assert at_port.port.counts["passed through"] == 3
+
+
+async def test_what_clients_look_at_first(at_port: Served) -> None:
+    """Health, models and properties."""
+    health, models, props = [
+        (await at_port.client.get(path)).json() for path in ("/health", "/v1/models", "/props")
+    ]
+
+    assert health == {"status": "ok"}
+    assert models["data"][0]["id"] == at_port.session.connection.state.model
+    assert props["default_generation_settings"]["n_ctx"] > 0
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [(b"{", 400), (b"[]", 400), (b'{"a":' + b"[" * 100_000, 400), (b"\0" * 9_000_000, 413)],
+)
+async def test_bodies_that_make_no_sense(at_port: Served, content: bytes, status: int) -> None:
+    """An error in words, and the port goes on."""
+    answer = await at_port.client.post("/infill", content=content)
+
+    assert answer.status_code == status
+    assert (await at_port.client.get("/health")).status_code == 200
+
+
+async def test_garbage_on_the_wire(at_port: Served) -> None:
+    """What is not HTTP ends its connection and nothing else."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
+    writer.write(b"\x16\x03\x01 hello\r\n\r\n")
+    await writer.drain()
+    assert await reader.read() == b""
+    writer.close()
+
+    assert (await at_port.client.get("/health")).status_code == 200
+
+
+async def test_it_says_where_it_is_while_it_is_open(tmp_path: Path) -> None:
+    """In a file that only this user may read."""
+    cache = tmp_path / "cache"
+    async with served(embedded(), tmp_path, cache, token="secret") as at_port:
+        [there] = announced.found(cache)
+        assert (there.url, there.token) == (at_port.port.url, "secret")
+    assert announced.found(cache) == []
+    with pytest.raises(OSError):
+        await asyncio.open_connection("127.0.0.1", at_port.port.port)

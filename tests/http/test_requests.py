@@ -1,0 +1,141 @@
+"""Bodies as the clients send them, and the answers in their shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fim_lsp.http import answers, requests, zeta
+from fim_lsp.http.answers import Cost
+from fim_lsp.http.excerpt import Excerpt
+from fim_lsp.http.requests import Asked
+from server_bridge.protocol import Chunk
+
+VIM: dict[str, Any] = {
+    "id_slot": 0,
+    "input_prefix": "import os\n",
+    "input_suffix": ")\n\nprint(x)\n",
+    "input_extra": [{"text": "def f(x):\n", "time": [1, 2], "filename": "a.py"}],
+    "prompt": "x = str(",
+    "n_predict": 128,
+    "t_max_predict_ms": 250,
+    "response_fields": ["content", "timings/prompt_n", "truncated", "tokens_cached"],
+}
+ZETA = (
+    "<[fim-suffix]>\nprint(area(2, 3))\n<[fim-prefix]><filename>edit_history\n--- a/geo.py\n+++ b/geo.py\n"
+    "@@ -1 +1 @@\n-x\n+y\n\n<filename>src/geo.py\nimport math\n\n<<<<<<< CURRENT\ndef area(width, height):\n"
+    "    return wid<|user_cursor|>\n\n=======\n<[fim-middle]>"
+)
+
+
+def test_llama_vim_at_a_line() -> None:
+    """Both halves of the line, its neighbours, and the chunks of its ring."""
+    asked = requests.infill(VIM)
+
+    assert asked == Asked(
+        Excerpt("import os\nx = str(", ")\n\nprint(x)\n"),
+        (Chunk("a.py", "def f(x):\n"),),
+    )
+
+
+def test_llama_vim_ahead_of_its_user() -> None:
+    """The request for what would follow may take longer, and says so."""
+    asked = requests.infill(VIM | {"t_max_predict_ms": 1000})
+
+    assert asked is not None
+    assert asked.ahead
+
+
+def test_a_warm_up() -> None:
+    """The ring alone: nothing is completed."""
+    empty = {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0}
+    asked = requests.infill(empty | {"input_extra": VIM["input_extra"], "response_fields": [""]})
+
+    assert asked is not None
+    assert asked.is_warm_up
+    assert asked.extras == (Chunk("a.py", "def f(x):\n"),)
+
+
+def test_the_first_line_of_a_file() -> None:
+    """llama.vim puts a line end before it that is not in the file."""
+    asked = requests.infill(VIM | {"input_prefix": "\n"})
+
+    assert asked is not None
+    assert asked.excerpt.before == "x = str("
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"input_prefix": [1, 2], "input_suffix": "", "prompt": ""},
+        {"prompt": [1, 2]},
+        {"prompt": ""},
+        {"prompt": "Once upon a time"},
+    ],
+)
+def test_what_is_no_completion_at_a_cursor(body: dict[str, Any]) -> None:
+    """Token ids, plain text to go on with: other requests."""
+    read = requests.infill if "input_prefix" in body else requests.completion
+    assert read(body) is None
+
+
+def test_a_suffix_beside_the_prompt() -> None:
+    """minuet's own template: two lines about the file are not of it."""
+    head = "# language: python\n# indentation: use 4 spaces for a tab\n"
+    asked = requests.completion({"prompt": head + "def f(x):\n    ", "suffix": "\n"})
+
+    assert asked == Asked(Excerpt("def f(x):\n    ", "\n", language="python"))
+
+
+def test_special_tokens_in_the_prompt() -> None:
+    """minuet's recipe for llama.cpp, and Zed's templates."""
+    asked = requests.completion({"prompt": "<|fim_prefix|>a = <|fim_suffix|>\nb<|fim_middle|>"})
+
+    assert asked == Asked(Excerpt("a = ", "\nb"))
+
+
+def test_zeta2() -> None:
+    """Path, text around the region, and the region itself, on both sides of the cursor."""
+    asked = requests.completion({"prompt": ZETA})
+
+    assert asked is not None
+    assert asked.excerpt == Excerpt(
+        "import math\n\ndef area(width, height):\n    return wid",
+        "\n\n\nprint(area(2, 3))\n",
+        "src/geo.py",
+    )
+    assert asked.region is not None
+    assert (
+        zeta.answer(asked.region, "th * height")
+        == "def area(width, height):\n    return width * height<|user_cursor|>\n\n>>>>>>> UPDATED\n"
+    )
+    assert zeta.answer(asked.region, "") == "NO_EDITS\n>>>>>>> UPDATED\n"
+
+
+def test_answers_have_the_fields_that_were_asked_for() -> None:
+    """Flat names, as llama.cpp gives them; a list where several texts were asked for."""
+    cost = Cost(3, 400, 5, 10.0, 20.0)
+
+    found = answers.infill(VIM, "x)", cost, "m")
+    several = answers.infill({"n_cmpl": 3}, "x)", cost, "m")
+
+    assert found == {
+        "content": "x)", "timings/prompt_n": 3, "truncated": False, "tokens_cached": 408,
+    }  # fmt: skip
+    assert isinstance(several, list)
+    assert several[0]["timings"]["cache_n"] == 400
+
+
+@pytest.mark.parametrize(
+    ("text", "replaced", "inserted"),
+    [
+        ("a, b", "", "a, b"),
+        ("a, b)", ")", "a, b"),
+        ("a, b):\n    pass", "):", "a, b"),
+        ("a\nb", ")", ""),
+    ],
+)
+def test_a_client_that_can_only_insert(text: str, replaced: str, inserted: str) -> None:
+    """What stands right of the cursor is not inserted again."""
+    assert answers.insertion(text, replaced) == inserted
