@@ -105,7 +105,7 @@ async def _marks(url: str) -> list[int]:
 async def _ours(
     trace: Trace, wire: Wire, options: argparse.Namespace, client: str
 ) -> tuple[list[Answer], dict[str, int]]:
-    server = Streaming(wire) if options.kind == OPENAI else LlamaServer(wire)
+    server = Streaming(wire) if options.kind == OPENAI else LlamaServer(wire, engine="benchmark" if options.exclusive else "")
     await server.connect()
     settings: dict[str, object] = {"ring.chunks": 0} if client == BARE else {}
     session = Session(_config(trace, options, settings), lambda _: server)
@@ -157,15 +157,22 @@ def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
 
 
 def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[str]:
-    return contextlib.nullcontext(options.url) if options.url else serving(options.model)
+    if options.url:
+        return contextlib.nullcontext(options.url)
+    return serving(options.model, **json.loads(options.flags))
 
 
 def _worst(one: Row, options: argparse.Namespace) -> str:
     """Where the tokens went."""
+    after = one.after_jumps
+    said = (
+        f"first request after a jump: mean {sum(after) / max(1, len(after)):.0f}, at most {max(after, default=0)} tokens; "
+        f"largest step in the background: {one.largest_step}; mirror: {one.mirror}"
+    )
     if not options.verbose:
-        return ""
+        return said
     lines = [f"  step {n}: {action} evaluated {tokens}" for n, action, tokens in one.worst]
-    return "\n".join([f"{one.ends} mirror={one.mirror} posts={one.n_posts}", *lines])
+    return "\n".join([said, f"{one.ends} posts={one.n_posts} jumps={after}", *lines])
 
 
 def _options() -> argparse.Namespace:
@@ -185,6 +192,8 @@ def _options() -> argparse.Namespace:
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
     add("--kind", choices=["llama-server", OPENAI], default="llama-server", help="what it is")
+    add("--flags", default="{}", help="attributes of llama.cpp's common parameters, as JSON")
+    add("--exclusive", action="store_true", help="the server is ours alone, as the embedded one")
     add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
     add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")
     add("--fast", action="store_true", help="run the mix unpaced too")
