@@ -70,8 +70,12 @@ class Framing:
         usable = doc_state.usable(document, position, self._budget(doc_state))
         costs = [((m := await measured(frame)).total - m.cached, frame) for frame in usable]
         if all(cost >= COLD for cost, _ in costs):
-            quick = self._quick(doc_state, document, position)
-            costs += [affordable(frame, await measured(frame)) for frame in quick]
+            for frame in self._quick(doc_state, document, position):
+                cut, n_chunks = frame, -1
+                while len(cut.header.chunks) != n_chunks:
+                    n_chunks, measure = len(cut.header.chunks), await measured(cut)
+                    costs.append((measure.total - measure.cached, cut))
+                    _, cut = affordable(cut, measure)
         return min(costs, key=lambda each: each[0])[1]
 
     def ahead(self, doc_state: DocumentState, document: Document, position: Position) -> Frame:

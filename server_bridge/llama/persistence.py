@@ -18,7 +18,8 @@ from msgspec import to_builtins
 
 from server_bridge.fim.layout import Ids, ids
 from server_bridge.llama import completion, slot_files
-from server_bridge.llama.mirror import n_tokens, shared
+from server_bridge.llama.checkpoints import Checkpoint
+from server_bridge.llama.mirror import NOTHING, n_tokens, shared
 from server_bridge.llama.props import Identity
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.slot_files import SavedSlot
@@ -26,6 +27,8 @@ from server_bridge.llama.slots import COPY
 
 # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
 NEXT = {"n_predict": 0, **completion.GREEDY, "n_probs": slot_files.N_NEXT}
+
+BACK = 8  # tokens that are evaluated again where a state must be gone back to: its last checkpoint, or a window's
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +68,9 @@ class Persistence:
         if done.n_saved != whole.n:  # it cannot save, or another client took the slot just now
             return 0
         said = completion.next_tokens(evaluated.answer)
-        state = SavedSlot(identity, document, file, whole.packed, said, done.n_written)
+        content = self._client.state.mirror.held.get(evaluated.answer.id_slot, NOTHING)
+        points = [point.n_tokens for point in content.points]
+        state = SavedSlot(identity, document, file, whole.packed, said, done.n_written, points)
         await asyncio.to_thread(slot_files.put, folder, state)
         return whole.n
 
@@ -99,10 +104,11 @@ class Persistence:
 
     async def _agrees(self, document: str, state: SavedSlot, slot: int) -> bool:
         """Whether *slot* holds what was saved, and the model says of it what it said then."""
-        self._client.state.mirror.restored(slot, state.held)
+        points = tuple(Checkpoint(n_tokens, 0) for n_tokens in state.checkpoints)
+        self._client.state.mirror.restored(slot, state.held, points)
         whole = ids(array("i", state.held))
         answer, _ = await self._client.run(document, whole, NEXT, slot)
-        is_whole = answer.timings.cache_n == n_tokens(state.held) - 1
+        is_whole = n_tokens(state.held) - answer.timings.cache_n <= BACK
         return is_whole and slot_files.agrees(state.next, completion.next_tokens(answer))
 
     async def _identity(self) -> str:

@@ -43,7 +43,11 @@ Next = dict[int, float]  # the likeliest next tokens with their log-probabilitie
 
 
 class SavedSlot(Struct, frozen=True):
-    """One saved state; *held* are the packed ids in it, *next* what the model said after them."""
+    """
+    One saved state; *held* are the packed ids in it, *next* what the model said after them.
+
+    *checkpoints* are the tokens up to which the file has older states, too.
+    """
 
     identity: str
     document: str
@@ -51,6 +55,7 @@ class SavedSlot(Struct, frozen=True):
     held: bytes
     next: Next
     n_bytes: int
+    checkpoints: list[int] = []
     version: int = VERSION
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.machine.addresses import USUAL_PORTS
 from server_bridge.process import sizing
 
@@ -86,6 +87,10 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         # Our prompts grow at their end: there is nothing to shift in the middle, and what is reused
         # that way is not what would have been evaluated.
         ("--cache-reuse", "0"),
+        # A prompt that changes is gone on with from a copy of the state, or within a window of full size.
+        ("--swa-full",),
+        ("--ctx-checkpoints", str(sizing.checkpoints(plan.facts, N_SLOTS, machine.memory))),
+        ("--checkpoint-min-step", str(CLOSE_STEP)),
         ("--context-shift",),  # for `fim.continueLong`
         *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
         ("--log-colors", "off"),  # by default it looks at its terminal, and we read the log
