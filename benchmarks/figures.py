@@ -81,7 +81,9 @@ def row(
         ],
         ends=dict(Counter(answer.how for answer in answers)),
         worst=[(n, trace.steps[n].action, tokens) for n, tokens in worst],
-        after_jumps=[evaluated.get(n, 0) for n, step in enumerate(trace.steps) if step.action == "move"],
+        after_jumps=[
+            evaluated.get(n, 0) for n, step in enumerate(trace.steps) if step.action == "move"
+        ],
         largest_step=max((call.evaluated for call in behind), default=0),
         **more,  # type: ignore[arg-type]
     )

@@ -208,7 +208,11 @@ def _options() -> argparse.Namespace:
     add("--url", help="measure on a server that runs already")
     add("--kind", choices=["llama-server", OPENAI], default="llama-server", help="what it is")
     add("--flags", default="{}", help="attributes of llama.cpp's common parameters, as JSON")
-    add("--own", action="store_true", help="with the flags of fim-lsp serve, and used by nothing else")
+    add(
+        "--own",
+        action="store_true",
+        help="with the flags of fim-lsp serve, and used by nothing else",
+    )
     add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
     add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")
     add("--fast", action="store_true", help="run the mix unpaced too")

@@ -380,6 +380,5 @@ def mix(
 
 
 TRACES = {
-    t.__name__: t
-    for t in (straight, corrections, inside, pairs, jumps, far, files, undo, mix)
+    t.__name__: t for t in (straight, corrections, inside, pairs, jumps, far, files, undo, mix)
 }

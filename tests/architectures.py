@@ -23,7 +23,11 @@ WIDTH, N_HEADS, N_KV, N_FF, N_LAYERS = 64, 2, 1, 128, 4
 HEAD = WIDTH // N_HEADS
 N_EXPERTS, WINDOW = 4, 512
 INNER, STATE, TIME_STEPS, GROUPS, CONV = 2 * WIDTH, 16, 4, 1, 4  # of a Mamba-2 layer
-DELTA_KEY, DELTA_KEYS, DELTA_VALUES = 32, 2, 4  # of a gated delta net: width of a head, and their numbers
+DELTA_KEY, DELTA_KEYS, DELTA_VALUES = (
+    32,
+    2,
+    4,
+)  # of a gated delta net: width of a head, and their numbers
 
 Weights = Iterator[tuple[str, np.ndarray]]
 

@@ -20,7 +20,7 @@ from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, tokens_left
 from server_bridge.fim.tokens import PLAIN, Family, Specials, named_base
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
-from server_bridge.llama import chat_template, completion, context_shift
+from server_bridge.llama import cache_check, chat_template, completion, context_shift
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import Memory
 from server_bridge.llama.link import Known, Link
@@ -115,12 +115,15 @@ class LlamaServer:
         if (connected := self._connected) is None:
             return self._state
         client = connected.cache.client
+        memory = client.state.mirror.memory
         return replace(
             self._state,
             chars_per_token=connected.tokenizer.chars_per_token,
             prefill_per_s=client.state.prefill_per_s.value,
             decode_ms=client.state.decode_ms.value,
-            cache_problem=client.state.check.problem,
+            cache_problem=cache_check.outdated(client.server.build, memory)
+            or client.state.check.problem,
+            memory=memory.kind.value,
             drafters=client.state.drafters,
             drafts=connected.drafts,
         )
@@ -154,9 +157,7 @@ class LlamaServer:
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
             self._check_size(encoded.whole, 1)
-            return await connected.cache.warm(
-                encoded.document, encoded.whole, step, encoded.seams
-            )
+            return await connected.cache.warm(encoded.document, encoded.whole, step, encoded.seams)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""

@@ -53,9 +53,7 @@ class Cache(NamedTuple):
             async for event in events:
                 yield event
 
-    async def warm(
-        self, document: str, whole: Ids, step: int, seams: Sequence[int] = ()
-    ) -> Warmed:
+    async def warm(self, document: str, whole: Ids, step: int, seams: Sequence[int] = ()) -> Warmed:
         """
         Evaluate about *step* tokens that are not held yet.
 
@@ -83,6 +81,10 @@ class Cache(NamedTuple):
         """Have the server write down a prompt that is evaluated; returns its tokens, 0 if it cannot."""
         if not self.persistence.is_possible or whole.n - self.reusable(document, whole) > COPY:
             return 0
+        if any(
+            content.tokens == whole.packed for content in self.client.state.mirror.held.values()
+        ):
+            whole = head(whole, whole.n - 1)  # see `NEXT`
         evaluated = await self.evaluate(document, whole, NEXT)
         return await self.persistence.save(document, whole, evaluated)
 

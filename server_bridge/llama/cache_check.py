@@ -7,13 +7,16 @@ them mean that the server evaluates more than it should, and how they differ tel
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import NamedTuple
 
-from server_bridge.llama.checkpoints import CLOSE_STEP, Kind
+from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, Memory
 from server_bridge.llama.mirror import Mirror, Outlook
 
 RECENT = 50  # requests that a judgement is founded on: a minute of typing
+FIXED = 10864  # llama.cpp's #28302, September 2026; #24110 came three months before
+FUSSY = (Kind.RECURRENT, Kind.SLIDING)
 ODD = 0.05  # more wrong predictions than this are no accident
 
 
@@ -39,6 +42,17 @@ class CacheCheck:
 class _Outcome(NamedTuple):
     outlook: Outlook
     found: int
+
+
+def outdated(build: str, memory: Memory) -> str:
+    """What is wrong with a *build* (`build_info`) for a model with such a *memory*; "" for nothing."""
+    number = re.match(r"b(\d{3,6})\b", build)
+    if memory.kind not in FUSSY or not number or int(number[1]) >= FIXED:
+        return ""
+    return (
+        f"llama.cpp b{number[1]} loses the states of a {memory.kind.value} model that are gone back to, and builds "
+        f"before June 2026 end when they are sent the same prompt twice: update to b{FIXED} or newer"
+    )
 
 
 def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> str:

@@ -30,9 +30,7 @@ log = logging.getLogger(__name__)
 class CacheState:
     """See the module. *exclusive*: no other client uses the server, and its slots do not share one cache."""
 
-    def __init__(
-        self, server: Identity, state: State, memory: Memory, *, exclusive: bool
-    ) -> None:
+    def __init__(self, server: Identity, state: State, memory: Memory, *, exclusive: bool) -> None:
         self.mirror = Mirror(server.n_slots, exclusive=exclusive, memory=memory)
         policy = ExclusiveSlots if exclusive else SharedSlots
         self.slots: Slots = policy(self.mirror, server.n_slots, self._copied)

@@ -115,19 +115,15 @@ def observed(memory: Memory, points: Checkpoints, found: Compared, n_reused: int
     return memory
 
 
-def after(
-    memory: Memory, points: Checkpoints, start: int, n_prompt: int, task: int
-) -> Checkpoints:
+def after(memory: Memory, points: Checkpoints, start: int, n_prompt: int, task: int) -> Checkpoints:
     """The checkpoints once a prompt was evaluated from *start* on."""
     kept = [point for point in points if point.n_tokens <= start + 1]
-    for at in _made(memory, kept, start, n_prompt) if memory.n_checkpoints else ():
+    for at in _made(memory, start, n_prompt) if memory.n_checkpoints else ():
         kept = _with(memory, kept, Checkpoint(at, task))
     return tuple(kept)
 
 
-def _made(
-    memory: Memory, points: Sequence[Checkpoint], start: int, n_prompt: int
-) -> Iterator[int]:
+def _made(memory: Memory, start: int, n_prompt: int) -> Iterator[int]:
     """Where checkpoints are made: before each batch that ends near the prompt's end."""
     ends = [n_prompt - min(memory.n_batch, gap) for gap in (GAP + memory.n_ubatch, GAP)]
     while start < n_prompt:
@@ -142,7 +138,7 @@ def _with(memory: Memory, points: list[Checkpoint], new: Checkpoint) -> list[Che
     last, idx = -1, 0
     while len(kept) + 1 >= memory.n_checkpoints and idx < len(kept):
         point = kept[idx]
-        if point.task != new.task and 0 <= last and point.n_tokens <= last + memory.min_step:
+        if point.task != new.task and last >= 0 and point.n_tokens <= last + memory.min_step:
             del kept[idx]
         else:
             last, idx = point.n_tokens, idx + 1

@@ -192,9 +192,7 @@ class Mirror:
         if found is not None and not content.is_open:
             self.memory = checkpoints.observed(self.memory, content.points, both, found)
         self._n_tasks += 1
-        return checkpoints.after(
-            self.memory, content.points, start, both.n_prompt, self._n_tasks
-        )
+        return checkpoints.after(self.memory, content.points, start, both.n_prompt, self._n_tasks)
 
     def _source(self, prompt: bytes, content: Content, saved: list[Content]) -> Source:
         """What of *saved* serves *prompt* better than *content*, the slot's own, or that."""

@@ -60,7 +60,9 @@ class SharedSlots(Slots):
             is_new = home is not None and home not in mirror.held
             if is_new and len(self._vacant) == self._n_slots:
                 return SlotChoice(None)  # any slot will do, and other clients may start right now
-            if is_new or (self._finds_cleared(home) and mirror.cleared(prompt) - here > self._price()):
+            if is_new or (
+                self._finds_cleared(home) and mirror.cleared(prompt) - here > self._price()
+            ):
                 return SlotChoice(home, clear=True)
         if home is None or ahead:
             return SlotChoice(home)

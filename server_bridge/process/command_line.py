@@ -87,16 +87,25 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         # Our prompts grow at their end: there is nothing to shift in the middle, and what is reused
         # that way is not what would have been evaluated.
         ("--cache-reuse", "0"),
-        # A prompt that changes is gone on with from a copy of the state, or within a window of full size.
-        ("--swa-full",),
-        ("--ctx-checkpoints", str(sizing.checkpoints(plan.facts, N_SLOTS, machine.memory))),
-        ("--checkpoint-min-step", str(CLOSE_STEP)),
+        *_rolling_back(machine, plan),
         ("--context-shift",),  # for `fim.continueLong`
         *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
         ("--log-colors", "off"),  # by default it looks at its terminal, and we read the log
         *_drafting(build, plan),
     ]
     return [word for words in wanted if words[0] in build.options for word in words]
+
+
+def _rolling_back(machine: Machine, plan: Plan) -> list[tuple[str, ...]]:
+    """How a changed prompt is gone on with: from a copy of a recurrent state, or in a window of full size."""
+    found: list[tuple[str, ...]] = []
+    if not plan.facts or sizing.is_sliding(plan.facts):
+        found.append(("--swa-full",))
+    if not plan.facts or sizing.state_bytes(plan.facts):
+        copies = sizing.checkpoints(plan.facts, N_SLOTS, machine.memory)
+        found.append(("--ctx-checkpoints", str(copies)))
+        found.append(("--checkpoint-min-step", str(CLOSE_STEP)))
+    return found
 
 
 def threads(machine: Machine) -> int:

@@ -88,6 +88,11 @@ def bytes_per_token(facts: Facts) -> int:
         return USUAL_BYTES
 
 
+def is_sliding(facts: Facts) -> bool:
+    """Whether some layers see the last tokens only."""
+    return bool(facts.get("attention.sliding_window"))
+
+
 def state_bytes(facts: Facts) -> int:
     """
     What the state of its recurrent layers takes, in 32-bit numbers; 0 for a model without any.
@@ -97,14 +102,20 @@ def state_bytes(facts: Facts) -> int:
     try:
         n_kv, n_layers = facts.get("attention.head_count_kv", 0), facts["block_count"]
         width, inner = facts["embedding_length"], facts.get("ssm.inner_size", 0)
-        n_with = n_layers // facts["full_attention_interval"] if "full_attention_interval" in facts else 0
+        n_with = (
+            n_layers // facts["full_attention_interval"]
+            if "full_attention_interval" in facts
+            else 0
+        )
         n_recurrent = n_kv.count(0) if isinstance(n_kv, list) else n_layers - n_with
         state = facts.get("ssm.state_size", 0)
         channels = inner + 2 * facts.get("ssm.group_count", 0) * state
         convolved = (facts.get("ssm.conv_kernel", 1) - 1) * channels
         convolved += (facts.get("shortconv.l_cache", 1) - 1) * width
         head = facts.get("wkv.head_size", 0)  # RWKV: a matrix per head, and what two shifts look at
-        return int(n_recurrent * (convolved + inner * state + head * width + 2 * width * bool(head)) * F32)
+        return int(
+            n_recurrent * (convolved + inner * state + head * width + 2 * width * bool(head)) * F32
+        )
     except (KeyError, TypeError, ZeroDivisionError):
         return 0
 

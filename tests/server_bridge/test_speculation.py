@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,17 +15,13 @@ from fim_lsp.cli.terminal import screen_on
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.schema import made
-from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.props import open_to_pages
-from server_bridge.process import programs
-from server_bridge.process.command_line import Plan
-from server_bridge.process.served import keep
-from server_bridge.protocol import Health, Reply, Request, extended
-from tests.llama_server import PROGRAM, free_port
+from server_bridge.protocol import Reply, Request, extended
+from tests.llama_server import PROGRAM
 from tests.models import BUNDLED
-from tests.server_bridge.keys import giving
 from tests.server_bridge.prompts import prompt
+from tests.server_bridge.serving import served
 from tests.typist import Typist
 
 pytestmark = [
@@ -37,27 +30,7 @@ pytestmark = [
 ]
 
 REPETITIVE = "".join(f"    register_handler('name_{n}', handler_{n})\n" for n in range(16))
-PATIENCE_S = 60.0  # the slowest of Debian's CPU backends on a busy machine
 PORTIONS = (8,) * 6
-
-
-@asynccontextmanager
-async def served(tmp_path: Path, **wishes: Any) -> AsyncIterator[LlamaServer]:
-    """A running llama-server that is started as `fim-lsp serve` does."""
-    plan = replace(Plan(port=free_port()), **wishes)
-    machine = programs.machine(None)._replace(cores=1)
-    program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, tmp_path)
-    states = keep(program)
-    server = LlamaServer(Http(program.url, giving(program.key), PATIENCE_S))
-    try:
-        async for state in states:
-            assert state.health in {Health.LOADING, Health.READY}, state.message
-            if state.health is Health.READY:
-                break
-        yield server
-    finally:
-        await server.aclose()
-        await states.aclose()
 
 
 async def written(server: LlamaServer) -> list[Reply]:

@@ -30,7 +30,7 @@ def test_the_bundled_model_is_read() -> None:
     ("facts", "n_bytes"),
     [
         (QWEN_1_5B, 28_672),
-        (MIXED, 28 * 4 * (256 + 128) * 2),
+        (MIXED, (2 + 0 + 4) * (256 + 128) * 2),
         ({}, sizing.USUAL_BYTES),
         ({"block_count": "many"}, sizing.USUAL_BYTES),
         ({**QWEN_1_5B, "attention.head_count": 0}, sizing.USUAL_BYTES),
