@@ -28,7 +28,7 @@ from tests.server_bridge.serving import served
 
 pytestmark = pytest.mark.usefixtures("patient")
 
-server = pytest.mark.server
+server = [pytest.mark.server, pytest.mark.skipif(not PROGRAM, reason="run by scripts/test-server")]
 FIRST = (next(iter(RECURRENT)), next(iter(SLIDING)))
 EVERY = [
     *(pytest.param(name, False, marks=[] if name in FIRST else server) for name in (*RECURRENT, *SLIDING)),
@@ -60,8 +60,6 @@ def running(
     model = architectures.write(folder / f"{name}.gguf", name)
     if not outside:
         return embedded(model, folder)
-    if not PROGRAM:
-        pytest.skip("needs llama-server: scripts/test-server")
     return served(folder, model=str(model))
 
 
