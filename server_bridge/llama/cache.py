@@ -118,6 +118,7 @@ class Cache(NamedTuple):
     def _next_part(self, whole: Ids, step: int, slot: int | None, seams: Sequence[int]) -> Ids:
         """The beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
         mirror = self.client.state.mirror
+        seams = [seam for seam in seams if seam + checkpoints.GAP + TAIL < whole.n]
         known = mirror.expected(whole.packed, slot)
         while True:
             part = head(whole, checkpoints.end_of_step(mirror.memory, known, step, seams))
