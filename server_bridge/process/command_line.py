@@ -83,7 +83,7 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         ("--batch-size", str(N_BATCH)),
         ("--ubatch-size", str(N_BATCH)),
         ("--threads", str(threads(machine))),
-        ("--cache-ram", str(machine.memory // sizing.SHARE >> 20)),
+        ("--cache-ram", str(sizing.set_aside(plan.facts, N_SLOTS, machine.memory) >> 20)),
         # Our prompts grow at their end: there is nothing to shift in the middle, and what is reused
         # that way is not what would have been evaluated.
         ("--cache-reuse", "0"),

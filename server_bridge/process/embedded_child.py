@@ -107,7 +107,7 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     params.n_ctx_checkpoints = sizing.checkpoints(facts, n_slots, there)
     params.checkpoint_min_step = CLOSE_STEP
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["n_threads"]
-    params.cache_ram_mib = there // sizing.SHARE >> 20
+    params.cache_ram_mib = sizing.set_aside(facts, n_slots, there) >> 20
     params.endpoint_slots = True
     if settings["slots_dir"]:
         params.slot_save_path = settings["slots_dir"] + os.sep  # it must end with one

@@ -6,7 +6,7 @@ for one of 7B. So it is as long as the model was trained for, as a full ring nee
 of the memory allows, whichever is least. Another eighth holds prompts that are set aside (see
 `slots`: that is why two slots are enough); the rest is for the model itself and all other programs.
 A recurrent state is small, but the server keeps copies of it to go back to (`checkpoints`): 19 MiB each for
-Qwen3.5-2B, 75 MiB for Qwen3-Coder-Next. They come out of the slots' part, half of it at most.
+Qwen3.5-2B, 75 MiB for Qwen3-Coder-Next. They come out of the part for prompts that are set aside.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ SMALLEST_CTX = 2048  # tokens; with less there is no room for other files
 USUAL_BYTES = 32 << 10  # a token, where the header does not tell
 USUAL_MEMORY = 8 << 30  # where the system does not tell
 F16, F32 = 2, 4  # bytes of a number in the cache, and in a state
-# Copies of a recurrent state: with 16 as little is evaluated again as with 32, with 8 five times as much.
-FEWEST_COPIES, MOST_COPIES = 16, 32
+FEWEST_COPIES, MOST_COPIES = (
+    8,
+    32,
+)  # of a recurrent state; with 16 as little is evaluated again as with 32
 
 _PLAIN = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
@@ -43,8 +45,7 @@ def physical() -> int:
 
 def context(facts: Facts, n_slots: int, most: int, memory: int) -> int:
     """Tokens per slot, *most* at most, for a model with these *facts* on a machine with *memory* bytes."""
-    copies = (1 + checkpoints(facts, n_slots, memory)) * state_bytes(facts)
-    affordable = (memory // SHARE // n_slots - copies) // bytes_per_token(facts)
+    affordable = (memory // SHARE // n_slots - state_bytes(facts)) // bytes_per_token(facts)
     trained = int(facts.get("context_length", most))
     return min(most, trained, max(affordable, SMALLEST_CTX))
 
@@ -52,8 +53,14 @@ def context(facts: Facts, n_slots: int, most: int, memory: int) -> int:
 def checkpoints(facts: Facts, n_slots: int, memory: int) -> int:
     """How many copies of a recurrent state each slot may keep."""
     one = state_bytes(facts) * n_slots
-    affordable = memory // SHARE // 2 // one if one else MOST_COPIES
+    affordable = memory // SHARE * 3 // 4 // one if one else MOST_COPIES
     return max(FEWEST_COPIES, min(MOST_COPIES, affordable))
+
+
+def set_aside(facts: Facts, n_slots: int, memory: int) -> int:
+    """Bytes for prompts that are set aside: what copies of states leave."""
+    copies = checkpoints(facts, n_slots, memory) * n_slots * state_bytes(facts)
+    return max(0, memory // SHARE - copies)
 
 
 def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> Memory:
