@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 
+from fim_lsp.cli import checks
 from fim_lsp.cli.checks import Target, cache
 from fim_lsp.settings.config import Config
 from server_bridge.http.client import Http
@@ -15,6 +17,7 @@ from server_bridge.llama.cache_check import RECENT, CacheCheck, outdated
 from server_bridge.llama.checkpoints import Kind, Memory
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.props import open_to_pages
+from tests import architectures
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
@@ -99,6 +102,21 @@ def test_a_slip_now_and_then_is_no_problem() -> None:
     for _ in range(RECENT):
         check.compare(SLOT, 90, Mirror(1))
     assert not check.problem
+
+
+@pytest.mark.usefixtures("patient")
+async def test_doctor_names_what_a_model_has(tmp_path: Path) -> None:
+    """A hybrid model on a server at its defaults is known by the first requests, with the flag for it."""
+    model = architectures.write(tmp_path / "hybrid.gguf", "granitehybrid")
+    with llama_server(model) as url:
+        backend = LlamaServer(url)
+        target = Target(Config(), (), backend, open_to_pages)
+        await backend.connect()
+        await checks.speed(target)
+        [finding] = await checks.cache(target)
+        assert (finding.level, backend.state.memory) == ("ok", "recurrent")
+        assert "--checkpoint-min-step 256" in finding.says
+        await backend.aclose()
 
 
 class Forgetful(Http):
