@@ -227,7 +227,7 @@ class Backend(Protocol):
         """Count the prompt; evaluates nothing."""
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        """Evaluate at most *step* more tokens of the prompt."""
+        """Evaluate about *step* more tokens of the prompt, never more than three times as many."""
 
     async def complete(self, request: Request) -> Reply:
         """Decode all of a request that is short."""

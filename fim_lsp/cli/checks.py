@@ -7,6 +7,7 @@ one has said: those that need a backend find nothing without one.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -275,8 +276,9 @@ async def speculation(target: Target) -> list[Finding]:
         says = (
             f"the server speculates ({state.drafters}), and tells how sure it is of few tokens only"
         )
-        cost = (await _trial(target.backend))[0].timings
-        says += f"; {cost.draft_accepted_n} of {cost.draft_n} drafted tokens were right in a trial"
+        with contextlib.suppress(BackendError):
+            cost = (await _trial(target.backend))[0].timings
+            says += f"; {cost.draft_accepted_n} of {cost.draft_n} drafted were right in a trial"
         return [Finding("drafts", "ok", f"{says} (fim-lsp doctor --speculation tries more)")]
     says = f"the server was started with --spec-type {state.drafters}, but does not speculate"
     fix = "its log says why: most often the draft model (-md) is of another family than the model"

@@ -153,7 +153,7 @@ class LlamaServer:
         )
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        """Evaluate the next *step* tokens that the server should not hold yet."""
+        """Evaluate about the next *step* tokens that the server should not hold yet."""
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
             self._check_size(encoded.whole, 1)

@@ -67,7 +67,7 @@ def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> st
             "the server does not keep prompts in its memory, or not enough of them: start it with a "
             "larger --cache-ram, or with one slot per file in use (-np)"
         )
-    if all(each.outlook.cut for each in short):
+    if all(each.outlook.cut for each in short) and mirror.memory.kind in WHERE_CUT:
         return WHERE_CUT[mirror.memory.kind]
     if mirror.exclusive:
         return "the engine keeps less of its prompts than it should: please report this, with the model"
@@ -88,4 +88,3 @@ WHERE_CUT = {
     Kind.RECURRENT: "the model is recurrent or hybrid, so its state cannot be cut, and the server keeps too few copies "
     f"of it to go back to: {RECURRENT}",
 }
-WHERE_CUT[Kind.PLAIN] = WHERE_CUT[Kind.UNKNOWN]
