@@ -251,9 +251,13 @@ async def cache(target: Target) -> list[Finding]:
             n_right += cost.expected_n == cost.cache_n
     state = target.backend.state
     says = f"{n_right} of {n_foretold} predictions of what the server keeps were right"
+    if not n_foretold:
+        says = "what the server keeps cannot be foretold"
     says += MEMORIES.get(state.memory, "")
-    problem = state.cache_problem
-    return [Finding("cache", "warn" if problem else "ok", says, problem)] if n_foretold else []
+    level = "warn" if state.cache_problem else "ok"
+    return (
+        [Finding("cache", level, says, state.cache_problem)] if n_foretold or state.memory else []
+    )
 
 
 async def decoding(target: Target) -> list[Finding]:

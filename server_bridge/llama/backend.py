@@ -121,7 +121,7 @@ class LlamaServer:
             chars_per_token=connected.tokenizer.chars_per_token,
             prefill_per_s=client.state.prefill_per_s.value,
             decode_ms=client.state.decode_ms.value,
-            cache_problem=cache_check.outdated(client.server.build, memory)
+            cache_problem=cache_check.unfit(client.server.build, memory)
             or client.state.check.problem,
             memory=memory.kind.value,
             drafters=client.state.drafters,

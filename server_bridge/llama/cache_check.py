@@ -44,15 +44,17 @@ class _Outcome(NamedTuple):
     found: int
 
 
-def outdated(build: str, memory: Memory) -> str:
-    """What is wrong with a *build* (`build_info`) for a model with such a *memory*; "" for nothing."""
+def unfit(build: str, memory: Memory) -> str:
+    """What is wrong with a server's *build* (`build_info`) or flags for such a *memory*; "" for nothing."""
     number = re.match(r"b(\d{3,6})\b", build)
-    if memory.kind not in FUSSY or not number or int(number[1]) >= FIXED:
-        return ""
+    if memory.kind in FUSSY and number and int(number[1]) < FIXED:
+        return (
+            f"llama.cpp b{number[1]} loses the states of a {memory.kind.value} model that are gone back to, and "
+            f"builds before June 2026 end when they are sent the same prompt twice: update to b{FIXED} or newer"
+        )
     return (
-        f"llama.cpp b{number[1]} loses the states of a {memory.kind.value} model that are gone back to, and builds "
-        f"before June 2026 end when they are sent the same prompt twice: update to b{FIXED} or newer"
-    )
+        WHERE_CUT[Kind.SLIDING] if memory.kind is Kind.SLIDING else ""
+    )  # it shows without the flag only
 
 
 def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> str:

@@ -101,7 +101,7 @@ class Mirror:
             cut=both.cuts,
             sure=(self.exclusive or source.saved or not searches)
             and not (source.content.is_open and goes_on)
-            and not (self.memory.kind is Kind.SLIDING and both.cuts),
+            and self.memory.kind is not Kind.SLIDING,
         )
 
     def expected(self, prompt: bytes, slot: int | None = None) -> int:

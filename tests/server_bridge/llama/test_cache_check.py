@@ -13,7 +13,7 @@ from fim_lsp.settings.config import Config
 from server_bridge.http.client import Http
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.cache_check import RECENT, CacheCheck, outdated
+from server_bridge.llama.cache_check import RECENT, CacheCheck, unfit
 from server_bridge.llama.checkpoints import Kind, Memory
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.props import open_to_pages
@@ -73,8 +73,8 @@ def test_where_only_cuts_fall_short_the_model_is_named(kind: Kind, says: str) ->
 def test_builds_that_lose_checkpoints_are_named(
     build: str, kind: Kind, *, is_outdated: bool
 ) -> None:
-    """By number, and only to those whose model needs them."""
-    assert ("b10864" in outdated(build, Memory(kind))) == is_outdated
+    """By number, and only where the model needs them."""
+    assert ("b10864" in unfit(build, Memory(kind))) == is_outdated
 
 
 def test_no_other_client_uses_a_server_of_our_own() -> None:
@@ -105,17 +105,31 @@ def test_a_slip_now_and_then_is_no_problem() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-async def test_doctor_names_what_a_model_has(tmp_path: Path) -> None:
-    """A hybrid model on a server at its defaults is known by the first requests, with the flag for it."""
-    model = architectures.write(tmp_path / "hybrid.gguf", "granitehybrid")
+@pytest.mark.parametrize(
+    ("name", "memory", "flag"),
+    [
+        ("granitehybrid", "recurrent", "--checkpoint-min-step 256"),
+        ("gemma3", "sliding window", "--swa-full"),
+        ("starcoder2", "plain", ""),  # llama.cpp does not use its window
+    ],
+)
+async def test_doctor_names_what_a_model_has(
+    name: str, memory: str, flag: str, tmp_path: Path
+) -> None:
+    """On a server at its defaults it is known by the first requests, with the flag for it."""
+    model = architectures.write(tmp_path / "model.gguf", name)
     with llama_server(model) as url:
         backend = LlamaServer(url)
         target = Target(Config(), (), backend, open_to_pages)
         await backend.connect()
         await checks.speed(target)
         [finding] = await checks.cache(target)
-        assert (finding.level, backend.state.memory) == ("ok", "recurrent")
-        assert "--checkpoint-min-step 256" in finding.says
+        assert backend.state.memory == memory
+        assert flag in finding.says + finding.fix
+        assert (finding.level, "client" in finding.fix) == (
+            "warn" if name == "gemma3" else "ok",
+            False,
+        )
         await backend.aclose()
 
 
