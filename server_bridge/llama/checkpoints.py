@@ -155,7 +155,7 @@ def end_of_step(memory: Memory, known: int, step: int, seams: Sequence[int]) -> 
     """
     end = known + step
     seam = next((each for each in seams if each > known), None)
-    if seam is None or memory.kind is Kind.PLAIN:
+    if seam is None or memory.kind in {Kind.PLAIN, Kind.UNKNOWN}:
         return end
     stop, before = seam + GAP, seam - memory.min_step - 1
     if end >= stop:

@@ -53,6 +53,15 @@ class Content(NamedTuple):
     points: Checkpoints = ()
     is_open: bool = False
 
+    def compared(self, prompt: bytes) -> Compared:
+        """*prompt* beside this; a token may follow an open end, and must go then."""
+        n_held = n_tokens(self.tokens) + self.is_open
+        return Compared(shared(self.tokens, prompt), n_held, n_tokens(prompt))
+
+    def may_go_on(self, found: Compared) -> bool:
+        """Whether what it was compared with goes on behind an open end, so that it is not known what must go."""
+        return self.is_open and found.n_shared == n_tokens(self.tokens)
+
 
 NOTHING = Content()
 
@@ -93,14 +102,13 @@ class Mirror:
         found = self.held.get(self.taken(prompt) if slot is None else slot, NOTHING)
         searches = (bool(found.tokens) or slot is None) and _is_set_aside(found, prompt)
         source = self._source(prompt, found, self._saved) if searches else Source(found)
-        both = _compared(source.content, prompt)
-        goes_on = both.n_shared == both.n_held
+        both = source.content.compared(prompt)
         return Outlook(
             reused=checkpoints.reused(self.memory, source.content.points, both),
             loaded=source.saved,
             cut=both.cuts,
             sure=(self.exclusive or source.saved or not searches)
-            and not (source.content.is_open and goes_on)
+            and not source.content.may_go_on(both)
             and self.memory.kind is not Kind.SLIDING,
         )
 
@@ -112,7 +120,7 @@ class Mirror:
     def cleared(self, prompt: bytes) -> int:
         """How many tokens are reused once all slots were saved and the one taken was cleared."""
         content = self._source(prompt, NOTHING, [*self._saved, *self.held.values()]).content
-        return checkpoints.reused(self.memory, content.points, _compared(content, prompt))
+        return checkpoints.reused(self.memory, content.points, content.compared(prompt))
 
     @property
     def state_bytes(self) -> int:
@@ -186,10 +194,10 @@ class Mirror:
 
     def _points(self, content: Content, prompt: bytes, found: int | None) -> Checkpoints:
         """The checkpoints after a request that went on from *content*; what it teaches of the memory."""
-        both = _compared(content, prompt)
+        both = content.compared(prompt)
         expected = checkpoints.reused(self.memory, content.points, both)
         start = expected if found is None else found
-        if found is not None and not content.is_open:
+        if found is not None and not content.may_go_on(both):
             self.memory = checkpoints.observed(self.memory, content.points, both, found)
         self._n_tasks += 1
         return checkpoints.after(self.memory, content.points, start, both.n_prompt, self._n_tasks)
@@ -221,10 +229,6 @@ def _scores(content: Content, prompt: bytes) -> tuple[int, float]:
     """How many tokens *prompt* shares with *content*, and which part of *content* that is."""
     n = shared(content.tokens, prompt)
     return n, n / n_tokens(content.tokens) if content.tokens else -1.0
-
-
-def _compared(content: Content, prompt: bytes) -> Compared:
-    return Compared(shared(content.tokens, prompt), n_tokens(content.tokens), n_tokens(prompt))
 
 
 def n_tokens(packed: bytes) -> int:

@@ -78,8 +78,9 @@ def test_a_step_ends_where_prompts_part() -> None:
     assert ends[-2:] == [seam - CLOSE_STEP - 1, seam + GAP]
     assert end_of_step(own, known, 300, [seam, 1100]) == 1100 + GAP
     assert end_of_step(own, 1200, 300, [seam, 1100]) == 1500
-    assert end_of_step(Memory(Kind.PLAIN), 900, 300, [seam]) == 1200
-    assert end_of_step(Memory(), 900, 300, [seam]) == seam + GAP
+    assert end_of_step(Memory(Kind.SLIDING), 900, 300, [seam]) == seam + GAP
+    for kind in (Kind.PLAIN, Kind.UNKNOWN):
+        assert end_of_step(Memory(kind), 900, 300, [seam]) == 1200
 
 
 @pytest.mark.parametrize(
