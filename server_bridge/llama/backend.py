@@ -78,7 +78,7 @@ class Encoded:
         """Tokens up to the end of what the workspace's prompts share, and of the lines above the anchor."""
         ends = itertools.accumulate(run.n for _, run in self.parts)
         found = {kind: end for (kind, _), end in zip(self.parts, ends, strict=True)}
-        return tuple(found[kind] for kind in ("chunk", "prefix") if kind in found)
+        return tuple(sorted(found[kind] for kind in ("chunk", "prefix") if kind in found))
 
 
 class LlamaServer:
