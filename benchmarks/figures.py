@@ -20,7 +20,12 @@ from benchmarks.wire import Blocks, Call
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One client on one trace: *evaluated* and *ms* per completion, the rest sums."""
+    """
+    One client on one trace: *evaluated* and *ms* per completion, the rest sums.
+
+    *after_jumps* are the tokens of the first request after each jump, *largest_step* the most of one request
+    in the background.
+    """
 
     trace: str
     client: str
@@ -37,6 +42,8 @@ class Row:
     mirror: dict[str, int]
     new_context: int
     worst: list[tuple[int, str, int]]
+    after_jumps: list[int]
+    largest_step: int
 
     @property
     def per_key(self) -> float:
@@ -74,6 +81,10 @@ def row(
         ],
         ends=dict(Counter(answer.how for answer in answers)),
         worst=[(n, trace.steps[n].action, tokens) for n, tokens in worst],
+        after_jumps=[
+            evaluated.get(n, 0) for n, step in enumerate(trace.steps) if step.action == "move"
+        ],
+        largest_step=max((call.evaluated for call in behind), default=0),
         **more,  # type: ignore[arg-type]
     )
 

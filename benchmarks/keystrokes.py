@@ -30,7 +30,7 @@ from benchmarks.clients import Along, Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, new_context, raw, row, table
 from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
-from benchmarks.serve import BUNDLED, serving
+from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
 from benchmarks.wire import TOTALS, Wire, in_background, is_background
 from fim_lsp.session.session import Session
@@ -39,9 +39,11 @@ from fim_lsp.settings.schema import made
 from server_bridge.http.client import Http
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
+from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.llama.link import Link
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.openai.backend import OpenAiServer
+from server_bridge.process import sizing
 
 OURS, BARE = "ours", "ours-no-ring"  # the second shows what a ring costs foreground requests
 ALONG = "ours-along"  # in an editor that sends no request while the user types a suggestion
@@ -105,7 +107,7 @@ async def _marks(url: str) -> list[int]:
 async def _ours(
     trace: Trace, wire: Wire, options: argparse.Namespace, client: str
 ) -> tuple[list[Answer], dict[str, int]]:
-    server = Streaming(wire) if options.kind == OPENAI else LlamaServer(wire)
+    server = Streaming(wire) if options.kind == OPENAI else _llama(wire, options)
     await server.connect()
     settings: dict[str, object] = {"ring.chunks": 0} if client == BARE else {}
     session = Session(_config(trace, options, settings), lambda _: server)
@@ -119,6 +121,15 @@ async def _ours(
         print(json.dumps(stats), file=sys.stderr)
     await session.aclose()
     return answers, stats["mirror"]  # type: ignore[return-value]
+
+
+def _llama(wire: Wire, options: argparse.Namespace) -> LlamaServer:
+    """The server as an attached one, or as one of our own."""
+    if not options.own:
+        return LlamaServer(wire)
+    facts = sizing.facts(options.model)
+    memory = sizing.memory_of(facts, N_BATCH, N_SLOTS, sizing.physical())
+    return LlamaServer(wire, engine="benchmark", memory=memory)
 
 
 class Streaming(OpenAiServer):
@@ -157,15 +168,26 @@ def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
 
 
 def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[str]:
-    return contextlib.nullcontext(options.url) if options.url else serving(options.model)
+    if options.url:
+        return contextlib.nullcontext(options.url)
+    flags = json.loads(options.flags)
+    if options.own:
+        copies = sizing.checkpoints(sizing.facts(options.model), N_SLOTS, sizing.physical())
+        flags |= {"swa_full": True, "n_ctx_checkpoints": copies, "checkpoint_min_step": CLOSE_STEP}
+    return serving(options.model, **flags)
 
 
 def _worst(one: Row, options: argparse.Namespace) -> str:
     """Where the tokens went."""
+    after = one.after_jumps
+    said = (
+        f"first request after a jump: mean {sum(after) / max(1, len(after)):.0f}, at most {max(after, default=0)} tokens; "
+        f"largest step in the background: {one.largest_step}; mirror: {one.mirror}"
+    )
     if not options.verbose:
-        return ""
+        return said
     lines = [f"  step {n}: {action} evaluated {tokens}" for n, action, tokens in one.worst]
-    return "\n".join([f"{one.ends} mirror={one.mirror} posts={one.n_posts}", *lines])
+    return "\n".join([said, f"{one.ends} posts={one.n_posts} jumps={after}", *lines])
 
 
 def _options() -> argparse.Namespace:
@@ -185,6 +207,12 @@ def _options() -> argparse.Namespace:
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
     add("--kind", choices=["llama-server", OPENAI], default="llama-server", help="what it is")
+    add("--flags", default="{}", help="attributes of llama.cpp's common parameters, as JSON")
+    add(
+        "--own",
+        action="store_true",
+        help="with the flags of fim-lsp serve, and used by nothing else",
+    )
     add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
     add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")
     add("--fast", action="store_true", help="run the mix unpaced too")

@@ -43,6 +43,7 @@ THINK_MS = (500.0, 3000.0)
 AT_LINE = 500  # where new code is typed into argparse: the middle of a class
 REQUESTS = 300  # at least, in every trace
 MIX_REQUESTS = 600  # so that each kind of action comes several times
+FAR_KEYS, FAR_REQUESTS = 200, 1200  # between two jumps, and in all: six jumps
 SLIP = (
     0.04  # wrong keys per key; Dhakal et al. count 2.3 corrections per 100 keys, so this is clumsy
 )
@@ -311,6 +312,20 @@ def jumps() -> Trace:
     return Trace("jumps", _until_enough(user, once))
 
 
+def far() -> Trace:
+    """Some lines at one place, long enough to push out of a cache what was kept of others, then elsewhere."""
+    user = typist(7)
+
+    def once() -> None:
+        think(user)
+        open_line(user, user.rng.randint(0, len(user.editor.document.lines) - 2))
+        n_keys = sum(step.key for step in user.editor.steps)
+        while sum(step.key for step in user.editor.steps) < n_keys + FAR_KEYS:
+            lines(user)
+
+    return Trace("far", _until_enough(user, once, FAR_REQUESTS))
+
+
 def files() -> Trace:
     """Two lines in one file, two in another, and back."""
     user = typist(4)
@@ -364,4 +379,6 @@ def mix(
     return Trace("mix", _until_enough(user, once, n_requests), paced=True)
 
 
-TRACES = {t.__name__: t for t in (straight, corrections, inside, pairs, jumps, files, undo, mix)}
+TRACES = {
+    t.__name__: t for t in (straight, corrections, inside, pairs, jumps, far, files, undo, mix)
+}

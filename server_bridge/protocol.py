@@ -173,7 +173,8 @@ class State:
 
     *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per second)
     and *decode_ms* (per token) are measured on the user's own text, with a guess until then. *cache_problem*
-    is the likely cause where it evaluates more than it should, "" while it does not. *drafters* are the kinds of
+    is the likely cause where it evaluates more than it should, "" while it does not. *memory* is "plain", "recurrent" (or hybrid) or
+    "sliding window": what of an evaluated prompt can be cut off; "" while that is not known. *drafters* are the kinds of
     speculation it was started with, as its answers tell; *drafts*: it speculates. *streams*: it stops decoding when the
     connection closes, so that a completion takes one request. *second_best* says why its model is not the right one for
     filling in, "" where it was trained for that.
@@ -190,6 +191,7 @@ class State:
     decode_ms: float = 6.0
     message: str = ""
     cache_problem: str = ""
+    memory: str = ""
     drafters: str = ""
     drafts: bool = False
     streams: bool = True
@@ -225,7 +227,7 @@ class Backend(Protocol):
         """Count the prompt; evaluates nothing."""
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        """Evaluate at most *step* more tokens of the prompt."""
+        """Evaluate about *step* more tokens of the prompt, never more than three times as many."""
 
     async def complete(self, request: Request) -> Reply:
         """Decode all of a request that is short."""

@@ -83,7 +83,7 @@ def write_model(
 
     All numbers of its tokens are *moved* by as much.
     """
-    words = _bytelevel(specials, moved)
+    words = bytelevel(specials, moved)
     out = gguf.GGUFWriter(path, "qwen2")
     out.add_context_length(n_ctx)
     out.add_embedding_length(shape.width)
@@ -121,7 +121,7 @@ def rewritten(
     for name, field in bundled.fields.items():
         if name.startswith("qwen2.") or name == "general.file_type":
             out.add_key_value(name, field.contents(), field.types[0])
-    _add_vocabulary(out, _sentencepiece(specials) if sentencepiece else _bytelevel(specials))
+    _add_vocabulary(out, _sentencepiece(specials) if sentencepiece else bytelevel(specials))
     if chat_template:
         out.add_chat_template(chat_template)
     for tensor in bundled.tensors:
@@ -164,7 +164,7 @@ def _written(out: gguf.GGUFWriter, path: Path) -> Path:
     return path
 
 
-def _bytelevel(specials: Sequence[str], moved: int = 0) -> Vocabulary:
+def bytelevel(specials: Sequence[str], moved: int = 0) -> Vocabulary:
     """The bundled model's, with other spellings of its special tokens."""
     fields = gguf.GGUFReader(BUNDLED).fields
     merges = fields["tokenizer.ggml.merges"].contents()
@@ -178,7 +178,7 @@ def _bytelevel(specials: Sequence[str], moved: int = 0) -> Vocabulary:
 
 def _sentencepiece(specials: Sequence[str]) -> Vocabulary:
     """The bundled model's pieces, numbered as they are, as SentencePiece would have them."""
-    known = _bytelevel(specials)
+    known = bytelevel(specials)
     found = [
         _piece(token, number) if kind == gguf.TokenType.NORMAL else (token, kind)
         for number, (token, kind) in enumerate(zip(known.tokens, known.kinds, strict=True))

@@ -8,6 +8,7 @@ one has said: those that need a backend find nothing without one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -58,6 +59,14 @@ TRIAL = Prompt(
     suffix="\n\nprint(subtract(3, 2))\n",
     middle="def subtract(first, second):\n",
 )
+
+
+# What is good to know of a model whose evaluated prompt cannot be cut off behind any token.
+MEMORIES = {
+    "recurrent": "; the model is recurrent or hybrid, where a changed prompt goes on from a checkpoint "
+    "(kept where they matter with --checkpoint-min-step 256, which fim-lsp serve sets)",
+    "sliding window": "; the model has a sliding window (with --swa-full, which fim-lsp serve sets, it is as fast as any)",
+}
 
 
 class Finding(NamedTuple):
@@ -243,9 +252,15 @@ async def cache(target: Target) -> list[Finding]:
                 return [Finding("cache", "warn", f"a completion failed: {error}")]
             n_foretold += cost.expected_n is not None
             n_right += cost.expected_n == cost.cache_n
+    state = target.backend.state
     says = f"{n_right} of {n_foretold} predictions of what the server keeps were right"
-    problem = target.backend.state.cache_problem
-    return [Finding("cache", "warn" if problem else "ok", says, problem)] if n_foretold else []
+    if not n_foretold:
+        says = "what the server keeps cannot be foretold"
+    says += MEMORIES.get(state.memory, "")
+    level = "warn" if state.cache_problem else "ok"
+    return (
+        [Finding("cache", level, says, state.cache_problem)] if n_foretold or state.memory else []
+    )
 
 
 async def ports(target: Target) -> list[Finding]:
@@ -286,7 +301,10 @@ async def speculation(target: Target) -> list[Finding]:
         says = (
             f"the server speculates ({state.drafters}), and tells how sure it is of few tokens only"
         )
-        return [Finding("drafts", "ok", says)]
+        with contextlib.suppress(BackendError):
+            cost = (await _trial(target.backend))[0].timings
+            says += f"; {cost.draft_accepted_n} of {cost.draft_n} drafted were right in a trial"
+        return [Finding("drafts", "ok", f"{says} (fim-lsp doctor --speculation tries more)")]
     says = f"the server was started with --spec-type {state.drafters}, but does not speculate"
     fix = "its log says why: most often the draft model (-md) is of another family than the model"
     return [Finding("drafts", "warn", says, fix)]

@@ -65,18 +65,13 @@ def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:
     return chunks
 
 
-def affordable(frame: Frame, measure: Measure) -> tuple[int, Frame]:
-    """
-    A measured *frame* without the chunks that the backend does not hold, and the tokens that are
-    left to evaluate in it.
-    """
+def affordable(frame: Frame, measure: Measure) -> Frame:
+    """A measured *frame* without the chunks that the backend does not hold."""
     ends = itertools.accumulate(measure.chunks, initial=measure.repo)
     n_held = sum(end <= measure.cached for end in list(ends)[1:])
     if n_held == len(measure.chunks):
-        return measure.total - measure.cached, frame
-    left = measure.total - measure.repo - sum(measure.chunks)
-    header = replace(frame.header, chunks=frame.header.chunks[:n_held])
-    return left, replace(frame, header=header)
+        return frame
+    return replace(frame, header=replace(frame.header, chunks=frame.header.chunks[:n_held]))
 
 
 def still_true(frame: Frame, chunks: Chunks) -> Frame:

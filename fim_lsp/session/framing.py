@@ -8,6 +8,7 @@ one to evaluate while none does. Mutable state: the chunks that were evaluated l
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from fim_lsp.documents import Document, Position
@@ -70,8 +71,8 @@ class Framing:
         usable = doc_state.usable(document, position, self._budget(doc_state))
         costs = [((m := await measured(frame)).total - m.cached, frame) for frame in usable]
         if all(cost >= COLD for cost, _ in costs):
-            quick = self._quick(doc_state, document, position)
-            costs += [affordable(frame, await measured(frame)) for frame in quick]
+            for frame in self._quick(doc_state, document, position):
+                costs += await _costs_by_chunks(frame, measured)
         return min(costs, key=lambda each: each[0])[1]
 
     def ahead(self, doc_state: DocumentState, document: Document, position: Position) -> Frame:
@@ -109,3 +110,20 @@ class Framing:
             return doc_state.header(beside(chunks, doc_state.file.path, shown))
 
         return doc_state.quick(document, position, self._budget(doc_state), runs, header)
+
+
+async def _costs_by_chunks(
+    frame: Frame, measured: Callable[[Frame], Awaitable[Measure]]
+) -> list[tuple[int, Frame]]:
+    """
+    *frame* with ever fewer chunks, each with what is to be evaluated in it.
+
+    Where the backend holds a part of the chunks, a prompt with that part alone may still find less of it: its
+    state may not have been kept at that very token.
+    """
+    costs: list[tuple[int, Frame]] = []
+    while not costs or frame is not costs[-1][1]:
+        measure = await measured(frame)
+        costs.append((measure.total - measure.cached, frame))
+        frame = affordable(frame, measure)
+    return costs

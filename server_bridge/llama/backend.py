@@ -9,6 +9,7 @@ out, `/props` must show a llama.cpp server and `/tokenize` a model that can fill
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
@@ -20,8 +21,9 @@ from server_bridge.fim.tokens import PLAIN, Family, Specials, named_base
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
 from server_bridge.http.shapes import Object
-from server_bridge.llama import chat_template, completion, context_shift
+from server_bridge.llama import cache_check, chat_template, completion, context_shift
 from server_bridge.llama.cache import Cache
+from server_bridge.llama.checkpoints import Memory
 from server_bridge.llama.link import Known, Link
 from server_bridge.llama.persistence import Owner, Persistence
 from server_bridge.llama.pieces import Pieces
@@ -72,14 +74,21 @@ class Encoded:
     whole: Ids
     middle: tuple[Token, ...]
 
+    @property
+    def seams(self) -> tuple[int, ...]:
+        """Tokens up to the end of what the workspace's prompts share, and of the lines above the anchor."""
+        ends = itertools.accumulate(run.n for _, run in self.parts)
+        found = {kind: end for (kind, _), end in zip(self.parts, ends, strict=True)}
+        return tuple(sorted(found[kind] for kind in ("chunk", "prefix") if kind in found))
+
 
 class LlamaServer:
     """
     One llama.cpp server that runs already; see `protocol.Backend`.
 
     *engine* is the build and flags of a server of our own: no other client uses it, and its slots do not
-    share one cache. *state_dir* is the folder for notes on what was saved; without one nothing is. With *must_fill* a
-    model without tokens for a gap is not used.
+    share one cache. *memory* is what is known of its model's. *state_dir* is the folder for notes on what was
+    saved; without one nothing is. With *must_fill* a model without tokens for a gap is not used.
     """
 
     def __init__(
@@ -88,9 +97,11 @@ class LlamaServer:
         kind: str = "llama-server",
         *,
         engine: str = "",
+        memory: Memory | None = None,
         state_dir: str = "",
         must_fill: bool = False,
     ) -> None:
+        self._memory = memory or Memory()
         self._link = Link(Http(http) if isinstance(http, str) else http)
         self._state = State(Health.UNKNOWN, kind, self._link.url)
         self._connecting = asyncio.Lock()
@@ -105,12 +116,15 @@ class LlamaServer:
         if (connected := self._connected) is None:
             return self._state
         client = connected.cache.client
+        memory = client.state.mirror.memory
         return replace(
             self._state,
             chars_per_token=connected.tokenizer.chars_per_token,
             prefill_per_s=client.state.prefill_per_s.value,
             decode_ms=client.state.decode_ms.value,
-            cache_problem=client.state.check.problem,
+            cache_problem=cache_check.unfit(client.server.build, memory)
+            or client.state.check.problem,
+            memory=memory.kind.value,
             drafters=client.state.drafters,
             drafts=connected.drafts,
         )
@@ -140,11 +154,11 @@ class LlamaServer:
         )
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        """Evaluate the next *step* tokens that the server should not hold yet."""
+        """Evaluate about the next *step* tokens that the server should not hold yet."""
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
             self._check_size(encoded.whole, 1)
-            return await connected.cache.warm(encoded.document, encoded.whole, step)
+            return await connected.cache.warm(encoded.document, encoded.whole, step, encoded.seams)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
@@ -253,7 +267,9 @@ class LlamaServer:
 
     def _new_cache(self, known: Known, foreign: int, state: State) -> Cache:
         """What the server holds is unknown at first; what was measured goes on."""
-        client = SlotClient(self._link, known.identity, state, exclusive=bool(self._engine))
+        client = SlotClient(
+            self._link, known.identity, state, self._memory, exclusive=bool(self._engine)
+        )
         # Nothing of the user's is left on the disk of another machine.
         is_here = self._engine or is_loopback(self._link.url)
         folder = self._state_dir if is_here else None

@@ -8,13 +8,13 @@ saved before a restart, clear.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
 from server_bridge.fim.layout import Ids, head, ids
 from server_bridge.http.shapes import Object
-from server_bridge.llama import completion, slot_stream
+from server_bridge.llama import checkpoints, completion, slot_stream
 from server_bridge.llama.answers import Event
 from server_bridge.llama.mirror import Outlook
 from server_bridge.llama.persistence import NEXT, Persistence
@@ -53,12 +53,16 @@ class Cache(NamedTuple):
             async for event in events:
                 yield event
 
-    async def warm(self, document: str, whole: Ids, step: int) -> Warmed:
-        """Evaluate at most *step* tokens that are not held yet."""
+    async def warm(self, document: str, whole: Ids, step: int, seams: Sequence[int] = ()) -> Warmed:
+        """
+        Evaluate about *step* tokens that are not held yet.
+
+        *seams* are the numbers of tokens after which another prompt is likely to differ.
+        """
         if whole.n - self.client.state.slots.reusable(document, whole.packed, ahead=True) <= TAIL:
             return Warmed(0, 0)
         slot = await self._prepared(document, whole, ahead=True)
-        part = self._next_part(whole, step, slot)
+        part = self._next_part(whole, step, slot, seams)
         answer, _ = await self.client.run(document, part, PREFILL, slot)
         left = whole.n - part.n
         return Warmed(answer.timings.prompt_n, left if left > TAIL else 0)
@@ -77,6 +81,10 @@ class Cache(NamedTuple):
         """Have the server write down a prompt that is evaluated; returns its tokens, 0 if it cannot."""
         if not self.persistence.is_possible or whole.n - self.reusable(document, whole) > COPY:
             return 0
+        if any(
+            content.tokens == whole.packed for content in self.client.state.mirror.held.values()
+        ):
+            whole = head(whole, whole.n - 1)  # see `NEXT`
         evaluated = await self.evaluate(document, whole, NEXT)
         return await self.persistence.save(document, whole, evaluated)
 
@@ -107,13 +115,14 @@ class Cache(NamedTuple):
         if before is not None:
             slots.learn(before, await self.client.tokens_by_slot() or {}, answer.id_slot)
 
-    def _next_part(self, whole: Ids, step: int, slot: int | None) -> Ids:
+    def _next_part(self, whole: Ids, step: int, slot: int | None, seams: Sequence[int]) -> Ids:
         """The beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
-        expected = self.client.state.mirror.expected
-        known = expected(whole.packed, slot)
+        mirror = self.client.state.mirror
+        seams = [seam for seam in seams if seam + checkpoints.GAP + TAIL < whole.n]
+        known = mirror.expected(whole.packed, slot)
         while True:
-            part = head(whole, known + step)
+            part = head(whole, checkpoints.end_of_step(mirror.memory, known, step, seams))
             # A slot may hold too little of the whole to be chosen for it, yet all of a part.
-            known = expected(part.packed, slot)
+            known = mirror.expected(part.packed, slot)
             if part.n - known > TAIL or part.n == whole.n:
                 return part

@@ -7,12 +7,16 @@ them mean that the server evaluates more than it should, and how they differ tel
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import NamedTuple
 
-from server_bridge.llama.mirror import Outlook
+from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, Memory
+from server_bridge.llama.mirror import Mirror, Outlook
 
 RECENT = 50  # requests that a judgement is founded on: a minute of typing
+FIXED = 10864  # llama.cpp's #28302, September 2026; #24110 came three months before
+FUSSY = (Kind.RECURRENT, Kind.SLIDING)
 ODD = 0.05  # more wrong predictions than this are no accident
 
 
@@ -23,14 +27,14 @@ class CacheCheck:
         self.problem = ""
         self._recent: deque[_Outcome] = deque(maxlen=RECENT)
 
-    def compare(self, outlook: Outlook | None, found: int) -> None:
-        """A request of which we had this *outlook* reused *found* tokens."""
+    def compare(self, outlook: Outlook | None, found: int, mirror: Mirror) -> None:
+        """A request of which *mirror* had this *outlook* reused *found* tokens."""
         if outlook is None or not outlook.sure:
             return
         self._recent.append(_Outcome(outlook, found))
         short = [each for each in self._recent if each.found < each.outlook.reused]
         if len(short) > ODD * RECENT:
-            self.problem = _likely(short, list(self._recent))
+            self.problem = _likely(short, list(self._recent), mirror)
         elif not short:
             self.problem = ""
 
@@ -40,7 +44,20 @@ class _Outcome(NamedTuple):
     found: int
 
 
-def _likely(short: list[_Outcome], recent: list[_Outcome]) -> str:
+def unfit(build: str, memory: Memory) -> str:
+    """What is wrong with a server's *build* (`build_info`) or flags for such a *memory*; "" for nothing."""
+    number = re.match(r"b(\d{3,6})\b", build)
+    if memory.kind in FUSSY and number and int(number[1]) < FIXED:
+        return (
+            f"llama.cpp b{number[1]} loses the states of a {memory.kind.value} model that are gone back to, and "
+            f"builds before June 2026 end when they are sent the same prompt twice: update to b{FIXED} or newer"
+        )
+    return (
+        WHERE_CUT[Kind.SLIDING] if memory.kind is Kind.SLIDING else ""
+    )  # it shows without the flag only
+
+
+def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> str:
     """The likeliest reason for the outcomes in *short*, and what to change."""
     if not any(each.found for each in recent):
         return (
@@ -52,12 +69,24 @@ def _likely(short: list[_Outcome], recent: list[_Outcome]) -> str:
             "the server does not keep prompts in its memory, or not enough of them: start it with a "
             "larger --cache-ram, or with one slot per file in use (-np)"
         )
-    if all(each.outlook.cut and not each.found for each in short):
-        return (
-            "the server evaluates the whole prompt again when its end changes (a model with a sliding "
-            "window or a recurrent one): start it with --swa-full, or take another model"
-        )
+    if all(each.outlook.cut for each in short) and mirror.memory.kind in WHERE_CUT:
+        return WHERE_CUT[mirror.memory.kind]
+    if mirror.exclusive:
+        return "the engine keeps less of its prompts than it should: please report this, with the model"
     return (
         "another client uses the same slots of the server: give it more of them (-np), or a context "
         "large enough for all (-c)"
     )
+
+
+RECURRENT = (
+    f"start it with --ctx-checkpoints 32 --checkpoint-min-step {CLOSE_STEP}, as fim-lsp serve does"
+)
+WHERE_CUT = {
+    Kind.UNKNOWN: "the server evaluates much again when the end of a prompt changes, as with a model that has a "
+    f"sliding window (start it with --swa-full) or a recurrent one ({RECURRENT})",
+    Kind.SLIDING: "the model has a sliding window, and much is evaluated again when the end of a prompt changes: "
+    "start the server with --swa-full, as fim-lsp serve does",
+    Kind.RECURRENT: "the model is recurrent or hybrid, so its state cannot be cut, and the server keeps too few copies "
+    f"of it to go back to: {RECURRENT}",
+}

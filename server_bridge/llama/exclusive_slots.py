@@ -10,6 +10,8 @@ its prompt, and moves into its own when it is prefilled the next time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from server_bridge.llama.mirror import Mirror
 from server_bridge.llama.slots import COPY, SlotChoice, Slots
 
@@ -17,8 +19,10 @@ from server_bridge.llama.slots import COPY, SlotChoice, Slots
 class ExclusiveSlots(Slots):
     """See the module."""
 
-    def __init__(self, mirror: Mirror, n_slots: int) -> None:
-        super().__init__(mirror)
+    def __init__(
+        self, mirror: Mirror, n_slots: int, price: Callable[[], int] = lambda: COPY
+    ) -> None:
+        super().__init__(mirror, price)
         self._free = set(range(n_slots))
         self._owned: dict[str, int] = {}  # by document, the one used last at the end
         self._guests: set[str] = set()
@@ -27,7 +31,7 @@ class ExclusiveSlots(Slots):
         """Its own, cleared where that pays; a guest's prompt goes where most of it is."""
         mirror, home = self._mirror, self.home(document)
         here = mirror.expected(prompt, home)
-        if mirror.saves and mirror.cleared(prompt) - here > COPY:
+        if mirror.saves and mirror.cleared(prompt) - here > self._price():
             return SlotChoice(home, clear=True)
         if ahead and document in self._guests:
             return SlotChoice(home)

@@ -7,7 +7,8 @@ with it, if that is more than a tenth of the prompt, else to the one unused for 
 would lose more than half of its content first saves it to the host's memory (`--cache-ram`) and
 takes from there what serves the prompt better, if anything does; only an empty slot that was named
 does not look there. The other slots are saved, too, and with a unified cache (`-np auto`) emptied.
-The last token of a prompt is always evaluated, for its logits. A stream that was closed may have left a
+The last token of a prompt is always evaluated, for its logits; a model's memory may have to go back further
+(`checkpoints`). A stream that was closed may have left a
 token or two more than it told: what goes on behind a content with an *open* end is not sure. These are the rules of llama.cpp's
 tools/server (server-context.cpp, server-task.cpp); on mixed traces of 750 requests over five files
 they predicted every `cache_n` exactly.
@@ -22,6 +23,8 @@ from typing import NamedTuple
 
 from server_bridge.fim.common_prefix import common_prefix
 from server_bridge.fim.layout import WIDTH
+from server_bridge.llama import checkpoints
+from server_bridge.llama.checkpoints import Checkpoints, Compared, Kind, Memory
 
 SIMILAR = 0.10  # llama.cpp's --slot-prompt-similarity
 KEEP = 0.5  # a slot that keeps less of its content saves it first
@@ -34,7 +37,7 @@ class Outlook(NamedTuple):
     """
     What a server will do with a prompt: reuse so many tokens, of a content *loaded* from the host's
     memory or lying in a slot, which will be *cut* if it goes on differently. Not *sure*: it may have
-    saved something better for another client.
+    saved something better for another client, or the model's memory is not known well enough.
     """
 
     reused: int
@@ -43,10 +46,30 @@ class Outlook(NamedTuple):
     sure: bool = True
 
 
+class Content(NamedTuple):
+    """What a slot holds, or held: tokens, and where its state can be gone back to. After an *open* end there may be more."""
+
+    tokens: bytes = b""
+    points: Checkpoints = ()
+    is_open: bool = False
+
+    def compared(self, prompt: bytes) -> Compared:
+        """*prompt* beside this; a token may follow an open end, and must go then."""
+        n_held = n_tokens(self.tokens) + self.is_open
+        return Compared(shared(self.tokens, prompt), n_held, n_tokens(prompt))
+
+    def may_go_on(self, found: Compared) -> bool:
+        """Whether what it was compared with goes on behind an open end, so that it is not known what must go."""
+        return self.is_open and found.n_shared == n_tokens(self.tokens)
+
+
+NOTHING = Content()
+
+
 class Source(NamedTuple):
     """What a prompt builds on: a *content* that lies in the slot, or is *saved* and to be loaded."""
 
-    content: bytes
+    content: Content
     saved: bool = False
 
 
@@ -55,34 +78,38 @@ class Mirror:
     The slots of one server. `settle` says what happened, `outlook` what would happen.
 
     *unified*: idle slots are emptied; *saves*: the server has a `--cache-ram`. Both may be found out
-    later. *exclusive*: no other client uses the server, so nothing is saved that we do not know of.
-    *held* is the content by slot, the one used last at the end.
+    later, and so may what can be cut of the model's *memory*. *exclusive*: no other client uses the server, so nothing is
+    saved that we do not know of. *held* is the content by slot, the one used last at the end.
     """
 
-    def __init__(self, n_slots: int, *, exclusive: bool = True) -> None:
+    def __init__(
+        self, n_slots: int, *, exclusive: bool = True, memory: Memory | None = None
+    ) -> None:
         self.unified = False
         self.saves = True
-        self.held: dict[int, bytes] = {}
+        self.memory = memory or Memory()
+        self.held: dict[int, Content] = {}
+        self.exclusive = exclusive
         self._n_slots = n_slots
-        self._exclusive = exclusive
-        self._saved: list[bytes] = []
-        self._open: set[bytes] = set()  # contents after which something unknown may follow
+        self._saved: list[Content] = []
+        self._n_tasks = 0
         self._n_missed = 0
 
     def outlook(self, prompt: bytes, slot: int | None = None) -> Outlook | None:
         """What will become of *prompt* in *slot*, or where the server puts it; None: nothing is known."""
         if not self.held:
             return None
-        found = self.held.get(self.taken(prompt) if slot is None else slot, b"")
-        searches = (bool(found) or slot is None) and _is_set_aside(found, prompt)
+        found = self.held.get(self.taken(prompt) if slot is None else slot, NOTHING)
+        searches = (bool(found.tokens) or slot is None) and _is_set_aside(found, prompt)
         source = self._source(prompt, found, self._saved) if searches else Source(found)
-        n = shared(source.content, prompt)
+        both = source.content.compared(prompt)
         return Outlook(
-            reused=min(n, n_tokens(prompt) - 1),
+            reused=checkpoints.reused(self.memory, source.content.points, both),
             loaded=source.saved,
-            cut=n < n_tokens(source.content),
-            sure=(self._exclusive or source.saved or not searches)
-            and not (source.content in self._open and n == n_tokens(source.content)),
+            cut=both.cuts,
+            sure=(self.exclusive or source.saved or not searches)
+            and not source.content.may_go_on(both)
+            and self.memory.kind is not Kind.SLIDING,
         )
 
     def expected(self, prompt: bytes, slot: int | None = None) -> int:
@@ -92,43 +119,53 @@ class Mirror:
 
     def cleared(self, prompt: bytes) -> int:
         """How many tokens are reused once all slots were saved and the one taken was cleared."""
-        source = self._source(prompt, b"", [*self._saved, *self.held.values()])
-        return min(shared(source.content, prompt), n_tokens(prompt) - 1)
+        content = self._source(prompt, NOTHING, [*self._saved, *self.held.values()]).content
+        return checkpoints.reused(self.memory, content.points, content.compared(prompt))
+
+    @property
+    def state_bytes(self) -> int:
+        """What clearing a slot copies besides keys and values: the states of all slots, and their checkpoints."""
+        n_states = sum(1 + len(content.points) for content in self.held.values())
+        return n_states * self.memory.state_bytes
 
     def settle(
-        self, slot: int, prompt: bytes, held: bytes, *, named: bool = False, open_end: bool = False
+        self,
+        slot: int,
+        prompt: bytes,
+        held: bytes,
+        *,
+        named: bool = False,
+        open_end: bool = False,
+        found: int | None = None,
     ) -> None:
         """
         A request with *prompt*, which *named* its slot or not, ran on *slot*, which now holds *held*.
 
-        *open_end*: and maybe something behind it.
+        *open_end*: and maybe something behind it. *found* tokens were reused, if that is known.
         """
-        before = self.held.pop(slot, b"")
-        if (before or not named) and _is_set_aside(before, prompt):
+        before = self.held.pop(slot, NOTHING)
+        source = Source(before)
+        if (before.tokens or not named) and _is_set_aside(before, prompt):
             source = self._source(prompt, before, self._saved)
             self._save(before)
             if source.saved:  # loading takes it out of the memory
-                self._saved = [saved for saved in self._saved if saved != source.content]
+                self._saved = [s for s in self._saved if s.tokens != source.content.tokens]
         for idle in self.held.values():
             self._save(idle)
         if self.unified:
             self.held.clear()
-        self.held[slot] = held
-        self._open &= {*self.held.values(), *self._saved}
-        if open_end:
-            self._open.add(held)
-        else:
-            self._open.discard(held)
+        points = self._points(source.content, prompt, found)
+        self.held[slot] = Content(held, points, open_end)
 
     def unify(self, slot: int) -> None:
         """The server turns out to have emptied all but *slot*."""
         self.unified = True
         self.held = {slot: self.held[slot]} if slot in self.held else {}
 
-    def restored(self, slot: int, held: bytes) -> None:
+    def restored(self, slot: int, held: bytes, points: Checkpoints = ()) -> None:
         """*slot* was filled (from a file) or emptied by other means than a prompt."""
         self.held.pop(slot, None)
-        self.held = {slot: held, **self.held} if held else self.held
+        self.held = {slot: Content(held, points), **self.held} if held else self.held
 
     def loaded(self, hoped: int, found: int) -> None:
         """
@@ -145,18 +182,27 @@ class Mirror:
         """A request failed: what the slots hold is unknown."""
         self.held.clear()
         self._saved.clear()
-        self._open.clear()
 
     def taken(self, prompt: bytes) -> int:
         """The slot that a prompt goes to that names none; -1 for one that was not used yet."""
         if not self.held:
             return -1
-        best = max(self.held, key=lambda slot: shared(self.held[slot], prompt))
-        if shared(self.held[best], prompt) > SIMILAR * n_tokens(prompt):
+        best = max(self.held, key=lambda slot: shared(self.held[slot].tokens, prompt))
+        if shared(self.held[best].tokens, prompt) > SIMILAR * n_tokens(prompt):
             return best
         return -1 if len(self.held) < self._n_slots else next(iter(self.held))
 
-    def _source(self, prompt: bytes, content: bytes, saved: list[bytes]) -> Source:
+    def _points(self, content: Content, prompt: bytes, found: int | None) -> Checkpoints:
+        """The checkpoints after a request that went on from *content*; what it teaches of the memory."""
+        both = content.compared(prompt)
+        expected = checkpoints.reused(self.memory, content.points, both)
+        start = expected if found is None else found
+        if found is not None and not content.may_go_on(both):
+            self.memory = checkpoints.observed(self.memory, content.points, both, found)
+        self._n_tasks += 1
+        return checkpoints.after(self.memory, content.points, start, both.n_prompt, self._n_tasks)
+
+    def _source(self, prompt: bytes, content: Content, saved: list[Content]) -> Source:
         """What of *saved* serves *prompt* better than *content*, the slot's own, or that."""
         found = Source(content)
         best, kept = _scores(content, prompt)
@@ -166,22 +212,23 @@ class Mirror:
                 found, best, kept = Source(each, saved=True), n, keeps
         return found
 
-    def _save(self, content: bytes) -> None:
-        if content and not any(saved.startswith(content) for saved in self._saved):
-            self._saved = [s for s in self._saved if not content.startswith(s)][1 - N_SAVED :]
-            self._saved.append(content)
+    def _save(self, content: Content) -> None:
+        tokens = content.tokens
+        if tokens and not any(saved.tokens.startswith(tokens) for saved in self._saved):
+            others = [saved for saved in self._saved if not tokens.startswith(saved.tokens)]
+            self._saved = [*others[1 - N_SAVED :], content]
 
 
-def _is_set_aside(content: bytes, prompt: bytes) -> bool:
+def _is_set_aside(content: Content, prompt: bytes) -> bool:
     """Whether a slot with *content* saves it and looks for better before it takes *prompt*."""
     n, kept = _scores(content, prompt)
     return kept < KEEP or n <= SIMILAR * n_tokens(prompt)
 
 
-def _scores(content: bytes, prompt: bytes) -> tuple[int, float]:
+def _scores(content: Content, prompt: bytes) -> tuple[int, float]:
     """How many tokens *prompt* shares with *content*, and which part of *content* that is."""
-    n = shared(content, prompt)
-    return n, n / n_tokens(content) if content else -1.0
+    n = shared(content.tokens, prompt)
+    return n, n / n_tokens(content.tokens) if content.tokens else -1.0
 
 
 def n_tokens(packed: bytes) -> int:

@@ -16,16 +16,20 @@ from typing import NamedTuple
 
 from msgspec import to_builtins
 
-from server_bridge.fim.layout import Ids, ids
+from server_bridge.fim.layout import Ids, head, ids
 from server_bridge.llama import completion, slot_files
+from server_bridge.llama.checkpoints import Checkpoint
 from server_bridge.llama.mirror import n_tokens, shared
 from server_bridge.llama.props import Identity
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.slot_files import SavedSlot
 from server_bridge.llama.slots import COPY
 
-# One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
-NEXT = {"n_predict": 0, **completion.GREEDY, "n_probs": slot_files.N_NEXT}
+# The second token has the first one evaluated: so what is saved goes on behind what is asked again after a
+# restore. Builds before llama.cpp's #24110 end when a hybrid model is sent the very prompt that it holds.
+NEXT = {"n_predict": 2, **completion.GREEDY, "n_probs": slot_files.N_NEXT}
+
+BACK = 8  # tokens that are evaluated again where a state must be gone back to: its last checkpoint, or a window's
 
 log = logging.getLogger(__name__)
 
@@ -59,13 +63,25 @@ class Persistence:
         """Have the server write down what was just *evaluated*; returns its tokens, 0 if it cannot."""
         if (folder := self._owner.folder) is None:
             return 0
+        slot = evaluated.answer.id_slot
+        content = self._client.state.mirror.held[slot]
         identity = await self._identity()
         file = await asyncio.to_thread(slot_files.file_for, folder, identity, document)
-        done = await self._client.act(evaluated.answer.id_slot, "save", file)
-        if done.n_saved != whole.n:  # it cannot save, or another client took the slot just now
+        done = await self._client.act(slot, "save", file)
+        if done.n_saved != n_tokens(
+            content.tokens
+        ):  # it cannot save, or another client took the slot
             return 0
-        said = completion.next_tokens(evaluated.answer)
-        state = SavedSlot(identity, document, file, whole.packed, said, done.n_written)
+        state = SavedSlot(
+            identity=identity,
+            document=document,
+            file=file,
+            held=content.tokens,
+            n_asked=whole.n,
+            next=completion.next_tokens(evaluated.answer),
+            n_bytes=done.n_written,
+            checkpoints=[point.n_tokens for point in content.points],
+        )
         await asyncio.to_thread(slot_files.put, folder, state)
         return whole.n
 
@@ -99,10 +115,11 @@ class Persistence:
 
     async def _agrees(self, document: str, state: SavedSlot, slot: int) -> bool:
         """Whether *slot* holds what was saved, and the model says of it what it said then."""
-        self._client.state.mirror.restored(slot, state.held)
-        whole = ids(array("i", state.held))
-        answer, _ = await self._client.run(document, whole, NEXT, slot)
-        is_whole = answer.timings.cache_n == n_tokens(state.held) - 1
+        points = tuple(Checkpoint(n_tokens, 0) for n_tokens in state.checkpoints)
+        self._client.state.mirror.restored(slot, state.held, points)
+        asked = head(ids(array("i", state.held)), state.n_asked)
+        answer, _ = await self._client.run(document, asked, NEXT, slot)
+        is_whole = asked.n - answer.timings.cache_n <= BACK
         return is_whole and slot_files.agrees(state.next, completion.next_tokens(answer))
 
     async def _identity(self) -> str:

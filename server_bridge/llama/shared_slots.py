@@ -16,6 +16,7 @@ unified cache (`-np auto`) it empties idle ones, and a named empty slot loads no
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 
 from server_bridge.llama.mirror import Mirror
 from server_bridge.llama.slots import COPY, SlotChoice, Slots
@@ -33,8 +34,10 @@ class SlotKind(enum.Enum):
 class SharedSlots(Slots):
     """See the module. *_vacant* are the slots that `/slots` showed empty and that we have not used."""
 
-    def __init__(self, mirror: Mirror, n_slots: int) -> None:
-        super().__init__(mirror)
+    def __init__(
+        self, mirror: Mirror, n_slots: int, price: Callable[[], int] = lambda: COPY
+    ) -> None:
+        super().__init__(mirror, price)
         only = n_slots == 1
         self._n_slots = n_slots
         self._kind = SlotKind.SEPARATE if only else SlotKind.UNKNOWN
@@ -57,7 +60,9 @@ class SharedSlots(Slots):
             is_new = home is not None and home not in mirror.held
             if is_new and len(self._vacant) == self._n_slots:
                 return SlotChoice(None)  # any slot will do, and other clients may start right now
-            if is_new or (self._finds_cleared(home) and mirror.cleared(prompt) - here > COPY):
+            if is_new or (
+                self._finds_cleared(home) and mirror.cleared(prompt) - here > self._price()
+            ):
                 return SlotChoice(home, clear=True)
         if home is None or ahead:
             return SlotChoice(home)

@@ -16,6 +16,7 @@ from server_bridge.fim.layout import WIDTH, Ids, ids
 from server_bridge.http.shapes import Object, UnexpectedAnswer, unexpected
 from server_bridge.llama import answers, completion
 from server_bridge.llama.cache_state import CacheState
+from server_bridge.llama.checkpoints import Memory
 from server_bridge.llama.link import Link
 from server_bridge.llama.mirror import Outlook
 from server_bridge.llama.props import Identity
@@ -35,12 +36,18 @@ class Evaluated(NamedTuple):
 
 
 class SlotClient:
-    """See the module. *exclusive*: no other client uses the server, and its slots do not share one cache."""
+    """
+    See the module. *memory* is the model's as far as it is known.
 
-    def __init__(self, link: Link, server: Identity, state: State, *, exclusive: bool) -> None:
+    *exclusive*: no other client uses the server, and its slots do not share one cache.
+    """
+
+    def __init__(
+        self, link: Link, server: Identity, state: State, memory: Memory, *, exclusive: bool
+    ) -> None:
         self.link = link
         self.server = server
-        self.state = CacheState(server, state, exclusive=exclusive)
+        self.state = CacheState(server, state, memory, exclusive=exclusive)
 
     async def run(self, document: str, whole: Ids, options: Object, slot: int | None) -> Evaluated:
         """Evaluate *whole* of *document* ("" for none) in *slot*, and decode."""
@@ -54,7 +61,8 @@ class SlotClient:
             state.mirror.forget()
             raise
         held = (whole.packed + ids(answer.tokens).packed)[: answer.tokens_cached * WIDTH]
-        state.mirror.settle(answer.id_slot, whole.packed, held, named=slot is not None)
+        found = answer.timings.cache_n
+        state.mirror.settle(answer.id_slot, whole.packed, held, named=slot is not None, found=found)
         state.served(document, slot, answer.id_slot, outlook)
         state.evaluated(answer.timings, outlook)
         state.decoded(answer.timings)

@@ -28,7 +28,7 @@ from server_bridge.fim.layout import WIDTH
 from server_bridge.llama.mirror import shared
 from server_bridge.machine import private_files
 
-VERSION = 2
+VERSION = 3
 N_FILES = 8  # per server: two files in use in each of four workspaces
 # Bytes of all states: 8,000 tokens are 20 MB for the bundled model, 235 MB for a 1.5B one.
 BUDGET = 1 << 30
@@ -43,19 +43,26 @@ Next = dict[int, float]  # the likeliest next tokens with their log-probabilitie
 
 
 class SavedSlot(Struct, frozen=True):
-    """One saved state; *held* are the packed ids in it, *next* what the model said after them."""
+    """
+    One saved state; *held* are the packed ids in it, *next* what the model said after the first *n_asked* of them.
+
+    *checkpoints* are the numbers of tokens after which the file has older states, too.
+    """
 
     identity: str
     document: str
     file: str
     held: bytes
+    n_asked: int
     next: Next
     n_bytes: int
+    checkpoints: list[int]
     version: int = VERSION
 
     def __post_init__(self) -> None:
         """Refuse what an older version wrote, or what is damaged."""
-        if self.version != VERSION or len(self.held) % WIDTH or Path(self.file).name != self.file:
+        is_whole = not len(self.held) % WIDTH and 0 < self.n_asked <= len(self.held) // WIDTH
+        if self.version != VERSION or not is_whole or Path(self.file).name != self.file:
             raise ValueError("it is of another version, or damaged")
 
 

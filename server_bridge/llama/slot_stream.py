@@ -60,7 +60,7 @@ async def decode(
 
     Closing it ends the work and waits until the slot is free.
     """
-    state, made, last = client.state, Made(), Event()
+    state, made, last, cost = client.state, Made(), Event(), None
     outlook = state.mirror.outlook(whole.packed, slot)
     text = body(whole, {**options, **completion.STREAMED}, slot)
     try:
@@ -68,8 +68,9 @@ async def decode(
             async for event in events:
                 client.check_slot(event.id_slot)
                 made.add(event)
-                if event.timings and not last.timings:
-                    state.evaluated(event.timings, outlook)
+                if event.timings and cost is None:
+                    cost = event.timings
+                    state.evaluated(cost, outlook)
                 last = event
                 yield event, outlook
         closed = _ended(last, client.link.url)
@@ -85,8 +86,10 @@ async def decode(
         state.mirror.forget()
         return
     held, open_end = made.held(whole, closed.n_held)
-    named = slot is not None
-    state.mirror.settle(closed.slot, whole.packed, held, named=named, open_end=open_end)
+    named, found = slot is not None, cost.cache_n if cost else None
+    state.mirror.settle(
+        closed.slot, whole.packed, held, named=named, open_end=open_end, found=found
+    )
     state.served(document, slot, closed.slot, outlook)
 
 
@@ -141,5 +144,7 @@ async def continue_long(
         if 0 <= served < client.server.n_slots:
             left = ids(context_shift.held(prompt, made, n_ctx, sink)).packed
             mirror.settle(served, whole.packed, left, named=slot is not None)
+            if len(prompt) + len(made) > n_ctx:  # no checkpoint outlives a shift
+                mirror.restored(served, left)
         else:
             mirror.forget()

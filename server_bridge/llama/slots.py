@@ -19,6 +19,7 @@ dangerous, and hardly ever done (`shared_slots`). A policy decides and never wai
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 from server_bridge.llama.mirror import Mirror
@@ -38,8 +39,9 @@ class Slots(ABC):
 
     is_learning = False  # whether the next clearing shall be watched, see `learn`
 
-    def __init__(self, mirror: Mirror) -> None:
+    def __init__(self, mirror: Mirror, price: Callable[[], int] = lambda: COPY) -> None:
         self._mirror = mirror
+        self._price = price  # of clearing a slot, in tokens that could be evaluated instead
 
     @abstractmethod
     def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> SlotChoice:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.machine.addresses import USUAL_PORTS
 from server_bridge.process import sizing
 
@@ -82,16 +83,29 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         ("--batch-size", str(N_BATCH)),
         ("--ubatch-size", str(N_BATCH)),
         ("--threads", str(threads(machine))),
-        ("--cache-ram", str(machine.memory // sizing.SHARE >> 20)),
+        ("--cache-ram", str(sizing.set_aside(plan.facts, N_SLOTS, machine.memory) >> 20)),
         # Our prompts grow at their end: there is nothing to shift in the middle, and what is reused
         # that way is not what would have been evaluated.
         ("--cache-reuse", "0"),
+        *_rolling_back(machine, plan),
         ("--context-shift",),  # for `fim.continueLong`
         *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
         ("--log-colors", "off"),  # by default it looks at its terminal, and we read the log
         *_drafting(build, plan),
     ]
     return [word for words in wanted if words[0] in build.options for word in words]
+
+
+def _rolling_back(machine: Machine, plan: Plan) -> list[tuple[str, ...]]:
+    """How a changed prompt is gone on with: from a copy of a recurrent state, or in a window of full size."""
+    found: list[tuple[str, ...]] = []
+    if not plan.facts or sizing.is_sliding(plan.facts):
+        found.append(("--swa-full",))
+    if not plan.facts or sizing.state_bytes(plan.facts):
+        copies = sizing.checkpoints(plan.facts, N_SLOTS, machine.memory)
+        found.append(("--ctx-checkpoints", str(copies)))
+        found.append(("--checkpoint-min-step", str(CLOSE_STEP)))
+    return found
 
 
 def threads(machine: Machine) -> int:

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from server_bridge.http.client import Http, Trust
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.process import programs
+from server_bridge.llama.checkpoints import Memory
+from server_bridge.process import programs, sizing
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import (
@@ -184,6 +185,7 @@ class Embedded:
             Http(answer["url"], its_key, trust=Trust(guard=guard)),
             "embedded",
             engine=f"xllamacpp {answer['engine']}",
+            memory=_memory(self._settings),
             state_dir="" if self._not_saved else self._settings.slots_dir,
         )
 
@@ -199,3 +201,9 @@ def _why_not(model: str, error: str) -> str:
         f"llama.cpp cannot run {model} ({error}): "
         "set fim.backend.model to a GGUF file it can load, or reinstall fim-lsp"
     )
+
+
+def _memory(settings: EmbeddedSettings) -> Memory:
+    """What the header of the model says of its memory."""
+    facts = sizing.facts(Path(settings.model))
+    return sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical())

@@ -1,10 +1,12 @@
 """
-How large the slots of an embedded model may be: its header and this machine's memory into tokens.
+A model's header and this machine's memory into what its server may take: tokens per slot, and copies of a state.
 
 A context costs memory whether it is used or not: 28 KB a token for a model of 1.5B parameters, 57 KB
 for one of 7B. So it is as long as the model was trained for, as a full ring needs, and as an eighth
 of the memory allows, whichever is least. Another eighth holds prompts that are set aside (see
 `slots`: that is why two slots are enough); the rest is for the model itself and all other programs.
+A recurrent state is small, but the server keeps copies of it to go back to (`checkpoints`): 19 MiB each for
+Qwen3.5-2B, 75 MiB for Qwen3-Coder-Next. They come out of the part for prompts that are set aside.
 """
 
 from __future__ import annotations
@@ -15,11 +17,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, Memory
+
 SHARE = 8  # of the memory: one part for the slots, one for prompts set aside
 SMALLEST_CTX = 2048  # tokens; with less there is no room for other files
 USUAL_BYTES = 32 << 10  # a token, where the header does not tell
 USUAL_MEMORY = 8 << 30  # where the system does not tell
-F16 = 2  # bytes of a number in the cache
+F16, F32 = 2, 4  # bytes of a number in the cache, and in a state
+FEWEST_COPIES, MOST_COPIES = (
+    8,
+    32,
+)  # of a recurrent state; with 16 as little is evaluated again as with 32
 
 _PLAIN = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
@@ -37,21 +45,86 @@ def physical() -> int:
 
 def context(facts: Facts, n_slots: int, most: int, memory: int) -> int:
     """Tokens per slot, *most* at most, for a model with these *facts* on a machine with *memory* bytes."""
-    affordable = memory // SHARE // n_slots // bytes_per_token(facts)
+    affordable = (memory // SHARE // n_slots - state_bytes(facts)) // bytes_per_token(facts)
     trained = int(facts.get("context_length", most))
     return min(most, trained, max(affordable, SMALLEST_CTX))
 
 
+def checkpoints(facts: Facts, n_slots: int, memory: int) -> int:
+    """How many copies of a recurrent state each slot may keep."""
+    one = state_bytes(facts) * n_slots
+    affordable = memory // SHARE * 3 // 4 // one if one else MOST_COPIES
+    return max(FEWEST_COPIES, min(MOST_COPIES, affordable))
+
+
+def set_aside(facts: Facts, n_slots: int, memory: int) -> int:
+    """Bytes for prompts that are set aside: what copies of states leave."""
+    copies = checkpoints(facts, n_slots, memory) * n_slots * state_bytes(facts)
+    return max(0, memory // SHARE - copies)
+
+
+def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> Memory:
+    """The model's memory on a server that is started as `command_line` and `embedded_child` do."""
+    return Memory(
+        kind=Kind.RECURRENT if state_bytes(facts) else Kind.PLAIN,  # a window is of full size
+        n_batch=n_batch,
+        n_ubatch=n_batch,
+        n_checkpoints=checkpoints(facts, n_slots, memory),
+        min_step=CLOSE_STEP,
+        state_bytes=state_bytes(facts),
+        is_told=bool(facts),
+    )
+
+
 def bytes_per_token(facts: Facts) -> int:
-    """What the cache of keys and values takes for one token, in 16-bit numbers."""
+    """
+    What the cache of keys and values takes for one token, in 16-bit numbers.
+
+    Layers without attention have none; a number of heads for each layer says which these are, or every n-th has.
+    """
     try:
-        n_heads, width = _largest(facts["attention.head_count"]), facts["embedding_length"]
-        n_kv = _largest(facts.get("attention.head_count_kv", n_heads))
+        n_layers, width = facts["block_count"], facts["embedding_length"]
+        n_heads = _largest(facts["attention.head_count"])
+        n_kv = facts.get("attention.head_count_kv", n_heads)
+        n_with = n_layers // facts.get("full_attention_interval", 1)
+        n_all = sum(n_kv) if isinstance(n_kv, list) else n_with * n_kv
         key = facts.get("attention.key_length", width // n_heads)
         value = facts.get("attention.value_length", width // n_heads)
-        return int(facts["block_count"] * n_kv * (key + value) * F16) or USUAL_BYTES
+        return int(n_all * (key + value) * F16) or USUAL_BYTES
     except (KeyError, TypeError, ZeroDivisionError):
         return USUAL_BYTES
+
+
+def is_sliding(facts: Facts) -> bool:
+    """Whether some layers see the last tokens only."""
+    return bool(facts.get("attention.sliding_window"))
+
+
+def state_bytes(facts: Facts) -> int:
+    """
+    What the state of its recurrent layers takes, in 32-bit numbers; 0 for a model without any.
+
+    As llama.cpp's `llama_hparams` counts: the last inputs of a convolution, and what the scan carries on.
+    """
+    try:
+        n_kv, n_layers = facts.get("attention.head_count_kv", 0), facts["block_count"]
+        width, inner = facts["embedding_length"], facts.get("ssm.inner_size", 0)
+        n_with = (
+            n_layers // facts["full_attention_interval"]
+            if "full_attention_interval" in facts
+            else 0
+        )
+        n_recurrent = n_kv.count(0) if isinstance(n_kv, list) else n_layers - n_with
+        state = facts.get("ssm.state_size", 0)
+        channels = inner + 2 * facts.get("ssm.group_count", 0) * state
+        convolved = (facts.get("ssm.conv_kernel", 1) - 1) * channels
+        convolved += (facts.get("shortconv.l_cache", 1) - 1) * width
+        head = facts.get("wkv.head_size", 0)  # RWKV: a matrix per head, and what two shifts look at
+        return int(
+            n_recurrent * (convolved + inner * state + head * width + 2 * width * bool(head)) * F32
+        )
+    except (KeyError, TypeError, ZeroDivisionError):
+        return 0
 
 
 def facts(model: Path) -> Facts:

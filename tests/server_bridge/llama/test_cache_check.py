@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 
+from fim_lsp.cli import checks
 from fim_lsp.cli.checks import Target, cache
 from fim_lsp.settings.config import Config
 from server_bridge.http.client import Http
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.cache_check import RECENT, CacheCheck
-from server_bridge.llama.mirror import Outlook
+from server_bridge.llama.cache_check import RECENT, CacheCheck, unfit
+from server_bridge.llama.checkpoints import Kind, Memory
+from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.props import open_to_pages
+from tests import architectures
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
@@ -27,7 +31,9 @@ SLOT, CUT, LOAD = (Outlook(90, loaded=n == 2, cut=n == 1) for n in range(3))
         ([SLOT], [0], "keeps nothing"),
         ([SLOT, LOAD], [90, 0], "--cache-ram"),
         ([SLOT, CUT], [90, 0], "--swa-full"),
+        ([SLOT, CUT], [90, 10], "--swa-full"),
         ([SLOT, SLOT], [90, 10], "another client"),
+        ([SLOT, CUT], [10, 10], "another client"),
         ([None, SLOT], [0, 95], ""),
     ],
 )
@@ -35,26 +41,96 @@ def test_persistent_disagreement_has_a_likely_reason(
     outlooks: list[Outlook | None], found: list[int], says: str
 ) -> None:
     """What differs, and when, tells apart the reasons why a server evaluates too much."""
+    problem = _problem(Mirror(1, exclusive=False), outlooks, found)
+    assert says in problem
+    assert bool(says) == bool(problem)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (Kind.RECURRENT, "--checkpoint-min-step 256"),
+        (Kind.SLIDING, "--swa-full"),
+        (Kind.PLAIN, "report"),  # it can be cut, so something else is wrong
+    ],
+)
+def test_where_only_cuts_fall_short_the_model_is_named(kind: Kind, says: str) -> None:
+    """Other clients have nothing to do with it."""
+    problem = _problem(Mirror(1, memory=Memory(kind)), [SLOT, CUT], [90, 10])
+    assert says in problem
+    assert "client" not in problem
+
+
+@pytest.mark.parametrize(
+    ("build", "kind", "is_outdated"),
+    [
+        ("b10863-abc", Kind.RECURRENT, True),
+        ("b10864", Kind.RECURRENT, False),
+        ("b9000", Kind.PLAIN, False),
+        ("b0-unknown", Kind.RECURRENT, False),
+    ],
+)
+def test_builds_that_lose_checkpoints_are_named(
+    build: str, kind: Kind, *, is_outdated: bool
+) -> None:
+    """By number, and only where the model needs them."""
+    assert ("b10864" in unfit(build, Memory(kind))) == is_outdated
+
+
+def test_no_other_client_uses_a_server_of_our_own() -> None:
+    """What falls short there is for us to know."""
+    assert "report" in _problem(Mirror(1), [SLOT], [10])
+
+
+def _problem(mirror: Mirror, outlooks: list[Outlook | None], found: list[int]) -> str:
     check = CacheCheck()
     for _ in range(RECENT // len(outlooks)):
         for outlook, n in zip(outlooks, found, strict=True):
-            check.compare(outlook, n)
-    assert says in check.problem
-    assert bool(says) == bool(check.problem)
+            check.compare(outlook, n, mirror)
+    return check.problem
 
 
 def test_a_slip_now_and_then_is_no_problem() -> None:
     """Two wrong predictions in fifty are accidents, and a problem is forgotten when all is well again."""
     check = CacheCheck()
     for n in range(RECENT):
-        check.compare(SLOT, 0 if n in (3, 30) else 90)
+        check.compare(SLOT, 0 if n in (3, 30) else 90, Mirror(1))
     assert not check.problem
     for _ in range(5):
-        check.compare(SLOT, 0)
+        check.compare(SLOT, 0, Mirror(1))
     assert check.problem
     for _ in range(RECENT):
-        check.compare(SLOT, 90)
+        check.compare(SLOT, 90, Mirror(1))
     assert not check.problem
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize(
+    ("name", "memory", "flag"),
+    [
+        ("granitehybrid", "recurrent", "--checkpoint-min-step 256"),
+        ("gemma3", "sliding window", "--swa-full"),
+        ("starcoder2", "plain", ""),  # llama.cpp does not use its window
+    ],
+)
+async def test_doctor_names_what_a_model_has(
+    name: str, memory: str, flag: str, tmp_path: Path
+) -> None:
+    """On a server at its defaults it is known by the first requests, with the flag for it."""
+    model = architectures.write(tmp_path / "model.gguf", name)
+    with llama_server(model) as url:
+        backend = LlamaServer(url)
+        target = Target(Config(), (), backend, open_to_pages)
+        await backend.connect()
+        await checks.speed(target)
+        [finding] = await checks.cache(target)
+        assert backend.state.memory == memory
+        assert flag in finding.says + finding.fix
+        assert (finding.level, "client" in finding.fix) == (
+            "warn" if name == "gemma3" else "ok",
+            False,
+        )
+        await backend.aclose()
 
 
 class Forgetful(Http):

@@ -7,6 +7,8 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server_bridge.llama.checkpoints import Kind, Memory
+from server_bridge.llama.exclusive_slots import ExclusiveSlots
 from server_bridge.llama.mirror import Mirror, Outlook, shared
 
 small = st.lists(st.integers(0, 2), max_size=40)
@@ -94,6 +96,22 @@ def test_clearing_brings_back_what_another_slot_holds() -> None:
     assert mirror.expected(prompt, 1) == 40
     mirror.settle(1, prompt, prompt, named=True)
     assert mirror.expected(packed(*range(50), 7), 0) == 50
+
+
+def test_copies_of_states_are_counted() -> None:
+    """What clearing a slot copies besides keys and values, every state of every slot, may cost too much."""
+    mirror = Mirror(2, memory=Memory(Kind.RECURRENT, state_bytes=1000))
+    long, other = packed(*range(100)), packed(*range(40), *range(200, 220))
+    mirror.settle(0, long, long)
+    mirror.settle(1, other, other, named=True)
+    assert mirror.state_bytes == 2 * (1 + 1) * 1000
+    prompt = packed(*range(100), 7)
+    assert mirror.cleared(prompt) - mirror.expected(prompt, 1) == 100
+    for price, clears in ((60, True), (200, False)):
+        slots = ExclusiveSlots(mirror, 2, lambda price=price: price)  # type: ignore[misc]
+        slots.used("other", 0)
+        slots.used("document", 1)
+        assert slots.choose("document", prompt).clear == clears
 
 
 def test_what_others_may_have_saved_is_not_foretold() -> None:

@@ -153,7 +153,9 @@ async def test_a_server_of_the_users_saves_in_its_own_folder(tmp_path: Path) -> 
 
 
 def state(document: str, n_bytes: int = 1) -> slot_files.SavedSlot:
-    return slot_files.SavedSlot("me", document, f"{document}.bin", b"\1\0\0\0", {1: -0.5}, n_bytes)
+    return slot_files.SavedSlot(
+        "me", document, f"{document}.bin", b"\1\0\0\0", 1, {1: -0.5}, n_bytes, []
+    )
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:

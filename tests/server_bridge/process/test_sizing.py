@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from server_bridge.llama.checkpoints import Kind
 from server_bridge.process import sizing
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
+from tests import architectures
 from tests.models import BUNDLED, Shape, write_model
 
 GIB = 1 << 30
@@ -17,6 +19,20 @@ QWEN_1_5B = {
     "attention.head_count": 12, "attention.head_count_kv": 2,
 }  # fmt: skip
 MIXED = {**QWEN_1_5B, "attention.head_count_kv": [2, 0, 4], "attention.key_length": 256}
+
+
+# Granite-4.0-H-tiny: 36 Mamba-2 layers and 4 with attention. Qwen3.5-2B's proportions: attention in every fourth layer.
+GRANITE_H = {
+    "context_length": 131072, "embedding_length": 1536, "block_count": 40, "attention.head_count": 12,
+    "attention.head_count_kv": ([0] * 9 + [4]) * 4, "ssm.conv_kernel": 4, "ssm.inner_size": 3072,
+    "ssm.state_size": 128, "ssm.group_count": 1,
+}  # fmt: skip
+QWEN_35 = {
+    **QWEN_1_5B, "block_count": 24, "full_attention_interval": 4, "attention.key_length": 256,
+    "attention.value_length": 256, "ssm.conv_kernel": 4, "ssm.inner_size": 2048, "ssm.state_size": 128,
+    "ssm.group_count": 16,
+}  # fmt: skip
+MIB = 1 << 20
 
 
 def test_the_bundled_model_is_read() -> None:
@@ -30,7 +46,9 @@ def test_the_bundled_model_is_read() -> None:
     ("facts", "n_bytes"),
     [
         (QWEN_1_5B, 28_672),
-        (MIXED, 28 * 4 * (256 + 128) * 2),
+        (MIXED, (2 + 0 + 4) * (256 + 128) * 2),
+        (GRANITE_H, 4 * 4 * (128 + 128) * 2),
+        (QWEN_35, 6 * 2 * (256 + 256) * 2),
         ({}, sizing.USUAL_BYTES),
         ({"block_count": "many"}, sizing.USUAL_BYTES),
         ({**QWEN_1_5B, "attention.head_count": 0}, sizing.USUAL_BYTES),
@@ -49,6 +67,7 @@ def test_a_token_costs_what_the_header_says(facts: sizing.Facts, n_bytes: int) -
         (QWEN_1_5B, GIB // 2, sizing.SMALLEST_CTX),
         ({**QWEN_1_5B, "context_length": 4096}, 64 * GIB, 4096),
         ({**QWEN_1_5B, "context_length": 1024}, GIB // 2, 1024),
+        (GRANITE_H, 8 * GIB, 16384),
         ({}, 64 * GIB, 16384),
     ],
 )
@@ -57,6 +76,37 @@ def test_a_slot_is_as_large_as_model_and_machine_allow(
 ) -> None:
     """Never longer than trained, rarely more than an eighth of the memory for two slots."""
     assert sizing.context(facts, 2, 16384, n_bytes) == n_ctx
+
+
+@pytest.mark.parametrize(
+    ("facts", "n_mib"), [(GRANITE_H, 55), (QWEN_35, 19), (QWEN_1_5B, 0), ({}, 0), (MIXED, 0)]
+)
+def test_a_recurrent_state_costs_what_the_header_says(facts: sizing.Facts, n_mib: int) -> None:
+    """As llama.cpp tells the size of a checkpoint."""
+    assert sizing.state_bytes(facts) // MIB == n_mib
+
+
+@pytest.mark.parametrize("n_gib", [4, 8, 16, 64])
+def test_copies_of_a_state_leave_memory_for_others(n_gib: int) -> None:
+    """With the prompts that are set aside they take an eighth, or as much as the fewest take."""
+    memory = n_gib * GIB
+    copies = sizing.checkpoints(GRANITE_H, 2, memory)
+    taken = copies * 2 * sizing.state_bytes(GRANITE_H)
+    aside = sizing.set_aside(GRANITE_H, 2, memory)
+    assert 8 <= copies <= 32
+    assert taken + aside == memory // 8 or (aside, copies) == (0, 8)
+    assert sizing.checkpoints(QWEN_1_5B, 2, memory) == 32
+    assert sizing.set_aside(QWEN_1_5B, 2, memory) == memory // 8
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("granitehybrid", Kind.RECURRENT), ("gemma3", Kind.PLAIN)]
+)
+def test_the_kind_of_memory_is_read(name: str, kind: Kind, tmp_path: Path) -> None:
+    """A window is of full size where we start the server, so it is like any other memory."""
+    found = sizing.facts(architectures.write(tmp_path / "model.gguf", name))
+    assert sizing.memory_of(found, 512, 2, GIB).kind is kind
+    assert sizing.is_sliding(found) == (kind is Kind.PLAIN)
 
 
 @pytest.mark.parametrize("junk", [b"", b"GGUF", b"GGUF" + b"\xff" * 100, b"no model" * 10])

@@ -1,0 +1,167 @@
+"""
+How far back a model's memory can be taken, by llama.cpp's rules. Pure.
+
+Keys and values can be cut off behind any token. A recurrent state (Mamba, gated delta nets, short
+convolutions) cannot: it is of one length, and goes on from there. So the server copies it now and then while it
+evaluates a prompt: 4 tokens before its end, a micro-batch before that, and where a short evaluation starts; never
+while it decodes. A prompt that differs from what a slot holds goes on from the last of these *checkpoints*
+before the difference, or from the start. Where there are as many as may be, the oldest goes that is within
+`--checkpoint-min-step` of one before it, else the oldest of all. These are the rules of llama.cpp's
+tools/server (server-context.cpp: `create_checkpoint`, `pre_decode`) in builds since September 2026.
+
+A sliding window's keys and values can be cut a little, and there are checkpoints for the rest; what exactly
+is reused depends on more than is known here. With `--swa-full` such a model is like any other.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+GAP = 4  # tokens between the last checkpoint of a prompt and its end
+STRETCH = 3  # times as long as usual may a step be that makes a checkpoint stay
+CLOSE_STEP = 256  # what `fim-lsp serve` and the embedded engine are started with
+NEAR = 64  # tokens that a sliding window gives back in any case
+
+
+class Kind(enum.Enum):
+    """What can be cut; the names are shown to users."""
+
+    UNKNOWN = ""
+    PLAIN = "plain"
+    RECURRENT = "recurrent"  # or hybrid: some layers are
+    SLIDING = "sliding window"
+
+
+class Memory(NamedTuple):
+    """
+    A model's memory on a server with these batch sizes and limits, llama-server's defaults if nothing is known.
+
+    *is_told*: it was read from the model's file; else requests show it. One state takes *state_bytes*.
+    """
+
+    kind: Kind = Kind.UNKNOWN
+    n_batch: int = 2048
+    n_ubatch: int = 512
+    n_checkpoints: int = 32
+    min_step: int = 8192
+    state_bytes: int = 0
+    is_told: bool = False
+
+
+class Checkpoint(NamedTuple):
+    """A copy of the state after *n_tokens*, made by the request number *task*."""
+
+    n_tokens: int
+    task: int
+
+
+Checkpoints = tuple[Checkpoint, ...]
+
+
+class Compared(NamedTuple):
+    """A prompt beside what a slot holds: tokens in common, and of both."""
+
+    n_shared: int
+    n_held: int
+    n_prompt: int
+
+    @property
+    def cuts(self) -> bool:
+        """Whether something of what is held must go, one token for its logits included."""
+        return self.n_shared < self.n_held or self.n_shared == self.n_prompt
+
+
+def plain(found: Compared) -> int:
+    """How many tokens of a prompt are reused where everything can be cut; the last is always evaluated."""
+    return min(found.n_shared, found.n_prompt - 1)
+
+
+def resumed(points: Checkpoints, found: Compared) -> int:
+    """How many are reused where only a checkpoint, the one made last, can be gone back to."""
+    if not found.cuts:
+        return found.n_shared
+    most = min(found.n_shared, found.n_prompt - 1)
+    fitting = (point.n_tokens for point in reversed(points) if point.n_tokens <= most)
+    return next(fitting, 0)
+
+
+def reused(memory: Memory, points: Checkpoints, found: Compared) -> int:
+    """How many tokens of a prompt are reused, as far as the kind of memory is known."""
+    if memory.kind is Kind.RECURRENT:
+        return resumed(points, found)
+    if memory.kind is Kind.SLIDING and found.n_held - found.n_shared > NEAR:
+        return resumed(points, found)
+    return plain(found)
+
+
+def observed(memory: Memory, points: Checkpoints, found: Compared, n_reused: int) -> Memory:
+    """
+    What is known of the memory after a request of which *n_reused* tokens were reused.
+
+    More than expected: the server keeps more of its checkpoints, as one that `fim-lsp serve` started does.
+    """
+    back = resumed(points, found)
+    if memory.kind is Kind.RECURRENT and found.cuts and not memory.is_told and back != n_reused:
+        return memory._replace(min_step=CLOSE_STEP if n_reused > back else Memory().min_step)
+    if not memory.is_told and found.cuts and back < plain(found):
+        if 0 < n_reused == back:
+            return memory._replace(kind=Kind.RECURRENT)
+        if n_reused + 1 in {point.n_tokens for point in points} and n_reused < plain(found):
+            return memory._replace(kind=Kind.SLIDING)
+        if n_reused == plain(found) and memory.kind is Kind.UNKNOWN:
+            return memory._replace(kind=Kind.PLAIN)
+    return memory
+
+
+def after(memory: Memory, points: Checkpoints, start: int, n_prompt: int, task: int) -> Checkpoints:
+    """The checkpoints once a prompt was evaluated from *start* on."""
+    kept = [point for point in points if point.n_tokens <= start + 1]
+    for at in _made(memory, start, n_prompt) if memory.n_checkpoints else ():
+        kept = _with(memory, kept, Checkpoint(at, task))
+    return tuple(kept)
+
+
+def _made(memory: Memory, start: int, n_prompt: int) -> Iterator[int]:
+    """Where checkpoints are made: before each batch that ends near the prompt's end."""
+    ends = [n_prompt - min(memory.n_batch, gap) for gap in (GAP + memory.n_ubatch, GAP)]
+    while start < n_prompt:
+        end = min(start + memory.n_batch, n_prompt, *(each for each in ends if each > start))
+        if start and end > n_prompt - memory.n_ubatch:
+            yield start
+        start = end
+
+
+def _with(memory: Memory, points: list[Checkpoint], new: Checkpoint) -> list[Checkpoint]:
+    kept = list(points)
+    last, idx = -1, 0
+    while len(kept) + 1 >= memory.n_checkpoints and idx < len(kept):
+        point = kept[idx]
+        if point.task != new.task and last >= 0 and point.n_tokens <= last + memory.min_step:
+            del kept[idx]
+        else:
+            last, idx = point.n_tokens, idx + 1
+    kept = kept[max(0, len(kept) + 1 - memory.n_checkpoints) :]
+    return [*(point for point in kept if point.n_tokens != new.n_tokens), new]
+
+
+def end_of_step(memory: Memory, known: int, step: int, seams: Sequence[int]) -> int:
+    """
+    Where a prompt's evaluation from *known* on should pause, after about *step* tokens.
+
+    At a *seam* prompts are likely to part. A checkpoint is made there if the evaluation pauses `GAP` tokens behind it,
+    and it stays if there is none within `min_step` before it: so the step before ends that much earlier.
+    """
+    end = known + step
+    seam = next((each for each in seams if each > known), None)
+    if seam is None or memory.kind in {Kind.PLAIN, Kind.UNKNOWN}:
+        return end
+    stop, before = seam + GAP, seam - memory.min_step - 1
+    if end >= stop:
+        return stop
+    if memory.kind is not Kind.RECURRENT or end <= before or memory.min_step >= STRETCH * step:
+        return end
+    if known < before:
+        return before
+    return stop if stop <= known + STRETCH * step else end

@@ -1,0 +1,133 @@
+"""
+Models whose memory cannot be cut behind any token, on real servers: hybrid, and with sliding windows.
+
+What is typed costs a few tokens, a jump its window, each is foretold, and a restart costs nothing. The first of
+each kind runs always, the others with scripts/test-server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import configparser
+import inspect
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.process.embedded import Embedded
+from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.protocol import Chunk, Prompt, Request
+from tests import architectures
+from tests.architectures import RECURRENT, SLIDING
+from tests.llama_server import PROGRAM
+from tests.server_bridge.serving import served
+
+pytestmark = pytest.mark.usefixtures("patient")
+
+server = [pytest.mark.server, pytest.mark.skipif(not PROGRAM, reason="run by scripts/test-server")]
+FIRST = (next(iter(RECURRENT)), next(iter(SLIDING)))
+EVERY = [
+    *(pytest.param(name, False, marks=[] if name in FIRST else server) for name in (*RECURRENT, *SLIDING)),
+    *(pytest.param(name, True, marks=server) for name in (*RECURRENT, *SLIDING)),
+]  # fmt: skip
+
+LINES = inspect.getsource(argparse).splitlines(keepends=True)
+CHUNKS = tuple(
+    Chunk(f"part{at}.py", "".join(inspect.getsource(configparser).splitlines(True)[at : at + 64]))
+    for at in range(0, 640, 64)
+)
+STEP = 300  # tokens of a step in the background
+N_KEYS = 45  # as many make more checkpoints than a server keeps
+WINDOW = 40  # lines on each side
+
+
+@asynccontextmanager
+async def embedded(model: Path, folder: Path) -> AsyncIterator[Embedded]:
+    backend = Embedded(EmbeddedSettings(model=str(model), slots_dir=str(folder)))
+    try:
+        yield backend
+    finally:
+        await backend.aclose()
+
+
+def running(
+    name: str, folder: Path, *, outside: bool
+) -> AbstractAsyncContextManager[Embedded | LlamaServer]:
+    model = architectures.write(folder / f"{name}.gguf", name)
+    if not outside:
+        return embedded(model, folder)
+    return served(folder, model=str(model))
+
+
+def window(at: int) -> Prompt:
+    """The prompt at a line of a file, behind ten chunks."""
+    above, below = LINES[at - WINDOW : at], LINES[at : at + WINDOW]
+    return Prompt("repo", CHUNKS, "argparse.py", "".join(above), "".join(below))
+
+
+async def warm(backend: Embedded | LlamaServer, prompt: Prompt) -> list[int]:
+    """The tokens of each step that it takes to evaluate a prompt."""
+    steps, left = [], 1
+    while left:
+        evaluated, left = await backend.warm(prompt, STEP)
+        steps.append(evaluated)
+    return steps
+
+
+async def typed(backend: Embedded | LlamaServer, at: Prompt) -> tuple[list[int], int]:
+    """Tokens evaluated at each key of a text that the model never suggests, and wrong predictions."""
+    costs, n_wrong = [], 0
+    text = "".join(f"    name_{n} = {n}\n" for n in range(N_KEYS))
+    for n in range(N_KEYS):
+        request = Request(replace(at, middle=text[: 4 * n]), 6)
+        cost = (await backend.complete(request)).timings
+        costs.append(cost.prompt_n)
+        n_wrong += cost.expected_n not in {None, cost.cache_n}
+    return costs, n_wrong
+
+
+def at_share(values: Sequence[int], share: float) -> int:
+    return sorted(values)[int(share * len(values))]
+
+
+@pytest.mark.parametrize(("name", "outside"), EVERY)
+async def test_typing_and_jumps_cost_what_is_new(
+    name: str, *, outside: bool, tmp_path: Path
+) -> None:
+    """A few tokens per key, and the window after a jump, although the server cannot cut its state."""
+    async with running(name, tmp_path, outside=outside) as backend:
+        first, second = window(200), window(1200)
+        assert max(await warm(backend, first)) <= 3 * STEP
+        costs, n_wrong = await typed(backend, first)
+        assert at_share(costs, 0.5) <= (9 if name in RECURRENT else 4)
+        measure = await backend.measure(second)
+        cost = (await backend.complete(Request(second, 1))).timings
+        assert cost.prompt_n <= measure.prefix + measure.suffix + 32
+        assert max(await warm(backend, second)) <= 3 * STEP
+        more, n_wrong_then = await typed(backend, second)
+        assert at_share(more, 0.5) <= at_share(costs, 0.5)
+        # What can be cut is read from the file, or seen at the first requests.
+        assert n_wrong + n_wrong_then <= (2 if outside else 0)
+        expected = "recurrent" if name in RECURRENT else "plain"
+        assert backend.state.memory == expected
+        assert not backend.state.cache_problem
+
+
+@pytest.mark.parametrize("name", FIRST)
+async def test_a_restored_state_is_believed(name: str, tmp_path: Path) -> None:
+    """Although the tokens behind its last checkpoint are evaluated again."""
+    at = window(200)
+    async with running(name, tmp_path, outside=False) as backend:
+        await warm(backend, at)
+        for middle in ("", "    x = 1\n"):
+            assert await backend.save(replace(at, middle=middle))
+    async with embedded(tmp_path / f"{name}.gguf", tmp_path) as backend:
+        measure = await backend.measure(at)
+        assert await backend.restore(at) > measure.total - 16
+        cost = (await backend.complete(Request(at, 1))).timings
+        assert cost.prompt_n <= 10
+        assert cost.expected_n == cost.cache_n
