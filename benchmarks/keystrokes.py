@@ -7,7 +7,8 @@ What a keystroke costs the model server: every trace through every client on the
     python tests/models.py large.gguf tiny 32768 && python -m benchmarks.keystrokes \
         --model large.gguf --ring --traces mix                      # a full ring: 16 chunks of 64 lines
     python -m benchmarks.keystrokes --url http://127.0.0.1:8012     # your own, with --slot-save-path
-    python -m benchmarks.keystrokes --kind openai --url http://127.0.0.1:8080 --clients ours  # mlx_lm.server …
+    python -m benchmarks.keystrokes --kind openai --url http://127.0.0.1:8080 --clients ours  # vLLM, mlx_lm.server …
+    python -m benchmarks.keystrokes --kind openai --url ROUTER --metrics REPLICA,REPLICA --clients ours
 
 Prints a table per trace and writes it with the raw numbers and a plot to --out. The server is
 started again for each row, because it keeps what erased slots held in its own memory. A server that
@@ -28,15 +29,17 @@ from typing import Any
 
 from benchmarks.clients import Along, Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, new_context, raw, row, table
+from benchmarks.metrics import Metered, total
 from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
 from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
-from benchmarks.wire import TOTALS, Wire, in_background, is_background
+from benchmarks.wire import Wire, in_background, is_background
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.schema import made
-from server_bridge.http.client import Http
+from server_bridge.bridge import SESSION
+from server_bridge.http.client import UNTAGGED, Http, Tags
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.checkpoints import CLOSE_STEP
@@ -72,22 +75,24 @@ def main() -> None:
 
 async def _measure(trace: Trace, client: str, url: str, options: argparse.Namespace) -> Row:
     """One client on one trace, from empty slots."""
-    wire = Wire(url)
-    await wire.get("/health")
+    servers = options.metrics or [url]
+    tags = Tags({options.session_header: SESSION}) if options.session_header else UNTAGGED
+    wire = Metered(url, servers, tags) if options.kind == OPENAI else Wire(url)
     if options.kind != OPENAI:
+        await wire.get("/health")
         await wire.forget()
-    before = await _total(url)
+    before = await total(servers)
     if client in (OURS, ALONG, BARE):
         answers, mirror = await _ours(trace, wire, options, client)
     else:
         ring = full_ring() if options.ring else ()
         peer: Client = Peer(wire, POLICIES[client], ring, options.n_predict)
         answers, mirror = await replay(trace, peer), {}
-    n_posts, total = wire.counts["posts"], await _total(url) - before
+    n_posts, n_evaluated = wire.counts["posts"], await total(servers) - before
     marks = await _marks(url) if options.kind != OPENAI else []
     await wire.aclose()
     return row(
-        trace, client, wire.calls, answers, n_posts=n_posts, server_total=total, mirror=mirror,
+        trace, client, wire.calls, answers, n_posts=n_posts, server_total=n_evaluated, mirror=mirror,
         new_context=new_context(wire.calls, marks),
     )  # fmt: skip
 
@@ -107,7 +112,8 @@ async def _marks(url: str) -> list[int]:
 async def _ours(
     trace: Trace, wire: Wire, options: argparse.Namespace, client: str
 ) -> tuple[list[Answer], dict[str, int]]:
-    server = Streaming(wire) if options.kind == OPENAI else _llama(wire, options)
+    is_openai = options.kind == OPENAI
+    server = Streaming(wire, options.served_model) if is_openai else _llama(wire, options)
     await server.connect()
     settings: dict[str, object] = {"ring.chunks": 0} if client == BARE else {}
     session = Session(_config(trace, options, settings), lambda _: server)
@@ -145,15 +151,6 @@ def _config(trace: Trace, options: argparse.Namespace, settings: dict[str, objec
         {} if trace.paced else {"completion.debounceMs": 0}
     )  # there is no next key to wait for
     return made({"completion.maxTokens": options.n_predict, **unpaced, **settings})
-
-
-async def _total(url: str) -> int:
-    """Prompt tokens the server has evaluated since it started, by its own count; -1 if it keeps none."""
-    import httpx  # noqa: PLC0415 (plain text, which the bridge's client does not read)
-
-    async with httpx.AsyncClient(trust_env=False) as client:
-        found = TOTALS.search((await client.get(f"{url}/metrics")).text)
-    return int(found[1]) if found else -1
 
 
 def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
@@ -206,6 +203,13 @@ def _options() -> argparse.Namespace:
     add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
+    add(
+        "--metrics",
+        type=_urls,
+        help="the replicas behind --url, whose counters tell what was evaluated",
+    )
+    add("--served-model", default="", help="its name, where --url does not tell (SGLang's gateway)")
+    add("--session-header", default="", help="the setting of that name, for a router")
     add("--kind", choices=["llama-server", OPENAI], default="llama-server", help="what it is")
     add("--flags", default="{}", help="attributes of llama.cpp's common parameters, as JSON")
     add(
@@ -222,6 +226,10 @@ def _options() -> argparse.Namespace:
         "--ring", action="store_true", help="files are open that fill the ring; all have a full one"
     )
     return parser.parse_args()
+
+
+def _urls(text: str) -> list[str]:
+    return text.split(",")
 
 
 def _names(known: list[str]) -> Callable[[str], list[str]]:

@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--recording", type=Path, default=FILE)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
-    sent = merged(read(options.recording))
+    sent = merged(streamed(read(options.recording)))
     session, rules = blocks(sent), groups(sent)
     rows = [simulated(session, "session", [0] * len(sent), 1, math.inf, n_users=1)]
     print(HEAD, line(rows[0]), sep="\n", flush=True)
@@ -123,6 +123,28 @@ def main() -> None:
     (options.out / "routing.md").write_text(text, "utf-8")
     (options.out / "routing.json").write_text(json.dumps([r._asdict() for r in rows]), "utf-8")
     (options.out / "routing.svg").write_text(plot(rows), "utf-8")
+
+
+def streamed(sent: Sequence[Sent]) -> list[Sent]:
+    """
+    The recording with one request per completion.
+
+    It was made when a completion took several short ones, and another where the half word was asked for again.
+    """
+    found: list[Sent] = []
+    for one in sent:
+        last = found[-1] if found else None
+        if last is not None and _goes_on(last, one):
+            found[-1] = last._replace(tokens=one.tokens)
+        else:
+            found.append(one)
+    return found
+
+
+def _goes_on(one: Sent, after: Sent) -> bool:
+    """Whether *after* asks for more of what *one* asked for."""
+    same = one.step == after.step and not (one.background or after.background)
+    return same and alike(one.tokens, after.tokens) >= one.n_prompt - 1
 
 
 def merged(sent: Sequence[Sent]) -> list[Sent]:
@@ -142,10 +164,10 @@ def _continues(one: Sent, after: Sent | None) -> bool:
     return alike(one.tokens, after.tokens) >= one.n_prompt - BLOCK
 
 
-def blocks(sent: Sequence[Sent]) -> Session:
-    """The recording in blocks, runs of blocks that always come together as one."""
+def blocks(sent: Sequence[Sent], size: int = BLOCK) -> Session:
+    """The recording in blocks of *size* tokens, runs of blocks that always come together as one."""
     numbers: dict[tuple[int, tuple[int, ...]], int] = {}
-    chains = [_chain(one.tokens[:-1], numbers) for one in sent]
+    chains = [_chain(one.tokens[:-1], numbers, size) for one in sent]
     nexts: dict[int, set[int]] = {}
     for chain in chains:
         for block, after in zip(chain, [*chain[1:], -1], strict=True):
@@ -163,11 +185,13 @@ def blocks(sent: Sequence[Sent]) -> Session:
     return Session(ms, [not s.background for s in sent], [s.n_prompt for s in sent], paths, sizes)
 
 
-def _chain(tokens: Sequence[int], numbers: dict[tuple[int, tuple[int, ...]], int]) -> list[int]:
+def _chain(
+    tokens: Sequence[int], numbers: dict[tuple[int, tuple[int, ...]], int], size: int = BLOCK
+) -> list[int]:
     """A number per whole block, which stands for all tokens up to its end."""
     found, last = [], -1
-    for start in range(0, len(tokens) - BLOCK + 1, BLOCK):
-        last = numbers.setdefault((last, tuple(tokens[start : start + BLOCK])), len(numbers))
+    for start in range(0, len(tokens) - size + 1, size):
+        last = numbers.setdefault((last, tuple(tokens[start : start + size])), len(numbers))
         found.append(last)
     return found
 
@@ -194,6 +218,21 @@ def _lineages(sent: Sequence[Sent]) -> list[int]:
         worth = len(known) * BLOCK >= WORTH * one.n_prompt
         found.append(last[known[-1]] if known and worth else len(found))
         last.update(dict.fromkeys(chain, found[-1]))
+    return found
+
+
+def alone(session: Session, group: Sequence[int], size: int = BLOCK) -> list[int]:
+    """
+    What each request evaluates where one user has all of the memory, and each *group* a replica of its own.
+
+    `benchmarks.cluster` compares it with what real replicas evaluate on the same prompts.
+    """
+    replicas = {each: Replica(math.inf) for each in group}
+    found = []
+    for n, each in enumerate(group):
+        held = size * replicas[each].serve(0, session.paths[n], session.sizes)
+        n_prompt = session.n_prompt[n]
+        found.append(n_prompt - min(held, (n_prompt - 1) // size * size))
     return found
 
 

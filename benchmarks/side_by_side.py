@@ -32,8 +32,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from benchmarks import serve, traces
-from benchmarks.wire import TOTALS
+from benchmarks import metrics, serve, traces
 from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim
 
@@ -239,8 +238,7 @@ def rest(editor: Neovim, seconds: float) -> None:
 def evaluated(url: str) -> int:
     """Prompt tokens the server has evaluated in its life."""
     with urllib.request.urlopen(f"{url}/metrics") as answer:
-        found = TOTALS.search(answer.read().decode())
-    return int(found[1]) if found else 0
+        return metrics.evaluated(answer.read().decode())
 
 
 def cpu_seconds(pid: int) -> float:

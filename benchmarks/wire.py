@@ -12,21 +12,19 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
-import re
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from server_bridge.http.client import Http, Unproven
+from server_bridge.http.client import UNTAGGED, Http, Tags, Unproven
 from server_bridge.http.shapes import Object
 
 request_number = contextvars.ContextVar("request_number", default=-1)
 in_background = contextvars.ContextVar("in_background", default=False)
 # What begins a part of a prompt, as Qwen2.5-Coder and the bundled model spell it.
 PATIENCE_S = 300.0  # long prompts on slow machines are measured, not given up
-TOTALS = re.compile(r"^llamacpp:prompt_tokens_total (\d+)", re.MULTILINE)
 
 
 class Call(NamedTuple):
@@ -46,8 +44,8 @@ class Call(NamedTuple):
 class Wire(Http):
     """The bridge's HTTP client; keeps a `Call` of every completion and counts round trips."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url, patience_s=PATIENCE_S)
+    def __init__(self, url: str, tags: Tags = UNTAGGED) -> None:
+        super().__init__(url, patience_s=PATIENCE_S, tags=tags)
         self.calls: list[Call] = []
         self.counts = Counter[str]()
 

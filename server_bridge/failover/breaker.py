@@ -64,17 +64,28 @@ class Breaker:
         if self.n_slow >= N_SLOW or self.n_failures:
             self.fail(now, at_work=True)
 
-    def fail(self, now: float, *, wrong: bool = False, at_work: bool = False) -> None:
-        """It failed, *at_work* or when it was connected; *wrong*: until the user changes something."""
+    def fail(
+        self, now: float, *, wrong: bool = False, at_work: bool = False, least_s: float = 0.0
+    ) -> None:
+        """
+        It failed, *at_work* or when it was connected; *wrong*: until the user changes something. It asked to be
+        left alone for *least_s*: clients that were told so at the same time come back one after the other.
+        """
         self.n_failures += 1
         self.is_on_trial = False
         self.failed_at_work = self.failed_at_work or at_work
         longest = LONGEST_S if self.named else UNRELATED_S if wrong else UNASKED_S
-        self.retry_at = now + delay(self.n_failures, longest, self.seed)
+        usual = delay(self.n_failures, longest, self.seed)
+        asked = least_s * (1 + SPREAD * _share(self.seed, self.n_failures))
+        self.retry_at = now + max(usual, asked)
 
 
 def delay(n_failures: int, longest: float, seed: str) -> float:
     """Seconds until the next probe: doubling, and for each *seed* a little different."""
-    share = xxh3_64_intdigest(f"{seed} {n_failures}".encode()) / 2**64
     most: float = min(longest, FIRST_S * 2 ** min(n_failures - 1, 16))
-    return most * (1 - SPREAD * share)
+    return most * (1 - SPREAD * _share(seed, n_failures))
+
+
+def _share(seed: str, n_failures: int) -> float:
+    """A number from 0 to 1."""
+    return float(xxh3_64_intdigest(f"{seed} {n_failures}".encode()) / 2**64)

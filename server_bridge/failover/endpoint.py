@@ -121,7 +121,9 @@ class Endpoint:
             self.breaker.slow(now)
         else:
             wrong = isinstance(error, BackendUnusable)
-            self.breaker.fail(now, wrong=wrong, at_work=at_work and isinstance(error, AT_WORK))
+            least_s = error.retry_after_s if isinstance(error, ServerError) else 0.0
+            at_work = at_work and isinstance(error, AT_WORK)
+            self.breaker.fail(now, wrong=wrong, at_work=at_work, least_s=least_s)
         self.error = error
         if self.is_ready:
             await self.backend.aclose()

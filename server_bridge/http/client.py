@@ -25,12 +25,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from server_bridge.http.api_key import no_key
 from server_bridge.http.responses import (
+    NOTHING,
     Refused,
     body_of,
     events_in,
@@ -47,8 +47,6 @@ PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a se
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
 FORWARD_S = 600.0  # for what other programs ask: a chat may think
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
-
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Unproven(BackendUnavailable):
@@ -220,22 +218,23 @@ class Http:
         with self._mapped(httpx):
             asked = client.stream(method, self._address + path, content=body, extensions=extensions)
             try:
-                status, content = await asyncio.wait_for(self._read(asked, path), seconds)
+                answer = await asyncio.wait_for(self._read(asked, path), seconds)
             except (httpx.TimeoutException, asyncio.TimeoutError, BackendUnavailable):
                 self._drop()
                 raise
         try:
-            return object_in(self.url + path, status, content)
+            return object_in(self.url + path, *answer)
         except Refused:
             self._drop()  # the next connection asks for the key again
             raise
 
-    async def _read(self, asked: Any, path: str) -> tuple[int, bytes]:
-        """The status and the body of an answer."""
+    async def _read(self, asked: Any, path: str) -> tuple[int, bytes, Mapping[str, str]]:
+        """The status, the body and the headers of an answer."""
         async with asked as response:
             self.readers = response.headers.get("access-control-allow-origin", "")
             self._socket = response.extensions.get("network_stream")
-            return response.status_code, await body_of(self.url + path, response)
+            body = await body_of(self.url + path, response)
+            return response.status_code, body, response.headers
 
     async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """One request and the events of its answer."""

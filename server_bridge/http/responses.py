@@ -12,9 +12,11 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from types import MappingProxyType
 from typing import Any
 
 from server_bridge.http.shapes import Count, Object, UnexpectedAnswer, decoded, optional
@@ -29,11 +31,13 @@ from server_bridge.protocol import (
 )
 
 OK = 200
+NOTHING: Mapping[str, str] = MappingProxyType({})
 # The largest answer that we ask for has the probabilities of 128 tokens (100 KB); the longest list of
 # models is a gateway's (700 KB). Beyond these, JSON of brackets alone takes forty times its bytes.
 MOST_BYTES = 2 << 20
 MOST_BRACKETS = 50_000
 BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
+LONGEST_WAIT_S = 300.0  # that a server may ask for; one that says an hour may be well in a minute
 MOST_SAID = 200  # characters of a failed answer, in the log of a developer
 KIND = re.compile(r"[a-z_]{1,40}")
 
@@ -45,7 +49,9 @@ class Loading(BackendUnavailable):
 
 
 class ServerError(BackendUnavailable):
-    """The server answered that it failed, or has too much to do."""
+    """The server answered that it failed, or has too much to do; it wants no request for so many seconds."""
+
+    retry_after_s: float = 0.0
 
 
 class Refused(BackendUnusable):
@@ -83,7 +89,7 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
     kind = response.headers.get("content-type", "")
     if response.status_code != OK or not kind.startswith("text/event-stream"):
         body = await asyncio.wait_for(body_of(url, response), patience_s)
-        yield object_in(url, response.status_code, body)
+        yield object_in(url, response.status_code, body, response.headers)
         return
     started = last = time.monotonic()
     rest, n_bytes = b"", 0
@@ -99,7 +105,9 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
         yield event
 
 
-def object_in(url: str, status: int, content: bytes) -> Object:
+def object_in(
+    url: str, status: int, content: bytes, headers: Mapping[str, str] = NOTHING
+) -> Object:
     """The JSON object in an answer, or the error it means."""
     data = _parsed(content)
     if status == OK:
@@ -110,9 +118,23 @@ def object_in(url: str, status: int, content: bytes) -> Object:
     error = data.get("error") if isinstance(data, dict) else None
     error = error if isinstance(error, dict) else {}
     failure = _failure(url, status, error)
+    if isinstance(failure, ServerError):
+        failure.retry_after_s = seconds_of(headers.get("retry-after", ""))
     failure.said = str(error.get("message") or content.decode("utf-8", "replace"))
     log.debug("answer.failed url=%s status=%d said=%r", url, status, failure.said[:MOST_SAID])
     raise failure
+
+
+def seconds_of(retry_after: str) -> float:
+    """How long a `Retry-After` asks to wait (RFC 9110, 10.2.3): seconds, or until a time; no longer than is sane."""
+    try:
+        if retry_after.isdecimal():
+            seconds = float(retry_after[:9])
+        else:
+            seconds = parsedate_to_datetime(retry_after).timestamp() - time.time()
+    except (ValueError, OverflowError, TypeError):
+        return 0.0
+    return min(max(0.0, seconds), LONGEST_WAIT_S)
 
 
 def _failure(url: str, status: int, error: Object) -> BackendError:

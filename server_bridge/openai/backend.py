@@ -7,8 +7,8 @@ asked; it is estimated in characters and corrected by the usage at the end of an
 are streamed, for only then a server notices that the client is gone. mlx_lm.server does not, and forgets what it
 evaluated for a request that was cancelled: there nothing is ever cancelled on purpose.
 
-Token healing: the prompt ends before the half word, and an answer that does not begin with it is
-asked for again with the half word in the prompt.
+Token healing: the prompt ends before the half word, and the server is made to begin its answer with it where it can
+be (vLLM). Elsewhere an answer that does not begin with it is asked for again with the half word in the prompt.
 
 mlx_lm.server 0.32 dies of a prompt that is exactly what it has cached, an earlier prompt and its
 answer. So a request there makes one token more than is used, and where a prompt should be such a whole
@@ -80,6 +80,8 @@ class OpenAiServer:
         self._decode_ms = running_mean.decode_ms(self._state.decode_ms)
         self._connecting = asyncio.Lock()
         self._is_told = True  # of options for its chat template
+        self._engine = ""
+        self._refuses_guides = False
 
     @property
     def state(self) -> State:
@@ -141,7 +143,8 @@ class OpenAiServer:
         if self._is_chat:
             return await self._unhealed(request)
         held = last_word(text) if self._is_fatal(text) else ""
-        answer, timings = await self._decode(text[: len(text) - len(held)], request, held)
+        cut_text = text[: len(text) - len(held)]
+        answer, timings = await self._decode(cut_text, request, held, guides=self._guides)
         if not completion.agrees(answer, held + prompt.forced):
             return await self._unhealed(request)
         answer.lose(held)
@@ -196,6 +199,7 @@ class OpenAiServer:
         """Learn which model is there; what the server holds is unknown then."""
         self._connected = found = await connected(self._http, self._model, self._template)
         self._estimate = CacheEstimate(self._estimate.chars_per_token)
+        self._engine, self._refuses_guides = found.owner, False
         self._state = replace(
             self._state,
             health=Health.READY,
@@ -216,10 +220,15 @@ class OpenAiServer:
     def _is_chat(self) -> bool:
         return self._connected is not None and self._connected.is_chat
 
-    def _options(self, request: Request, held: str = "") -> Object:
+    def _options(self, request: Request, held: str = "", *, guides: bool = False) -> Object:
         if self._is_chat:
             return chat.options(request)
-        return completion.options(request, held, is_mlx=self._is_mlx)
+        return completion.options(request, held, is_mlx=self._is_mlx, guides=guides)
+
+    @property
+    def _guides(self) -> bool:
+        """Whether an answer can be made to begin with a text; behind a router only an answer tells."""
+        return self._engine.startswith("vllm") and not self._refuses_guides
 
     @property
     def _is_mlx(self) -> bool:
@@ -243,10 +252,10 @@ class OpenAiServer:
         return completion.reply(answer, request, timings, self._state.n_ctx)
 
     async def _decode(
-        self, text: str, request: Request, held: str = ""
+        self, text: str, request: Request, held: str = "", *, guides: bool = False
     ) -> tuple[StreamedAnswer, Timings]:
         """One request, *held* coming before what was asked for."""
-        answer, timings = await self._ask(text, self._options(request, held))
+        answer, timings = await self._ask(text, self._options(request, held, guides=guides))
         if (
             self._is_mlx
             and not self._is_chat
@@ -280,7 +289,8 @@ class OpenAiServer:
             text = _joined(await self._rendered(asked))
             self._check_size(text, 1)
             pieces, known = completion.Pieces(request, before, self._state.n_ctx), None
-            answers = self._growing(text, self._options(request))
+            options = self._options(request, guides=self._guides and not before)
+            answers = self._growing(text, options)
             async with aclosing(answers):
                 async for answer, timings in answers:
                     if not before and not self._is_chat and not pieces.agrees(answer):
@@ -295,6 +305,24 @@ class OpenAiServer:
                     return
 
     async def _growing(
+        self, text: str, options: Object
+    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
+        """See `_asked`; a server that refuses to be guided is asked without, from now on."""
+        try:
+            async with aclosing(self._asked(text, options)) as answers:
+                async for each in answers:
+                    yield each
+        except BackendRejected as error:
+            if completion.GUIDE not in options or isinstance(error, PromptTooLong):
+                raise
+            log.info("openai.unguided url=%s reason=%s", self._http.url, error)
+            self._refuses_guides = True
+            unguided = {name: each for name, each in options.items() if name != completion.GUIDE}
+            async with aclosing(self._asked(text, unguided)) as answers:
+                async for each in answers:
+                    yield each
+
+    async def _asked(
         self, text: str, options: Object
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """The answer after each event, and what it cost; what that says of the server is kept, also when this is closed."""
@@ -316,6 +344,7 @@ class OpenAiServer:
                         yield chat.code(answer, line) if self._is_chat else answer, timings
             finally:
                 if answer is not None:
+                    self._engine = answer.engine or self._engine
                     self._estimate.sent(text, answer.n_prompt, answer.n_cached)
                     self._learn_speeds(timings)
 
@@ -342,7 +371,8 @@ class OpenAiServer:
     def _timings(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
         """What a text of *n_chars* cost, of which the server should have held *n_held* tokens."""
         total = answer.n_prompt or self._estimate.tokens(n_chars)
-        cached = min(n_held if answer.n_cached is None else answer.n_cached, total)
+        told = answer.n_cached
+        cached = min(self._estimate.reused(n_held) if told is None else told, total)
         return Timings(
             prompt_n=total - cached,
             cache_n=cached,

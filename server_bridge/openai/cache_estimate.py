@@ -7,6 +7,7 @@ how many tokens that was. So we remember what was sent and learn how long tokens
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from server_bridge.fim.common_prefix import common_prefix
 N_TEXTS = 8  # prompts a server should keep; mlx_lm.server keeps ten by default, others more
 N_WHOLES = 256  # answers, with their prompts; the server forgets them sooner
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
+LARGEST_BLOCK = 256  # tokens; vLLM's on CPUs has 128
 ENOUGH_TOKENS = 256  # a server that reuses nothing of so many does not reuse at all
 
 
@@ -26,6 +28,7 @@ class CacheEstimate:
     def __init__(self, chars_per_token: float) -> None:
         self._density = running_mean.chars_per_token(chars_per_token)
         self.keeps = True  # whether the server reuses anything
+        self._block = 0  # tokens; what all counts of reused ones were multiples of
         self._texts: deque[str] = deque(maxlen=N_TEXTS)
         self._wholes: deque[int] = deque(maxlen=N_WHOLES)  # their hashes
 
@@ -42,10 +45,15 @@ class CacheEstimate:
         """How many characters of *text* the server should hold."""
         return max((common_prefix(text, sent) for sent in self._texts), default=0)
 
+    def reused(self, n_held: int) -> int:
+        """How many of so many tokens that it holds the server probably reuses: vLLM keeps whole blocks."""
+        return n_held - n_held % self._block if 0 < self._block <= LARGEST_BLOCK else n_held
+
     def sent(self, text: str, n_tokens: int, n_cached: int | None) -> None:
         """*text* was *n_tokens* long; of these *n_cached* were reused, None if it is not known."""
         if n_cached or (n_cached == 0 and self.tokens(self.held(text)) >= ENOUGH_TOKENS):
             self.keeps = n_cached > 0
+        self._block = math.gcd(self._block, n_cached or 0)
         if len(text) >= ENOUGH_CHARS and n_tokens:
             self._density.add(len(text) / n_tokens)
         for known in [known for known in self._texts if text.startswith(known)]:

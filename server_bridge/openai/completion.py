@@ -8,6 +8,8 @@ the tokenizer makes of it alone, so none is sent; and a request there makes one 
 
 from __future__ import annotations
 
+import re
+
 from server_bridge.http.shapes import Object
 from server_bridge.llama.completion import TEMPERATURE
 from server_bridge.openai.stream import NO_ID, StreamedAnswer
@@ -15,11 +17,13 @@ from server_bridge.protocol import Reply, Request, Stop, Timings, Token
 
 MOST_STOPS = 4  # OpenAI's own limit, and that of servers that copy it
 STOPS = {"stop": Stop.END, "length": Stop.LIMIT}
+GUIDE = "structured_outputs"  # vLLM's field; others leave it unread
+SIGNS = re.compile(r"[\\^$.*+?()\[\]{}|/-]")  # what regular expressions do not take for itself
 PREFILL: Object = {"max_tokens": 1, "temperature": 0}  # one token is generated all the same
 
 
-def options(request: Request, held: str, *, is_mlx: bool) -> Object:
-    """How to decode, where *held* comes before what was asked for."""
+def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) -> Object:
+    """How to decode, where *held* comes before what was asked for; *guides*: the server can force a text."""
     n_spare = 1 if is_mlx else 0
     found: Object = {"max_tokens": request.n_predict + len(held) + n_spare}
     found["temperature"] = TEMPERATURE if request.sample else 0
@@ -27,7 +31,16 @@ def options(request: Request, held: str, *, is_mlx: bool) -> Object:
         found["seed"] = request.sample
     if request.stop and not is_mlx:  # every answer is cut here as well, see `reply`
         found["stop"] = list(request.stop[:MOST_STOPS])
+    if guides and request.prompt.forced:
+        found |= guide(request.prompt.forced)
     return found
+
+
+def guide(forced: str) -> Object:
+    """The option that makes an answer begin with *forced*; none where no regular expression can say it."""
+    if "\0" in forced:
+        return {}
+    return {GUIDE: {"regex": SIGNS.sub(r"\\\g<0>", forced) + r"[\s\S]*"}}
 
 
 def agrees(answer: StreamedAnswer, forced: str) -> bool:

@@ -22,6 +22,7 @@ from server_bridge.protocol import BackendRejected, BackendUnusable
 SMALL_CONTEXT = (
     4096  # tokens, where the server does not say: Ollama's default, and it cuts silently
 )
+UNKNOWN = "unknown"  # what SGLang's gateway calls a model of which it was not told
 N_NAMES = 8  # models that a message lists
 TEMPLATES = ", ".join(family.name for family in (*FAMILIES, PLAIN, chat.MESSAGE))
 
@@ -51,13 +52,18 @@ class LlamaMeta(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """A server's model as it is used: *fields* is what every request says besides the prompt."""
+    """
+    A server's model as it is used: *fields* is what every request says besides the prompt.
+
+    *owner* is the engine's name, of most engines; "" where the server does not say.
+    """
 
     model: str
     family: Family
     n_ctx: int
     fields: Object
     is_mlx: bool
+    owner: str
 
     @property
     def is_chat(self) -> bool:
@@ -72,6 +78,11 @@ async def connected(http: Http, wanted: str, template: str) -> Connected:
     Raises BackendUnusable where the user has to choose, or where there is no such *template*.
     """
     model = _chosen(await _listed(http), wanted, http.url)
+    if model.id == UNKNOWN and not template:
+        raise BackendUnusable(
+            f"{http.url} does not say which model it has (SGLang's gateway does not ask vLLM): set "
+            "fim.backend.model to the model's name, and fim.backend.contextTokens to its context"
+        )
     name = wanted or re.split(r"[/\\]", model.id)[-1]
     is_mlx = not model.owned_by
     # A seed makes mlx_lm.server take requests one by one, where an error ends one, not all.
@@ -85,6 +96,7 @@ async def connected(http: Http, wanted: str, template: str) -> Connected:
         n_ctx=_context(model),
         fields=fields,
         is_mlx=is_mlx,
+        owner=label(model.owned_by) if isinstance(model.owned_by, str) else "",
     )
 
 
@@ -109,7 +121,8 @@ def _chosen(listed: list[Model], wanted: str, url: str) -> Model:
         if model.id == wanted:
             return model
     if wanted or not listed:
-        return Model()
+        # A router may not list what its replicas have; it is no mlx_lm.server all the same.
+        return Model(owned_by=listed[0].owned_by if listed else None)
     if len(listed) > 1 and listed[0].owned_by:
         names = ", ".join(label(model.id) for model in listed[:N_NAMES])
         raise BackendUnusable(f"{url} has several models: set fim.backend.model to one of {names}")

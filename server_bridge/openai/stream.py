@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from server_bridge.fim.layout import spelled
-from server_bridge.http.shapes import Count, Object, Octet, optional
+from server_bridge.http.shapes import Count, Object, Octet, label, optional
 from server_bridge.http.shapes import read as read_shape
 from server_bridge.llama.completion import log_probability
 from server_bridge.protocol import (
@@ -63,6 +63,7 @@ class Event(Struct):
 
     choices: list[Choice] | None = None
     usage: object = None
+    system_fingerprint: object = None
     error: object = None
 
 
@@ -113,6 +114,7 @@ class StreamedAnswer:
     text: str = ""
     last: str = ""  # what came last: a token, as a rule
     ended: str = ""
+    engine: str = ""  # its name and version, where it tells
     usage: Usage = field(default_factory=Usage)
     pieces: list[Piece] = field(default_factory=list)
     prompt_ms: float = 0.0
@@ -180,6 +182,8 @@ async def growing(events: AsyncIterator[Object], url: str) -> AsyncGenerator[Str
 def _take(answer: StreamedAnswer, event: Event, url: str) -> None:
     if event.error:
         raise _meant(event.error, url)
+    if isinstance(event.system_fingerprint, str):
+        answer.engine = label(event.system_fingerprint)
     answer.usage = optional(Usage, event.usage) or answer.usage
     for choice in (event.choices or [])[:1]:
         answer.last = choice.said or answer.last

@@ -6,6 +6,7 @@ import xml.dom.minidom
 
 import pytest
 
+from benchmarks import metrics
 from benchmarks.clients import Answer
 from benchmarks.editor import Step
 from benchmarks.figures import at, new_context, row, table
@@ -115,3 +116,27 @@ def test_new_context_is_each_part_of_a_prompt_once() -> None:
     marks = [100, 101, 102]
     calls = [sent(100, 1, 2, 3, 101, 4, 5, 102, 6), sent(100, 1, 2, 3, 101, 7, 102, 6, 8)]
     assert new_context(calls, marks) == 4 + 3 + 2
+
+
+VLLM = """\
+# TYPE vllm:prompt_tokens_total counter
+vllm:prompt_tokens_total{engine="0",model_name="a b"} 1.2e+03
+vllm:prompt_tokens_total{engine="1",model_name="a b"} 300.0
+vllm:prompt_tokens_cached_total{engine="0",model_name="a b"} 900.0
+vllm:prompt_tokens_by_source_total{engine="0",source="local_compute"} 600.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        (VLLM, 600),
+        ("llamacpp:prompt_tokens_total 41\nllamacpp:prompt_seconds_total 0.5\n", 41),
+        ('sglang:prompt_tokens_total{m="x"} 9.0\nsglang:cached_tokens_total{m="x"} 2.0\n', 7),
+        ("", metrics.UNKNOWN),
+        ('{"detail": "Not Found"}', metrics.UNKNOWN),
+    ],
+)
+def test_servers_count_what_they_evaluate(text: str, n: int) -> None:
+    """Prompt tokens less those that were reused, over all engines of a server."""
+    assert metrics.evaluated(text) == n

@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 from benchmarks.recording import Sent, read, write
-from benchmarks.routing import BLOCK, STEP_TOKENS, Replica, blocks, groups, merged, plot, simulated
+from benchmarks.routing import (
+    BLOCK,
+    STEP_TOKENS,
+    Replica,
+    alone,
+    blocks,
+    groups,
+    merged,
+    plot,
+    simulated,
+    streamed,
+)
+from benchmarks.wire import Blocks
 
 N_BLOCKS = 40  # the plain cache's capacity
 
@@ -109,3 +121,24 @@ def test_small_warm_steps_are_one() -> None:
     waited = [Sent(9999, 0, False, "a.py", len(tokens), tokens)]
     assert len(merged([*steps, *waited])) == 4
     assert merged([*steps, *waited])[-1:] == waited
+
+
+def test_a_replica_of_ones_own_counts_as_a_plain_cache_does() -> None:
+    """What `benchmarks.cluster` compares with real replicas: the same as blocks, each spelled out."""
+    sent, plain = session(3), Blocks(32)
+    expected = [
+        plain.evaluate([*one.tokens[: one.n_prompt]], [*one.tokens[one.n_prompt :]]) for one in sent
+    ]
+    assert alone(blocks(sent, 32), groups(sent)["session"], 32) == expected
+
+
+def test_short_requests_of_one_completion_become_one() -> None:
+    """The prompt is the first one's, the answer goes on to the last one's end; other requests stay."""
+    sent = [
+        Sent(0, 1, False, "a", 4, (1, 2, 3, 4, 5)),
+        Sent(0, 1, False, "a", 6, (1, 2, 3, 4, 5, 6, 7)),
+        Sent(0, 1, True, "a", 7, (1, 2, 3, 4, 5, 6, 7)),
+        Sent(9, 2, False, "a", 5, (1, 2, 3, 4, 8, 9)),
+    ]
+    one = Sent(0, 1, False, "a", 4, (1, 2, 3, 4, 5, 6, 7))
+    assert streamed(sent) == [one, *sent[2:]]

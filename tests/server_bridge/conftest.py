@@ -10,6 +10,7 @@ import pytest
 
 from server_bridge.failover import race
 from server_bridge.http import client
+from tests import vllm_server
 from tests.llama_server import free_port, llama_server
 from tests.mlx_server import mlx_server
 from tests.models import BUNDLED, SPECIALS, write_model
@@ -46,6 +47,14 @@ def mlx_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """mlx_lm.server with a random model."""
     with mlx_server(tmp_path_factory.mktemp("mlx"), free_port()) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def vllm_url() -> Iterator[str]:
+    """vLLM with the bundled model, and blocks of 32 tokens."""
+    server = vllm_server.replica(free_port())
+    with vllm_server.running(server):
+        yield server.url
 
 
 @pytest.fixture(scope="session")

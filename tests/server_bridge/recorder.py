@@ -17,6 +17,7 @@ class Recorder(ThreadingHTTPServer):
     def __init__(self, port: int, status: int, answer: bytes | dict[str, bytes]) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.status, self.answer = status, answer
+        self.headers: dict[str, str] = {}
         self.heard: list[tuple[str, str, bytes, str | None]] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -33,6 +34,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             answer = answer[self.path]
         self.send_response(self.server.status)
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
         if answer.startswith(b"data:"):
             self.send_header("Content-Type", "text/event-stream")
         else:

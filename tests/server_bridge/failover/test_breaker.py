@@ -56,3 +56,15 @@ def test_clients_of_one_server_do_not_come_back_together() -> None:
     assert delays == [delay(4, LONGEST_S, f"client {n}") for n in range(100)]
     assert len({round(d, 3) for d in delays}) > 90
     assert max(delays) - min(delays) > 0.4 * max(delays)
+
+
+def test_a_server_that_asks_for_time_gets_it() -> None:
+    """Never asked sooner than it says, and not by all of its clients at once."""
+    waits = []
+    for n in range(100):
+        breaker = Breaker(f"client {n}")
+        breaker.fail(0.0, at_work=True, least_s=20.0)
+        waits.append(breaker.retry_at)
+    assert min(waits) >= 20
+    assert max(waits) <= 30
+    assert len({round(wait, 1) for wait in waits}) > 50

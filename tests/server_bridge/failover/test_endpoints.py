@@ -30,6 +30,7 @@ from tests.fault_proxy import ANSWERS, FaultProxy, fault_proxy
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
+from tests.server_bridge.recorder import recorder
 from tests.server_bridge.waiting import until
 
 REQUEST = Request(short("    def "), n_predict=4)
@@ -217,3 +218,25 @@ async def test_a_text_that_breaks_off_everywhere_is_an_error() -> None:
     with pytest.raises(BackendError):
         await anext(replies)
     await backend.aclose()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_server_with_too_much_to_do_is_left_alone_as_long_as_it_asks(status: int) -> None:
+    """Not a request more, of whatever kind, however often the user types."""
+    answer = {
+        "/v1/models": b'{"data": [{"id": "qwen", "owned_by": "vllm", "max_model_len": 4096}]}'
+    }
+    with recorder(answer=answer) as server:
+        backend = open_backend(BackendSettings("openai", server.url))
+        await backend.connect()
+        server.answer, server.status, server.headers = b"{}", status, {"Retry-After": "60"}
+        with pytest.raises(BackendUnavailable, match=str(status)):
+            await backend.complete(REQUEST)
+        n_heard = len(server.heard)
+        for _ in range(20):
+            with pytest.raises(BackendUnavailable):
+                await backend.complete(REQUEST)
+            with pytest.raises(BackendUnavailable):
+                await backend.connect()
+        assert len(server.heard) == n_heard
+        await backend.aclose()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server_bridge.http.responses import object_in
+from server_bridge.http.responses import object_in, seconds_of
 from server_bridge.http.shapes import LABEL, UnexpectedAnswer, label, optional, read
 from server_bridge.llama.answers import Completion, Piece
 from server_bridge.protocol import BackendError, BackendUnavailable
@@ -57,3 +57,16 @@ def test_a_name_from_a_server_is_one_short_printable_line(name: str) -> None:
     """Names of models are shown to the user."""
     assert label(name).isprintable()
     assert len(label(name)) <= LABEL
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"),
+    [
+        ("", 0), ("30", 30), ("0", 0), ("86400", 300), ("9" * 500, 300), ("-5", 0), ("soon", 0), ("²", 0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("Fri, 31 Dec 9999 23:59:59 GMT", 300),
+        ("Fri, 31 Dec 99999 23:59:59 GMT", 0),
+    ],
+)  # fmt: skip
+def test_how_long_a_busy_server_asks_to_wait(retry_after: str, seconds: float) -> None:
+    """Seconds, or until a time; five minutes at most, and nothing where it makes no sense."""
+    assert seconds_of(retry_after) == seconds

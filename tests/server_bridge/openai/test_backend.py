@@ -10,6 +10,7 @@ import pytest
 from server_bridge.http.client import Http
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import (
+    BackendRejected,
     BackendUnavailable,
     BackendUnusable,
     Health,
@@ -145,6 +146,58 @@ async def test_half_a_word_is_filtered_or_asked_for() -> None:
     reply, body = await reply_to(events(said("yield", "length")), half)
     assert (reply.text, body["prompt"][-5:]) == ("returyield", "retur")
     assert b"".join(t.text for t in reply.tokens) == b"returyield"
+
+
+async def test_vllm_is_made_to_begin_with_the_half_word() -> None:
+    """One request instead of two: each would evaluate the last, partial block of its cache."""
+    half = replace(REQUEST, prompt=prompt("    x = ", "re.s"))
+    _, body = await reply_to(events(said("re.sub(", "length")), half)
+    assert body["structured_outputs"] == {"regex": r"re\.s[\s\S]*"}
+    _, body = await reply_to(events(said("y", "length")))
+    assert "structured_outputs" not in body
+
+
+async def test_vllm_behind_a_router_is_known_by_its_answers() -> None:
+    """SGLang's gateway does not tell whose the model is; the answer's fingerprint does."""
+    local = {"id": "Qwen/Qwen2.5-Coder-7B", "owned_by": "local"}
+    half = replace(REQUEST, prompt=prompt("    x = ", "retur"))
+    told = events({**said("return", "length"), "system_fingerprint": "vllm-0.32.0-f55815c1"})
+    with recorder(answer=server_with(told, local)) as server:
+        backend = OpenAiServer(Http(server.url))
+        for _ in range(2):
+            await backend.complete(half)
+        await backend.aclose()
+        bodies = [json.loads(body) for method, _, body, _ in server.heard if method == "POST"]
+    assert ["structured_outputs" in body for body in bodies] == [False, True]
+
+
+async def test_a_server_that_refuses_to_be_guided_is_asked_without() -> None:
+    """Once: from then on it is not tried again."""
+    half = replace(REQUEST, prompt=prompt("    x = ", "retur"))
+    with recorder(answer=server_with(events(said("return", "length")))) as server:
+        backend = OpenAiServer(Http(server.url))
+        await backend.connect()
+        server.status = 400
+        with pytest.raises(BackendRejected):
+            await backend.complete(half)
+        server.status = 200
+        assert (await backend.complete(half)).text == "return"
+        await backend.aclose()
+        bodies = [json.loads(body) for method, _, body, _ in server.heard if method == "POST"]
+    assert ["structured_outputs" in body for body in bodies] == [True, False, False]
+
+
+async def test_a_gateway_that_does_not_know_its_model_needs_the_name() -> None:
+    """The message names the setting; with it the gateway is not taken for mlx_lm.server."""
+    unknown = {"id": "unknown", "owned_by": "local"}
+    with recorder(answer=server_with(events(said("x", "stop")), unknown)) as server:
+        with pytest.raises(BackendUnusable, match=r"set fim\.backend\.model to the model's name"):
+            await OpenAiServer(Http(server.url)).connect()
+        backend = OpenAiServer(Http(server.url), "Qwen/Qwen2.5-Coder-7B")
+        assert (await backend.complete(REQUEST)).text == "x"
+        assert backend.state.streams
+        assert json.loads(server.heard[-1][2])["model"] == "Qwen/Qwen2.5-Coder-7B"
+        await backend.aclose()
 
 
 async def test_which_of_several_models_is_for_the_user_to_say() -> None:

@@ -49,3 +49,15 @@ def test_a_server_that_reuses_nothing_is_noticed() -> None:
     assert not estimate.keeps
     estimate.sent(text, 600, 599)
     assert estimate.keeps
+
+
+def test_a_cache_of_blocks_reuses_whole_ones() -> None:
+    """The size of a block is what all counts of reused tokens are multiples of; it is not told."""
+    estimate = CacheEstimate(3.0)
+    estimate.sent("a" * 3000, 1000, 960)
+    assert estimate.reused(970) == 970  # one count says too little
+    for n_cached in (992, 64, 0, 128):
+        estimate.sent("a" * 3000, 1000, n_cached)
+    assert [estimate.reused(n) for n in (31, 32, 970)] == [0, 32, 960]
+    estimate.sent("a" * 3000, 1000, 961)
+    assert estimate.reused(970) == 970  # it was none of blocks

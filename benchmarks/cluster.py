@@ -1,0 +1,289 @@
+r"""
+What routing costs on a real cluster: typists on two vLLM replicas behind real routers.
+
+    FIM_TEST_VLLM=$(sh scripts/install-vllm) python -m benchmarks.cluster                # one typist, each router
+    … python -m benchmarks.cluster --clients 16,48 --rows session,prefix --requests 30   # many at once
+
+Every client types in files of its own (`benchmarks.load`) and has a session header of its own. Each row begins with
+nothing evaluated: it has a cache salt that no other has, and a router started for it. Token counts are vLLM's: a
+stream that the client closes is read to its end here, for only the end tells them. So a closed stream costs the
+replica up to a line more of decoding than it does at work; what is evaluated of prompts is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+
+from benchmarks import metrics, routing
+from benchmarks.clients import Ours, replay
+from benchmarks.figures import at
+from benchmarks.keystrokes import Streaming
+from benchmarks.load import N_PREDICT, PACE, person
+from benchmarks.recording import Sent
+from benchmarks.traces import Trace
+from benchmarks.wire import Call, Wire
+from fim_lsp.session.session import Session
+from fim_lsp.settings.schema import made
+from server_bridge.http.client import Tags
+from server_bridge.http.shapes import Object
+from tests import vllm_server
+from tests.llama_server import free_port
+from tests.vllm_server import Running
+
+N_CTX = 4096  # of the bundled model
+BLOCK = 32  # tokens; vLLM's smallest on a CPU
+TOKENIZE_S = 60.0
+LOOK_S = 0.5  # between two looks at the queues
+
+
+class Row(NamedTuple):
+    """
+    A way to the replicas: *kind* of router ("" for none), its *policy*, the session header that clients send.
+
+    *rule* is `benchmarks.routing`'s name for what it does.
+    """
+
+    kind: str
+    policy: str
+    header: str = ""
+    rule: str = ""
+
+
+ROWS = {
+    "alone": Row("", "one replica, no router", rule="session"),
+    "session": Row("vllm-router", "consistent_hash", "X-Session-ID", "session"),
+    "no-session": Row("vllm-router", "consistent_hash"),
+    "sticky": Row("vllm-router", "sticky_least_loaded", "X-Session-ID", "session"),
+    "prefix": Row("vllm-router", "cache_aware", rule="prefix"),
+    "round-robin": Row("vllm-router", "round_robin", rule="round-robin"),
+    "smg-session": Row("sglang-router", "manual", "X-SMG-Routing-Key", "session"),
+    "smg-no-session": Row("sglang-router", "manual"),
+    "smg-prefix": Row("sglang-router", "cache_aware", rule="prefix"),
+    "smg-load": Row("sglang-router", "power_of_two"),
+    "smg-round-robin": Row("sglang-router", "round_robin", rule="round-robin"),
+}
+
+
+class Found(NamedTuple):
+    """
+    Of one row: evaluated tokens per completion that was waited for, what they would be on a replica of the
+    client's *own*, and per such those evaluated *ahead*.
+    """
+
+    evaluated: list[int]
+    own: list[int]
+    ahead: float
+    cached: float  # share of all prompt tokens
+    most_waiting: int  # requests that a replica had not begun, at most
+    simulated: float  # tokens evaluated in all, per token that was measured; 0 for a rule that is not simulated
+
+
+class ToTheEnd(Wire):
+    """
+    A wire that reads streams to their end, also those that its client closes.
+
+    State: besides the calls their *texts*, prompt and answer.
+    """
+
+    def __init__(self, url: str, tags: Tags) -> None:
+        super().__init__(url, tags)
+        self.texts: list[tuple[str, str]] = []
+
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """See `Wire`."""
+        n_calls, answer = len(self.calls), ""
+        try:
+            async with aclosing(super().stream(path, body)) as events:
+                try:
+                    async for event in events:
+                        answer += _text(event)
+                        yield event
+                except GeneratorExit:
+                    async for event in events:
+                        answer += _text(event)
+                    raise
+        finally:
+            if len(self.calls) > n_calls:
+                self.texts.append((json.loads(body)["prompt"], answer))
+
+
+def _text(event: Object) -> str:
+    return "".join(choice["text"] for choice in event.get("choices", ()))
+
+
+def main() -> None:
+    """Measure, print, write."""
+    options = _options()
+    print(HEAD, flush=True)
+    lines = [HEAD]
+    with given(options.replicas) if options.replicas else replicas(2) as pair:
+        for name in options.rows.split(","):
+            for n_clients in map(int, options.clients.split(",")):
+                with front(ROWS[name], pair) as url:
+                    found = asyncio.run(measured(ROWS[name], url, pair, n_clients, options))
+                lines.append(line(ROWS[name], n_clients, found))
+                print(lines[-1], flush=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "cluster.md").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+@contextmanager
+def replicas(n: int, block: int = BLOCK) -> Iterator[list[Running]]:
+    """So many replicas with the bundled model."""
+    found = [vllm_server.replica(free_port(), block=block) for _ in range(n)]
+    with vllm_server.running(*found):
+        yield found
+
+
+@contextmanager
+def given(urls: str) -> Iterator[list[Running]]:
+    """Replicas that run already."""
+    yield [Running([], url) for url in urls.split(",")]
+
+
+@contextmanager
+def front(row: Row, pair: Sequence[Running]) -> Iterator[str]:
+    """The address that clients use: a new router's, or that of the first replica."""
+    if not row.kind:
+        yield pair[0].url
+        return
+    router = vllm_server.router(row.kind, row.policy, pair, free_port())
+    with vllm_server.running(router):
+        yield router.url
+
+
+async def measured(
+    row: Row, url: str, pair: Sequence[Running], n_clients: int, options: argparse.Namespace
+) -> Found:
+    """All clients at once, on replicas that have evaluated nothing for them."""
+    salt, urls = secrets.token_hex(16), [replica.url for replica in pair]
+    wires = []
+    for _ in range(n_clients):
+        headers = {row.header: secrets.token_hex(16)} if row.header else {}
+        wires.append(ToTheEnd(url, Tags(headers, {"cache_salt": salt})))
+    ended = asyncio.Event()
+    watch = asyncio.create_task(_most_waiting(urls, ended))
+    runs = [_one(n, wire, options) for n, wire in enumerate(wires)]
+    await asyncio.gather(*runs)
+    ended.set()
+    calls = [(n, call) for n, wire in enumerate(wires) for call in wire.calls]
+    own, by_rule = await _simulated(row.rule, wires, pair)
+    return _found(calls, await watch, own, by_rule)
+
+
+async def _simulated(
+    rule: str, wires: Sequence[ToTheEnd], pair: Sequence[Running]
+) -> tuple[list[int], int]:
+    """
+    What `benchmarks.routing` says that these prompts evaluate: each on a replica of its client's own, and all
+    under *rule*.
+    """
+    own, by_rule = list[int](), 0
+    async with httpx.AsyncClient(trust_env=False, timeout=TOKENIZE_S) as client:
+
+        async def ids(text: str) -> list[int]:
+            asked = {"model": vllm_server.MODEL, "prompt": text, "add_special_tokens": False}
+            return list((await client.post(f"{pair[0].url}/tokenize", json=asked)).json()["tokens"])
+
+        for wire in wires:
+            sent = []
+            for call, (prompt, answer) in zip(wire.calls, wire.texts, strict=True):
+                asked, made = await ids(prompt), await ids(answer)
+                tokens = (*asked, *made)
+                sent.append(Sent(0, call.request, call.background, "", len(asked), tokens))
+            session, rules = routing.blocks(sent, BLOCK), routing.groups(sent)
+            rules["round-robin"] = [n % len(pair) for n in range(len(sent))]
+            own += routing.alone(session, rules["session"], BLOCK)
+            by_rule += sum(routing.alone(session, rules[rule], BLOCK)) if rule else 0
+    return own, by_rule
+
+
+def _found(
+    calls: Sequence[tuple[int, Call]], waiting: int, own: Sequence[int], by_rule: int
+) -> Found:
+    total = max(1, sum(call.evaluated for _, call in calls))
+    reused = sum(call.cached for _, call in calls)
+    evaluated = _by_request(calls, [call.evaluated for _, call in calls])
+    ahead = sum(call.evaluated for _, call in calls if call.background) / max(1, len(evaluated))
+    share = reused / (total + reused)
+    return Found(evaluated, _by_request(calls, own), ahead, share, waiting, by_rule / total)
+
+
+def _by_request(calls: Sequence[tuple[int, Call]], tokens: Sequence[int]) -> list[int]:
+    """The tokens of each client's requests that were waited for, in all of the calls that each took."""
+    sums: dict[tuple[int, int], int] = {}
+    for (client, call), n in zip(calls, tokens, strict=True):
+        if not call.background:
+            sums[client, call.request] = sums.get((client, call.request), 0) + n
+    return [*sums.values()]
+
+
+async def _one(n: int, wire: Wire, options: argparse.Namespace) -> None:
+    """One client on its trace."""
+    server = Streaming(wire, vllm_server.MODEL, n_ctx=N_CTX)
+    await server.connect()
+    session = Session(made({"completion.maxTokens": N_PREDICT}), lambda _: server)
+    trace = person(n, options.requests, options.pace)
+    await replay(Trace(trace.name, trace.steps, paced=not options.patient), Ours(session))
+    await session.aclose()
+
+
+async def _most_waiting(urls: Sequence[str], ended: asyncio.Event) -> int:
+    """How many requests waited at a replica at most, until all is *ended*."""
+    most = 0
+    while not ended.is_set():
+        for url in urls:
+            most = max(most, await metrics.waiting(url))
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(ended.wait(), LOOK_S)
+    return most
+
+
+HEAD = """\
+| router | policy | header | clients | tokens p50 | p95 | mean | on one's own | ahead | cached | waiting at most | simulated : measured |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+
+
+def line(row: Row, n_clients: int, found: Found) -> str:
+    """A row of the table."""
+    tokens = found.evaluated
+    cells = [
+        row.kind or "none", row.policy, row.header or "none", str(n_clients), f"{at(tokens, 0.5):.0f}",
+        f"{at(tokens, 0.95):.0f}", f"{sum(tokens) / max(1, len(tokens)):.0f}",
+        ", ".join(f"{at(found.own, share):.0f}" for share in (0.5, 0.95)), f"{found.ahead:.0f}",
+        f"{found.cached:.1%}", str(found.most_waiting),
+        f"{found.simulated:.2f}" if found.simulated else "",
+    ]  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--rows", default=",".join(ROWS), help=", ".join(ROWS))
+    add("--clients", default="1", help="how many at once, one row each")
+    add("--requests", type=int, default=100, help="of each client's editor")
+    add("--pace", type=float, default=PACE, help="times slower than a fast typist without pauses")
+    add(
+        "--patient",
+        action="store_true",
+        help="each key waits for its answer, and pauses for all work ahead",
+    )
+    add("--replicas", help="the addresses of replicas that run already, and serve no other client")
+    add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the table")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

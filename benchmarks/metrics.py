@@ -1,0 +1,72 @@
+"""
+How many prompt tokens servers have evaluated, by their own Prometheus counters.
+
+A stream that its client closes early tells no usage, and a router's answer does not say which replica evaluated
+it: the replicas' `/metrics` count all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import httpx
+
+from benchmarks.wire import Wire
+from server_bridge.http.client import UNTAGGED, Tags
+from server_bridge.http.shapes import Object
+
+SAMPLE = re.compile(r"^(\w+:\w+)(?:\{[^}\n]*\})? ([\d.e+]+)$", re.MULTILINE)
+# Prompt tokens, and those of them that were not evaluated; llama.cpp counts only what it evaluates.
+COUNTERS = (
+    ("llamacpp:prompt_tokens_total", ""),
+    ("vllm:prompt_tokens_total", "vllm:prompt_tokens_cached_total"),
+    ("sglang:prompt_tokens_total", "sglang:cached_tokens_total"),
+)
+UNKNOWN = -1
+
+
+def evaluated(text: str) -> int:
+    """Prompt tokens that a server has evaluated since it started, or `UNKNOWN`; *text* is its `/metrics`."""
+    sums: dict[str, float] = {}
+    for name, value in SAMPLE.findall(text):
+        sums[name] = sums.get(name, 0) + float(value)  # one sample per engine of a server
+    for prompt, cached in COUNTERS:
+        if prompt in sums:
+            return round(sums[prompt] - sums.get(cached, 0))
+    return UNKNOWN
+
+
+async def waiting(url: str) -> int:
+    """How many requests the vLLM at *url* has not begun."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        samples = SAMPLE.findall((await client.get(f"{url}/metrics")).text)
+    return sum(int(float(value)) for name, value in samples if name == "vllm:num_requests_waiting")
+
+
+async def total(urls: Sequence[str]) -> int:
+    """What the servers at *urls* have evaluated together; `UNKNOWN` where one of them keeps no count."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        counts = [evaluated((await client.get(f"{url}/metrics")).text) for url in urls]
+    return UNKNOWN if UNKNOWN in counts else sum(counts)
+
+
+class Metered(Wire):
+    """A wire whose calls are counted at *servers*, which serve no other client meanwhile."""
+
+    def __init__(self, url: str, servers: Sequence[str], tags: Tags = UNTAGGED) -> None:
+        super().__init__(url, tags)
+        self._servers = servers
+
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        """See `Wire`."""
+        n_calls, before = len(self.calls), await total(self._servers)
+        try:
+            async with aclosing(super().stream(path, body)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            after = await total(self._servers)
+            if len(self.calls) > n_calls and after != UNKNOWN:
+                self.calls[-1] = self.calls[-1]._replace(evaluated=after - before)
