@@ -46,6 +46,7 @@ from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.llama.link import Link
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.openai.backend import OpenAiServer
+from server_bridge.openai.text_client import TextClient
 from server_bridge.process import sizing
 
 OURS, BARE = "ours", "ours-no-ring"  # the second shows what a ring costs foreground requests
@@ -141,9 +142,9 @@ def _llama(wire: Wire, options: argparse.Namespace) -> LlamaServer:
 class Streaming(OpenAiServer):
     """An OpenAI-style server; it reads its streams in tasks of their own, which are told whose they are."""
 
-    async def _ask(self, text: str, options: Object) -> tuple[Any, Any]:
+    async def _ask(self, client: TextClient, text: str, options: Object) -> tuple[Any, Any]:
         in_background.set(is_background())
-        return await super()._ask(text, options)
+        return await super()._ask(client, text, options)
 
 
 def _config(trace: Trace, options: argparse.Namespace, settings: dict[str, object]) -> Config:

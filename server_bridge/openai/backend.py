@@ -18,25 +18,23 @@ all the same, its last word is held back and forced likewise.
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 
-from server_bridge import running_mean, short_requests
+from server_bridge import short_requests
 from server_bridge.fim.text import Part, rendered
 from server_bridge.fim.tokens import PLAIN
 from server_bridge.http.client import FORWARD_S, Http
 from server_bridge.http.responses import state_after
 from server_bridge.http.shapes import Object
-from server_bridge.openai import chat, completion, stream
-from server_bridge.openai.cache_estimate import CacheEstimate, cut, last_word
-from server_bridge.openai.models import TEMPLATES, Connected, connected
+from server_bridge.openai import chat, completion
+from server_bridge.openai.cache_estimate import cut, last_word
+from server_bridge.openai.models import Connected, connected
 from server_bridge.openai.stream import StreamedAnswer
+from server_bridge.openai.text_client import TextClient
 from server_bridge.protocol import (
     BackendError,
-    BackendRejected,
     BackendTimeout,
     BackendUnusable,
     Health,
@@ -52,11 +50,7 @@ from server_bridge.protocol import (
     Warmed,
 )
 
-log = logging.getLogger(__name__)
-
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
-NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
-ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
 
 
 class OpenAiServer:
@@ -74,23 +68,19 @@ class OpenAiServer:
         self._template = template
         self._n_ctx = n_ctx
         self._state = State(Health.UNKNOWN, "openai", http.url)
-        self._connected: Connected | None = None
-        self._estimate = CacheEstimate(self._state.chars_per_token)
-        self._prefill_per_s = running_mean.prefill_per_s(self._state.prefill_per_s)
-        self._decode_ms = running_mean.decode_ms(self._state.decode_ms)
+        self._client: TextClient | None = None
         self._connecting = asyncio.Lock()
-        self._is_told = True  # of options for its chat template
-        self._engine = ""
-        self._refuses_guides = False
 
     @property
     def state(self) -> State:
         """What is known now."""
+        if (client := self._client) is None:
+            return self._state
         return replace(
             self._state,
-            chars_per_token=self._estimate.chars_per_token,
-            prefill_per_s=self._prefill_per_s.value,
-            decode_ms=self._decode_ms.value,
+            chars_per_token=client.estimate.chars_per_token,
+            prefill_per_s=client.prefill_per_s.value,
+            decode_ms=client.decode_ms.value,
         )
 
     async def connect(self) -> State:
@@ -106,13 +96,14 @@ class OpenAiServer:
 
     async def measure(self, prompt: Prompt) -> Measure:
         """Estimate the prompt by parts."""
-        parts = await self._rendered(prompt)
-        counts = [self._estimate.tokens(len(part.text)) for part in parts]
+        client, parts = await self._rendered(prompt)
+        estimate = client.estimate
+        counts = [estimate.tokens(len(part.text)) for part in parts]
         by_kind = {part.kind: n for part, n in zip(parts, counts, strict=True)}
-        held = self._estimate.held(_joined(parts))
+        held = estimate.held(_joined(parts))
         return Measure(
             total=sum(counts),
-            cached=min(self._estimate.tokens(held), sum(counts)),
+            cached=min(estimate.tokens(held), sum(counts)),
             repo=by_kind.get("repo", 0),
             chunks=tuple(n for part, n in zip(parts, counts, strict=True) if part.kind == "chunk"),
             path=by_kind.get("path", 0),
@@ -123,37 +114,34 @@ class OpenAiServer:
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """Have about *step* more tokens evaluated; one token is generated all the same."""
-        text = _joined(await self._rendered(prompt))
-        self._check_size(text, 1)
-        held = self._estimate.held(text)
-        if self._estimate.tokens(len(text) - held) <= TAIL or not self._estimate.keeps:
+        client, text = await self._text(prompt, 1)
+        estimate = client.estimate
+        held = estimate.held(text)
+        if estimate.tokens(len(text) - held) <= TAIL or not estimate.keeps:
             return Warmed(evaluated=0, left=0)
-        part = cut(text, held, held + max(1, int(step * self._estimate.chars_per_token)))
-        if self._is_fatal(part):
+        part = cut(text, held, held + max(1, int(step * estimate.chars_per_token)))
+        if _is_fatal(client, part):
             part = part[:-1]
-        _, timings = await self._ask(part, completion.PREFILL)
-        left = self._estimate.tokens(len(text) - len(part))
+        _, timings = await self._ask(client, part, completion.PREFILL)
+        left = estimate.tokens(len(text) - len(part))
         return Warmed(timings.prompt_n, left if left > TAIL else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
-        prompt = request.prompt
-        text = _joined(await self._rendered(prompt))
-        self._check_size(text, request.n_predict)
-        if self._is_chat:
+        client, text = await self._text(request.prompt, request.n_predict)
+        if client.connected.is_chat:
             return await self._unhealed(request)
-        held = last_word(text) if self._is_fatal(text) else ""
-        cut_text = text[: len(text) - len(held)]
-        answer, timings = await self._decode(cut_text, request, held, guides=self._guides)
-        if not completion.agrees(answer, held + prompt.forced):
+        held = last_word(text) if _is_fatal(client, text) else ""
+        beginning, options = text[: len(text) - len(held)], _options(client, request, held)
+        answer, timings = await self._decode(client, beginning, options)
+        if not completion.agrees(answer, held + request.prompt.forced):
             return await self._unhealed(request)
         answer.lose(held)
         return completion.reply(answer, request, timings, self._state.n_ctx)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Backend`; what is evaluated is an estimate, because a closed stream tells no usage."""
-        await self.connect()
-        if self._is_mlx:
+        if (await self._connected()).connected.is_mlx:
             replies = short_requests.stream(self.complete, request, self.state)
         else:
             replies = self._streamed_replies(request)
@@ -197,9 +185,8 @@ class OpenAiServer:
 
     async def _meet(self) -> None:
         """Learn which model is there; what the server holds is unknown then."""
-        self._connected = found = await connected(self._http, self._model, self._template)
-        self._estimate = CacheEstimate(self._estimate.chars_per_token)
-        self._engine, self._refuses_guides = found.owner, False
+        found = await connected(self._http, self._model, self._template)
+        self._client = TextClient(self._http, found, self.state)
         self._state = replace(
             self._state,
             health=Health.READY,
@@ -210,90 +197,76 @@ class OpenAiServer:
             second_best=_second_best(found),
         )
 
-    async def _rendered(self, prompt: Prompt) -> list[Part]:
+    async def _connected(self) -> TextClient:
         if self._state.health is not Health.READY:
             await self.connect()
-        assert self._connected is not None
-        return rendered(prompt, self._connected.family)
+        assert self._client is not None
+        return self._client
 
-    @property
-    def _is_chat(self) -> bool:
-        return self._connected is not None and self._connected.is_chat
+    async def _rendered(self, prompt: Prompt) -> tuple[TextClient, list[Part]]:
+        client = await self._connected()
+        return client, rendered(prompt, client.connected.family)
 
-    def _options(self, request: Request, held: str = "", *, guides: bool = False) -> Object:
-        if self._is_chat:
-            return chat.options(request)
-        return completion.options(request, held, is_mlx=self._is_mlx, guides=guides)
-
-    @property
-    def _guides(self) -> bool:
-        """Whether an answer can be made to begin with a text; behind a router only an answer tells."""
-        return self._engine.startswith("vllm") and not self._refuses_guides
-
-    @property
-    def _is_mlx(self) -> bool:
-        return self._connected is not None and self._connected.is_mlx
-
-    def _is_fatal(self, text: str) -> bool:
-        """Whether mlx_lm.server would die of it."""
-        return self._is_mlx and self._estimate.is_whole(text)
-
-    def _check_size(self, text: str, n_predict: int) -> None:
-        n_tokens = self._estimate.tokens(len(text)) + n_predict
+    async def _text(self, prompt: Prompt, n_predict: int) -> tuple[TextClient, str]:
+        """The prompt as text. Raises `PromptTooLong` where *n_predict* tokens more are too many."""
+        client, parts = await self._rendered(prompt)
+        text = _joined(parts)
+        n_tokens = client.estimate.tokens(len(text)) + n_predict
         if n_tokens > self._state.n_ctx:
             raise PromptTooLong(n_tokens, self._state.n_ctx)
+        return client, text
 
     async def _unhealed(self, request: Request) -> Reply:
         """The reply to a prompt that ends with the half word."""
-        prompt = request.prompt
-        text = _joined(await self._rendered(replace(prompt, middle=prompt.middle + prompt.forced)))
-        answer, timings = await self._decode(text, request)
-        answer.begin_with(prompt.forced)
+        forced = request.prompt.forced
+        client, text = await self._text(_with(request.prompt, forced), request.n_predict)
+        options = _options(client, request, guides=False)
+        answer, timings = await self._decode(client, text, options)
+        answer.begin_with(forced)
         return completion.reply(answer, request, timings, self._state.n_ctx)
 
     async def _decode(
-        self, text: str, request: Request, held: str = "", *, guides: bool = False
+        self, client: TextClient, text: str, options: Object
     ) -> tuple[StreamedAnswer, Timings]:
-        """One request, *held* coming before what was asked for."""
-        answer, timings = await self._ask(text, self._options(request, held, guides=guides))
-        if (
-            self._is_mlx
-            and not self._is_chat
-            and answer.ended == "length"
-            and answer.text != answer.last
-        ):
+        """As `_ask`, less the one token that mlx_lm.server makes more than is used."""
+        answer, timings = await self._ask(client, text, options)
+        has_spare = client.connected.is_mlx and not client.connected.is_chat
+        if has_spare and answer.ended == "length" and answer.text != answer.last:
             answer.lose_last()
         return answer, timings
 
-    async def _ask(self, text: str, options: Object) -> tuple[StreamedAnswer, Timings]:
+    async def _ask(
+        self, client: TextClient, text: str, options: Object
+    ) -> tuple[StreamedAnswer, Timings]:
         """One request and all of its answer; what it says about the server is kept."""
-        if self._is_fatal(text):
+        if _is_fatal(client, text):
             raise BackendTimeout("mlx_lm.server cannot go on from there; one more key and it can")
         try:
-            whole = self._whole(text, options)
+            whole = self._whole(client, text, options)
             answer, timings = await asyncio.wait_for(whole, self._http.patience_s)
         except asyncio.TimeoutError:
             raise BackendTimeout(f"{self._http.url} did not answer in time") from None
-        self._estimate.wholes(text + answer.text, options.get("stop", ()))
+        client.estimate.wholes(text + answer.text, options.get("stop", ()))
         return answer, timings
 
-    async def _whole(self, text: str, options: Object) -> tuple[StreamedAnswer, Timings]:
-        async with aclosing(self._growing(text, options)) as answers:
+    async def _whole(
+        self, client: TextClient, text: str, options: Object
+    ) -> tuple[StreamedAnswer, Timings]:
+        async with aclosing(self._growing(client, text, options)) as answers:
             return [each async for each in answers][-1]
 
     async def _streamed_replies(self, request: Request) -> AsyncGenerator[Reply, None]:
         """The replies to *request*; without token healing where the answer does not begin with the half word."""
-        prompt = request.prompt
-        for before in (prompt.forced,) if self._is_chat else ("", prompt.forced):
-            asked = replace(prompt, middle=prompt.middle + before)
-            text = _joined(await self._rendered(asked))
-            self._check_size(text, 1)
+        forced = request.prompt.forced
+        client = await self._connected()
+        is_chat = client.connected.is_chat
+        for before in (forced,) if is_chat else ("", forced):
+            client, text = await self._text(_with(request.prompt, before), 1)
             pieces, known = completion.Pieces(request, before, self._state.n_ctx), None
-            options = self._options(request, guides=self._guides and not before)
-            answers = self._growing(text, options)
-            async with aclosing(answers):
+            options = _options(client, request, guides=not before)
+            async with aclosing(self._growing(client, text, options)) as answers:
                 async for answer, timings in answers:
-                    if not before and not self._is_chat and not pieces.agrees(answer):
+                    if not before and not is_chat and not pieces.agrees(answer):
                         break
                     reply = pieces.reply(answer, timings.since(known) if known else timings)
                     if reply is not None:
@@ -305,88 +278,34 @@ class OpenAiServer:
                     return
 
     async def _growing(
-        self, text: str, options: Object
+        self, client: TextClient, text: str, options: Object
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
-        """See `_asked`; a server that refuses to be guided is asked without, from now on."""
+        """See `TextClient`; what a failure says about the server is kept."""
         try:
-            async with aclosing(self._asked(text, options)) as answers:
+            async with aclosing(client.growing(text, options)) as answers:
                 async for each in answers:
                     yield each
-        except BackendRejected as error:
-            if completion.GUIDE not in options or isinstance(error, PromptTooLong):
-                raise
-            log.info("openai.unguided url=%s reason=%s", self._http.url, error)
-            self._refuses_guides = True
-            unguided = {name: each for name, each in options.items() if name != completion.GUIDE}
-            async with aclosing(self._asked(text, unguided)) as answers:
-                async for each in answers:
-                    yield each
-
-    async def _asked(
-        self, text: str, options: Object
-    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
-        """The answer after each event, and what it cost; what that says of the server is kept, also when this is closed."""
-        assert self._connected is not None
-        fields = {"stream": True, "stream_options": {"include_usage": True}}
-        path, asked = "/v1/completions", {"prompt": text}
-        if self._is_chat:
-            path, asked = "/v1/chat/completions", chat.fields(text, is_told=self._is_told)
-        body = {**asked, **fields, **self._connected.fields, **options}
-        events = self._http.stream(path, json.dumps(body).encode())
-        n_held = self._estimate.tokens(self._estimate.held(text))
-        answer, timings, line = None, Timings(), chat.last_line(text)
-        with self._noting_failures(text):
-            try:
-                growing = stream.growing(events, self._http.url)
-                async with aclosing(events), aclosing(growing) as answers:
-                    async for answer in answers:
-                        timings = self._timings(answer, len(text), n_held)
-                        yield chat.code(answer, line) if self._is_chat else answer, timings
-            finally:
-                if answer is not None:
-                    self._engine = answer.engine or self._engine
-                    self._estimate.sent(text, answer.n_prompt, answer.n_cached)
-                    self._learn_speeds(timings)
-
-    @contextmanager
-    def _noting_failures(self, text: str) -> Iterator[None]:
-        """Keep what a failure says about the server, and about the length of *text*."""
-        try:
-            yield
-        except BackendRejected as error:
-            refused = stream.refused(error)
-            if isinstance(refused, PromptTooLong):
-                self._estimate.sent(text, refused.n_prompt, None)  # it has told how long it is
-            elif self._is_chat and self._is_told:
-                self._is_told = False  # OpenAI's own refuses what it does not know
-            elif self._is_chat:
-                failure = BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES))
-                self._state = state_after(self._state, failure)
-                raise failure from None
-            raise refused from None
         except BackendError as error:
             self._state = state_after(self._state, error)
             raise
 
-    def _timings(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
-        """What a text of *n_chars* cost, of which the server should have held *n_held* tokens."""
-        total = answer.n_prompt or self._estimate.tokens(n_chars)
-        told = answer.n_cached
-        cached = min(self._estimate.reused(n_held) if told is None else told, total)
-        return Timings(
-            prompt_n=total - cached,
-            cache_n=cached,
-            predicted_n=answer.n_made or len(answer.pieces),
-            prompt_ms=answer.prompt_ms,
-            predicted_ms=answer.total_ms - answer.prompt_ms,
-        )
 
-    def _learn_speeds(self, timings: Timings) -> None:
-        log.debug("%d tokens evaluated, %d reused", timings.prompt_n, timings.cache_n)
-        if timings.prompt_n >= ENOUGH_TOKENS and timings.prompt_ms:
-            self._prefill_per_s.add(1000 * timings.prompt_n / timings.prompt_ms)
-        if timings.predicted_n > 1:  # the first token comes of the prompt
-            self._decode_ms.add(timings.predicted_ms / (timings.predicted_n - 1))
+def _options(
+    client: TextClient, request: Request, held: str = "", *, guides: bool = True
+) -> Object:
+    if client.connected.is_chat:
+        return chat.options(request)
+    can_guide = guides and client.guides
+    return completion.options(request, held, is_mlx=client.connected.is_mlx, guides=can_guide)
+
+
+def _is_fatal(client: TextClient, text: str) -> bool:
+    """Whether mlx_lm.server would die of it."""
+    return client.connected.is_mlx and client.estimate.is_whole(text)
+
+
+def _with(prompt: Prompt, before: str) -> Prompt:
+    return replace(prompt, middle=prompt.middle + before)
 
 
 def _second_best(found: Connected) -> str:

@@ -1,0 +1,125 @@
+"""
+Texts to one OpenAI-style server, its answers as they grow, and what each teaches of it.
+
+What the server holds is estimated, how fast it is measured; whether it takes options for its chat template, and whether
+it lets an answer's beginning be given, shows when it refuses them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+
+from server_bridge import running_mean
+from server_bridge.http.client import Http
+from server_bridge.http.shapes import Object
+from server_bridge.openai import chat, completion, stream
+from server_bridge.openai.cache_estimate import CacheEstimate
+from server_bridge.openai.models import TEMPLATES, Connected
+from server_bridge.openai.stream import StreamedAnswer
+from server_bridge.protocol import BackendRejected, BackendUnusable, PromptTooLong, State, Timings
+
+NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
+ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
+
+log = logging.getLogger(__name__)
+
+
+class TextClient:
+    """See the module. *state* has what was measured of the server before."""
+
+    def __init__(self, http: Http, connected: Connected, state: State) -> None:
+        self.estimate = CacheEstimate(state.chars_per_token)
+        self.prefill_per_s = running_mean.prefill_per_s(state.prefill_per_s)
+        self.decode_ms = running_mean.decode_ms(state.decode_ms)
+        self._http = http
+        self.connected = connected
+        self._engine = connected.owner
+        self._refuses_guides = False
+        self._is_told = True  # of options for its chat template
+
+    @property
+    def guides(self) -> bool:
+        """Whether an answer can be made to begin with a text; behind a router only an answer tells."""
+        return self._engine.startswith("vllm") and not self._refuses_guides
+
+    async def growing(
+        self, text: str, options: Object
+    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
+        """The answer to *text* after each event, and what it cost; closing this closes the request."""
+        try:
+            async with aclosing(self._asked(text, options)) as answers:
+                async for each in answers:
+                    yield each
+        except BackendRejected as error:
+            # A server that refuses to be guided is asked without, from now on.
+            if completion.GUIDE not in options or isinstance(error, PromptTooLong):
+                raise
+            log.info("openai.unguided url=%s reason=%s", self._http.url, error)
+            self._refuses_guides = True
+            unguided = {name: each for name, each in options.items() if name != completion.GUIDE}
+            async with aclosing(self._asked(text, unguided)) as answers:
+                async for each in answers:
+                    yield each
+
+    async def _asked(
+        self, text: str, options: Object
+    ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
+        """See `growing`; what it says of the server is kept, also when this is closed."""
+        fields = {"stream": True, "stream_options": {"include_usage": True}}
+        path, asked = "/v1/completions", {"prompt": text}
+        if self.connected.is_chat:
+            path, asked = "/v1/chat/completions", chat.fields(text, is_told=self._is_told)
+        body = {**asked, **fields, **self.connected.fields, **options}
+        events = self._http.stream(path, json.dumps(body).encode())
+        n_held = self.estimate.tokens(self.estimate.held(text))
+        answer, timings, line = None, Timings(), chat.last_line(text)
+        with self._learning(text):
+            try:
+                growing = stream.growing(events, self._http.url)
+                async with aclosing(events), aclosing(growing) as answers:
+                    async for answer in answers:
+                        timings = self._timings(answer, len(text), n_held)
+                        yield chat.code(answer, line) if self.connected.is_chat else answer, timings
+            finally:
+                if answer is not None:
+                    self._engine = answer.engine or self._engine
+                    self.estimate.sent(text, answer.n_prompt, answer.n_cached)
+                    self._learn_speeds(timings)
+
+    @contextmanager
+    def _learning(self, text: str) -> Iterator[None]:
+        """Keep what a refusal says about the server, and about the length of *text*."""
+        try:
+            yield
+        except BackendRejected as error:
+            refused = stream.refused(error)
+            if isinstance(refused, PromptTooLong):
+                self.estimate.sent(text, refused.n_prompt, None)  # it has told how long it is
+            elif self.connected.is_chat and self._is_told:
+                self._is_told = False  # OpenAI's own refuses what it does not know
+            elif self.connected.is_chat:
+                raise BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES)) from None
+            raise refused from None
+
+    def _timings(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
+        """What a text of *n_chars* cost, of which the server should have held *n_held* tokens."""
+        total = answer.n_prompt or self.estimate.tokens(n_chars)
+        told = answer.n_cached
+        cached = min(self.estimate.reused(n_held) if told is None else told, total)
+        return Timings(
+            prompt_n=total - cached,
+            cache_n=cached,
+            predicted_n=answer.n_made or len(answer.pieces),
+            prompt_ms=answer.prompt_ms,
+            predicted_ms=answer.total_ms - answer.prompt_ms,
+        )
+
+    def _learn_speeds(self, timings: Timings) -> None:
+        log.debug("%d tokens evaluated, %d reused", timings.prompt_n, timings.cache_n)
+        if timings.prompt_n >= ENOUGH_TOKENS and timings.prompt_ms:
+            self.prefill_per_s.add(1000 * timings.prompt_n / timings.prompt_ms)
+        if timings.predicted_n > 1:  # the first token comes of the prompt
+            self.decode_ms.add(timings.predicted_ms / (timings.predicted_n - 1))
