@@ -21,7 +21,7 @@ REPEATED_CHARS = 8  # without white space; `}` and `else:` repeat in honest code
 class Format(NamedTuple):
     """A family of *models*, a pattern of names; *special* in the user's text would be read as its own."""
 
-    models: str
+    models: re.Pattern[str]
     prompt: Callable[[Ask], str]
     answer: Callable[[Ask, str], Lines | None]
     stops: tuple[str, ...]
@@ -29,17 +29,19 @@ class Format(NamedTuple):
 
 
 _ZETA = zeta.STOPS, zeta.SPECIAL
+_ZETA_2_1 = re.compile(r"zeta-?2[._-]?1", re.IGNORECASE)
+_ZETA_2 = re.compile(r"zeta-?2", re.IGNORECASE)
+_SWEEP = re.compile(r"sweep", re.IGNORECASE)
 FORMATS = (
-    Format(r"zeta-?2[._-]?1", zeta.prompt_with_markers, zeta.answer_with_markers, *_ZETA),
-    Format(r"zeta-?2", zeta.prompt, zeta.answer, *_ZETA),
-    Format(r"sweep", sweep.prompt, sweep.answer, sweep.STOPS, sweep.SPECIAL),
+    Format(_ZETA_2_1, zeta.prompt_with_markers, zeta.answer_with_markers, *_ZETA),
+    Format(_ZETA_2, zeta.prompt, zeta.answer, *_ZETA),
+    Format(_SWEEP, sweep.prompt, sweep.answer, sweep.STOPS, sweep.SPECIAL),
 )
 
 
 def format_of(model: str) -> Format | None:
     """The format of a model; None where its name is not known."""
-    found = (each for each in FORMATS if re.search(each.models, model, re.IGNORECASE))
-    return next(found, None)
+    return next((each for each in FORMATS if each.models.search(model)), None)
 
 
 def prompt_of(asked: Format, ask: Ask) -> str | None:
