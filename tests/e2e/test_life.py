@@ -22,9 +22,11 @@ def test_capabilities(editor: Editor) -> None:
         "fim.toggle",
         "fim.status",
         "fim.showContext",
+        "fim.openPage",
         "fim.continueLong",
         "fim.didApplyNextEdit",
         "fim.dismissNextEdit",
+        "fim.whyNextEdit",
     ]
     assert capabilities["textDocumentSync"] == {
         "openClose": True,

@@ -157,6 +157,8 @@ async def streamed(backend: Backend, request: Request, n_pieces: int = 0) -> lis
 
 async def test_a_stream_gives_the_text_of_one_request(backend: Backend) -> None:
     """Piece by piece, each as if asked for after the one before; only the first evaluates."""
+    if backend.state.model == RANDOM:
+        pytest.skip("it spells words as no tokenizer would, and text is all that it is given back")
     request = Request(prompt("    def error(self"), n_predict=21)
     whole = await backend.complete(request)
     replies = await streamed(backend, request)
