@@ -100,12 +100,14 @@ class Editor(LanguageServer):
     def begin(self, params: types.InitializeParams) -> None:
         """Open the session with the settings known so far."""
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
-        self.reads_snippets = quirks.reads_snippets(_name(params))
+        name = _name(params)
+        self.reads_snippets = quirks.reads_snippets(name)
         self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)
         self.sources.read(_folders(self.roots))
         self.session = self._open_session(self._config())
         self._is_open = True
+        self.session.completer.client_ms = quirks.waits_ms(name)
         self.session.connection.on_status = self._show_state
         self.session.on_index(self.messages.show_index)
         self.session.handle(FoldersChanged(self.roots))

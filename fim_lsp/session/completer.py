@@ -51,8 +51,8 @@ log = logging.getLogger(__name__)
 
 class Completer:
     """
-    See the module. *trouble* are words for a user who asked and got nothing, *current* is the document that was asked
-    about last.
+    See the module. *client_ms* is what the client waits by itself before it asks. *trouble* are words for a
+    user who asked and got nothing, *current* is the document that was asked about last.
     """
 
     def __init__(  # noqa: PLR0913 (the parts of the session)
@@ -66,6 +66,7 @@ class Completer:
         dispatcher: Dispatcher,
         prefill: Prefill,
     ) -> None:
+        self.client_ms = 0.0
         self.trouble = ""
         self.current = ""
         self._connection = connection
@@ -92,8 +93,6 @@ class Completer:
         *offers*: the client shows them now, and does not only want to know them.
         """
         started, outcome = time.perf_counter(), "superseded"
-        if not invoked:
-            self._open.pace.asked(started * 1e3)
         document, self.trouble = self._open.documents.get(uri), ""
         self.current = uri
         try:
@@ -270,10 +269,9 @@ class Completer:
         if request.invoked:
             return 0.0
         fixed = request.config.completion.debounce_ms
-        pace = self._open.pace
-        wait = pace.wait_ms(request.cursor)
+        wait = self._open.pace.wait_ms(request.cursor, client_ms=self.client_ms)
         if not doc_state.typed:
-            wait = max(wait, PASSING_MS - pace.client_ms)
+            wait = max(wait, PASSING_MS - self.client_ms)
         return (wait if fixed is None else fixed) / 1000
 
 

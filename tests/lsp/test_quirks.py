@@ -8,17 +8,17 @@ from fim_lsp.lsp import quirks
 
 
 @pytest.mark.parametrize(
-    ("name", "has_ghost_text", "reads_snippets"),
+    ("name", "ms"),
     [
-        ("emacs", True, False),
-        ("kakoune-lsp", False, True),
-        ("Neovim", False, False),
-        ("", False, False),
+        ("Neovim", 200),
+        ("Visual Studio Code - Insiders", 50),
+        ("code-server", 50),
+        ("IntelliJ IDEA", 300),
+        ("PyCharm", 300),
+        ("helix", 0),
+        ("", 0),
     ],
 )
-def test_what_an_editor_does_without_saying_it(
-    name: str, *, has_ghost_text: bool, reads_snippets: bool
-) -> None:
-    """Of an unknown editor nothing is assumed."""
-    assert quirks.has_ghost_text_unsaid(name) == has_ghost_text
-    assert quirks.reads_snippets(name) == reads_snippets
+def test_what_an_editor_waits_by_itself(name: str, ms: int) -> None:
+    """The server waits that much less; for an unknown editor nothing is subtracted."""
+    assert quirks.waits_ms(name) == ms
