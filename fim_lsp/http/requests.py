@@ -50,7 +50,7 @@ def infill(body: Body) -> Asked | None:
     if prefix is None or suffix is None or prompt is None:
         return None
     extras = tuple(_extras(body.get("input_extra")))
-    before = prefix.removeprefix("\n") if prefix == "\n" else prefix  # at the first line
+    before = "" if prefix == "\n" else prefix  # at the first line
     if body.get("n_predict") == 0 and not (before or prompt):
         return Asked(Excerpt("", ""), extras, is_warm_up=True)
     limit, is_vim = body.get("t_max_predict_ms"), "response_fields" in body

@@ -18,12 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fim_lsp.http.excerpt import Excerpt
-
-SUFFIX, PREFIX, MIDDLE = "<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>"
-FILE, HISTORY = "<filename>", "edit_history"
-CURSOR = "<|user_cursor|>"
-START, SEPARATOR, END = "<<<<<<< CURRENT\n", "=======\n", ">>>>>>> UPDATED\n"
-NO_EDITS = "NO_EDITS\n"
+from fim_lsp.next_edit.zeta import CURSOR, END, FILE, NO_EDITS, PREFIX, SEPARATOR, START, SUFFIX
 
 
 class Region(NamedTuple):
@@ -35,8 +30,8 @@ class Region(NamedTuple):
 
 def read(prompt: str) -> tuple[Excerpt, Region] | None:
     """What a zeta2 prompt shows around the cursor, and the region; None where it is no such prompt."""
-    head, start, rest = prompt.rpartition(START)
-    region, separator, _ = rest.rpartition(SEPARATOR)
+    head, start, rest = prompt.rpartition(f"{START}\n")
+    region, separator, _ = rest.rpartition(f"{SEPARATOR}\n")
     before, cursor, after = region.partition(CURSOR)
     below, prefix, files = head.partition(PREFIX)
     if not (start and separator and cursor and prefix and below.startswith(SUFFIX)):
@@ -49,6 +44,6 @@ def read(prompt: str) -> tuple[Excerpt, Region] | None:
 def answer(region: Region, text: str) -> str:
     """What Zed is to make of the region: *text* at the cursor, and the cursor behind it."""
     if not text:
-        return NO_EDITS + END
+        return f"{NO_EDITS}\n{END}\n"
     after = region.after if region.after.endswith("\n") else region.after + "\n"
-    return region.before + text + CURSOR + after + END
+    return region.before + text + f"{CURSOR}{after}{END}\n"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from fim_lsp.documents import alike
 from fim_lsp.next_edit import sweep, zeta
 from fim_lsp.next_edit.edits import Lines
 from fim_lsp.next_edit.engine import Proposal
@@ -59,13 +60,9 @@ def proposal_of(asked: Format, ask: Ask, text: str, document: Text) -> Proposal 
     made = asked.answer(ask, text)
     if made is None or made in (ask.now, ask.then) or _loops(made, ask.now):
         return None
-    first, n_after = 0, len(made)
-    n_before = len(ask.now)
-    while first < min(n_before, n_after) and ask.now[first] == made[first]:
-        first += 1
-    while min(n_before, n_after) > first and ask.now[n_before - 1] == made[n_after - 1]:
-        n_before, n_after = n_before - 1, n_after - 1
-    line, before, after = ask.line + first, ask.now[first:n_before], made[first:n_after]
+    above, below = alike(ask.now, made)
+    line, before = ask.line + above, ask.now[above : len(ask.now) - below]
+    after = made[above : len(made) - below]
     if adds_errors(document, line, before, after):
         return None
     return Proposal(document.uri, line, before, after)

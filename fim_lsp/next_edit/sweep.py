@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 from fim_lsp.next_edit.edits import Lines
-from fim_lsp.next_edit.window import Ask
+from fim_lsp.next_edit.window import Ask, with_cursor
 
 STOPS = ("<|file_sep|>", "<|endoftext|>")
 SPECIAL = ("<|file_sep|>", "<|endoftext|>", "</s>")
@@ -29,8 +29,7 @@ def prompt(ask: Ask) -> str:
         for edit in ask.edits
     )
     where = f"{ask.path}:{ask.line + 1}:"
-    now = list(ask.now)
-    now[ask.row] = f"{now[ask.row][: ask.column]}<|cursor|>{now[ask.row][ask.column :]}"
+    now = with_cursor(ask, "<|cursor|>")
     parts.append(_file(f"original/{where}{ask.line + len(ask.then)}", ask.then))
     parts.append(_file(f"current/{where}{ask.line + len(now)}", now))
     parts.append(_file(f"updated/{where}{ask.line + len(now)}", _given(ask)))

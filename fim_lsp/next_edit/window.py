@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.scrub import scrubbed, scrubbed_parts
+from fim_lsp.documents import n_common
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 
 BEFORE, BEHIND = 1, 4
@@ -126,6 +127,13 @@ def ask(
     )
 
 
+def with_cursor(ask: Ask, mark: str) -> Lines:
+    """The lines of the window, with *mark* where the cursor is."""
+    line = ask.now[ask.row]
+    marked = f"{line[: ask.column]}{mark}{line[ask.column :]}"
+    return (*ask.now[: ask.row], marked, *ask.now[ask.row + 1 :])
+
+
 def _named(edit: FinishedEdit, names: Mapping[str, str]) -> Edit:
     before, after = map(_clean, (edit.before, edit.after))
     return Edit(names[edit.uri], edit.line, before, after)
@@ -137,7 +145,4 @@ def _clean(lines: Lines) -> Lines:
 
 def _end(old: str, new: str) -> int:
     """Where the change of a line ends."""
-    tail = 0
-    while tail < min(len(old), len(new)) and old[-tail - 1] == new[-tail - 1]:
-        tail += 1
-    return len(new) - tail
+    return len(new) - n_common(old[::-1], new[::-1])

@@ -12,18 +12,21 @@ from __future__ import annotations
 import re
 
 from fim_lsp.next_edit.edits import Lines
-from fim_lsp.next_edit.window import Ask, Edit
+from fim_lsp.next_edit.window import Ask, Edit, with_cursor
 
-STOPS = (">>>>>>> UPDATED", "<[end▁of▁sentence]>", "<filename>", "<[fim-")
-CURSOR = "<|user_cursor|>"
+SUFFIX, PREFIX, MIDDLE = "<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>"
+FILE, CURSOR = "<filename>", "<|user_cursor|>"
+START, SEPARATOR, END = "<<<<<<< CURRENT", "=======", ">>>>>>> UPDATED"
+END_OF_TEXT = "<[end▁of▁sentence]>"
+STOPS = (END, END_OF_TEXT, FILE, "<[fim-")
 NO_EDITS, KEEP = "NO_EDITS", "KEEP_PREVIOUS"
 MARKER = re.compile(r"<\|marker_(\d+)\|>")
-SPECIAL = (CURSOR, "<filename>", "<[fim-", "<<<<<<< CURRENT", ">>>>>>> UPDATED")
+SPECIAL = (CURSOR, FILE, "<[fim-", START, END)
 
 
 def prompt(ask: Ask) -> str:
     """What zeta-2 continues."""
-    return _prompt(ask, f"<<<<<<< CURRENT\n{_region(ask)}=======\n")
+    return _prompt(ask, f"{START}\n{_region(ask)}{SEPARATOR}\n")
 
 
 def prompt_with_markers(ask: Ask) -> str:
@@ -33,7 +36,7 @@ def prompt_with_markers(ask: Ask) -> str:
 
 def answer(ask: Ask, text: str) -> Lines | None:
     """What zeta-2 made of the region; None for no edit, and where the answer is none."""
-    text = text.partition(">>>>>>> UPDATED")[0].replace(CURSOR, "")
+    text = text.partition(END)[0].replace(CURSOR, "")
     if text.strip() in ("", NO_EDITS, KEEP) or any(mark in text for mark in SPECIAL):
         return None
     lines = tuple(text.removesuffix("\n").split("\n"))
@@ -42,7 +45,7 @@ def answer(ask: Ask, text: str) -> Lines | None:
 
 def answer_with_markers(ask: Ask, text: str) -> Lines | None:
     """The same of zeta-2.1: what stands between the two marks; the same mark twice is no edit."""
-    text = text.partition("<[end▁of▁sentence]>")[0]
+    text = text.partition(END_OF_TEXT)[0]
     marks = [*MARKER.finditer(text)]
     if [mark[1] for mark in marks] != ["1", "2"] or text[: marks[0].start()].strip():
         return None
@@ -54,16 +57,14 @@ def _prompt(ask: Ask, region: str) -> str:
     events = "".join(map(_event, (*ask.edits, ask.newest)))
     above = "".join(f"{line}\n" for line in ask.above)
     return (
-        f"<[fim-suffix]>\n<[fim-prefix]><filename>{ask.path}\n{file}\n"
-        f"<filename>edit_history\n{events}\n"
-        f"<filename>{ask.path}\n{above}{region}<[fim-middle]>"
+        f"{SUFFIX}\n{PREFIX}{FILE}{ask.path}\n{file}\n"
+        f"{FILE}edit_history\n{events}\n"
+        f"{FILE}{ask.path}\n{above}{region}{MIDDLE}"
     )
 
 
 def _region(ask: Ask) -> str:
-    lines = list(ask.now)
-    lines[ask.row] = f"{lines[ask.row][: ask.column]}{CURSOR}{lines[ask.row][ask.column :]}"
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in with_cursor(ask, CURSOR))
 
 
 def _event(edit: Edit) -> str:

@@ -15,7 +15,7 @@ from server_bridge.machine import private_files
 
 FILE = "days.json"
 N_DAYS = 60
-NAMES = ("requests", "shown", "accepted", "partlyAccepted", "acceptedChars")
+NAMES = tuple(Stats().totals)
 
 Day = dict[str, int]
 
@@ -30,7 +30,7 @@ class Days:
 
     def write(self, today: date) -> dict[str, Day]:
         """Add what was counted since the last time to *today*; all days that are kept. Blocking."""
-        now = _counters(self._stats)
+        now = self._stats.totals
         fresh = {name: now[name] - self._written[name] for name in NAMES}
         self._written = now
         days = _read(self._path) if self._path else {}
@@ -42,18 +42,6 @@ class Days:
                 with contextlib.suppress(OSError):
                     private_files.write(self._path, json.dumps(days).encode())
         return days
-
-
-def _counters(stats: Stats) -> dict[str, int]:
-    fates = stats.fates
-    values = (
-        stats.outcomes.total(),
-        fates.total(),
-        fates["accepted"],
-        fates["partlyAccepted"],
-        stats.accepted_chars,
-    )
-    return dict(zip(NAMES, values, strict=True))
 
 
 def _read(path: Path) -> dict[str, Day]:

@@ -93,15 +93,22 @@ class Stats:
         cost = self.evaluated - evaluated, self.background - background
         self.answers.append(Answered(outcome, round(ms, 1), *cost))
 
-    def snapshot(self, state: State, ring: dict[str, int]) -> dict[str, object]:
-        """The object of `fim/stats`; its names are a public contract."""
+    @property
+    def totals(self) -> dict[str, int]:
+        """Requests, and what became of what was shown, by their names in `fim/stats`."""
         return {
             "requests": self.outcomes.total(),
             "shown": self.fates.total(),
             "accepted": self.fates["accepted"],
             "partlyAccepted": self.fates["partlyAccepted"],
-            "ignored": self.fates["ignored"],
             "acceptedChars": self.accepted_chars,
+        }
+
+    def snapshot(self, state: State, ring: dict[str, int]) -> dict[str, object]:
+        """The object of `fim/stats`; its names are a public contract."""
+        return {
+            **self.totals,
+            "ignored": self.fates["ignored"],
             "retainedChars": self.retained_chars,
             "cacheHits": self.outcomes["cache"],
             "outcomes": dict(self.outcomes),

@@ -52,9 +52,8 @@ def unfit(build: str, memory: Memory) -> str:
             f"llama.cpp b{number[1]} loses the states of a {memory.kind.value} model that are gone back to, and "
             f"builds before June 2026 end when they are sent the same prompt twice: update to b{FIXED} or newer"
         )
-    return (
-        WHERE_CUT[Kind.SLIDING] if memory.kind is Kind.SLIDING else ""
-    )  # it shows without the flag only
+    # With --swa-full a sliding window does not show.
+    return WHERE_CUT[Kind.SLIDING] if memory.kind is Kind.SLIDING else ""
 
 
 def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> str:

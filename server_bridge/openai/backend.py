@@ -186,7 +186,8 @@ class OpenAiServer:
     async def _meet(self) -> None:
         """Learn which model is there; what the server holds is unknown then."""
         found = await connected(self._http, self._model, self._template)
-        self._client = TextClient(self._http, found, self.state)
+        is_told = self._client is None or self._client.is_told
+        self._client = TextClient(self._http, found, self.state, is_told=is_told)
         self._state = replace(
             self._state,
             health=Health.READY,

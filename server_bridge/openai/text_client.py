@@ -28,17 +28,22 @@ log = logging.getLogger(__name__)
 
 
 class TextClient:
-    """See the module. *state* has what was measured of the server before."""
+    """
+    See the module. *state* has what was measured of the server before; *is_told*: it takes options for its chat
+    template, as far as is known.
+    """
 
-    def __init__(self, http: Http, connected: Connected, state: State) -> None:
+    def __init__(
+        self, http: Http, connected: Connected, state: State, *, is_told: bool = True
+    ) -> None:
         self.estimate = CacheEstimate(state.chars_per_token)
         self.prefill_per_s = running_mean.prefill_per_s(state.prefill_per_s)
         self.decode_ms = running_mean.decode_ms(state.decode_ms)
-        self._http = http
         self.connected = connected
+        self.is_told = is_told
+        self._http = http
         self._engine = connected.owner
         self._refuses_guides = False
-        self._is_told = True  # of options for its chat template
 
     @property
     def guides(self) -> bool:
@@ -71,7 +76,7 @@ class TextClient:
         fields = {"stream": True, "stream_options": {"include_usage": True}}
         path, asked = "/v1/completions", {"prompt": text}
         if self.connected.is_chat:
-            path, asked = "/v1/chat/completions", chat.fields(text, is_told=self._is_told)
+            path, asked = "/v1/chat/completions", chat.fields(text, is_told=self.is_told)
         body = {**asked, **fields, **self.connected.fields, **options}
         events = self._http.stream(path, json.dumps(body).encode())
         n_held = self.estimate.tokens(self.estimate.held(text))
@@ -98,8 +103,8 @@ class TextClient:
             refused = stream.refused(error)
             if isinstance(refused, PromptTooLong):
                 self.estimate.sent(text, refused.n_prompt, None)  # it has told how long it is
-            elif self.connected.is_chat and self._is_told:
-                self._is_told = False  # OpenAI's own refuses what it does not know
+            elif self.connected.is_chat and self.is_told:
+                self.is_told = False  # OpenAI's own refuses what it does not know
             elif self.connected.is_chat:
                 raise BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES)) from None
             raise refused from None
