@@ -18,11 +18,10 @@ from fim_lsp.session.session import Session
 
 
 class Completion(NamedTuple):
-    """Text to insert, "" for none, and what it cost; *uri* is the document, "" where there is none."""
+    """Text to insert, "" for none, and what it cost."""
 
     text: str
     cost: Cost
-    uri: str = ""
 
 
 NOTHING = Completion("", Cost())
@@ -49,7 +48,7 @@ class Completions:
             return NOTHING
         before = self._cost()
         text = await self._shared(place)
-        return Completion(text, self._cost().since(before), place.text.uri)
+        return Completion(text, self._cost().since(before))
 
     async def _shared(self, place: Place) -> str:
         uri = place.text.uri

@@ -48,7 +48,6 @@ class Faces:
 
     def __init__(self, session: Session, completions: Completions) -> None:
         self.counts: Counter[str] = Counter()
-        self.current = ""  # the document that was asked about last
         self._session = session
         self._completions = completions
 
@@ -77,7 +76,6 @@ class Faces:
             return await self._passed_through(path, raw, streams=body.get("stream") is True)
         self.counts[path] += 1
         done = await self._completions.complete(asked)
-        self.current = done.uri or self.current
         model = self._session.connection.state.model
         if path in {"/infill", "/completion", "/completions"}:
             answer = answers.infill(body, done.text, done.cost, model)

@@ -24,7 +24,16 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from fim_lsp.documents import LINE_CHARS, Document, Edit, Position, body_length, split, unix
+from fim_lsp.documents import (
+    LINE_CHARS,
+    Document,
+    Edit,
+    Position,
+    body_length,
+    n_common,
+    split,
+    unix,
+)
 
 NEAR_PREFIX = 12  # lines next to the anchor that must be as frozen; farther ones may be stale
 NEAR_SUFFIX = 4  # likewise below the cursor
@@ -211,14 +220,8 @@ def _first_shared(
         return None
     half = len(old.prefix) // 2
     alike = text[:half] == old.prefix[:half]
-    n_new = len(text) - _n_common(text, old.prefix)
+    n_new = len(text) - n_common(text, old.prefix)
     return old.first if alike and len(text) <= 2 * budget.prefix and n_new <= n_fresh else None
-
-
-def _n_common(a: str, b: str) -> int:
-    """How many characters two texts have in common at their beginning."""
-    pairs = enumerate(zip(a, b, strict=False))
-    return next((n for n, (x, y) in pairs if x != y), min(len(a), len(b)))
 
 
 def _first_fresh(document: Document, anchor: int, n_chars: int) -> int:

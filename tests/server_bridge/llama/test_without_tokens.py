@@ -61,31 +61,27 @@ async def test_a_key_costs_what_it_types(unusual_models: dict[str, Path], kind: 
     assert sorted(costs)[N_KEYS // 2] <= 2
 
 
-async def test_a_base_model_is_shown_what_stands_above(unusual_models: dict[str, Path]) -> None:
-    """Other files, the name of this one, and the text up to the cursor; nothing of what follows."""
-    with llama_server(unusual_models["plain"]) as url:
+async def shown_to(model: Path) -> str:
+    """What a model is shown of a small prompt with each of its parts."""
+    asked = Prompt("shop", (Chunk("a.py", "A = 1\n"),), "b.py", "B = 2\n", "LATER = 3\n", "    ret")
+    with llama_server(model) as url:
         wire = Heard(url)
         server = LlamaServer(wire)
-        asked = Prompt(
-            "shop", (Chunk("a.py", "A = 1\n"),), "b.py", "B = 2\n", "LATER = 3\n", "    ret"
-        )
         await server.complete(Request(asked, 1))
         shown = await wire.text()
         await server.aclose()
+    return shown
+
+
+async def test_a_base_model_is_shown_what_stands_above(unusual_models: dict[str, Path]) -> None:
+    """Other files, the name of this one, and the text up to the cursor; nothing of what follows."""
+    shown = await shown_to(unusual_models["plain"])
     assert shown == "\n\n--- a.py ---\nA = 1\n\n\n--- b.py ---\nB = 2\n    ret"
 
 
 async def test_a_chat_model_is_asked_and_its_answer_begun(unusual_models: dict[str, Path]) -> None:
     """The frozen parts are the question in the model's own template, what is typed the answer so far."""
-    with llama_server(unusual_models["chat"]) as url:
-        wire = Heard(url)
-        server = LlamaServer(wire)
-        asked = Prompt(
-            "shop", (Chunk("a.py", "A = 1\n"),), "b.py", "B = 2\n", "LATER = 3\n", "    ret"
-        )
-        await server.complete(Request(asked, 1))
-        shown = await wire.text()
-        await server.aclose()
+    shown = await shown_to(unusual_models["chat"])
     files = "\n\n--- a.py ---\nA = 1\n\n\n--- b.py ---\nB = 2\n"
     question = f"<|im_start|>user\n{chat.TASK}{files}{chat.GAP}LATER = 3\n{chat.ASK}<|im_end|>\n"
     assert shown == f"{question}<|im_start|>assistant\n{chat.OPEN}    ret"

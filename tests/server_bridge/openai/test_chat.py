@@ -186,6 +186,8 @@ async def test_options_that_a_server_does_not_know_are_left_out(
         with pytest.raises(BackendRejected):
             await backends[0].complete(ASKED)
         assert (await backends[0].complete(ASKED)).text
+        await backends[0].aclose()
+        assert (await backends[0].complete(ASKED)).text  # nor is one lost after a reconnection
 
 
 async def test_a_server_that_refuses_chats_says_what_to_set(backends: list[OpenAiServer]) -> None:
