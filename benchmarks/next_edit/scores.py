@@ -16,7 +16,7 @@ from fim_lsp.next_edit.edits import Lines
 
 
 class Shown(NamedTuple):
-    """A proposal, how sure it is, and what a refusal is remembered by."""
+    """A proposal, how sure it is, what a refusal is remembered by, and whether its file is open."""
 
     uri: str
     line: int
@@ -24,19 +24,20 @@ class Shown(NamedTuple):
     after: Lines
     confidence: float
     pattern: object
+    is_open: bool = True
 
 
-Ranked = list[Shown]  # the surest first
+Ranked = list[Shown]  # the surest first; those in files that are not open last
 Engine = Callable[[Ask], Ranked]
 
 
 class Asked(NamedTuple):
-    """An ask, and what the engine had: *ranked*, each with whether it was right."""
+    """An ask, and what the engine had: *ranked*, each with whether its file is open, and it was right."""
 
     commit: str
     recurs: bool
     more: bool  # changes follow
-    ranked: tuple[tuple[float, object, bool], ...]
+    ranked: tuple[tuple[float, object, bool, bool], ...]
 
 
 @dataclass
@@ -49,11 +50,18 @@ class Score:
     covered: int = 0  # of the asks
     calm: int = 0  # commits without a recurring change
     quiet: int = 0  # … in which nothing was shown
+    unopened: int = 0  # of those shown, in files that are not open
+    unopened_right: int = 0
 
     @property
     def precision(self) -> float:
         """Right ones among those shown."""
         return self.right / self.shown if self.shown else 1.0
+
+    @property
+    def unopened_precision(self) -> float:
+        """Right ones among those shown in files that are not open."""
+        return self.unopened_right / self.unopened if self.unopened else 1.0
 
     @property
     def coverage(self) -> float:
@@ -72,25 +80,28 @@ class Score:
 
 def asked(ask: Ask, ranked: Ranked) -> Asked:
     """What is kept of an ask."""
-    judged = tuple((each.confidence, each.pattern, ask.is_right(*each[:4])) for each in ranked)
+    judged = tuple(
+        (each.confidence, each.pattern, each.is_open, ask.is_right(*each[:4])) for each in ranked
+    )
     return Asked(ask.commit, ask.recurs, bool(ask.todo), judged)
 
 
-def score(all_asked: Iterable[Asked], sure: float) -> Score:
-    """The counts where a proposal is shown from *sure* on."""
+def score(all_asked: Iterable[Asked], sure: float, sure_unopened: float) -> Score:
+    """The counts where a proposal is shown from *sure* on, in a file that is not open from the other."""
     found, refused = Score(), set[tuple[str, object]]()
     calm: set[str] = set()
     noisy: set[str] = set()
     for each in all_asked:
         found.asks += each.more
         calm |= set() if each.recurs else {each.commit}
-        for confidence, pattern, is_right in each.ranked:
-            if confidence < sure:
-                break
-            if (each.commit, pattern) in refused:
+        for confidence, pattern, is_open, is_right in each.ranked:
+            level = sure if is_open else sure_unopened
+            if confidence < level or (each.commit, pattern) in refused:
                 continue
             found.shown += 1
             found.right += is_right
+            found.unopened += not is_open
+            found.unopened_right += is_right and not is_open
             found.covered += each.more
             noisy.add(each.commit)
             if not is_right:

@@ -170,6 +170,13 @@ class NextEditConfig:
         default=True,  # it needs no model, and is quiet on most edits
         metadata=option("Offer the next edit, found from your last edits.", Project.OFF),
     )
+    files: bool = field(
+        default=True,  # a rename goes through files that were not opened yet
+        metadata=option(
+            "Offer it in files of the workspace that are not open, too, where it is twice as sure.",
+            Project.OFF,
+        ),
+    )
     model: str = field(
         default="",  # the rules need none
         metadata=option(

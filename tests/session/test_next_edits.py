@@ -28,7 +28,7 @@ class Desk:
         self.stats, self.now = Stats(), 0.0
         self.model = ModelEdits(Config(), lambda _: None)
         self.open = OpenDocuments(workspaces, self.stats)
-        self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model)
+        self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model, Config)
         for uri in uris:
             self.open.handle(Opened(uri, "python", 1, TEXT))
             self.open.allow(self.open.states[uri])
