@@ -27,13 +27,13 @@ from benchmarks.next_edit.baseline import baseline
 from benchmarks.next_edit.commits import History
 from benchmarks.next_edit.curve import curve
 from benchmarks.next_edit.replay import Ask, asks
-from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, asked, score
+from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, Where, asked, score
 from fim_lsp.next_edit.confidence import SURE, SURE_UNOPENED
 from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
 from fim_lsp.next_edit.places import Text
 
 LEVELS = (0.1, 0.15, 0.2, 0.25, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-UNOPENED_LEVELS = (0.2, SURE, 0.4, SURE_UNOPENED, 0.6, 0.7, 0.8, 0.9, NEVER := 2.0)
+UNOPENED_LEVELS = (0.2, SURE, 0.4, SURE_UNOPENED, 0.6, 0.7, 0.8, 0.9, 1.0, NEVER := 2.0)
 RANKED = 40  # proposals of an ask that are kept: refused ones give way to others
 HEAD = (
     "| history | asks | precision | coverage | quiet "
@@ -98,7 +98,7 @@ def _ranked(ask: Ask) -> Ranked:
     here = _likely(proposals(ask.edits, opened), opened)
     away = _likely(in_unopened(ask.edits, opened, unopened), unopened)
     shown = [Shown(*each[:5], each.pattern) for each in here]
-    return shown + [Shown(*each[:5], each.pattern, is_open=False) for each in away]
+    return shown + [Shown(*each[:5], each.pattern, False, each.is_renaming) for each in away]
 
 
 def _likely(found: Sequence[Proposal], texts: Sequence[Text]) -> list[Proposal]:
@@ -110,8 +110,9 @@ def _likely(found: Sequence[Proposal], texts: Sequence[Text]) -> list[Proposal]:
 def _total(
     histories: Sequence[list[Asked]], sure: float, sure_unopened: float = SURE_UNOPENED
 ) -> Score:
-    unopened = max(sure, sure_unopened)
-    return reduce(Score.__add__, (score(each, sure, unopened) for each in histories))
+    renamed = NEVER if sure_unopened == NEVER else sure
+    levels = {Where.OPEN: sure, Where.RENAMED: renamed, Where.UNOPENED: max(sure, sure_unopened)}
+    return reduce(Score.__add__, (score(each, levels) for each in histories))
 
 
 def _row(name: str, played: Sequence[Played]) -> str:
@@ -139,7 +140,7 @@ def _unopened_levels(histories: Sequence[list[Asked]]) -> str:
     ]
     for level in UNOPENED_LEVELS:
         total = _total(histories, SURE, level)
-        name = "never" if level == NEVER else level
+        name = {NEVER: "never", 1.0: "only renamed names"}.get(level, level)
         away = f"{total.unopened} | {total.unopened_precision:.2f}"
         rows.append(
             f"| {name} | {away} | {total.precision:.2f} | {total.coverage:.2f} | {total.silence:.1%} |"

@@ -7,7 +7,8 @@ not taken, because the commit goes on in its own order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import enum
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from fim_lsp.next_edit.edits import Lines
 
 
 class Shown(NamedTuple):
-    """A proposal, how sure it is, what a refusal is remembered by, and whether its file is open."""
+    """A proposal, how sure it is, what a refusal is remembered by, and where it is."""
 
     uri: str
     line: int
@@ -25,6 +26,26 @@ class Shown(NamedTuple):
     confidence: float
     pattern: object
     is_open: bool = True
+    is_renaming: bool = False
+
+    @property
+    def where(self) -> Where:
+        """Where it is."""
+        away = Where.RENAMED if self.is_renaming else Where.UNOPENED
+        return Where.OPEN if self.is_open else away
+
+    @property
+    def change(self) -> object:
+        """What is refused besides the pattern."""
+        return self.uri, self.before, self.after
+
+
+class Where(enum.Enum):
+    """Places are shown from different levels on."""
+
+    OPEN = "an open file"
+    RENAMED = "a renamed name in a file that is not open"
+    UNOPENED = "anything else in one"
 
 
 Ranked = list[Shown]  # the surest first; those in files that are not open last
@@ -32,12 +53,15 @@ Engine = Callable[[Ask], Ranked]
 
 
 class Asked(NamedTuple):
-    """An ask, and what the engine had: *ranked*, each with whether its file is open, and it was right."""
+    """
+    An ask, and what the engine had: *ranked*, each with how sure it is, what a refusal is remembered
+    by, where it is, and whether it was right.
+    """
 
     commit: str
     recurs: bool
     more: bool  # changes follow
-    ranked: tuple[tuple[float, object, bool, bool], ...]
+    ranked: tuple[tuple[float, set[object], Where, bool], ...]
 
 
 @dataclass
@@ -81,31 +105,32 @@ class Score:
 def asked(ask: Ask, ranked: Ranked) -> Asked:
     """What is kept of an ask."""
     judged = tuple(
-        (each.confidence, each.pattern, each.is_open, ask.is_right(*each[:4])) for each in ranked
+        (each.confidence, {each.pattern, each.change}, each.where, ask.is_right(*each[:4]))
+        for each in ranked
     )
     return Asked(ask.commit, ask.recurs, bool(ask.todo), judged)
 
 
-def score(all_asked: Iterable[Asked], sure: float, sure_unopened: float) -> Score:
-    """The counts where a proposal is shown from *sure* on, in a file that is not open from the other."""
-    found, refused = Score(), set[tuple[str, object]]()
+def score(all_asked: Iterable[Asked], levels: Mapping[Where, float]) -> Score:
+    """The counts where a proposal is shown from these levels on."""
+    found, refused = Score(), dict[str, set[object]]()
     calm: set[str] = set()
     noisy: set[str] = set()
     for each in all_asked:
         found.asks += each.more
         calm |= set() if each.recurs else {each.commit}
-        for confidence, pattern, is_open, is_right in each.ranked:
-            level = sure if is_open else sure_unopened
-            if confidence < level or (each.commit, pattern) in refused:
+        quiet = refused.setdefault(each.commit, set())
+        for confidence, keys, where, is_right in each.ranked:
+            if confidence < levels[where] or keys & quiet:
                 continue
             found.shown += 1
             found.right += is_right
-            found.unopened += not is_open
-            found.unopened_right += is_right and not is_open
+            found.unopened += where is not Where.OPEN
+            found.unopened_right += is_right and where is not Where.OPEN
             found.covered += each.more
             noisy.add(each.commit)
             if not is_right:
-                refused.add((each.commit, pattern))
+                quiet |= keys
             break
     found.calm, found.quiet = len(calm), len(calm - noisy)
     return found

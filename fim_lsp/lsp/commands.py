@@ -14,7 +14,6 @@ from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
 from fim_lsp.display import shown
-from fim_lsp.documents import Document
 from fim_lsp.events import Accepted
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.editor import Editor
@@ -123,7 +122,7 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
         at = convert.client_position(document, start, editor.encoding)
         at = types.Position(at.line - first_line, at.character)
         edit = types.TextEdit(types.Range(at, at), text)
-        editor.later(_apply(editor, workspace_edit(editor, cell, edit)))
+        editor.later(_apply(editor, workspace_edit(editor, cell.uri, cell.version, edit)))
     if note:
         editor.messages.show(types.MessageType.Info, f"fim-lsp stopped writing: {note}")
     return {"text": text, "note": note}
@@ -134,11 +133,13 @@ def whole_lines(text: str) -> str:
     return text.rpartition("\n")[0] or text
 
 
-def workspace_edit(editor: Editor, document: Document, edit: types.TextEdit) -> types.WorkspaceEdit:
-    """An edit of the version that we know, from an editor that compares versions."""
+def workspace_edit(
+    editor: Editor, uri: str, version: int | None, edit: types.TextEdit
+) -> types.WorkspaceEdit:
+    """An edit of the version that we know, from an editor that compares versions; None if it is not open."""
     if not get_capability(editor.client_capabilities, "workspace.workspace_edit.document_changes"):
-        return types.WorkspaceEdit({document.uri: [edit]})
-    versioned = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+        return types.WorkspaceEdit({uri: [edit]})
+    versioned = types.OptionalVersionedTextDocumentIdentifier(uri, version)
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [edit])])
 
 

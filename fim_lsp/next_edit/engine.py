@@ -55,8 +55,22 @@ class Proposal(NamedTuple):
 
     @property
     def pattern(self) -> object:
-        """The same for all proposals of one rule: what a "no" is remembered by."""
+        """The same for all proposals of one rule: what a "no" is remembered by …"""
         return self.rule.key if self.rule else (self.before, self.after)
+
+    @property
+    def change(self) -> object:
+        """… and the same for all that make the same of the same lines in a file, whatever the rule."""
+        return self.uri, self.before, self.after
+
+    @property
+    def is_renaming(self) -> bool:
+        """Whether a name becomes another, and nothing else changes."""
+        return self.rule is not None and self.rule.kind is Kind.RENAME
+
+    def is_refused(self, refused: Collection[object]) -> bool:
+        """Whether one of these got a "no"."""
+        return self.pattern in refused or self.change in refused
 
 
 def propose(
@@ -66,7 +80,7 @@ def propose(
     sure: float = SURE,
 ) -> Proposal | None:
     """
-    The surest next edit, or None: none is *sure* enough, or its pattern is *refused*.
+    The surest next edit, or None: none is *sure* enough, or it is *refused*.
 
     *texts* begins with that of the last edit; open documents and further files follow. It never adds a
     syntax error.
@@ -90,10 +104,11 @@ def propose_unopened(
     texts: Sequence[Text],
     unopened: Sequence[Text],
     refused: Collection[object] = (),
-    sure: float = SURE_UNOPENED,
 ) -> Proposal | None:
     """The surest next edit in files that are not open, where `propose` has none in the *texts* that are."""
-    return _surest(in_unopened(edits, texts, unopened), unopened, refused, sure)
+    found = in_unopened(edits, texts, unopened)
+    likely = [each for each in found if each.is_renaming or each.confidence >= SURE_UNOPENED]
+    return _surest(likely, unopened, refused, SURE)
 
 
 def in_unopened(
@@ -111,7 +126,7 @@ def _surest(
     for proposal in sorted(found, key=lambda each: -each.confidence):
         if proposal.confidence < sure:
             return None
-        if proposal.pattern not in refused and not breaks(proposal, texts):
+        if not proposal.is_refused(refused) and not breaks(proposal, texts):
             return proposal
     return None
 

@@ -147,6 +147,9 @@ class NextEdits:
         if not await self._is_as_it_was(found):
             workspace.asked = None  # to be looked for again
             return None
+        if workspace.answers.undone(found.proposal, found.document.lines):
+            workspace.answers.dismissed(found.proposal)
+            return await self.proposal(uri, unopened=unopened)
         return self._offered(workspace, found)
 
     async def checked(self, number: str) -> NextEdit | None:
@@ -178,7 +181,7 @@ class NextEdits:
                 return unopened
         names = {uri: state.file.path for uri, state in self._open.states.items()}
         found = await self._model.proposal(_key(state), asked.edits, asked.documents[0], names)
-        if found is None or found.pattern in asked.refused:
+        if found is None or found.is_refused(asked.refused):
             return None
         return _Found(found, documents[found.uri])
 
@@ -241,7 +244,9 @@ class NextEdits:
     def taken(self, number: str) -> None:
         """A proposal was applied."""
         workspace = self._offering(number)
-        if workspace is not None:
+        if workspace is not None and workspace.offered is not None:
+            edit = workspace.offered.edit
+            workspace.answers.taken(edit.proposal, edit.document.lines)
             workspace.offered = None
             workspace.log.settle(self._clock())
             self._stats.next_edits["taken"] += 1

@@ -226,10 +226,11 @@ class Session:
         return None if unasked and found and self._is_taken(found) else found
 
     def _is_taken(self, found: NextEdit) -> bool:
-        """Whether ghost text is on a line that *found* changes."""
+        """Whether ghost text is on a line that *found* changes, or below which it inserts lines."""
         line, proposal = self._open.acceptance.line(found.document.uri), found.proposal
+        start = proposal.line - (not proposal.before)
         end = proposal.line + max(1, len(proposal.before))
-        return line is not None and proposal.line <= line < end
+        return line is not None and start <= line < end
 
     async def wait_idle(self) -> None:
         """Until no background work is left; for tests and benchmarks."""
