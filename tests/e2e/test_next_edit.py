@@ -262,3 +262,17 @@ def test_it_can_be_switched_off(editor: Editor) -> None:
     assert actions(editor) == []
     editor.finish()
     assert editor.bye() == 0
+
+
+def test_the_editor_opens_the_file_and_applies_it(editor: Editor, shop: Path) -> None:
+    """As our plugins do: it counts, although the document is another one now."""
+    uri, other = renamed_in(editor, shop), shop / "b.py"
+    in_file(editor, uri)
+    (item,) = inline_edits(editor, uri, otherDocuments=True, closedDocuments=True)
+    editor.open(other.as_uri(), other.read_text())
+    rename(editor, 0, 9, 2, other.as_uri())
+    editor.request("workspace/executeCommand", item["command"])
+
+    assert editor.request("fim/stats")["nextEdit"]["taken"] == 1
+    editor.finish()
+    assert editor.bye() == 0
