@@ -60,9 +60,19 @@ CURSOR = "vim.api.nvim_win_get_cursor(0)"
 @pytest.fixture(scope="module")
 def editor(home: Path, project: Path) -> Iterator[Neovim]:
     """One Neovim; files outside of the project do not know each other's edits."""
+    for name in ("lenght", "widht"):  # files are listed once a minute
+        shelf(project, name)
     neovim = Neovim(home, project, INIT)
     yield neovim
     neovim.close()
+
+
+def shelf(project: Path, name: str) -> tuple[Path, Path]:
+    """Two files of the project that use a name of their own; the second is not opened."""
+    here, there = project / f"{name}_box.py", project / f"{name}_shelf.py"
+    here.write_text(f"print({name})\ncheck({name})\n")
+    there.write_text(f"board = 1\nlow({name})\narea = {name} * width\n")
+    return here, there
 
 
 def opened(editor: Neovim, folder: Path, text: str) -> Neovim:
@@ -183,14 +193,6 @@ def test_switched_off(renamed: Neovim) -> None:
     renamed.send(":Fim toggle buffer\r")
     renamed.wait_until(lambda: renamed.lua(MARKS) == 0, "no mark")
     renamed.send(":Fim toggle buffer\r")
-
-
-def shelf(project: Path, name: str) -> tuple[Path, Path]:
-    """Two files of the project that use a name of their own; the second is not opened."""
-    here, there = project / f"{name}_box.py", project / f"{name}_shelf.py"
-    here.write_text(f"print({name})\ncheck({name})\n")
-    there.write_text(f"board = 1\nlow({name})\narea = {name} * width\n")
-    return here, there
 
 
 def renamed_twice(editor: Neovim, file: Path, name: str) -> None:

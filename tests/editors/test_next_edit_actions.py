@@ -24,37 +24,63 @@ APPLIED = RENAMED.replace("area = hight", "area = height")
 ESCAPE, ENTER, SAVE, META_X = "\x1b", "\r", "\x18\x13", "\x1bx"
 
 
+def offered(helix: Helix, title: str) -> bool:
+    """
+    Rename twice and open the menu; whether *title* is in it.
+
+    Helix does not tell when the server has the file, or knows the others: begin again until it does.
+    """
+    helix.command("reload")
+    helix.settle()
+    for _ in range(2):
+        for keys in ("gg", "/hight\r", "cheight"):
+            helix.send(keys)
+            helix.settle()
+        for _ in range(3):  # the first may only close the menu
+            if " NOR " not in helix.text:
+                helix.send(ESCAPE)
+                helix.settle()
+    helix.settle(1.0)
+    for keys in (" ", "a"):
+        helix.send(keys)
+        helix.settle(1.0)
+    return title in helix.text
+
+
 def test_helix(home: Path, project: Path) -> None:
     """`space a` offers it, Enter applies it."""
     file = project / "box_helix.py"
     file.write_text(BOX)
     helix = Helix(home, file)
-
-    def offered() -> bool:
-        """Helix does not tell when the server has the file: begin again until it has."""
-        helix.command("reload")
-        helix.settle()
-        for _ in range(2):
-            for keys in ("gg", "/hight\r", "cheight"):
-                helix.send(keys)
-                helix.settle()
-            for _ in range(3):  # the first may only close the menu
-                if " NOR " not in helix.text:
-                    helix.send(ESCAPE)
-                    helix.settle()
-        helix.settle(1.0)
-        for keys in (" ", "a"):
-            helix.send(keys)
-            helix.settle(1.0)
-        return "Apply the next edit, line 3: area = height" in helix.text
-
+    title = "Apply the next edit, line 3: area = height"
     try:
         helix.wait_for("print(hight)")
-        helix.wait_until(offered, "the action", timeout=120)
+        helix.wait_until(lambda: offered(helix, title), "the action", timeout=120)
         helix.send(ENTER)
         helix.wait_until(lambda: "area = height * width" in helix.text, "the text")
         helix.settle()
         assert helix.saved() == APPLIED
+    finally:
+        helix.close()
+
+
+def test_helix_in_a_file_that_is_not_open(home: Path, project: Path) -> None:
+    """The action names it; Helix opens it, applies the edit and shows the place. Nothing is saved unasked."""
+    folder = project / "helix"
+    folder.mkdir()
+    file, other = folder / "box.py", folder / "shelf.py"
+    file.write_text("print(hight)\ncheck(hight)\n")
+    other.write_text("board = 1\nlow(hight)\n")
+    helix = Helix(home, file)
+    title = "Apply the next edit, helix/shelf.py line 2: low(height)"
+    try:
+        helix.wait_for("print(hight)")
+        helix.wait_until(lambda: offered(helix, title), "the action", timeout=120)
+        helix.send(ENTER)
+        helix.wait_for("shelf.py [+]")
+        assert "low(height)" in helix.text
+        helix.file = other
+        assert helix.saved() == "board = 1\nlow(height)\n"
     finally:
         helix.close()
 
