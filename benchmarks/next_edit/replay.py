@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from benchmarks.next_edit.commits import Commit, Hunk, Lines
@@ -46,7 +47,7 @@ class Ask(NamedTuple):
         """The files that are not open which the server would look at, as it finds them."""
         texts = {text.uri: text for text in self.texts[self.n_open :]}
         paths = holding(self.known, needles(self.edits), self.edits[-1].uri)
-        return [texts[path] for path in paths if path in texts][:HOLDING]
+        return [*islice((texts[path] for path in paths if path in texts), HOLDING)]
 
     def is_right(self, path: str, line: int, before: Lines, after: Lines) -> bool:
         """Whether this change is exactly one of those that are left."""

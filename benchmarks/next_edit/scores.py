@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,7 +62,7 @@ class Asked(NamedTuple):
     commit: str
     recurs: bool
     more: bool  # changes follow
-    ranked: tuple[tuple[float, set[object], Where, bool], ...]
+    ranked: tuple[tuple[float, AbstractSet[object], Where, bool], ...]
 
 
 @dataclass

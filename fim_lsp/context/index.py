@@ -118,19 +118,21 @@ def wanted(
     return sorted(scores, key=lambda other: (-scores[other], other))
 
 
-def holding(index: Index, texts: Iterable[str], near: str) -> list[str]:
+def holding(index: Index, texts: Iterable[str], near: str) -> Iterator[str]:
     """
-    The files that may hold one of *texts*, the first of them if possible; those in the folder of the
-    file *near* first. Takes some milliseconds for 2,000 files and ten texts.
+    The files that may hold one of *texts*: the first one first, in the folder of the file *near* first.
+
+    Takes 2 ms a text for 2,000 files.
     """
-    found: dict[str, int] = {}
-    folder = near.rpartition("/")[0]
-    for rank, sought in enumerate(filter(None, map(words_of, texts))):
-        for path, entry in index.entries.items():
-            if path not in found and holds(entry.words, sought):
-                found[path] = rank
-    found.pop(near, None)
-    return sorted(found, key=lambda p: (found[p], p.rpartition("/")[0] != folder, p))
+    folder, seen = near.rpartition("/")[0], {near}
+    for sought in filter(None, map(words_of, texts)):
+        found = [
+            path
+            for path, entry in index.entries.items()
+            if path not in seen and holds(entry.words, sought)
+        ]
+        yield from sorted(found, key=lambda path: (path.rpartition("/")[0] != folder, path))
+        seen.update(found)
 
 
 def unopened_files(

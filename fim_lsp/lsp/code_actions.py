@@ -4,10 +4,8 @@ The code action "Apply the next edit", for editors that have no other way to sho
 
 from __future__ import annotations
 
-from pygls.capabilities import get_capability
-
 from fim_lsp.display import shown
-from fim_lsp.lsp.commands import workspace_edit
+from fim_lsp.lsp.commands import applies_edits, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.inline_edits import APPLY, applied_command, next_edit, text_edit
 from fim_lsp.lsp.types import types
@@ -25,8 +23,8 @@ async def code_action(
     kind = types.CodeActionKind.RefactorRewrite
     if wanted and not any(kind == each or kind.startswith(f"{each}.") for each in wanted):
         return None
-    applies = get_capability(editor.client_capabilities, "workspace.apply_edit") is True
-    found = await next_edit(editor, params.text_document.uri, unasked=False, unopened=applies)
+    uri, unopened = params.text_document.uri, applies_edits(editor)
+    found = await next_edit(editor, uri, unasked=False, unopened=unopened)
     if found is None:
         return None
     title = _title(found)

@@ -143,10 +143,30 @@ def workspace_edit(
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [edit])])
 
 
-async def _apply(editor: Editor, edit: types.WorkspaceEdit) -> None:
+def applies_edits(editor: Editor) -> bool:
+    """Whether the editor changes documents when it is asked to."""
+    return get_capability(editor.client_capabilities, "workspace.apply_edit") is True
+
+
+async def apply_edit(editor: Editor, edit: types.WorkspaceEdit, label: str) -> bool:
+    """Have the editor change documents; whether it did. Never within a request: see `rpc.later`."""
     with contextlib.suppress(JsonRpcException):
-        params = types.ApplyWorkspaceEditParams(edit, label="text by fim-lsp")
-        await editor.workspace_apply_edit_async(params)
+        params = types.ApplyWorkspaceEditParams(edit, label=label)
+        return (await editor.workspace_apply_edit_async(params)).applied
+    return False
+
+
+async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
+    """Have an editor that can do so show a document there."""
+    if get_capability(editor.client_capabilities, "window.show_document.support"):
+        at = types.Range(place, place)
+        with contextlib.suppress(JsonRpcException):
+            params = types.ShowDocumentParams(uri, take_focus=True, selection=at)
+            await editor.window_show_document_async(params)
+
+
+async def _apply(editor: Editor, edit: types.WorkspaceEdit) -> None:
+    await apply_edit(editor, edit, "text by fim-lsp")
 
 
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (

@@ -10,15 +10,11 @@ newest edit is finished.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
-
-from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException
 
 from fim_lsp.documents import Position, body_length, unix
 from fim_lsp.lsp import convert
-from fim_lsp.lsp.commands import workspace_edit
+from fim_lsp.lsp.commands import apply_edit, show_place, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.types import types
 from fim_lsp.session.next_edits import NextEdit
@@ -110,17 +106,11 @@ async def apply(editor: Editor, *arguments: object) -> bool:
 
 
 async def _apply(editor: Editor, found: NextEdit) -> None:
-    edit = text_edit(found, editor.encoding)
-    whole = workspace_edit(editor, found.document.uri, None, edit)
-    params = types.ApplyWorkspaceEditParams(whole, label="the next edit by fim-lsp")
-    with contextlib.suppress(JsonRpcException):
-        if not (await editor.workspace_apply_edit_async(params)).applied:
-            return
+    uri, edit = found.document.uri, text_edit(found, editor.encoding)
+    whole = workspace_edit(editor, uri, None, edit)
+    if await apply_edit(editor, whole, "the next edit by fim-lsp"):
         editor.session.next_edits.taken(found.id)
-        if get_capability(editor.client_capabilities, "window.show_document.support"):
-            at = types.Range(edit.range.start, edit.range.start)
-            show = types.ShowDocumentParams(found.document.uri, take_focus=True, selection=at)
-            await editor.window_show_document_async(show)
+        await show_place(editor, uri, edit.range.start)
 
 
 def dismiss(editor: Editor, *arguments: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,7 +158,7 @@ def test_in_a_file_that_is_not_open(editor: Editor, shop: Path) -> None:
     assert editor.bye() == 0
 
 
-def applied(editor: Editor) -> list[dict[str, object]]:
+def applied(editor: Editor) -> list[dict[str, Any]]:
     asked = [each for each in editor.asked if each["method"] == "workspace/applyEdit"]
     return [change for each in asked for change in each["params"]["edit"]["documentChanges"]]
 
