@@ -193,6 +193,28 @@ class NextEditConfig:
             Project.NEVER,
         ),
     )
+    api_key_env: str = field(
+        default="",  # as for `fim.backend`: none is sent unless the user names one
+        metadata=option(
+            "The environment variable that holds that server's API key.", Project.NEVER, local=True
+        ),
+    )
+    api_key_file: str = field(
+        default="",
+        metadata=option("A file that holds that server's API key.", Project.NEVER, local=True),
+    )
+    api_key_command: str = field(
+        default="",
+        metadata=option("A command that prints that server's API key.", Project.NEVER, local=True),
+    )
+    ca_file: str = field(
+        default="",
+        metadata=option(
+            "A file of certificates to trust besides the usual ones, for that server with `https`.",
+            Project.NEVER,
+            local=True,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
