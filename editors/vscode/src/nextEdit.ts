@@ -57,6 +57,7 @@ const hint = vscode.window.createTextEditorDecorationType({});
 export class NextEdits implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   private shown: NextEdit | Unopened | undefined;
+  private ghost: { document: vscode.TextDocument; version: number; line: number } | undefined;
   private asking: vscode.CancellationTokenSource | undefined;
 
   constructor(private readonly client: LanguageClient) {
@@ -76,12 +77,20 @@ export class NextEdits implements vscode.Disposable {
     this.subscriptions.forEach((one) => one.dispose());
   }
 
-  /** Ghost text came into a line: an edit of it gives way, and one that inserts lines below it. */
+  /** Ghost text came into a line: an edit of it gives way, one that inserts lines below it, and the hint. */
   giveWay(document: vscode.TextDocument, line: number): void {
+    this.ghost = { document, version: document.version, line };
     const edit = this.edit;
-    if (edit?.document !== document) return;
-    const first = edit.before.length === 0 ? edit.line - 1 : edit.line;
-    if (line >= first && line < edit.line + Math.max(1, edit.before.length)) this.hide();
+    const first = edit?.before.length === 0 ? edit.line - 1 : (edit?.line ?? 0);
+    const isHere = edit?.document === document && line >= first && line < edit.line + Math.max(1, edit.before.length);
+    if (isHere) this.hide();
+    else this.draw();
+  }
+
+  /** Whether ghost text stands at the cursor, as far as is known: VS Code does not tell when it is gone. */
+  private isGhostAt({ document, selection }: vscode.TextEditor): boolean {
+    const ghost = this.ghost;
+    return ghost?.document === document && ghost.version === document.version && ghost.line === selection.active.line;
   }
 
   /** The edit on screen, where its document is open. */
@@ -169,7 +178,7 @@ export class NextEdits implements vscode.Disposable {
       const edit = editor.document === here?.document ? here : undefined;
       editor.setDecorations(removed, edit === undefined ? [] : goes(edit));
       editor.setDecorations(added, edit === undefined ? [] : comes(edit));
-      editor.setDecorations(hint, this.shown === undefined ? [] : hints(editor, this.shown));
+      editor.setDecorations(hint, this.shown === undefined || this.isGhostAt(editor) ? [] : hints(editor, this.shown));
     }
   }
 }

@@ -110,18 +110,20 @@ function M.hide()
   return was
 end
 
---- Ghost text came into a line: an edit of it gives way.
-function M.give_way()
-  if shown and is_taken(shown) then
-    M.hide()
-  end
-end
-
 --- Draw what is to be shown; the server hears of it once there is something to see.
 local function draw()
   if shown and marks.draw(shown) and not shown.told then
     shown.told = true
     shown.client:notify('textDocument/didShowInlineEdit', { item = { command = shown.raw.command } })
+  end
+end
+
+--- Ghost text came into a line: an edit of it gives way, and so does the hint beside the cursor.
+function M.give_way()
+  if shown and is_taken(shown) then
+    M.hide()
+  elseif M.current() then
+    draw()
   end
 end
 
