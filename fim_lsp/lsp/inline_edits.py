@@ -10,6 +10,7 @@ newest edit is finished.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from fim_lsp.documents import Position, body_length, unix
@@ -95,13 +96,17 @@ def applied(editor: Editor, *arguments: object) -> None:
 
 
 async def apply(editor: Editor, *arguments: object) -> bool:
-    """Apply an edit of a file that is not open, if that is as it was, and show it."""
+    """
+    Apply an edit of a file that is not open, if that is as it was, and show it.
+
+    The answer comes last: eglot asks its user first, and an answer to the command would end the question.
+    """
     number = arguments[0] if arguments and isinstance(arguments[0], str) else ""
     found = await editor.session.next_edits.checked(number)
     if found is None:
         editor.messages.show(types.MessageType.Info, GONE)
         return False
-    editor.later(_apply(editor, found), "apply next edit")
+    await asyncio.shield(editor.later(_apply(editor, found), "apply next edit"))
     return True
 
 

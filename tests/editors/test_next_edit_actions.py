@@ -90,7 +90,7 @@ def rename_in_emacs(editor: Terminal) -> None:
         editor.send(f"\x1bgg{line}{ENTER}")
         editor.settle()
         editor.send("\x06" * 7 + "e")
-        editor.settle()
+        editor.settle(1.5)  # what is typed at once is told as one edit
 
 
 @pytest.mark.parametrize(
@@ -119,3 +119,40 @@ def test_emacs(home: Path, project: Path, init: str, ready: str, command: str) -
         editor.wait_until(applied, "the text")
         editor.send(SAVE)
         editor.wait_until(lambda: file.read_text() == APPLIED, "the file saved")
+
+
+@pytest.mark.parametrize(
+    ("init", "ready", "command"),
+    [
+        (LSP_MODE, "initialized successfully", "lsp-execute-code-action"),
+        (EGLOT, "Connected!", "eglot-code-actions"),
+    ],
+    ids=["lsp-mode", "eglot"],
+)
+def test_emacs_in_a_file_that_is_not_open(
+    home: Path, project: Path, init: str, ready: str, command: str, request: pytest.FixtureRequest
+) -> None:
+    """The action changes the other file in Emacs, and shows it; nothing is saved unasked."""
+    name = f"hight_{request.node.callspec.id.replace('-', '_')}"
+    other = project / f"{name}.py"
+    other.write_text(f"board = 1\nlow({name})\n")
+    done = f"low({name.replace('hight', 'height')})"
+    with emacs(home, project, init, f"print({name})\ncheck({name})\n") as editor:
+        editor.wait_for(ready)
+        rename_in_emacs(editor)
+
+        def applied() -> bool:
+            editor.send(f"{META_X}{command}{ENTER}")
+            editor.settle(1.0)
+            if "Apply the next edit" in editor.text:  # eglot asks which of one
+                editor.send(ENTER)
+                editor.settle(1.0)
+            if "Proceed?" in editor.text:  # … and whether, of a file without a buffer
+                editor.send("y")
+                editor.settle(1.0)
+            return done in editor.text
+
+        editor.wait_until(applied, "the text")
+        assert "low(hight" in other.read_text()
+        editor.send(SAVE)
+        editor.wait_until(lambda: done in other.read_text(), "the other file, in front, saved")
