@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from tests.editors.vscode import Workbench
 pytestmark = [pytest.mark.editors, needs_workbench]
 
 SETTINGS: dict[str, object] = {"fim.completion.auto": False}  # what is tested here needs no model
+CELLS = ("print(hight_book)\ncheck(hight_book)", "x = 1\narea = hight_book * width")
 APPLIED = re.compile(r"(\d+) of \d+ next edits applied")
 DISMISSED = re.compile(r"next edits applied\s*(\d+) dismissed")
 
@@ -25,6 +27,16 @@ def named(text: str, name: str) -> str:
     return text.replace("hight", f"hight_{name}").replace("height", f"height_{name}")
 
 
+def notebook(*cells: str) -> dict[str, object]:
+    code = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+    return {
+        "cells": [{**code, "source": [text]} for text in cells],
+        "metadata": {"language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
 @pytest.fixture(scope="module")
 def workbench(home: Path, project: Path) -> Iterator[Workbench]:
     """One workbench on the project."""
@@ -32,6 +44,7 @@ def workbench(home: Path, project: Path) -> Iterator[Workbench]:
         (project / f"{name}.py").write_text(named(BOX, name))
     (project / "away.py").write_text("print(hight_away)\ncheck(hight_away)\n")
     (project / "shelf.py").write_text("board = 1\nlow(hight_away)\n")
+    (project / "book.ipynb").write_text(json.dumps(notebook(*CELLS)))
     workbench = Workbench(home, project / "shop.py", SETTINGS, VSIX)
     workbench.wait_for("A little shop")
     workbench.wait_for("FIM bundled model")
@@ -47,6 +60,10 @@ def press(workbench: Workbench, key: str, times: int = 1) -> None:
 def rename_twice(workbench: Workbench, file: Path) -> None:
     """`hight` becomes `height` on two lines, and the third is proposed."""
     workbench.open(file)
+    type_twice(workbench)
+
+
+def type_twice(workbench: Workbench) -> None:
     press(workbench, "Control+Home")
     press(workbench, "ArrowRight", 7)
     workbench("type", "e")
@@ -94,6 +111,29 @@ def test_in_a_file_that_is_not_open(workbench: Workbench, project: Path) -> None
     workbench.wait_for("low(height_away)")
     workbench.file = project / "shelf.py"
     assert workbench.saved() == "board = 1\nlow(height_away)\n"
+
+
+def test_in_another_cell(workbench: Workbench, project: Path) -> None:
+    """Of a notebook: it is marked there; one key goes to the cell and then applies it."""
+    workbench.file = project / "book.ipynb"
+    row = f".explorer-folders-view [aria-label^='{workbench.file.name}']"
+    workbench.wait_until(lambda: workbench("exists", row), "the notebook in the explorer")
+    workbench("click", row)
+    cell = ".notebookOverlay .monaco-list-row[data-index='{}'] {}".format
+    first_line = cell(0, ".view-lines .view-line")
+    workbench.wait_until(lambda: workbench("exists", first_line), "its cells")
+    workbench("click", first_line)
+    focused = ".monaco-editor.focused"
+    workbench.wait_until(lambda: workbench("exists", cell(0, focused)), "the first cell in focus")
+    type_twice(workbench)
+    proposed(workbench)
+    press(workbench, "Tab")
+    workbench.wait_until(lambda: workbench("exists", cell(1, focused)), "the other one in focus")
+    press(workbench, "Tab")
+    workbench.wait_for("area = height_book * width")
+    first, second = json.loads(workbench.saved())["cells"]
+    assert "".join(first["source"]) == "print(height_book)\ncheck(height_book)"
+    assert "".join(second["source"]) == "x = 1\narea = height_book * width"
 
 
 def test_why(workbench: Workbench, project: Path) -> None:

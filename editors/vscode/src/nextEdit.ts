@@ -272,15 +272,28 @@ function beside(edit: NextEdit, at: vscode.Position, text: string, margin: strin
 
 /** Beside the cursor, where the place is: while that is out of sight. */
 function hints(editor: vscode.TextEditor, edit: NextEdit | Unopened): vscode.DecorationOptions[] {
-  if (editor !== vscode.window.activeTextEditor) return [];
-  let name: string;
-  if ("item" in edit) name = `${vscode.workspace.asRelativePath(edit.uri)}:${edit.line + 1}`;
-  else if (editor.document !== edit.document) name = vscode.workspace.asRelativePath(edit.document.uri);
-  else if (editor.visibleRanges.some((range) => range.contains(place(edit)))) return [];
-  else name = `line ${place(edit).line + 1}`;
+  if (editor !== vscode.window.activeTextEditor || isInSight(edit)) return [];
   const at = editor.document.lineAt(editor.selection.active.line).range.end;
-  const after = { contentText: `⇥ ${name}`, color: new vscode.ThemeColor("editorGhostText.foreground"), margin: "0 0 0 2em" };
+  const contentText = `⇥ ${named(editor.document, edit)}`;
+  const after = { contentText, color: new vscode.ThemeColor("editorGhostText.foreground"), margin: "0 0 0 2em" };
   return [{ range: new vscode.Range(at, at), renderOptions: { after } }];
+}
+
+function isInSight(edit: NextEdit | Unopened): boolean {
+  if ("item" in edit) return false;
+  const editors = vscode.window.visibleTextEditors.filter((each) => each.document === edit.document);
+  return editors.some((each) => each.visibleRanges.some((range) => range.contains(place(edit))));
+}
+
+/** What to call the place of an edit, for a reader of `document`. */
+function named(document: vscode.TextDocument, edit: NextEdit | Unopened): string {
+  if ("item" in edit) return `${vscode.workspace.asRelativePath(edit.uri)}:${edit.line + 1}`;
+  if (edit.document === document) return `line ${place(edit).line + 1}`;
+  for (const notebook of vscode.workspace.notebookDocuments) {
+    const cell = notebook.getCells().find((each) => each.document === edit.document);
+    if (cell !== undefined) return `cell ${cell.index + 1}`;
+  }
+  return vscode.workspace.asRelativePath(edit.document.uri);
 }
 
 /** Why, and the whole edit as a diff. */
