@@ -3,7 +3,7 @@ The next edit in a session: documents' changes into the edit logs, and a proposa
 
 State: an edit log and the user's answers per workspace root, and the proposal that was offered last.
 Only documents that may be used are in it; the engine runs in a worker thread, on a snapshot. Where it
-finds nothing in what is open, files that are not are read: judged, looked at and forgotten again.
+finds nothing in what is open, files that are not open come next (`unopened_files`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from fim_lsp.documents import Document
 from fim_lsp.events import Changed
 from fim_lsp.next_edit.answers import Answers, followed
 from fim_lsp.next_edit.edits import FinishedEdit
-from fim_lsp.next_edit.engine import Proposal, needles, propose, propose_unopened
+from fim_lsp.next_edit.engine import Proposal, propose
 from fim_lsp.next_edit.log import EditLog
 from fim_lsp.next_edit.places import text_of
 from fim_lsp.next_edit.why import why
+from fim_lsp.session import unopened_files
 from fim_lsp.session.document_state import UNJUDGED, DocumentState
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
+from fim_lsp.session.unopened_files import UnopenedFile
 from fim_lsp.settings.config import Config
-from fim_lsp.workspace import paths
-from fim_lsp.workspace.workspaces import Workspace
 
 
 class NextEdit(NamedTuple):
@@ -58,8 +58,7 @@ class _Asked(NamedTuple):
 class _Found(NamedTuple):
     proposal: Proposal
     document: Document
-    path: str = ""  # as in `NextEdit` …
-    files: Workspace | None = None  # … and the workspace that it is in
+    file: UnopenedFile | None = None  # that the document was read from
 
 
 class _Offered(NamedTuple):
@@ -135,12 +134,14 @@ class NextEdits:
             return None
         self._judge(workspace, edits)
         order = tuple(usable[each] for each in dict.fromkeys((edits[-1].uri, uri, *usable)))
-        index = self._index(state) if unopened else None
+        index = unopened_files.known(self._open, uri, self._config()) if unopened else None
         asked = _Asked(edits, order, workspace.answers.refused, index)
         if asked != workspace.asked or workspace.finding is None:
             workspace.stop()
             workspace.asked = asked
-            workspace.finding = asyncio.create_task(self._found(state, asked), name="next edit")
+            workspace.finding = asyncio.create_task(
+                self._found(_key(state), asked), name="next edit"
+            )
         found = await asyncio.shield(workspace.finding)
         if found is None:
             return None
@@ -160,7 +161,7 @@ class NextEdits:
         """
         workspace = self._offering(number)
         offered = workspace.offered if workspace else None
-        if offered and offered.edit.path and await self._is_as_it_was(offered.found):
+        if offered and offered.found.file and await self._is_as_it_was(offered.found):
             return offered.edit
         return None
 
@@ -169,61 +170,30 @@ class NextEdits:
         for workspace in self._workspaces.values():
             workspace.stop()
 
-    async def _found(self, state: DocumentState, asked: _Asked) -> _Found | None:
+    async def _found(self, key: str, asked: _Asked) -> _Found | None:
         """What earlier edits propose, else the model, where there is one."""
         documents = {document.uri: document for document in asked.documents}
         found = await asyncio.to_thread(_repeated, asked)
         if found is not None:
             return _Found(found, documents[found.uri])
         if asked.known is not None:
-            unopened = await self._in_unopened(state, asked)
-            if unopened is not None:
-                return unopened
+            edits, opened, refused, _ = asked
+            away = await unopened_files.proposed(self._open, edits, opened, refused, self._config())
+            if away is not None:
+                return _Found(away[0], away[1].document, away[1])
         names = {uri: state.file.path for uri, state in self._open.states.items()}
-        found = await self._model.proposal(_key(state), asked.edits, asked.documents[0], names)
+        found = await self._model.proposal(key, asked.edits, asked.documents[0], names)
         if found is None or found.is_refused(asked.refused):
             return None
         return _Found(found, documents[found.uri])
 
-    def _index(self, state: DocumentState) -> Index | None:
-        """What is known of files that are not open, while it is brought up to date."""
-        config = self._config()
-        if not config.next_edit.files:
-            return None
-        files = self._open.workspace(state)
-        files.explore(state.file.path, config)
-        return files.index
-
-    async def _in_unopened(self, state: DocumentState, asked: _Asked) -> _Found | None:
-        """What earlier edits propose in files that are not open."""
-        key, states = _key(state), self._open.states
-        opened = {each.file.path for each in states.values() if _key(each) == key}
-        files, near = self._open.workspace(state), states[asked.edits[-1].uri].file.path
-        config = self._config()
-
-        def find() -> _Found | None:
-            documents = files.holding(needles(asked.edits), near, opened, config)
-            texts, unopened = map(text_of, asked.documents), map(text_of, documents)
-            found = propose_unopened(asked.edits, [*texts], [*unopened], asked.refused)
-            if found is None:
-                return None
-            document = next(each for each in documents if each.uri == found.uri)
-            return _Found(found, document, paths.locate(found.uri, (files.root,)).path, files)
-
-        return await asyncio.to_thread(find)
-
     async def _is_as_it_was(self, found: _Found) -> bool:
         """Whether a proposal is still for what the document says, and that may still be used."""
-        uri, state = found.document.uri, self._open.states.get(found.document.uri)
-        if found.files is None:
-            is_same = self._open.documents.get(uri) is found.document
-            return is_same and state is not None and not state.private
-        now = await asyncio.to_thread(found.files.on_disk, found.path, self._config())
-        is_open = any(
-            self._open.workspace(each) is found.files and each.file.path == found.path
-            for each in self._open.states.values()
-        )
-        return now == found.document and state is None and not is_open
+        if found.file is not None:
+            return await unopened_files.is_as_it_was(self._open, found.file, self._config())
+        uri = found.document.uri
+        is_same = self._open.documents.get(uri) is found.document
+        return is_same and not self._open.states[uri].private
 
     def _why(self, found: _Found) -> str:
         """Why it is proposed: by the file of the earlier edit, or by the model."""
@@ -232,7 +202,7 @@ class NextEdits:
             return why(found.proposal, self._model.name)
         state = self._open.states.get(example.uri)
         name = state.file.path if state else "a file that was closed"
-        return why(found.proposal, name, found.path)
+        return why(found.proposal, name, found.file.path if found.file else "")
 
     def shown(self, number: str) -> None:
         """The editor drew a proposal."""
@@ -275,7 +245,8 @@ class NextEdits:
         else:
             number, at = str(next(self._numbers)), self._clock()
             self._stats.next_edits["offered"] += 1
-        edit = NextEdit(found.document, found.proposal, number, self._why(found), found.path)
+        path = found.file.path if found.file else ""
+        edit = NextEdit(found.document, found.proposal, number, self._why(found), path)
         workspace.offered = _Offered(edit, found, at)
         return edit
 

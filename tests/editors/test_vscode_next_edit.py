@@ -28,7 +28,8 @@ def named(text: str, name: str) -> str:
 
 
 def notebook(*cells: str) -> dict[str, object]:
-    code = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+    code: dict[str, object] = {"cell_type": "code", "metadata": {}, "execution_count": None}
+    code["outputs"] = list[object]()
     return {
         "cells": [{**code, "source": [text]} for text in cells],
         "metadata": {"language_info": {"name": "python"}},
