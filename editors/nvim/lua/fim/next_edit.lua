@@ -190,12 +190,26 @@ local function jump(edit)
   draw()
 end
 
+--- Show a buffer in this window. Returns whether that is possible: 'nohidden', a swap file.
+local function enter(buf)
+  local ok, problem = pcall(vim.api.nvim_set_current_buf, buf)
+  if not ok then
+    vim.notify('fim: ' .. problem, vim.log.levels.WARN)
+  end
+  return ok
+end
+
 --- Open the file of an edit, and go there if it says what the server read.
 local function open(edit)
   M.hide()
+  if vim.fn.filereadable(edit.path) == 0 then
+    return -- it is gone
+  end
   local buf = vim.uri_to_bufnr(edit.raw.textDocument.uri)
   vim.bo[buf].buflisted = true
-  vim.api.nvim_set_current_buf(buf)
+  if not enter(buf) then
+    return
+  end
   local there, old = in_buffer(edit.client, edit.raw, buf)
   if old == edit.raw.oldText then
     shown = vim.tbl_extend('force', edit, there)
@@ -226,10 +240,9 @@ function M.take(otherwise)
     if edit.path then
       open(edit)
       return
-    elseif edit.buf ~= vim.api.nvim_get_current_buf() then
-      vim.api.nvim_set_current_buf(edit.buf)
+    elseif edit.buf == vim.api.nvim_get_current_buf() or enter(edit.buf) then
+      jump(edit)
     end
-    jump(edit)
   end)
   return true
 end
@@ -241,7 +254,8 @@ function M.dismiss()
     return false
   end
   M.hide()
-  local uri = vim.uri_from_bufnr(edit.asked)
+  local asked = vim.api.nvim_buf_is_valid(edit.asked) and edit.asked or 0
+  local uri = vim.uri_from_bufnr(asked)
   edit.client:exec_cmd({ title = 'dismiss', command = 'fim.dismissNextEdit', arguments = { uri } })
   return true
 end
