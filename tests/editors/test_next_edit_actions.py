@@ -93,7 +93,7 @@ def rename_in_emacs(editor: Terminal) -> None:
         editor.settle(1.5)  # what is typed at once is told as one edit
 
 
-@pytest.mark.parametrize(
+BOTH_CLIENTS = pytest.mark.parametrize(
     ("init", "ready", "command"),
     [
         (LSP_MODE, "initialized successfully", "lsp-execute-code-action"),
@@ -101,6 +101,19 @@ def rename_in_emacs(editor: Terminal) -> None:
     ],
     ids=["lsp-mode", "eglot"],
 )
+
+
+def act(editor: Terminal, command: str) -> None:
+    """Run the client's command; eglot asks which of one, and before it changes a file without a buffer."""
+    editor.send(f"{META_X}{command}{ENTER}")
+    editor.settle(1.0)
+    for question, answer in (("Apply the next edit", ENTER), ("Proceed?", "y")):
+        if question in editor.text:
+            editor.send(answer)
+            editor.settle(1.0)
+
+
+@BOTH_CLIENTS
 def test_emacs(home: Path, project: Path, init: str, ready: str, command: str) -> None:
     """The command of either client applies the one action that there is."""
     file = project / "shop.py"
@@ -109,11 +122,7 @@ def test_emacs(home: Path, project: Path, init: str, ready: str, command: str) -
         rename_in_emacs(editor)
 
         def applied() -> bool:
-            editor.send(f"{META_X}{command}{ENTER}")
-            editor.settle(1.0)
-            if "Apply the next edit" in editor.text:  # eglot asks which of one
-                editor.send(ENTER)
-                editor.settle()
+            act(editor, command)
             return "area = height * width" in editor.text
 
         editor.wait_until(applied, "the text")
@@ -121,14 +130,7 @@ def test_emacs(home: Path, project: Path, init: str, ready: str, command: str) -
         editor.wait_until(lambda: file.read_text() == APPLIED, "the file saved")
 
 
-@pytest.mark.parametrize(
-    ("init", "ready", "command"),
-    [
-        (LSP_MODE, "initialized successfully", "lsp-execute-code-action"),
-        (EGLOT, "Connected!", "eglot-code-actions"),
-    ],
-    ids=["lsp-mode", "eglot"],
-)
+@BOTH_CLIENTS
 def test_emacs_in_a_file_that_is_not_open(
     home: Path, project: Path, init: str, ready: str, command: str, request: pytest.FixtureRequest
 ) -> None:
@@ -142,14 +144,7 @@ def test_emacs_in_a_file_that_is_not_open(
         rename_in_emacs(editor)
 
         def applied() -> bool:
-            editor.send(f"{META_X}{command}{ENTER}")
-            editor.settle(1.0)
-            if "Apply the next edit" in editor.text:  # eglot asks which of one
-                editor.send(ENTER)
-                editor.settle(1.0)
-            if "Proceed?" in editor.text:  # … and whether, of a file without a buffer
-                editor.send("y")
-                editor.settle(1.0)
+            act(editor, command)
             return done in editor.text
 
         editor.wait_until(applied, "the text")
