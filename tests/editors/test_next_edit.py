@@ -207,7 +207,7 @@ def renamed_twice(editor: Neovim, file: Path, name: str) -> None:
             editor.settle(1.0)
         return f"<Tab> → {name}_shelf.py:2" in editor.text
 
-    editor.wait_until(named, "the place")
+    editor.wait_until(named, "the place", timeout=120)
 
 
 def test_in_a_file_that_is_not_open(editor: Neovim, project: Path) -> None:
