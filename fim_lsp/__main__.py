@@ -114,6 +114,7 @@ def _doctor(given: argparse.Namespace) -> int:
         open_to_pages,
         model_server.machine_in_words(),
         _cache(),
+        open_model(config),
     )
     return doctor.run(given, target)
 
@@ -168,9 +169,16 @@ def open_backend(config: Config) -> Backend:
 def open_model(config: Config) -> TextModel | None:
     """The model for next edits that the settings name; nothing is sent yet."""
     from server_bridge import bridge
+    from server_bridge.http.api_key import Key
 
     ours = config.next_edit
-    named = bridge.BackendSettings(url=ours.url, model=ours.model, keys_dir=str(_cache()))
+    named = bridge.BackendSettings(
+        url=ours.url,
+        model=ours.model,
+        key=Key(ours.api_key_env, ours.api_key_file, ours.api_key_command),
+        ca_file=ours.ca_file,
+        keys_dir=str(_cache()),
+    )
     return bridge.open_text_model(named) if ours.enabled else None
 
 

@@ -86,7 +86,8 @@ def open_text_model(settings: BackendSettings) -> TextModel | None:
     if not settings.url or not settings.model:
         return None
     url = settings.url.removesuffix("/").removesuffix("/v1")
-    return TextServer(Http(url, _key(settings)), settings.model)
+    http = Http(url, _key(settings), trust=Trust(settings.ca_file))
+    return TextServer(http, settings.model)
 
 
 def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:

@@ -271,6 +271,9 @@ class TextModel(Protocol):
     async def continued(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
         """What follows *text* until one of *stops*; None where it was cut off after *n_predict* tokens."""
 
+    async def models(self) -> list[str]:
+        """The models that the server lists, by name."""
+
     async def aclose(self) -> None:
         """Close connections."""
 

@@ -8,7 +8,8 @@ After each hunk the engine is asked. A proposal is right when place and text are
 commit's remaining changes. Reported are the share of right ones among those shown (precision), the
 share of asks with a proposal among those where more changes follow (coverage), and the share of
 commits without a recurring change in which nothing was shown (quiet); then the same for the next
-line with the old tokens (`baseline`), and the curve over the confidence from which on it is shown.
+line with the old tokens (`baseline`), and the curves over the confidence from which on it is shown: of
+all, and of those in files that are not open (`replay` says which are).
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from benchmarks.next_edit.baseline import baseline
 from benchmarks.next_edit.commits import History
 from benchmarks.next_edit.curve import curve
 from benchmarks.next_edit.replay import Ask, asks
-from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, asked, score
-from fim_lsp.next_edit.confidence import SURE
-from fim_lsp.next_edit.engine import breaks, proposals
+from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, Where, asked, score
+from fim_lsp.next_edit.confidence import SURE, SURE_UNOPENED
+from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
+from fim_lsp.next_edit.places import Text
 
-LEVELS = (0.1, 0.15, 0.2, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+LEVELS = (0.1, 0.15, 0.2, 0.25, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+UNOPENED_LEVELS = (SURE, 0.4, SURE_UNOPENED, 0.6, 0.7, 0.8, 0.9, 1.0, NEVER := 2.0)
 RANKED = 40  # proposals of an ask that are kept: refused ones give way to others
 HEAD = (
     "| history | asks | precision | coverage | quiet "
@@ -64,6 +67,8 @@ def main() -> None:
         f"\n{at(ms, 0.5):.1f} ms per ask at the median, {at(ms, 0.95):.1f} at the 95th percentile\n"
     )
     print(_levels([played.ours for played in everything.values()]))
+    print()
+    print(_unopened_levels([played.ours for played in everything.values()]))
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         lines = {name: _points([played.ours]) for name, played in everything.items()}
@@ -88,14 +93,26 @@ def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
 
 
 def _ranked(ask: Ask) -> Ranked:
-    """What `propose` would show at any level, the surest first."""
-    found = sorted(proposals(ask.edits, ask.texts), key=lambda each: -each.confidence)[:RANKED]
-    likely = [each for each in found if each.confidence >= LEVELS[0]]
-    return [Shown(*each[:5], each.pattern) for each in likely if not breaks(each, ask.texts)]
+    """What the server would show at any level, the surest first; then that in files that are not open."""
+    opened, unopened = ask.texts[: ask.n_open], ask.unopened
+    here = _likely(proposals(ask.edits, opened), opened)
+    away = _likely(in_unopened(ask.edits, opened, unopened), unopened)
+    shown = [Shown(*each[:5], each.pattern) for each in here]
+    return shown + [Shown(*each[:5], each.pattern, False, each.is_renaming) for each in away]
 
 
-def _total(histories: Sequence[list[Asked]], sure: float) -> Score:
-    return reduce(Score.__add__, (score(each, sure) for each in histories))
+def _likely(found: Sequence[Proposal], texts: Sequence[Text]) -> list[Proposal]:
+    surest = sorted(found, key=lambda each: -each.confidence)[:RANKED]
+    likely = (each for each in surest if each.confidence >= LEVELS[0])
+    return [each for each in likely if not breaks(each, texts)]
+
+
+def _total(
+    histories: Sequence[list[Asked]], sure: float, sure_unopened: float = SURE_UNOPENED
+) -> Score:
+    renamed = NEVER if sure_unopened == NEVER else sure
+    levels = {Where.OPEN: sure, Where.RENAMED: renamed, Where.UNOPENED: max(sure, sure_unopened)}
+    return reduce(Score.__add__, (score(each, levels) for each in histories))
 
 
 def _row(name: str, played: Sequence[Played]) -> str:
@@ -112,6 +129,21 @@ def _levels(histories: Sequence[list[Asked]]) -> str:
         total = _total(histories, sure)
         rows.append(
             f"| {sure} | {total.precision:.2f} | {total.coverage:.2f} | {total.silence:.1%} |"
+        )
+    return "\n".join(rows)
+
+
+def _unopened_levels(histories: Sequence[list[Asked]]) -> str:
+    rows = [
+        "| in files that are not open from | shown there | right | all: precision | coverage | quiet |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for level in UNOPENED_LEVELS:
+        total = _total(histories, SURE, level)
+        name = {NEVER: "never", 1.0: "only renamed names"}.get(level, level)
+        away = f"{total.unopened} | {total.unopened_precision:.2f}"
+        rows.append(
+            f"| {name} | {away} | {total.precision:.2f} | {total.coverage:.2f} | {total.silence:.1%} |"
         )
     return "\n".join(rows)
 

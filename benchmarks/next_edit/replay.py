@@ -2,21 +2,27 @@
 A commit made hunk by hunk; after each one an engine is asked for the next edit.
 
 An ask knows the hunks made so far and the texts as they are: the files changed in this commit first,
-the last one at the front, then all other code files. What is left to do is the truth: whole hunks,
-and their parts, single lines that became others.
+the last one at the front, then all other code files. The former count as open, the others as files of
+the workspace that are not. What is left to do is the truth: whole hunks, and their parts, single
+lines that became others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from benchmarks.next_edit.commits import Commit, Hunk, Lines
 from fim_lsp.context.grammars import language_of
+from fim_lsp.context.index import Entry, Index, holding
+from fim_lsp.context.words import Words, words
 from fim_lsp.next_edit.edits import FinishedEdit, changes
+from fim_lsp.next_edit.engine import needles
 from fim_lsp.next_edit.places import Text
 from fim_lsp.next_edit.tokens import token_changes
+from fim_lsp.workspace.workspaces import HOLDING
 
 _parts = lru_cache(maxsize=8192)(changes)
 Place = tuple[str, int, Lines]  # path, line now, lines before
@@ -25,7 +31,7 @@ Place = tuple[str, int, Lines]  # path, line now, lines before
 class Ask(NamedTuple):
     """
     What an engine is told, and *todo*: what the lines at each place that is left become. *recurs* says
-    whether two hunks of the commit have a change in common.
+    whether two hunks of the commit have a change in common; the first *n_open* of the texts are open.
     """
 
     commit: str
@@ -33,6 +39,15 @@ class Ask(NamedTuple):
     edits: Sequence[FinishedEdit]
     texts: Sequence[Text]
     todo: dict[Place, Lines]
+    n_open: int
+    known: Index
+
+    @property
+    def unopened(self) -> list[Text]:
+        """The files that are not open which the server would look at, as it finds them."""
+        texts = {text.uri: text for text in self.texts[self.n_open :]}
+        paths = holding(self.known, needles(self.edits), self.edits[-1].uri)
+        return [*islice((texts[path] for path in paths if path in texts), HOLDING)]
 
     def is_right(self, path: str, line: int, before: Lines, after: Lines) -> bool:
         """Whether this change is exactly one of those that are left."""
@@ -46,7 +61,7 @@ def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[As
     order = hunks[first:] + hunks[:first]
     edits: list[FinishedEdit] = []
     opened: list[str] = []  # the last one first
-    is_recurring = _recurs(commit)
+    is_recurring, index = _recurs(commit), Index(dict(map(_entry, files.items())))
     for n, hunk in enumerate(order):
         lines, start = texts[hunk.path].lines, _line(hunk, order[:n])
         end = start + len(hunk.before)
@@ -59,7 +74,18 @@ def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[As
         opened = [hunk.path, *(path for path in opened if path != hunk.path)]
         paths = dict.fromkeys([*opened, *texts])
         todo = _todo(order[n + 1 :], order[: n + 1])
-        yield Ask(commit.id, is_recurring, tuple(edits), [texts[path] for path in paths], todo)
+        told = tuple(edits), [texts[path] for path in paths], todo
+        yield Ask(commit.id, is_recurring, *told, len(opened), index)
+
+
+_words: dict[int, tuple[Lines, Words[int]]] = {}  # by the identity of a file's lines
+
+
+def _entry(file: tuple[str, Lines]) -> tuple[str, Entry]:
+    path, lines = file
+    if id(lines) not in _words:
+        _words[id(lines)] = lines, words("\n".join(lines))
+    return path, Entry(language_of(path), (0, 0), (), _words[id(lines)][1])
 
 
 def _recurs(commit: Commit) -> bool:

@@ -7,7 +7,9 @@ not taken, because the commit goes on in its own order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ from fim_lsp.next_edit.edits import Lines
 
 
 class Shown(NamedTuple):
-    """A proposal, how sure it is, and what a refusal is remembered by."""
+    """A proposal, how sure it is, what a refusal is remembered by, and where it is."""
 
     uri: str
     line: int
@@ -24,19 +26,43 @@ class Shown(NamedTuple):
     after: Lines
     confidence: float
     pattern: object
+    is_open: bool = True
+    is_renaming: bool = False
+
+    @property
+    def where(self) -> Where:
+        """Where it is."""
+        away = Where.RENAMED if self.is_renaming else Where.UNOPENED
+        return Where.OPEN if self.is_open else away
+
+    @property
+    def change(self) -> object:
+        """What is refused besides the pattern."""
+        return self.uri, self.before, self.after
 
 
-Ranked = list[Shown]  # the surest first
+class Where(enum.Enum):
+    """Places are shown from different levels on."""
+
+    OPEN = "an open file"
+    RENAMED = "a renamed name in a file that is not open"
+    UNOPENED = "anything else in one"
+
+
+Ranked = list[Shown]  # the surest first; those in files that are not open last
 Engine = Callable[[Ask], Ranked]
 
 
 class Asked(NamedTuple):
-    """An ask, and what the engine had: *ranked*, each with whether it was right."""
+    """
+    An ask, and what the engine had: *ranked*, each with how sure it is, what a refusal is remembered
+    by, where it is, and whether it was right.
+    """
 
     commit: str
     recurs: bool
     more: bool  # changes follow
-    ranked: tuple[tuple[float, object, bool], ...]
+    ranked: tuple[tuple[float, AbstractSet[object], Where, bool], ...]
 
 
 @dataclass
@@ -49,11 +75,18 @@ class Score:
     covered: int = 0  # of the asks
     calm: int = 0  # commits without a recurring change
     quiet: int = 0  # … in which nothing was shown
+    unopened: int = 0  # of those shown, in files that are not open
+    unopened_right: int = 0
 
     @property
     def precision(self) -> float:
         """Right ones among those shown."""
         return self.right / self.shown if self.shown else 1.0
+
+    @property
+    def unopened_precision(self) -> float:
+        """Right ones among those shown in files that are not open."""
+        return self.unopened_right / self.unopened if self.unopened else 1.0
 
     @property
     def coverage(self) -> float:
@@ -72,29 +105,33 @@ class Score:
 
 def asked(ask: Ask, ranked: Ranked) -> Asked:
     """What is kept of an ask."""
-    judged = tuple((each.confidence, each.pattern, ask.is_right(*each[:4])) for each in ranked)
+    judged = tuple(
+        (each.confidence, {each.pattern, each.change}, each.where, ask.is_right(*each[:4]))
+        for each in ranked
+    )
     return Asked(ask.commit, ask.recurs, bool(ask.todo), judged)
 
 
-def score(all_asked: Iterable[Asked], sure: float) -> Score:
-    """The counts where a proposal is shown from *sure* on."""
-    found, refused = Score(), set[tuple[str, object]]()
+def score(all_asked: Iterable[Asked], levels: Mapping[Where, float]) -> Score:
+    """The counts where a proposal is shown from these levels on."""
+    found, refused = Score(), dict[str, set[object]]()
     calm: set[str] = set()
     noisy: set[str] = set()
     for each in all_asked:
         found.asks += each.more
         calm |= set() if each.recurs else {each.commit}
-        for confidence, pattern, is_right in each.ranked:
-            if confidence < sure:
-                break
-            if (each.commit, pattern) in refused:
+        quiet = refused.setdefault(each.commit, set())
+        for confidence, keys, where, is_right in each.ranked:
+            if confidence < levels[where] or keys & quiet:
                 continue
             found.shown += 1
             found.right += is_right
+            found.unopened += where is not Where.OPEN
+            found.unopened_right += is_right and where is not Where.OPEN
             found.covered += each.more
             noisy.add(each.commit)
             if not is_right:
-                refused.add((each.commit, pattern))
+                quiet |= keys
             break
     found.calm, found.quiet = len(calm), len(calm - noisy)
     return found

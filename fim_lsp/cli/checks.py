@@ -32,6 +32,7 @@ from server_bridge.protocol import (
     Prompt,
     Reply,
     Request,
+    TextModel,
 )
 from server_bridge.weights.table import NAMES, is_bundled
 
@@ -85,6 +86,7 @@ class Target:
 
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
     *machine* says what there is to run models with, *cache* is the folder where sessions say where they listen.
+    *next_edits* is the model for next edits, if the settings name one and its server.
     """
 
     config: Config
@@ -93,6 +95,7 @@ class Target:
     open_to_pages: Callable[[str], Awaitable[bool]]
     machine: str = ""
     cache: Path | None = None
+    next_edits: TextModel | None = None
 
 
 Check = Callable[[Target], Awaitable[list[Finding]]]
@@ -137,12 +140,14 @@ async def settings(target: Target) -> list[Finding]:
 
 async def privacy(target: Target) -> list[Finding]:
     """Where code goes, and whether it could be read on the way."""
-    backend = target.config.backend
+    backend, ours = target.config.backend, target.config.next_edit
+    keys = [("backend", each.api_key_env) for each in egress.servers(backend)]
     findings = []
-    for env in {each.api_key_env for each in egress.servers(backend)} - {"", *os.environ}:
-        says = f"the environment variable {env} (fim.backend.apiKeyEnv) is not set"
-        findings.append(Finding("privacy", "warn", says, f"export {env}=…"))
-    ways = [*egress.ways(backend, target.config.next_edit.url)]
+    for section, env in dict.fromkeys((*keys, ("nextEdit", ours.api_key_env))):
+        if env and env not in os.environ:
+            says = f"the environment variable {env} (fim.{section}.apiKeyEnv) is not set"
+            findings.append(Finding("privacy", "warn", says, f"export {env}=…"))
+    ways = [*egress.ways(backend, ours.url)]
     if not ways:
         findings.append(Finding("privacy", "ok", "your code stays on this machine"))
     for way in ways:

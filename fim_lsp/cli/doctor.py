@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fim_lsp.cli import layouts, speculation
 from fim_lsp.cli.checks import CHECKS, Finding, Target
+from fim_lsp.cli.next_edit_check import next_edit
 from fim_lsp.cli.terminal import Screen, screen_on, wrapped
 from server_bridge.protocol import Backend, BackendError
 
@@ -77,15 +78,17 @@ async def _reported(
 async def _examine(target: Target, screen: Screen | None) -> list[Finding]:
     findings: list[Finding] = []
     try:
-        for check in CHECKS:
+        for check in (*CHECKS, next_edit):
             if screen:
-                screen.status(f"checking {check.__name__} …")
+                screen.status(f"checking {check.__name__.replace('_', ' ')} …")
             found = await check(target)
             findings += found
             if screen:
                 _show(screen, found)
     finally:
         await target.backend.aclose()
+        if target.next_edits is not None:
+            await target.next_edits.aclose()
     return findings
 
 

@@ -1,9 +1,10 @@
 """
 Which file of a workspace defines a name, and which files are worth a look from the cursor. Pure.
 
-An `Index` knows of each file its definitions (a name and where it begins and ends) and nothing of
-its text: 2,000 files are a few megabytes. `wanted` ranks files for one cursor, `unopened_files` cuts
-the best of them into pieces; what is shown of those is decided in `ranking`.
+An `Index` knows of each file its definitions (a name and where it begins and ends), checksums of its
+words, and nothing else of its text: 2,000 files are a few megabytes. `wanted` ranks files for one
+cursor, `unopened_files` cuts the best of them into pieces; what is shown of those is decided in
+`ranking`. `holding` names the files that may hold a text.
 
 Files are known by their path within the workspace, so a file has one entry however an editor
 spells its URI.
@@ -21,10 +22,15 @@ from typing import NamedTuple
 from fim_lsp.context.chunks import Piece, Read, Source, Why, read
 from fim_lsp.context.syntax import Unit, UnitKind
 from fim_lsp.context.update import Snapshot
+from fim_lsp.context.words import NONE, Words, holds
+from fim_lsp.context.words import wanted as words_of
 
 DEFINITIONS = 50_000
 """In one index: 2,000 usual files have 30 each. Each takes some 300 bytes; files that are indexed
 later are known by their names and folders only."""
+
+WORDS = 2_000_000
+"""In one index: 8 MB. The words of files that are indexed later are not known."""
 
 _FILE_DEFINITIONS = 1_000  # of one file: the longest file of CPython has 1,300
 
@@ -51,6 +57,7 @@ class Entry(NamedTuple):
     language: str
     stamp: tuple[int, int]
     definitions: tuple[Definition, ...]
+    words: Words[int] = NONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity: an equal one is not sought
@@ -64,6 +71,11 @@ class Index:
     def n_definitions(self) -> int:
         """Definitions in all entries."""
         return sum(len(entry.definitions) for entry in self.entries.values())
+
+    @property
+    def n_words(self) -> int:
+        """Words in all entries."""
+        return sum(len(entry.words) for entry in self.entries.values())
 
 
 def definitions(found: Iterable[Unit]) -> tuple[Definition, ...]:
@@ -104,6 +116,23 @@ def wanted(
         scores[twin] += _TWIN
     scores.pop(path, None)
     return sorted(scores, key=lambda other: (-scores[other], other))
+
+
+def holding(index: Index, texts: Iterable[str], near: str) -> Iterator[str]:
+    """
+    The files that may hold one of *texts*: the first one first, in the folder of the file *near* first.
+
+    Takes 2 ms a text for 2,000 files.
+    """
+    folder, seen = near.rpartition("/")[0], {near}
+    for sought in filter(None, map(words_of, texts)):
+        found = [
+            path
+            for path, entry in index.entries.items()
+            if path not in seen and holds(entry.words, sought)
+        ]
+        yield from sorted(found, key=lambda path: (path.rpartition("/")[0] != folder, path))
+        seen.update(found)
 
 
 def unopened_files(

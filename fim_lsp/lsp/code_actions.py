@@ -5,9 +5,9 @@ The code action "Apply the next edit", for editors that have no other way to sho
 from __future__ import annotations
 
 from fim_lsp.display import shown
-from fim_lsp.lsp.commands import workspace_edit
+from fim_lsp.lsp.commands import applies_edits, workspace_edit
 from fim_lsp.lsp.editor import Editor
-from fim_lsp.lsp.inline_edits import applied_command, next_edit, text_edit
+from fim_lsp.lsp.inline_edits import APPLY, applied_command, next_edit, text_edit
 from fim_lsp.lsp.types import types
 from fim_lsp.session.next_edits import NextEdit
 
@@ -23,17 +23,26 @@ async def code_action(
     kind = types.CodeActionKind.RefactorRewrite
     if wanted and not any(kind == each or kind.startswith(f"{each}.") for each in wanted):
         return None
-    found = await next_edit(editor, params.text_document.uri, unasked=False)
+    uri, unopened = params.text_document.uri, applies_edits(editor)
+    found = await next_edit(editor, uri, unasked=False, unopened=unopened)
     if found is None:
         return None
-    edit = workspace_edit(editor, found.document, text_edit(found, editor.encoding))
-    return [types.CodeAction(_title(found), kind=kind, edit=edit, command=applied_command(found))]
+    title = _title(found)
+    if found.path:  # looked at again when it is applied
+        command = types.Command(title, APPLY, arguments=[found.id])
+        return [types.CodeAction(title, kind=kind, command=command)]
+    document = found.document
+    change = text_edit(found, editor.encoding)
+    edit = workspace_edit(editor, document.uri, document.version, change)
+    return [types.CodeAction(title, kind=kind, edit=edit, command=applied_command(found))]
 
 
 def _title(found: NextEdit) -> str:
     proposal = found.proposal
     line, n_removed = proposal.line + 1, len(proposal.before)
+    where = f" {shown(found.path, TITLE_CHARS)}" * bool(found.path)
     if not proposal.after:
-        return f"Apply the next edit: remove {n_removed} line{'s'[: n_removed > 1]} at line {line}"
+        n_lines = f"{n_removed} line{'s'[: n_removed > 1]}"
+        return f"Apply the next edit:{where} remove {n_lines} at line {line}"
     first = next((each for each in proposal.after if each.strip()), "")
-    return f"Apply the next edit, line {line}: {shown(first.strip(), TITLE_CHARS)}"
+    return f"Apply the next edit,{where} line {line}: {shown(first.strip(), TITLE_CHARS)}"

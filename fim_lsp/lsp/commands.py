@@ -14,7 +14,6 @@ from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
 from fim_lsp.display import shown
-from fim_lsp.documents import Document
 from fim_lsp.events import Accepted
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.editor import Editor
@@ -123,7 +122,7 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
         at = convert.client_position(document, start, editor.encoding)
         at = types.Position(at.line - first_line, at.character)
         edit = types.TextEdit(types.Range(at, at), text)
-        editor.later(_apply(editor, workspace_edit(editor, cell, edit)))
+        editor.later(_apply(editor, workspace_edit(editor, cell.uri, cell.version, edit)))
     if note:
         editor.messages.show(types.MessageType.Info, f"fim-lsp stopped writing: {note}")
     return {"text": text, "note": note}
@@ -134,18 +133,40 @@ def whole_lines(text: str) -> str:
     return text.rpartition("\n")[0] or text
 
 
-def workspace_edit(editor: Editor, document: Document, edit: types.TextEdit) -> types.WorkspaceEdit:
-    """An edit of the version that we know, from an editor that compares versions."""
+def workspace_edit(
+    editor: Editor, uri: str, version: int | None, edit: types.TextEdit
+) -> types.WorkspaceEdit:
+    """An edit of the version that we know, from an editor that compares versions; None if it is not open."""
     if not get_capability(editor.client_capabilities, "workspace.workspace_edit.document_changes"):
-        return types.WorkspaceEdit({document.uri: [edit]})
-    versioned = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+        return types.WorkspaceEdit({uri: [edit]})
+    versioned = types.OptionalVersionedTextDocumentIdentifier(uri, version)
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [edit])])
 
 
-async def _apply(editor: Editor, edit: types.WorkspaceEdit) -> None:
+def applies_edits(editor: Editor) -> bool:
+    """Whether the editor changes documents when it is asked to."""
+    return get_capability(editor.client_capabilities, "workspace.apply_edit") is True
+
+
+async def apply_edit(editor: Editor, edit: types.WorkspaceEdit, label: str) -> bool:
+    """Have the editor change documents; whether it did. Never within a request: see `rpc.later`."""
     with contextlib.suppress(JsonRpcException):
-        params = types.ApplyWorkspaceEditParams(edit, label="text by fim-lsp")
-        await editor.workspace_apply_edit_async(params)
+        params = types.ApplyWorkspaceEditParams(edit, label=label)
+        return (await editor.workspace_apply_edit_async(params)).applied
+    return False
+
+
+async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
+    """Have an editor that can do so show a document there."""
+    if get_capability(editor.client_capabilities, "window.show_document.support"):
+        at = types.Range(place, place)
+        with contextlib.suppress(JsonRpcException):
+            params = types.ShowDocumentParams(uri, take_focus=True, selection=at)
+            await editor.window_show_document_async(params)
+
+
+async def _apply(editor: Editor, edit: types.WorkspaceEdit) -> None:
+    await apply_edit(editor, edit, "text by fim-lsp")
 
 
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (

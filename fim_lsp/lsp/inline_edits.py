@@ -3,50 +3,78 @@ The next edit for editors and plugins that draw it: `textDocument/copilotInlineE
 
 Its clients are our own plugins, sidekick.nvim, copilot-lsp and copilot.lua. Beside the edit, an item
 says `why`; a client that can show a place in another document says `"otherDocuments": true` in the
-request's context. Clients need not debounce: the answer comes when the newest edit is finished.
+request's context, and `"closedDocuments": true` if it opens files, too: the item for one has no
+version, but says what stands there (`oldText`). Clients need not debounce: the answer comes when the
+newest edit is finished.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
-from fim_lsp.documents import Document, Position, body_length, unix
+from fim_lsp.documents import Position, body_length, unix
 from fim_lsp.lsp import convert
+from fim_lsp.lsp.commands import apply_edit, show_place, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.types import types
-from fim_lsp.next_edit.edits import Lines
 from fim_lsp.session.next_edits import NextEdit
 
 METHOD = "textDocument/copilotInlineEdit"
 SHOWN = "textDocument/didShowInlineEdit"
 APPLIED = "fim.didApplyNextEdit"
+APPLY = "fim.applyNextEdit"
 DISMISS = "fim.dismissNextEdit"
 WHY = "fim.whyNextEdit"
+GONE = "The file was changed since, or the next edit is another one now: ask for it again."
 
 
 async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
     """At most one edit, of a version of a document."""
     match params:
         case {"textDocument": {"uri": str(uri)}}:
-            found = await next_edit(editor, uri, unasked=True)
+            unopened = _reads(params, "closedDocuments")
+            found = await next_edit(editor, uri, unasked=True, unopened=unopened)
         case _:
             return {"edits": []}
-    if found is None or (found.document.uri != uri and not _reads_others(params)):
+    if found is None or (found.document.uri != uri and not _reads(params, "otherDocuments")):
         return {"edits": []}
-    edit = text_edit(found, editor.encoding)
-    document = {"uri": found.document.uri, "version": found.document.version}
-    command = applied_command(found)
-    item = {"textDocument": document, "range": edit.range, "text": unix(edit.new_text)}
-    return {"edits": [{**item, "command": command, "why": found.why}]}
+    return {"edits": [_item(found, editor.encoding)]}
 
 
-async def next_edit(editor: Editor, uri: str, *, unasked: bool) -> NextEdit | None:
-    """The session's, if the editor knows its document by that name: no cell of a notebook."""
+def _item(found: NextEdit, encoding: str) -> dict[str, object]:
+    document, edit = found.document, text_edit(found, encoding)
+    version = None if found.path else document.version
+    item = {
+        "textDocument": {"uri": document.uri, "version": version},
+        "range": edit.range,
+        "text": unix(edit.new_text),
+        "command": applied_command(found),
+        "why": found.why,
+    }
+    if found.path:
+        item["oldText"] = unix(document.between(*_replaced(found)[:2]))
+    return item
+
+
+async def next_edit(
+    editor: Editor, uri: str, *, unasked: bool, unopened: bool = True
+) -> NextEdit | None:
+    """The session's, as the editor knows its document: in a notebook, as an edit of one cell."""
     editor.current = uri
-    found = await editor.session.next_edit(editor.notebooks.place(uri)[0], unasked=unasked)
-    if found is None or editor.document(found.document.uri) is not found.document:
-        return None
-    return found
+    joined = editor.notebooks.place(uri)[0]
+    found = await editor.session.next_edit(joined, unasked=unasked, unopened=unopened)
+    if found is None or found.path:
+        return found
+    proposal = found.proposal
+    anchor = proposal.line - (not proposal.before)  # lines are inserted below a line
+    if at := editor.notebooks.cell_at(found.document.uri, max(0, anchor)):
+        cell, first = at
+        if proposal.line + len(proposal.before) > first + len(cell.lines):
+            return None  # of two cells
+        moved = proposal._replace(uri=cell.uri, line=proposal.line - first)
+        return found._replace(document=cell, proposal=moved)
+    return found if editor.document(found.document.uri) is found.document else None
 
 
 def drawn(editor: Editor, params: object) -> None:
@@ -67,6 +95,29 @@ def applied(editor: Editor, *arguments: object) -> None:
         editor.session.next_edits.taken(arguments[0])
 
 
+async def apply(editor: Editor, *arguments: object) -> bool:
+    """
+    Apply an edit of a file that is not open, if that is as it was, and show it.
+
+    The answer comes last: eglot asks its user first, and an answer to the command would end the question.
+    """
+    number = arguments[0] if arguments and isinstance(arguments[0], str) else ""
+    found = await editor.session.next_edits.checked(number)
+    if found is None:
+        editor.messages.show(types.MessageType.Info, GONE)
+        return False
+    await asyncio.shield(editor.later(_apply(editor, found), "apply next edit"))
+    return True
+
+
+async def _apply(editor: Editor, found: NextEdit) -> None:
+    uri, edit = found.document.uri, text_edit(found, editor.encoding)
+    whole = workspace_edit(editor, uri, None, edit)
+    if await apply_edit(editor, whole, "the next edit by fim-lsp"):
+        editor.session.next_edits.taken(found.id)
+        await show_place(editor, uri, edit.range.start)
+
+
 def dismiss(editor: Editor, *arguments: object) -> None:
     """Do not propose the like again; of the document named, or of the one asked about last."""
     editor.session.next_edits.dismissed(_named(editor, arguments))
@@ -82,26 +133,25 @@ async def why(editor: Editor, *arguments: object) -> str:
 
 def text_edit(found: NextEdit, encoding: str) -> types.TextEdit:
     """Whole lines, with the line ends of the document."""
-    document, (_, line, before, after, *_), *_ = found
-    start, end, text = _replaced(document, line, len(before), after)
-    return types.TextEdit(convert.client_range(document, start, end, encoding), text)
+    start, end, text = _replaced(found)
+    return types.TextEdit(convert.client_range(found.document, start, end, encoding), text)
 
 
 def _named(editor: Editor, arguments: tuple[object, ...]) -> str:
     return arguments[0] if arguments and isinstance(arguments[0], str) else editor.current
 
 
-def _reads_others(params: object) -> bool:
+def _reads(params: object, name: str) -> bool:
+    """Whether the client can show such places."""
     match params:
-        case {"context": {"otherDocuments": True}}:
-            return True
+        case {"context": {**context}}:
+            return context.get(name) is True
     return False
 
 
-def _replaced(
-    document: Document, line: int, n_lines: int, after: Lines
-) -> tuple[Position, Position, str]:
-    lines, eol = document.lines, document.eol
+def _replaced(found: NextEdit) -> tuple[Position, Position, str]:
+    lines, eol = found.document.lines, found.document.eol
+    line, n_lines, after = found.proposal.line, len(found.proposal.before), found.proposal.after
     if n_lines and after:  # from the beginning of the first to the end of the last, without its end
         last = line + n_lines - 1
         return Position(line, 0), Position(last, body_length(lines[last])), eol.join(after)
@@ -115,6 +165,7 @@ def _replaced(
 
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     (APPLIED, applied),
+    (APPLY, apply),
     (DISMISS, dismiss),
     (WHY, why),
 )

@@ -48,6 +48,17 @@ class Notebooks:
         n_lines = sum(len(each.lines) for each in before if each and each.language == cell.language)
         return _uri(notebook, cell.language), n_lines
 
+    def cell_at(self, uri: str, line: int) -> tuple[Document, int] | None:
+        """The cell that has *line* of the joined document *uri*, and where it begins there; None if *uri* is none."""
+        if uri not in self._joined:
+            return None
+        language, first, found = self._joined[uri].language, 0, None
+        for cell in filter(None, map(self.cells.get, self.order(uri.rpartition("#")[0]))):
+            if cell.language == language and first <= line:
+                found = cell, first
+                first += len(cell.lines)
+        return found
+
     def arranged(
         self, notebook: str, order: tuple[str, ...], fresh: Iterable[Opened]
     ) -> list[Event]:

@@ -1,18 +1,23 @@
 """
 What the user answered to proposals: which patterns stay quiet. Pure.
 
-A "no" is a proposal that was dismissed, or that the user's own edit at its place contradicted.
+A "no" is a proposal that was dismissed, that the user's own edit at its place contradicted, or that was
+applied and undone.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
-from fim_lsp.next_edit.edits import FinishedEdit
+from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.engine import Proposal
 
-REFUSED = 200
-"""Patterns remembered; a session has some tens."""
+REFUSED = 400
+"""What is remembered, two for each "no"; a session has some tens."""
+
+TAKEN = 20
+"""Applied proposals that are remembered, should they be undone."""
 
 
 class Answers:
@@ -20,18 +25,28 @@ class Answers:
 
     def __init__(self) -> None:
         self._refused: dict[object, None] = {}
+        self._taken: deque[object] = deque(maxlen=TAKEN)
 
     @property
     def refused(self) -> frozenset[object]:
-        """The patterns that got a "no"."""
+        """What got a "no": patterns, and changes."""
         return frozenset(self._refused)
 
     def dismissed(self, proposal: Proposal) -> None:
         """The user sent it away."""
-        self._refused.pop(proposal.pattern, None)
-        self._refused[proposal.pattern] = None
+        for each in (proposal.pattern, proposal.change):
+            self._refused.pop(each, None)
+            self._refused[each] = None
         while len(self._refused) > REFUSED:
             del self._refused[next(iter(self._refused))]
+
+    def taken(self, proposal: Proposal, lines: Lines) -> None:
+        """The user applied it to the text *lines*."""
+        self._taken.append((proposal[:4], hash(lines)))
+
+    def undone(self, proposal: Proposal, lines: Lines) -> bool:
+        """Whether *proposal* was applied to the very text that it is for: it was undone since."""
+        return (proposal[:4], hash(lines)) in self._taken
 
     def edited(self, proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> None:
         """These are the edits now; *proposal* was shown at the time *since*."""

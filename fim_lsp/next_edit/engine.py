@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from fim_lsp.next_edit.blocks import Block, block
-from fim_lsp.next_edit.confidence import SURE, confidence
+from fim_lsp.next_edit.confidence import SURE, SURE_UNOPENED, confidence
 from fim_lsp.next_edit.edits import Example, FinishedEdit, Lines, examples
 from fim_lsp.next_edit.evidence import Known, Place, Standing, known, of_place, of_result, of_rule
 from fim_lsp.next_edit.pairs import pair_rule
@@ -28,6 +28,9 @@ CONTRADICTED = 2  # times as often as it held: such a rule was never meant
 
 # Places that are judged, nearest first: more change no proposal, but take time.
 BELOW, ABOVE, ELSEWHERE = 8, 2, 2
+
+NEEDLES = 12
+"""Texts that are looked for in files that are not open: those of the rules that were seen most often."""
 
 
 Edited = Collection[tuple[str, int]]  # lines, by URI and number
@@ -52,8 +55,22 @@ class Proposal(NamedTuple):
 
     @property
     def pattern(self) -> object:
-        """The same for all proposals of one rule: what a "no" is remembered by."""
+        """The same for all proposals of one rule: what a "no" is remembered by …"""
         return self.rule.key if self.rule else (self.before, self.after)
+
+    @property
+    def change(self) -> object:
+        """… and the same for all that make the same of the same lines in a file, whatever the rule."""
+        return self.uri, self.before, self.after
+
+    @property
+    def is_renaming(self) -> bool:
+        """Whether a name becomes another, and nothing else changes."""
+        return self.rule is not None and self.rule.kind is Kind.RENAME
+
+    def is_refused(self, refused: Collection[object]) -> bool:
+        """Whether one of these got a "no"."""
+        return self.pattern in refused or self.change in refused
 
 
 def propose(
@@ -63,15 +80,53 @@ def propose(
     sure: float = SURE,
 ) -> Proposal | None:
     """
-    The surest next edit, or None: none is *sure* enough, or its pattern is *refused*.
+    The surest next edit, or None: none is *sure* enough, or it is *refused*.
 
     *texts* begins with that of the last edit; open documents and further files follow. It never adds a
     syntax error.
     """
-    for proposal in sorted(proposals(edits, texts), key=lambda each: -each.confidence):
+    return _surest(proposals(edits, texts), texts, refused, sure)
+
+
+def needles(edits: Sequence[FinishedEdit]) -> list[str]:
+    """
+    What a file that is not open must hold to be worth a look: one of these, the likeliest first.
+
+    Only what was done twice is looked for there.
+    """
+    twice = (each for each in _learned(examples(edits, HISTORY)) if len(each.examples) > 1)
+    order = sorted(twice, key=lambda each: (-len(each.examples), each.age))
+    return [*dict.fromkeys(each.rule.needle for each in order)][:NEEDLES]
+
+
+def propose_unopened(
+    edits: Sequence[FinishedEdit],
+    texts: Sequence[Text],
+    unopened: Sequence[Text],
+    refused: Collection[object] = (),
+) -> Proposal | None:
+    """The surest next edit in files that are not open, where `propose` has none in the *texts* that are."""
+    found = in_unopened(edits, texts, unopened)
+    likely = [each for each in found if each.is_renaming or each.confidence >= SURE_UNOPENED]
+    return _surest(likely, unopened, refused, SURE)
+
+
+def in_unopened(
+    edits: Sequence[FinishedEdit], texts: Sequence[Text], unopened: Sequence[Text]
+) -> list[Proposal]:
+    """All places in *unopened* files that were judged, beside *texts*, for what was done twice."""
+    uris = {text.uri for text in unopened}
+    found = proposals(edits, [*texts, *unopened]) if unopened else []
+    return [each for each in found if each.uri in uris and each.n_examples > 1]
+
+
+def _surest(
+    found: Sequence[Proposal], texts: Sequence[Text], refused: Collection[object], sure: float
+) -> Proposal | None:
+    for proposal in sorted(found, key=lambda each: -each.confidence):
         if proposal.confidence < sure:
             return None
-        if proposal.pattern not in refused and not breaks(proposal, texts):
+        if not proposal.is_refused(refused) and not breaks(proposal, texts):
             return proposal
     return None
 

@@ -9,14 +9,19 @@ from fim_lsp.next_edit.engine import Proposal
 LINE_CHARS = 60  # of a line that is quoted; it is read in a message
 
 
-def why(proposal: Proposal, name: str) -> str:
-    """*name* is what the user calls the file of the earlier edit, or the model that made the proposal."""
+def why(proposal: Proposal, name: str, unopened: str = "") -> str:
+    """
+    *name* is what the user calls the file of the earlier edit, or the model that made the proposal.
+
+    *unopened* is the file that it is in, where that is not open.
+    """
     example, n_more = proposal.example, proposal.n_examples - 1
     if example is None:
         return f"The model {shown(name)} proposes it, after your last edits."
     more = f", as {n_more} earlier edit{'s'[: n_more > 1]} did" if n_more else ""
     made = _change(example.before, example.after)
-    return f"It repeats your edit in {shown(name)}, line {example.line + 1}: {made}{more}."
+    where = f" {shown(unopened)} is not open; it has the same." if unopened else ""
+    return f"It repeats your edit in {shown(name)}, line {example.line + 1}: {made}{more}.{where}"
 
 
 def _change(before: Lines, after: Lines) -> str:

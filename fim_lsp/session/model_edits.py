@@ -69,7 +69,7 @@ class ModelEdits:
         try:
             answer = await self._model.continued(prompt, ANSWER_TOKENS, asked.stops)
         except BackendError as error:
-            log.info("no next edit from %s: %s", self.name, error)
+            log.info("no next edit from %s: %s", self.name, trouble(error))
             return None
         if answer is None:
             return None
@@ -86,6 +86,11 @@ class ModelEdits:
         if self._model is not None:
             await self._model.aclose()
         await asyncio.gather(*self._closing, return_exceptions=True)
+
+
+def trouble(error: BackendError) -> str:
+    """What went wrong; errors name the settings of `fim.backend`, which this section has by the same names."""
+    return str(error).replace("fim.backend.", "fim.nextEdit.")
 
 
 def _asked(

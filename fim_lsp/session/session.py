@@ -65,7 +65,9 @@ class Session:
         self._open = OpenDocuments(self.workspaces, self._stats)
         self._model_edits = ModelEdits(config, open_model)
         clock = time.perf_counter
-        self.next_edits = NextEdits(self._open, self._stats, clock, self._model_edits)
+        self.next_edits = NextEdits(
+            self._open, self._stats, clock, self._model_edits, lambda: self.config
+        )
         self._framing = Framing(self.connection, self._open)
         parts = (self.connection, self._stats, self._framing, self._scheduler, self._open)
         self._dispatcher = Dispatcher(*parts)
@@ -206,26 +208,29 @@ class Session:
             return at, "", "you typed"
         return at, text, note
 
-    async def next_edit(self, uri: str, *, unasked: bool = False) -> NextEdit | None:
+    async def next_edit(
+        self, uri: str, *, unasked: bool = False, unopened: bool = True
+    ) -> NextEdit | None:
         """
         What to edit next in the workspace of *uri*, by what was edited last; see docs/next-edit.md.
 
         One that is shown *unasked* waits until the newest edit is finished, and leaves the line to a
-        suggestion that is on screen there.
+        suggestion that is on screen there. *unopened*: it may be in a file that is not open.
         """
         if not self.config.next_edit.enabled:
             return None
         while unasked and (left := self.next_edits.unsettled(uri)) > 0:
             await asyncio.sleep(left)
         await self._judging.wait_judged()
-        found = await self.next_edits.proposal(uri)
+        found = await self.next_edits.proposal(uri, unopened=unopened)
         return None if unasked and found and self._is_taken(found) else found
 
     def _is_taken(self, found: NextEdit) -> bool:
-        """Whether ghost text is on a line that *found* changes."""
+        """Whether ghost text is on a line that *found* changes, or below which it inserts lines."""
         line, proposal = self._open.acceptance.line(found.document.uri), found.proposal
+        start = proposal.line - (not proposal.before)
         end = proposal.line + max(1, len(proposal.before))
-        return line is not None and proposal.line <= line < end
+        return line is not None and start <= line < end
 
     async def wait_idle(self) -> None:
         """Until no background work is left; for tests and benchmarks."""

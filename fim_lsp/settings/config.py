@@ -170,6 +170,13 @@ class NextEditConfig:
         default=True,  # it needs no model, and is quiet on most edits
         metadata=option("Offer the next edit, found from your last edits.", Project.OFF),
     )
+    files: bool = field(
+        default=True,  # a rename goes through files that were not opened yet
+        metadata=option(
+            "Offer it in files of the workspace that are not open, too, where it is twice as sure.",
+            Project.OFF,
+        ),
+    )
     model: str = field(
         default="",  # the rules need none
         metadata=option(
@@ -184,6 +191,28 @@ class NextEditConfig:
             "The address of that model's server, like `http://127.0.0.1:8013`: llama.cpp's, or any "
             "with `/v1/completions`. Your code is sent there.",
             Project.NEVER,
+        ),
+    )
+    api_key_env: str = field(
+        default="",  # as for `fim.backend`: none is sent unless the user names one
+        metadata=option(
+            "The environment variable that holds that server's API key.", Project.NEVER, local=True
+        ),
+    )
+    api_key_file: str = field(
+        default="",
+        metadata=option("A file that holds that server's API key.", Project.NEVER, local=True),
+    )
+    api_key_command: str = field(
+        default="",
+        metadata=option("A command that prints that server's API key.", Project.NEVER, local=True),
+    )
+    ca_file: str = field(
+        default="",
+        metadata=option(
+            "A file of certificates to trust besides the usual ones, for that server with `https`.",
+            Project.NEVER,
+            local=True,
         ),
     )
 

@@ -19,6 +19,7 @@ from fim_lsp.context.chunks import SOURCE_CHARS, Piece, Read, Source
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import (
     DEFINITIONS,
+    WORDS,
     Definition,
     Entry,
     Index,
@@ -29,7 +30,8 @@ from fim_lsp.context.index import (
 from fim_lsp.context.privacy import Folder, entered, installed, refused
 from fim_lsp.context.syntax import Unit
 from fim_lsp.context.update import Snapshot
-from fim_lsp.documents import split
+from fim_lsp.context.words import NONE, words
+from fim_lsp.documents import Document, opened, split
 from fim_lsp.workspace.ignore_files import encoded, found_in, rules_at, why_private
 from fim_lsp.workspace.regular_files import read
 
@@ -70,12 +72,14 @@ def grown(
 ) -> tuple[Index, Sequence[str]]:
     """The index with the first of the files *todo* in it, and the rest of those."""
     fresh: dict[str, Entry | None] = {}
-    size, room = 0, DEFINITIONS - index.n_definitions
+    size, room, word_room = 0, DEFINITIONS - index.n_definitions, WORDS - index.n_words
     for path in todo:
         text, language = _text(root / path) or "", language_of(path)
         found = _definitions(path, language, text, units) if room > 0 else ()
-        fresh[path] = Entry(language, listing[path], found)
+        its_words = words(text) if word_room > 0 else NONE
+        fresh[path] = Entry(language, listing[path], found, its_words)
         room -= len(found)
+        word_room -= len(its_words)
         size += len(text)
         if size > SLICE_BYTES:
             break
@@ -102,6 +106,19 @@ def unopened_files_of(
     """Pieces of files that are worth a look from where the user works and that are not open."""
     source_of = partial(_as_judged, index, root, root_uri)
     return list(unopened_files(index, snapshot, source_of, read))
+
+
+def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> Document | None:
+    """
+    A file that is not open, as an editor would open it; None when it is gone or private.
+
+    It is judged now: an index is older than the disk.
+    """
+    text = None if why_private(root / path, root, excludes) else _text(root / path)
+    if text is None:
+        return None
+    text = text.removeprefix("\ufeff")  # editors show no byte order mark
+    return opened(uri_of(root_uri, path), language_of(path), 0, text)
 
 
 def reread(

@@ -7,20 +7,28 @@ One memory per root: what is open in one workspace never shows in the prompts of
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from fim_lsp.context.chunks import Piece, Source
-from fim_lsp.context.index import Index, updated
+from fim_lsp.context.index import Index, holding, updated
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits, Ring
 from fim_lsp.context.update import RingUpdate, Snapshot, Viewport, update_ring
 from fim_lsp.documents import Document
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.files import grown, listed, reread, unopened_files_of, uri_of
+from fim_lsp.workspace.files import (
+    grown,
+    listed,
+    on_disk,
+    reread,
+    unopened_files_of,
+    uri_of,
+)
 from fim_lsp.workspace.git_files import excludes_files
 from fim_lsp.workspace.ignore_files import why_private
 from fim_lsp.workspace.paths import FileLocation
@@ -29,6 +37,7 @@ from server_bridge.protocol import Chunk
 
 LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
 PAUSE_S = 0.02  # between two slices of the index: half of the time is left to other work
+HOLDING = 12  # files that are read to look for a text: some milliseconds, and 2.4 MB at most
 OUTSIDE = 8  # folders outside of all roots that are remembered with nothing open in them
 EMPTY = Index()
 
@@ -77,7 +86,8 @@ class Workspace:
         async with self._refreshing:
             await self._refresh(config.privacy.exclude)
         snapshot = self.memory.snapshot(viewport)
-        self._explore(snapshot, config)
+        if snapshot.here and config.ring.files:
+            self.explore(snapshot.here.name, config)
         index = self.index if config.ring.files else EMPTY
         if (snapshot.n_events, index) == self._updated:
             return False
@@ -87,6 +97,33 @@ class Workspace:
             return False
         self._updated = update.n_events, index
         return self.memory.ring is not before
+
+    def explore(self, near: str, config: Config) -> None:
+        """Bring the index up to date in the background, now and then, beginning with files beside *near*."""
+        now = asyncio.get_running_loop().time()
+        due = now >= self._listed_s + LISTING_S and (self._listing is None or self._listing.done())
+        if due and self._folder:
+            self._listed_s = now
+            work = self._grow(Path(self._folder), near, config.privacy.exclude)
+            self._listing = asyncio.create_task(work, name="index")
+
+    def holding(
+        self, texts: Sequence[str], near: str, opened: Collection[str], config: Config
+    ) -> list[Document]:
+        """
+        Files that may hold one of *texts*, as they are on disk: none that is private, or *opened*.
+
+        Those in the folder of the file *near* come first. Blocking: for a worker thread.
+        """
+        unopened = (path for path in holding(self.index, texts, near) if path not in opened)
+        found = (self.on_disk(path, config) for path in itertools.islice(unopened, HOLDING))
+        return [document for document in found if document]
+
+    def on_disk(self, path: str, config: Config) -> Document | None:
+        """A file that is not open as it is now; None when it is gone or private. Blocking, too."""
+        if not self._folder:
+            return None
+        return on_disk(Path(self._folder), self.root, path, config.privacy.exclude)
 
     async def restore_ring(self, ring: Ring, config: Config) -> None:
         """Go on with the ring of an earlier run, as far as it is still true and not private."""
@@ -152,15 +189,6 @@ class Workspace:
         known = old if trusting else replace(old, version=-1)
         new = reread(file, self._folder, excludes, known) if file else None
         return old if new is known else new
-
-    def _explore(self, snapshot: Snapshot, config: Config) -> None:
-        """Bring the index up to date in the background, now and then."""
-        now = asyncio.get_running_loop().time()
-        due = now >= self._listed_s + LISTING_S and (self._listing is None or self._listing.done())
-        if due and config.ring.files and self._folder and snapshot.here:
-            self._listed_s = now
-            work = self._grow(Path(self._folder), snapshot.here.name, config.privacy.exclude)
-            self._listing = asyncio.create_task(work, name="index")
 
     async def _grow(self, folder: Path, near: str, excludes: tuple[str, ...]) -> None:
         listing = await asyncio.to_thread(listed, folder, near, excludes)

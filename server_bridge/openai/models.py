@@ -77,7 +77,7 @@ async def connected(http: Http, wanted: str, template: str) -> Connected:
 
     Raises BackendUnusable where the user has to choose, or where there is no such *template*.
     """
-    model = _chosen(await _listed(http), wanted, http.url)
+    model = _chosen(await listed(http), wanted, http.url)
     if model.id == UNKNOWN and not template:
         raise BackendUnusable(
             f"{http.url} does not say which model it has (SGLang's gateway does not ask vLLM): set "
@@ -100,7 +100,7 @@ async def connected(http: Http, wanted: str, template: str) -> Connected:
     )
 
 
-async def _listed(http: Http) -> list[Model]:
+async def listed(http: Http) -> list[Model]:
     """The models that the server has; none where it cannot list them but is well."""
     try:
         return read(Models, await http.get("/v1/models"), f"{http.url}/v1/models").data

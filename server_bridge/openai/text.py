@@ -10,8 +10,10 @@ import json
 from contextlib import aclosing
 
 from server_bridge.http.client import Http
+from server_bridge.http.shapes import label
 from server_bridge.openai import stream
 from server_bridge.openai.completion import MOST_STOPS
+from server_bridge.openai.models import listed
 
 
 class TextServer:
@@ -36,6 +38,10 @@ class TextServer:
         async with aclosing(events), aclosing(growing) as answers:
             answer = [each async for each in answers][-1]
         return answer.text if answer.ended == "stop" else None
+
+    async def models(self) -> list[str]:
+        """The names of the models that the server lists. Raises BackendError."""
+        return [label(model.id) for model in await listed(self._http)]
 
     async def aclose(self) -> None:
         """Close the connection."""

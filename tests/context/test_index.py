@@ -7,11 +7,20 @@ from dataclasses import replace
 import pytest
 
 from fim_lsp.context.chunks import Source, Why
-from fim_lsp.context.index import Entry, Index, definitions, unopened_files, updated, wanted
+from fim_lsp.context.index import (
+    Entry,
+    Index,
+    definitions,
+    holding,
+    unopened_files,
+    updated,
+    wanted,
+)
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.syntax import units
 from fim_lsp.context.update import Viewport, update_ring
+from fim_lsp.context.words import FILE_WORDS, words
 
 FILES = {
     "app/cart.py": "class Cart:\n    def total(self):\n        return sum(self.prices)\n",
@@ -91,3 +100,30 @@ def test_unopened_files_are_shown_and_say_why() -> None:
     assert why["lib/money.py"] is Why.DEFINITION
     assert why["app/ship.py"] is Why.SIBLING
     assert "app/zoo.py" not in why
+
+
+def test_files_that_may_hold_a_text() -> None:
+    """By their words, in any order; the first text counts first, then the folder, then the name."""
+    texts = {
+        "a/one.py": "area = hight * width",
+        "b/two.py": "print(hight, width)",
+        "b/one.py": "(width)",
+        "b/near.py": "hight",
+        "c.py": "highth",
+    }
+    entries = {path: Entry("python", (0, 0), (), words(text)) for path, text in texts.items()}
+    index = Index(entries)
+
+    assert [*holding(index, ["hight", "width"], "b/near.py")] == [
+        "b/two.py",
+        "a/one.py",
+        "b/one.py",
+    ]
+    assert [*holding(index, ["width + hight"], "c.py")] == ["a/one.py", "b/two.py"]
+    assert [*holding(index, ["x", "(", ""], "c.py")] == []  # nothing to look for
+
+
+def test_of_a_file_with_too_many_words_nothing_is_known() -> None:
+    """It is data; and what was read before the index was full stays known."""
+    assert not words(" ".join(f"w{n}" for n in range(FILE_WORDS + 1)))
+    assert len(words("naïve naïve 漢字 x1")) == 3

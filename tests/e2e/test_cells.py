@@ -59,3 +59,47 @@ def test_a_cell_gets_suggestions_at_its_own_lines(editor: Editor) -> None:
     assert editor.request(INLINE, params) == {"items": []}
     editor.finish()
     assert editor.bye() == 0
+
+
+def test_the_next_edit_is_one_of_a_cell(editor: Editor) -> None:
+    """A name that was renamed in one cell is offered in the next one, at its own lines."""
+    editor.initialize(capabilities={**GHOST_TEXT, "notebookDocument": {"synchronization": {}}})
+    opened = {"uri": BOOK, "notebookType": "jupyter", "version": 1}
+    cells = [cell("a"), cell("note"), cell("b")]
+    texts = [
+        text("a", "print(hight)\ncheck(hight)"),
+        {**text("note", "The hight of things."), "languageId": "markdown"},
+        text("b", "x = 1\narea = hight * width"),
+    ]
+    document = {**opened, "cells": cells}
+    editor.notify(
+        "notebookDocument/didOpen", {"notebookDocument": document, "cellTextDocuments": texts}
+    )
+    for line, version in ((0, 2), (1, 3)):
+        place = {"line": line, "character": 7}
+        change = {"range": {"start": place, "end": place}, "text": "e"}
+        content = [{"document": {"uri": "cell:a", "version": version}, "changes": [change]}]
+        editor.notify(
+            "notebookDocument/didChange",
+            {
+                "notebookDocument": {"uri": BOOK, "version": version},
+                "change": {"cells": {"textContent": content}},
+            },
+        )
+    asked = {
+        "textDocument": {"uri": "cell:a", "version": 3},
+        "position": {"line": 1, "character": 8},
+    }
+    others = {**asked, "context": {"triggerKind": 2, "otherDocuments": True}}
+    (item,) = editor.request("textDocument/copilotInlineEdit", others)["edits"]
+
+    assert item["textDocument"] == {"uri": "cell:b", "version": 1}
+    assert item["range"] == {
+        "start": {"line": 1, "character": 0},
+        "end": {"line": 1, "character": 20},
+    }
+    assert item["text"] == "area = height * width"
+    assert item["why"].startswith("It repeats your edit in book.ipynb, line 2")
+    assert editor.request("textDocument/copilotInlineEdit", asked) == {"edits": []}
+    editor.finish()
+    assert editor.bye() == 0

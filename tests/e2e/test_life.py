@@ -25,6 +25,7 @@ def test_capabilities(editor: Editor) -> None:
         "fim.openPage",
         "fim.continueLong",
         "fim.didApplyNextEdit",
+        "fim.applyNextEdit",
         "fim.dismissNextEdit",
         "fim.whyNextEdit",
     ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,16 +16,16 @@ COMMAND = {"title": "the next edit was applied", "command": "fim.didApplyNextEdi
 WHERE = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
 
 
-def rename(editor: Editor, line: int, character: int, version: int) -> None:
+def rename(editor: Editor, line: int, character: int, version: int, uri: str = A) -> None:
     at = {"line": line, "character": character}
     change = {"range": {"start": at, "end": at}, "text": "e"}
-    document = {"uri": A, "version": version}
+    document = {"uri": uri, "version": version}
     editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
 
 
-def actions(editor: Editor, only: list[str] | None = None) -> list[dict[str, object]]:
+def actions(editor: Editor, only: list[str] | None = None, uri: str = A) -> list[dict[str, object]]:
     context = {"diagnostics": [], **({"only": only} if only else {})}
-    params = {"textDocument": {"uri": A}, "range": WHERE, "context": context}
+    params = {"textDocument": {"uri": uri}, "range": WHERE, "context": context}
     found: list[dict[str, object]] | None = editor.request("textDocument/codeAction", params)
     return found or []
 
@@ -70,9 +72,139 @@ def test_the_next_edit_is_a_code_action(editor: Editor, end: str) -> None:
     assert editor.request("fim/stats")["nextEdit"] == {
         "offered": 1, "shown": 0, "taken": 1, "dismissed": 0
     }  # fmt: skip
-    assert actions(editor) == [{**found, "command": {**COMMAND, "arguments": ["2"]}}]
+    assert actions(editor) == []  # the text is as it was: it was undone
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_it_can_be_dismissed(editor: Editor) -> None:
+    """Then the like is not offered any more."""
+    editor.initialize()
+    editor.open(A, "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n")
+    rename(editor, 0, 7, 2)
+    rename(editor, 1, 7, 3)
+    action(editor)
     editor.request("workspace/executeCommand", {"command": "fim.dismissNextEdit"})
+
     assert all("height" not in str(each["title"]) for each in actions(editor))
+    editor.finish()
+    assert editor.bye() == 0
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A workspace with one file that is open in the tests and two that are not."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    for name, text in (("a.py", RENAMED), ("b.py", "area = hight * width\r\n"), ("c.txt", "hight")):
+        (folder / name).write_text(text, newline="")
+    return folder
+
+
+RENAMED = "print(hight)\ncheck(hight)\n"
+DOCUMENT_CHANGES = {
+    **GHOST_TEXT,
+    "workspace": {"workspaceEdit": {"documentChanges": True}, "applyEdit": True},
+    "window": {"showDocument": {"support": True}},
+}
+
+
+def renamed_in(editor: Editor, folder: Path, **settings: object) -> str:
+    """Both lines of a.py say `height`; the URI of the file is returned."""
+    editor.initialize(
+        rootUri=folder.as_uri(),
+        capabilities=DOCUMENT_CHANGES,
+        initializationOptions={"fim": settings},
+    )
+    uri = (folder / "a.py").as_uri()
+    editor.open(uri, RENAMED)
+    for line, version in ((0, 2), (1, 3)):
+        rename(editor, line, 7, version, uri)
+        inline_edits(editor, uri)  # the files are listed once an edit is finished
+    return uri
+
+
+def in_file(editor: Editor, uri: str) -> dict[str, object]:
+    """The code action, once the files of the workspace are known."""
+    end = time.monotonic() + PATIENCE_S
+    while not (found := actions(editor, uri=uri)):
+        assert time.monotonic() < end, "no code action came"
+        time.sleep(0.1)
+    return found[0]
+
+
+def test_in_a_file_that_is_not_open(editor: Editor, shop: Path) -> None:
+    """The action says where; the file is looked at again, changed by the editor, and shown."""
+    editor.results["workspace/applyEdit"] = {"applied": True}
+    uri, other = renamed_in(editor, shop), (shop / "b.py").as_uri()
+    found = in_file(editor, uri)
+    assert found["title"] == "Apply the next edit, b.py line 1: area = height * width"
+    assert "edit" not in found
+
+    assert inline_edits(editor, uri) == []  # a client that cannot open files
+    (item,) = inline_edits(editor, uri, otherDocuments=True, closedDocuments=True)
+    assert item["textDocument"] == {"uri": other, "version": None}
+    assert (item["oldText"], item["text"]) == ("area = hight * width", "area = height * width")
+    assert str(item["why"]).endswith("b.py is not open; it has the same.")
+
+    number = in_file(editor, uri)["command"]
+    assert editor.request("workspace/executeCommand", number) is True
+    editor.wait_for(lambda: len(editor.asked) > 1 and shows(editor), "the place to be shown")
+    (change,) = applied(editor)
+    assert change["textDocument"] == {"uri": other, "version": None}
+    assert change["edits"][0]["newText"] == "area = height * width"
+    assert editor.request("fim/stats")["nextEdit"]["taken"] == 1
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def applied(editor: Editor) -> list[dict[str, Any]]:
+    asked = [each for each in editor.asked if each["method"] == "workspace/applyEdit"]
+    return [change for each in asked for change in each["params"]["edit"]["documentChanges"]]
+
+
+def shows(editor: Editor) -> bool:
+    return any(each["method"] == "window/showDocument" for each in editor.asked)
+
+
+@pytest.mark.parametrize("change", ["written", "deleted", "ignored", "opened"])
+def test_a_file_that_changed_since_is_left_alone(editor: Editor, shop: Path, change: str) -> None:
+    """And it is said; there is nothing to apply."""
+    uri, file = renamed_in(editor, shop), shop / "b.py"
+    command = in_file(editor, uri)["command"]
+    if change == "written":
+        file.write_text("total = 1\n" + file.read_text())
+    elif change == "deleted":
+        file.unlink()
+    elif change == "ignored":
+        (shop / ".gitignore").write_text("b.py\n")
+    else:
+        editor.open(file.as_uri(), file.read_text())
+
+    assert editor.request("workspace/executeCommand", command) is False
+    assert applied(editor) == []
+    assert "was changed since" in editor.messages("window/showMessage")[-1]["message"]
+    editor.finish()
+    assert editor.bye() == 0
+
+
+@pytest.mark.parametrize("why", ["switched off", "ignored", "excluded", "outside"])
+def test_files_that_are_not_open_and_left_alone(editor: Editor, shop: Path, why: str) -> None:
+    """None where that is switched off, none that is private, and none that is no file of the workspace."""
+    settings: dict[str, object] = {"nextEdit": {"files": False}} if why == "switched off" else {}
+    file = shop / "b.py"
+    if why == "ignored":
+        (shop / ".fimignore").write_text("b.py\n")
+    elif why == "excluded":
+        settings = {"privacy": {"exclude": ["b.py"]}}
+    elif why == "outside":
+        (shop.parent / "b.py").write_text(file.read_text())
+        file.unlink()
+        file.symlink_to(shop.parent / "b.py")
+    uri = renamed_in(editor, shop, **settings)
+    time.sleep(1.5)  # more than it takes to list three files
+
+    assert actions(editor, uri=uri) == []
     editor.finish()
     assert editor.bye() == 0
 
@@ -129,5 +261,19 @@ def test_it_can_be_switched_off(editor: Editor) -> None:
     rename(editor, 1, 7, 3)
 
     assert actions(editor) == []
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_the_editor_opens_the_file_and_applies_it(editor: Editor, shop: Path) -> None:
+    """As our plugins do: it counts, although the document is another one now."""
+    uri, other = renamed_in(editor, shop), shop / "b.py"
+    in_file(editor, uri)
+    (item,) = inline_edits(editor, uri, otherDocuments=True, closedDocuments=True)
+    editor.open(other.as_uri(), other.read_text())
+    rename(editor, 0, 9, 2, other.as_uri())
+    editor.request("workspace/executeCommand", item["command"])
+
+    assert editor.request("fim/stats")["nextEdit"]["taken"] == 1
     editor.finish()
     assert editor.bye() == 0

@@ -50,15 +50,29 @@ def three():
 MARKS = (
     "#vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['fim.next_edit'], 0, -1, {})"
 )
+TAKEN_HERE = (
+    "vim.lsp.get_clients({name='fim', bufnr=0})[1]:request_sync('fim/stats', vim.empty_dict(), 5000)"
+    ".result.nextEdit.taken"
+)
 CURSOR = "vim.api.nvim_win_get_cursor(0)"
 
 
 @pytest.fixture(scope="module")
 def editor(home: Path, project: Path) -> Iterator[Neovim]:
     """One Neovim; files outside of the project do not know each other's edits."""
+    for name in ("lenght", "widht"):  # files are listed once a minute
+        shelf(project, name)
     neovim = Neovim(home, project, INIT)
     yield neovim
     neovim.close()
+
+
+def shelf(project: Path, name: str) -> tuple[Path, Path]:
+    """Two files of the project that use a name of their own; the second is not opened."""
+    here, there = project / f"{name}_box.py", project / f"{name}_shelf.py"
+    here.write_text(f"print({name})\ncheck({name})\n")
+    there.write_text(f"board = 1\nlow({name})\narea = {name} * width\n")
+    return here, there
 
 
 def opened(editor: Neovim, folder: Path, text: str) -> Neovim:
@@ -179,3 +193,49 @@ def test_switched_off(renamed: Neovim) -> None:
     renamed.send(":Fim toggle buffer\r")
     renamed.wait_until(lambda: renamed.lua(MARKS) == 0, "no mark")
     renamed.send(":Fim toggle buffer\r")
+
+
+def renamed_twice(editor: Neovim, file: Path, name: str) -> None:
+    """Until the place in the other file is named: the files of the project are listed meanwhile."""
+    editor.edit(file)
+
+    def named() -> bool:
+        editor.send(f":%s/new_{name}/{name}/ge\r")
+        editor.settle(1.0)
+        for line in (1, 2):
+            editor.send(f":{line}\r0/{name}\rcwnew_{name}{ESCAPE}")
+            editor.settle(1.0)
+        return f"<Tab> → {name}_shelf.py:2" in editor.text
+
+    editor.wait_until(named, "the place", timeout=120)
+
+
+def test_in_a_file_that_is_not_open(editor: Neovim, project: Path) -> None:
+    """It is named; the key opens the file, then applies the edit, and the next one follows there."""
+    here, there = shelf(project, "lenght")
+    renamed_twice(editor, here, "lenght")
+    assert editor.lua(f"vim.fn.bufloaded('{there}')") == 0
+    taken = editor.lua(TAKEN_HERE)
+    editor.send(TAB)
+    editor.wait_until(lambda: editor.lua("vim.api.nvim_buf_get_name(0)") == str(there), "the file")
+    editor.wait_until(lambda: editor.lua(CURSOR)[0] == 2, "the cursor there")
+    assert "new_lenght" not in editor.buffer
+    editor.send(TAB)
+    editor.wait_until(lambda: "low(new_lenght)" in editor.buffer, "the text")
+    editor.wait_until(lambda: editor.lua(TAKEN_HERE) == taken + 1, "it counted")
+    assert "new_lenght" not in there.read_text()  # it is not saved unasked
+    editor.wait_until(lambda: editor.lua(MARKS) > 0, "the next one, in this file")
+    editor.send(TAB + TAB)
+    editor.wait_until(lambda: "area = new_lenght" in editor.buffer, "it is applied, too")
+
+
+def test_a_file_that_was_changed_meanwhile(editor: Neovim, project: Path) -> None:
+    """It is opened, and nothing is done to it."""
+    here, there = shelf(project, "widht")
+    renamed_twice(editor, here, "widht")
+    there.write_text("# another text\n" + there.read_text())
+    editor.send(TAB)
+    editor.wait_until(lambda: editor.lua("vim.api.nvim_buf_get_name(0)") == str(there), "the file")
+    editor.send(TAB)
+    editor.settle(1.0)
+    assert editor.buffer.startswith("# another text\nboard = 1\nlow(")

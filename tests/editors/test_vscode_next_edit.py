@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,15 +17,35 @@ from tests.editors.vscode import Workbench
 pytestmark = [pytest.mark.editors, needs_workbench]
 
 SETTINGS: dict[str, object] = {"fim.completion.auto": False}  # what is tested here needs no model
+CELLS = ("print(hight_book)\ncheck(hight_book)", "x = 1\narea = hight_book * width")
 APPLIED = re.compile(r"(\d+) of \d+ next edits applied")
 DISMISSED = re.compile(r"next edits applied\s*(\d+) dismissed")
+
+
+def named(text: str, name: str) -> str:
+    """*text* with a name that no other file has, so that there is nothing to edit in those."""
+    return text.replace("hight", f"hight_{name}").replace("height", f"height_{name}")
+
+
+def notebook(*cells: str) -> dict[str, object]:
+    code: dict[str, object] = {"cell_type": "code", "metadata": {}, "execution_count": None}
+    code["outputs"] = list[object]()
+    return {
+        "cells": [{**code, "source": [text]} for text in cells],
+        "metadata": {"language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
 
 
 @pytest.fixture(scope="module")
 def workbench(home: Path, project: Path) -> Iterator[Workbench]:
     """One workbench on the project."""
     for name in ("apply", "dismiss", "why"):
-        (project / f"{name}.py").write_text(BOX)
+        (project / f"{name}.py").write_text(named(BOX, name))
+    (project / "away.py").write_text("print(hight_away)\ncheck(hight_away)\n")
+    (project / "shelf.py").write_text("board = 1\nlow(hight_away)\n")
+    (project / "book.ipynb").write_text(json.dumps(notebook(*CELLS)))
     workbench = Workbench(home, project / "shop.py", SETTINGS, VSIX)
     workbench.wait_for("A little shop")
     workbench.wait_for("FIM bundled model")
@@ -39,6 +61,10 @@ def press(workbench: Workbench, key: str, times: int = 1) -> None:
 def rename_twice(workbench: Workbench, file: Path) -> None:
     """`hight` becomes `height` on two lines, and the third is proposed."""
     workbench.open(file)
+    type_twice(workbench)
+
+
+def type_twice(workbench: Workbench) -> None:
     press(workbench, "Control+Home")
     press(workbench, "ArrowRight", 7)
     workbench("type", "e")
@@ -46,25 +72,75 @@ def rename_twice(workbench: Workbench, file: Path) -> None:
     press(workbench, "ArrowDown")
     press(workbench, "ArrowRight", 7)
     workbench("type", "e")
+
+
+def proposed(workbench: Workbench) -> None:
     workbench.wait_until(lambda: workbench("added") == ["e"], "the edit")
 
 
 def test_one_key_goes_there_and_applies_it(workbench: Workbench, project: Path) -> None:
     """Twice for each place; it counts."""
     rename_twice(workbench, project / "apply.py")
-    assert workbench.saved() == RENAMED
+    proposed(workbench)
+    assert workbench.saved() == named(RENAMED, "apply")
     press(workbench, "Tab", 2)
-    workbench.wait_for("area = height * width")
+    workbench.wait_for("area = height_apply * width")
     workbench.wait_until(lambda: workbench("added") == ["e"], "the next one")
     press(workbench, "Tab", 2)
     workbench.wait_until(lambda: workbench("added") == [], "no more")
-    assert workbench.saved() == BOX.replace("hight", "height")
+    assert workbench.saved() == named(BOX.replace("hight", "height"), "apply")
     assert workbench.number(APPLIED) == 2
+
+
+def test_in_a_file_that_is_not_open(workbench: Workbench, project: Path) -> None:
+    """It is named beside the cursor; one key opens the file at the place and then applies it."""
+    rename_twice(workbench, project / "away.py")
+
+    def is_named() -> bool:
+        if workbench("added") == ["⇥ shelf.py:2"]:
+            return True
+        workbench("type", " ")  # the files may not have been listed yet: ask again
+        press(workbench, "Backspace")
+        time.sleep(2.0)
+        return False
+
+    workbench.wait_until(is_named, "the place")
+    press(workbench, "Tab")
+    workbench.wait_for("board = 1")
+    proposed(workbench)
+    press(workbench, "Tab")
+    workbench.wait_for("low(height_away)")
+    workbench.file = project / "shelf.py"
+    assert workbench.saved() == "board = 1\nlow(height_away)\n"
+
+
+def test_in_another_cell(workbench: Workbench, project: Path) -> None:
+    """Of a notebook: it is marked there; one key goes to the cell and then applies it."""
+    workbench.file = project / "book.ipynb"
+    row = f".explorer-folders-view [aria-label^='{workbench.file.name}']"
+    workbench.wait_until(lambda: workbench("exists", row), "the notebook in the explorer")
+    workbench("click", row)
+    cell = ".notebookOverlay .monaco-list-row[data-index='{}'] {}".format
+    first_line = cell(0, ".view-lines .view-line")
+    workbench.wait_until(lambda: workbench("exists", first_line), "its cells")
+    workbench("click", first_line)
+    focused = ".monaco-editor.focused"
+    workbench.wait_until(lambda: workbench("exists", cell(0, focused)), "the first cell in focus")
+    type_twice(workbench)
+    proposed(workbench)
+    press(workbench, "Tab")
+    workbench.wait_until(lambda: workbench("exists", cell(1, focused)), "the other one in focus")
+    press(workbench, "Tab")
+    workbench.wait_for("area = height_book * width")
+    first, second = json.loads(workbench.saved())["cells"]
+    assert "".join(first["source"]) == "print(height_book)\ncheck(height_book)"
+    assert "".join(second["source"]) == "x = 1\narea = height_book * width"
 
 
 def test_why(workbench: Workbench, project: Path) -> None:
     """The command names the edit that it repeats."""
     rename_twice(workbench, project / "why.py")
+    proposed(workbench)
     workbench.command("FIM: Why This Edit?")
     workbench.wait_for("It repeats your edit in why.py, line 2")
 
@@ -72,7 +148,8 @@ def test_why(workbench: Workbench, project: Path) -> None:
 def test_escape_dismisses(workbench: Workbench, project: Path) -> None:
     """It is gone, and it counts; its pattern is quiet in this workspace from now on."""
     rename_twice(workbench, project / "dismiss.py")
+    proposed(workbench)
     press(workbench, "Escape")
     workbench.wait_until(lambda: workbench("added") == [], "no edit")
-    assert workbench.saved() == RENAMED
+    assert workbench.saved() == named(RENAMED, "dismiss")
     assert workbench.number(DISMISSED) == 1

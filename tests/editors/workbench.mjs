@@ -33,7 +33,7 @@ const commands = {
   // What decorations add to the lines, from the top.
   added: () =>
     page.evaluate(() =>
-      [...document.querySelectorAll(".editor-instance .view-lines span")]
+      [...document.querySelectorAll(":is(.editor-instance, .notebookOverlay) .view-lines span")]
         .map((node) => getComputedStyle(node, "::after").content)
         .filter((content) => content.startsWith('"'))
         .map((content) => content.slice(1, -1).replaceAll("\u00a0", " ")),

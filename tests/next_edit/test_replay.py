@@ -7,7 +7,7 @@ import pytest
 from benchmarks.next_edit.baseline import baseline
 from benchmarks.next_edit.commits import Commit, Hunk, hunks_of
 from benchmarks.next_edit.replay import asks
-from benchmarks.next_edit.scores import Asked, score
+from benchmarks.next_edit.scores import Asked, Where, score
 from fim_lsp.documents import difference, edited, opened
 from fim_lsp.next_edit.engine import propose
 from fim_lsp.next_edit.log import EditLog
@@ -103,13 +103,36 @@ def test_hunks_are_those_of_git() -> None:
 
 def test_what_was_refused_is_not_shown_again() -> None:
     """The pattern is quiet for the rest of the commit, and for no other."""
-    wrong = (0.9, "p", False)
-    right = (0.8, "q", True)
+    wrong = (0.9, {"p", "x"}, Where.OPEN, False)
+    right = (0.8, {"q"}, Where.OPEN, True)
     first = Asked("one", recurs=False, more=True, ranked=(wrong, right))
     again = Asked("one", recurs=False, more=True, ranked=(wrong, right))
     last = Asked("two", recurs=False, more=False, ranked=(wrong,))
     calm = Asked("three", recurs=False, more=False, ranked=(wrong,))
-    total = score([first, again, last, calm._replace(ranked=())], 0.5)
+    total = score([first, again, last, calm._replace(ranked=())], {Where.OPEN: 0.5})
 
     assert (total.asks, total.shown, total.right, total.covered) == (2, 3, 1, 2)
     assert (total.calm, total.quiet) == (3, 1)
+
+
+def test_a_file_that_is_not_open_has_a_level_of_its_own() -> None:
+    """And is counted for itself, too."""
+    away, wrong = (0.6, {"p"}, Where.UNOPENED, True), (0.7, {"q"}, Where.UNOPENED, False)
+    asks = [Asked("one", recurs=True, more=True, ranked=(each,)) for each in (away, wrong)]
+
+    assert [score(asks, {Where.UNOPENED: at}).shown for at in (0.5, 0.65, 0.9)] == [2, 1, 0]
+    assert score(asks, {Where.UNOPENED: 0.5}).unopened_precision == 0.5
+
+
+def test_the_server_would_find_them_by_their_words() -> None:
+    """Files that are not open are looked for by what was done twice, and no others are read."""
+    lines = ("print(hight)", "check(hight)", "area = hight")
+    commit = Commit(
+        "1", [Hunk("a.py", n, (lines[n],), (lines[n].replace("hi", "hei"),)) for n in (0, 1)]
+    )
+    files = {"a.py": lines, "b.py": lines[1:2], "c.py": ("width",)}
+    once, twice = asks(commit, files)
+
+    assert once.unopened == []
+    assert [text.uri for text in twice.unopened] == ["b.py"]
+    assert twice.n_open == 1

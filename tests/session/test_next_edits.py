@@ -28,17 +28,27 @@ class Desk:
         self.stats, self.now = Stats(), 0.0
         self.model = ModelEdits(Config(), lambda _: None)
         self.open = OpenDocuments(workspaces, self.stats)
-        self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model)
+        self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model, Config)
         for uri in uris:
             self.open.handle(Opened(uri, "python", 1, TEXT))
             self.open.allow(self.open.states[uri])
 
     def rename(self, uri: str, line: int) -> None:
         """One more `hight` becomes `height`."""
+        at = self.open.documents[uri].lines[line].index("ight")
+        self._edit(uri, Edit(Position(line, at), Position(line, at), "e"))
+
+    def undo(self, uri: str, line: int) -> None:
+        """The `e` goes again."""
+        at = self.open.documents[uri].lines[line].index("eight")
+        self._edit(uri, Edit(Position(line, at), Position(line, at + 1), ""))
+
+    def remove(self, uri: str, line: int) -> None:
+        self._edit(uri, Edit(Position(line, 0), Position(line + 1, 0), ""))
+
+    def _edit(self, uri: str, edit: Edit) -> None:
         self.now += 1
         before = self.open.documents[uri]
-        at = before.lines[line].index("ight")
-        edit = Edit(Position(line, at), Position(line, at), "e")
         event = Changed(uri, before.version + 1, (edit,))
         self.open.handle(event)
         self.next_edits.changed(before, event)
@@ -46,7 +56,11 @@ class Desk:
     async def proposed(self, uri: str = A) -> tuple[str, int, str] | None:
         self.now += 1
         found = await self.next_edits.proposal(uri)
-        return found and (found.document.uri, found.proposal.line, found.proposal.after[0])
+        return found and (
+            found.document.uri,
+            found.proposal.line,
+            "".join(found.proposal.after[:1]),
+        )
 
 
 async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
@@ -87,6 +101,56 @@ async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so() ->
 
     assert await desk.proposed() == (A, 3, "total = height + 1")
     assert desk.stats.next_edits == {"offered": 2, "shown": 1, "taken": 1}
+
+
+async def test_what_was_applied_and_undone_is_not_proposed_again() -> None:
+    """By no other rule either; the same lines further down are, once they stand alone."""
+    desk = Desk(A)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    assert await desk.proposed() == (A, 2, "area = height * width")
+    desk.rename(A, 2)
+    desk.next_edits.taken("1")
+    desk.undo(A, 2)
+
+    again = await desk.proposed()
+    assert again is None or again[1] != 2
+    assert again is None or "height" not in again[2]
+
+
+async def test_lines_that_are_removed_one_after_the_other() -> None:
+    """The next one comes to stand where the last one stood: that is no undo."""
+    desk = Desk()
+    desk.open.handle(Opened(A, "python", 1, "log(first)\na = 1\n" * 2 + "log(first)\n" * 3))
+    desk.open.allow(desk.open.states[A])
+    desk.remove(A, 0)
+    desk.remove(A, 1)
+    assert await desk.proposed() == (A, 2, "")
+    desk.remove(A, 2)
+    desk.next_edits.taken("1")
+
+    assert await desk.proposed() == (A, 2, "")
+
+
+async def test_ghost_text_above_inserted_lines_comes_first() -> None:
+    """Both would be drawn below the same line."""
+    session = Session(Config(), lambda _: Unusable("openai", "there is none"))
+    session.handle(FoldersChanged(("file:///w",)))
+    session.handle(Opened(A, "python", 1, "open_the_till()\nx = 1\n" * 3))
+    for n, line in enumerate((1, 4)):
+        at = Position(line, 0)
+        session.handle(Changed(A, n + 2, (Edit(at, at, "close_the_till()\n"),)))
+    found = await session.next_edit(A, unasked=True)
+    assert found
+    assert (found.proposal.line, found.proposal.before) == (7, ())
+    line_end = Position(6, 15)
+    session._open.acceptance.offered(
+        session.documents[A], [("1", Edit(line_end, line_end, "\nnow()"))]
+    )
+
+    assert await session.next_edit(A, unasked=True) is None
+    assert await session.next_edit(A) == found
+    await session.aclose()
 
 
 async def test_ghost_text_has_its_line_for_itself() -> None:

@@ -185,7 +185,7 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
         assert config == Config()
         assert problems
     never = option.key.split(".")[0] in {"backend", "log", "status", "http"}
-    never |= option.key in {"nextEdit.model", "nextEdit.url"}
+    never |= option.key.startswith("nextEdit.") and option.type is not bool
     assert never == (option.project is Project.NEVER)
 
 
@@ -214,7 +214,9 @@ def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) ->
 @pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
 def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
     """Files, commands and variables: over TCP a sentence that names the fix, over stdio a setting."""
-    named = {"backend.apiKeyEnv", "backend.apiKeyFile", "backend.apiKeyCommand", "backend.caFile", "log.file"}  # fmt: skip
+    keys = ("apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile")
+    named = {f"{section}.{key}" for section in ("backend", "nextEdit") for key in keys}
+    named.add("log.file")
     raw = {
         "fim": {option.key: "x" if option.type is str and not option.choices else option.default}
     }

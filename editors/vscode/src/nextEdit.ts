@@ -4,15 +4,26 @@
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 
-/** The answer to `textDocument/copilotInlineEdit`: at most one edit, of whole lines. */
+/** What to do to whole lines; in a file that is not open there is no version, but what stood there. */
+interface Item {
+  textDocument: { uri: string; version: number | null };
+  range: { start: vscode.Position; end: vscode.Position };
+  text: string;
+  oldText?: string;
+  command: { command: string; arguments: unknown[] };
+  why: string;
+}
+
+/** The answer to `textDocument/copilotInlineEdit`: at most one edit. */
 interface Answer {
-  edits: {
-    textDocument: { uri: string; version: number };
-    range: { start: vscode.Position; end: vscode.Position };
-    text: string;
-    command: { command: string; arguments: unknown[] };
-    why: string;
-  }[];
+  edits: Item[];
+}
+
+/** An edit of a file that is not open. */
+interface Unopened {
+  uri: vscode.Uri;
+  line: number;
+  item: Item;
 }
 
 /** Of the lines of `document`, `before` from `line` on become `after`. */
@@ -45,7 +56,8 @@ const hint = vscode.window.createTextEditorDecorationType({});
 /** Shows next edits until disposed of. */
 export class NextEdits implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
-  private shown: NextEdit | undefined;
+  private shown: NextEdit | Unopened | undefined;
+  private ghost: { document: vscode.TextDocument; version: number; line: number } | undefined;
   private asking: vscode.CancellationTokenSource | undefined;
 
   constructor(private readonly client: LanguageClient) {
@@ -65,12 +77,25 @@ export class NextEdits implements vscode.Disposable {
     this.subscriptions.forEach((one) => one.dispose());
   }
 
-  /** Ghost text came into a line: an edit of it gives way. */
+  /** Ghost text came into a line: an edit of it gives way, one that inserts lines below it, and the hint. */
   giveWay(document: vscode.TextDocument, line: number): void {
-    const edit = this.shown;
-    if (edit?.document === document && line >= edit.line && line < edit.line + Math.max(1, edit.before.length)) {
-      this.hide();
-    }
+    this.ghost = { document, version: document.version, line };
+    const edit = this.edit;
+    const first = edit?.before.length === 0 ? edit.line - 1 : (edit?.line ?? 0);
+    const isHere = edit?.document === document && line >= first && line < edit.line + Math.max(1, edit.before.length);
+    if (isHere) this.hide();
+    else this.draw();
+  }
+
+  /** Whether ghost text stands at the cursor, as far as is known: VS Code does not tell when it is gone. */
+  private isGhostAt({ document, selection }: vscode.TextEditor): boolean {
+    const ghost = this.ghost;
+    return ghost?.document === document && ghost.version === document.version && ghost.line === selection.active.line;
+  }
+
+  /** The edit on screen, where its document is open. */
+  private get edit(): NextEdit | undefined {
+    return this.shown !== undefined && "document" in this.shown ? this.shown : undefined;
   }
 
   hide(): void {
@@ -92,20 +117,22 @@ export class NextEdits implements vscode.Disposable {
     const params = {
       textDocument: { uri: asUri(document.uri), version: document.version },
       position: asPosition(editor.selection.active),
-      context: { triggerKind: TRIGGER_AUTOMATIC, otherDocuments: true },
+      context: { triggerKind: TRIGGER_AUTOMATIC, otherDocuments: true, closedDocuments: true },
     };
     const answer = await this.client.sendRequest<Answer>(METHOD, params, asking.token).catch(() => undefined);
     if (asking.token.isCancellationRequested || answer === undefined) return;
-    this.shown = fromServer(answer);
-    if (this.shown === undefined) return;
+    const item = answer.edits[0];
+    this.shown = item === undefined ? undefined : fromServer(item);
+    if (item === undefined || this.shown === undefined) return;
     this.draw();
     void vscode.commands.executeCommand("setContext", "fim.nextEditShown", true);
-    void this.client.sendNotification(SHOWN, { item: { command: this.shown.command } });
+    void this.client.sendNotification(SHOWN, { item: { command: item.command } });
   }
 
   /** Go to the edit; there, apply it. */
   private async take(): Promise<void> {
-    const edit = this.shown;
+    if (this.shown !== undefined && "item" in this.shown) return this.open(this.shown);
+    const edit = this.edit;
     if (edit === undefined || edit.document.version !== edit.version) return this.hide();
     const editor = vscode.window.activeTextEditor;
     const at = new vscode.Selection(place(edit), place(edit));
@@ -115,6 +142,18 @@ export class NextEdits implements vscode.Disposable {
       editor.selection = at; // at once: the key may come again before anything could be waited for
       editor.revealRange(at, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
     }
+    this.draw();
+  }
+
+  /** Open the file of an edit, and go there if it says what the server read. */
+  private async open(unopened: Unopened): Promise<void> {
+    const document = await vscode.workspace.openTextDocument(unopened.uri).then(undefined, () => undefined);
+    if (this.shown !== unopened) return; // the user typed meanwhile
+    const edit = document && inDocument(document, unopened.item);
+    const stands = edit && document.getText(edit.range).replaceAll("\r\n", "\n");
+    if (edit === undefined || stands !== unopened.item.oldText) return this.hide();
+    this.shown = edit;
+    await vscode.window.showTextDocument(edit.document, { selection: new vscode.Selection(place(edit), place(edit)) });
     this.draw();
   }
 
@@ -133,23 +172,29 @@ export class NextEdits implements vscode.Disposable {
 
   /** Show what is to be shown in every visible editor; an edit of a text that has changed is none. */
   private draw(): void {
-    if (this.shown !== undefined && this.shown.document.version !== this.shown.version) return this.hide();
+    const here = this.edit;
+    if (here !== undefined && here.document.version !== here.version) return this.hide();
     for (const editor of vscode.window.visibleTextEditors) {
-      const edit = editor.document === this.shown?.document ? this.shown : undefined;
+      const edit = editor.document === here?.document ? here : undefined;
       editor.setDecorations(removed, edit === undefined ? [] : goes(edit));
       editor.setDecorations(added, edit === undefined ? [] : comes(edit));
-      editor.setDecorations(hint, this.shown === undefined ? [] : hints(editor, this.shown));
+      editor.setDecorations(hint, this.shown === undefined || this.isGhostAt(editor) ? [] : hints(editor, this.shown));
     }
   }
 }
 
-/** The edit in whole lines that differ; undefined where it is for another version of the text. */
-function fromServer({ edits: [item] }: Answer): NextEdit | undefined {
-  if (item === undefined) return undefined;
-  const uri = vscode.Uri.parse(item.textDocument.uri).toString();
-  const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
-  if (document?.version !== item.textDocument.version) return undefined;
+/** What the server proposes; undefined where it is for another version of the text. */
+function fromServer(item: Item): NextEdit | Unopened | undefined {
+  const uri = vscode.Uri.parse(item.textDocument.uri);
+  const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
+  if (item.oldText !== undefined) return { uri, line: item.range.start.line, item };
+  return document?.version === item.textDocument.version ? inDocument(document, item) : undefined;
+}
+
+/** The edit in whole lines that differ. */
+function inDocument(document: vscode.TextDocument, item: Item): NextEdit | undefined {
   const { start, end } = item.range;
+  if (start.line >= document.lineCount) return undefined;
   const range = new vscode.Range(start.line, start.character, end.line, end.character);
   const head = document.lineAt(start.line).text.slice(0, start.character);
   const lastLine = document.lineAt(Math.min(end.line, document.lineCount - 1)).text;
@@ -226,14 +271,29 @@ function beside(edit: NextEdit, at: vscode.Position, text: string, margin: strin
 }
 
 /** Beside the cursor, where the place is: while that is out of sight. */
-function hints(editor: vscode.TextEditor, edit: NextEdit): vscode.DecorationOptions[] {
-  if (editor !== vscode.window.activeTextEditor) return [];
-  const isHere = editor.document === edit.document;
-  if (isHere && editor.visibleRanges.some((range) => range.contains(place(edit)))) return [];
-  const name = isHere ? `line ${place(edit).line + 1}` : vscode.workspace.asRelativePath(edit.document.uri);
+function hints(editor: vscode.TextEditor, edit: NextEdit | Unopened): vscode.DecorationOptions[] {
+  if (editor !== vscode.window.activeTextEditor || isInSight(edit)) return [];
   const at = editor.document.lineAt(editor.selection.active.line).range.end;
-  const after = { contentText: `⇥ ${name}`, color: new vscode.ThemeColor("editorGhostText.foreground"), margin: "0 0 0 2em" };
+  const contentText = `⇥ ${named(editor.document, edit)}`;
+  const after = { contentText, color: new vscode.ThemeColor("editorGhostText.foreground"), margin: "0 0 0 2em" };
   return [{ range: new vscode.Range(at, at), renderOptions: { after } }];
+}
+
+function isInSight(edit: NextEdit | Unopened): boolean {
+  if ("item" in edit) return false;
+  const editors = vscode.window.visibleTextEditors.filter((each) => each.document === edit.document);
+  return editors.some((each) => each.visibleRanges.some((range) => range.contains(place(edit))));
+}
+
+/** What to call the place of an edit, for a reader of `document`. */
+function named(document: vscode.TextDocument, edit: NextEdit | Unopened): string {
+  if ("item" in edit) return `${vscode.workspace.asRelativePath(edit.uri)}:${edit.line + 1}`;
+  if (edit.document === document) return `line ${place(edit).line + 1}`;
+  for (const notebook of vscode.workspace.notebookDocuments) {
+    const cell = notebook.getCells().find((each) => each.document === edit.document);
+    if (cell !== undefined) return `cell ${cell.index + 1}`;
+  }
+  return vscode.workspace.asRelativePath(edit.document.uri);
 }
 
 /** Why, and the whole edit as a diff. */

@@ -51,32 +51,44 @@ end
 
 --- Whether the place is on screen in the current window.
 local function in_sight(edit)
+  if edit.path then
+    return false
+  end
   local row = math.max(1, math.min(edit.first + 1, vim.api.nvim_buf_line_count(edit.buf)))
   return edit.buf == vim.api.nvim_get_current_buf() and row >= vim.fn.line('w0') and row <= vim.fn.line('w$')
 end
 
 local function hint(edit)
-  local key = ((vim.g.fim or {}).keys or {}).next_edit
+  local key = ((vim.g.fim or {}).keys or {}).next_edit or ':Fim next'
+  if edit.path then
+    return (' %s → %s:%d'):format(key, vim.fn.fnamemodify(edit.path, ':~:.'), edit.first + 1)
+  end
   local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(edit.buf), ':t')
   local here = edit.buf == vim.api.nvim_get_current_buf()
-  return (' %s → %s'):format(key or ':Fim next', here and ('line ' .. edit.first + 1) or name)
+  return (' %s → %s'):format(key, here and ('line ' .. edit.first + 1) or name)
 end
 
---- Draw an edit, instead of what was drawn.
+--- Draw an edit, instead of what was drawn. Returns whether there is anything to see in this window.
 ---@param edit fim.NextEdit
+---@return boolean
 function M.draw(edit)
   M.clear()
-  if #edit.before == 1 and #edit.after == 1 then
+  if edit.path then
+    -- nothing but the hint
+  elseif #edit.before == 1 and #edit.after == 1 then
     draw_line(edit)
   else
     draw_lines(edit)
   end
   local ghost = require('fim.ghost').current(vim.api.nvim_get_current_buf())
-  if not in_sight(edit) and not ghost then
+  if in_sight(edit) then
+    return true
+  elseif not ghost then
     local row = vim.api.nvim_win_get_cursor(0)[1] - 1
     local options = { virt_text = { { hint(edit), HINT } }, strict = false }
     vim.api.nvim_buf_set_extmark(0, namespace, row, 0, options)
   end
+  return not ghost
 end
 
 --- Draw nothing.

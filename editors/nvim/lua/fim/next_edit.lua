@@ -2,7 +2,8 @@
 -- same key applies it; Esc in normal mode sends it away, and its pattern stays quiet.
 --
 -- Asked for after every change (the server answers when the edit is finished), at most one is on
--- screen, and the cursor moves only by the key. A place that is out of sight is named beside the cursor.
+-- screen, and the cursor moves only by the key. A place that is out of sight is named beside the cursor;
+-- one in a file that is not open, too: the key opens it, and it must be as the server read it.
 
 local METHOD = 'textDocument/copilotInlineEdit'
 local namespace = vim.api.nvim_create_namespace('fim.next_edit.keys')
@@ -11,8 +12,11 @@ local marks = require('fim.edit_marks')
 local M = {}
 
 ---@class fim.NextEdit whole lines of a buffer
----@field buf integer
----@field version integer of the text that it is for
+---@field buf? integer
+---@field path? string of a file that is not open yet, instead
+---@field asked integer the buffer that it was asked for in
+---@field told boolean whether the server knows that it was drawn
+---@field version? integer of the text that it is for
 ---@field first integer 0-based, the first line that goes, or the line above which lines come
 ---@field before string[]
 ---@field after string[]
@@ -22,14 +26,15 @@ local M = {}
 local shown ---@type fim.NextEdit?
 local pending ---@type { client: vim.lsp.Client, id: integer }?
 
---- An item of the protocol as whole lines.
+--- The text of `buf` by its number; a buffer that was just opened may not be attached yet.
+local function version_of(buf)
+  return vim.lsp.util.buf_versions[buf] or vim.api.nvim_buf_get_changedtick(buf)
+end
+
+--- An item of the protocol as whole lines of `buf`, and what stands there.
 ---@param client vim.lsp.Client
----@return fim.NextEdit?
-local function from_lsp(client, raw)
-  local buf = vim.uri_to_bufnr(raw.textDocument.uri)
-  if not vim.api.nvim_buf_is_loaded(buf) or vim.lsp.util.buf_versions[buf] ~= raw.textDocument.version then
-    return nil -- the text has changed since
-  end
+---@return fim.NextEdit, string
+local function in_buffer(client, raw, buf)
   local from, to = raw.range.start, raw.range['end']
   local lines = vim.api.nvim_buf_get_lines(buf, from.line, to.line + 1, false)
   local function column(line, position)
@@ -38,8 +43,10 @@ local function from_lsp(client, raw)
   while #lines <= to.line - from.line do
     table.insert(lines, '') -- behind the last line end, where a buffer has no line
   end
-  local head, last = lines[1]:sub(1, column(lines[1], from)), lines[#lines]
-  local after = vim.split(head .. raw.text .. last:sub(column(last, to) + 1), '\n', { plain = true })
+  local head, tail = lines[1]:sub(1, column(lines[1], from)), lines[#lines]:sub(column(lines[#lines], to) + 1)
+  local whole = table.concat(lines, '\n')
+  local old = whole:sub(#head + 1, #whole - #tail)
+  local after = vim.split(head .. raw.text .. tail, '\n', { plain = true })
   local first = from.line
   while #lines > 0 and #after > 0 and lines[1] == after[1] do
     first = first + 1
@@ -50,21 +57,42 @@ local function from_lsp(client, raw)
     table.remove(lines)
     table.remove(after)
   end
-  local version = raw.textDocument.version
-  return { buf = buf, version = version, first = first, before = lines, after = after, client = client, raw = raw }
+  local edit = { buf = buf, version = version_of(buf), first = first, before = lines, after = after }
+  return edit, old
 end
 
---- Whether ghost text is on a line that the edit changes: that comes first.
+--- An item of the protocol, asked for in the buffer `asked`.
+---@param client vim.lsp.Client
+---@return fim.NextEdit?
+local function from_lsp(client, raw, asked)
+  local uri, edit = raw.textDocument.uri, nil
+  if raw.oldText then
+    edit = { path = vim.uri_to_fname(uri), first = raw.range.start.line, before = {}, after = {} }
+  else
+    local buf = vim.uri_to_bufnr(uri)
+    if not vim.api.nvim_buf_is_loaded(buf) or vim.lsp.util.buf_versions[buf] ~= raw.textDocument.version then
+      return nil -- the text has changed since
+    end
+    edit = in_buffer(client, raw, buf)
+    if #edit.before + #edit.after == 0 then
+      return nil
+    end
+  end
+  return vim.tbl_extend('error', edit, { client = client, raw = raw, asked = asked, told = false })
+end
+
+--- Whether ghost text is on a line that the edit changes, or below which it inserts: that comes first.
 local function is_taken(edit)
   local buf = vim.api.nvim_get_current_buf()
   local ghost = edit.buf == buf and require('fim.ghost').current(buf)
-  return ghost and ghost.row >= edit.first and ghost.row < edit.first + math.max(1, #edit.before)
+  local first = edit.first - (#edit.before == 0 and 1 or 0)
+  return ghost and ghost.row >= first and ghost.row < edit.first + math.max(1, #edit.before)
 end
 
 --- The edit on screen, while the text is the one that it is for.
 ---@return fim.NextEdit?
 function M.current()
-  if shown and vim.lsp.util.buf_versions[shown.buf] ~= shown.version then
+  if shown and shown.buf and (not vim.api.nvim_buf_is_loaded(shown.buf) or version_of(shown.buf) ~= shown.version) then
     M.hide()
   end
   return shown
@@ -82,26 +110,34 @@ function M.hide()
   return was
 end
 
---- Ghost text came into a line: an edit of it gives way.
-function M.give_way()
-  if shown and is_taken(shown) then
-    M.hide()
+--- Draw what is to be shown; the server hears of it once there is something to see.
+local function draw()
+  if shown and marks.draw(shown) and not shown.told then
+    shown.told = true
+    shown.client:notify('textDocument/didShowInlineEdit', { item = { command = shown.raw.command } })
   end
 end
 
-local function answer(client, id, result)
+--- Ghost text came into a line: an edit of it gives way, and so does the hint beside the cursor.
+function M.give_way()
+  if shown and is_taken(shown) then
+    M.hide()
+  elseif M.current() then
+    draw()
+  end
+end
+
+local function answer(client, id, result, asked)
   if not pending or pending.id ~= id then
     return -- an older request, or hidden meanwhile
   end
   pending = nil
   local raw = result and result.edits and result.edits[1]
-  local edit = raw and from_lsp(client, raw)
-  if not edit or #edit.before + #edit.after == 0 or is_taken(edit) then
-    return
+  local edit = raw and from_lsp(client, raw, asked)
+  if edit and not is_taken(edit) then
+    shown = edit
+    draw()
   end
-  shown = edit
-  marks.draw(edit)
-  client:notify('textDocument/didShowInlineEdit', { item = { command = raw.command } })
 end
 
 --- Ask for the next edit; the newest request wins.
@@ -114,9 +150,9 @@ function M.request(buf)
   end
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.textDocument.version = vim.lsp.util.buf_versions[buf]
-  params.context = { triggerKind = 2, otherDocuments = true }
+  params.context = { triggerKind = 2, otherDocuments = true, closedDocuments = true }
   local _, id = client:request(METHOD, params, function(_, result, ctx)
-    answer(client, ctx.request_id, result)
+    answer(client, ctx.request_id, result, buf)
   end, buf)
   pending = id and { client = client, id = id } or nil
 end
@@ -147,6 +183,41 @@ local function apply(edit)
   edit.client:exec_cmd(edit.raw.command, { bufnr = edit.buf })
 end
 
+--- Go to the lines of an edit.
+local function jump(edit)
+  local row, col = place(edit)
+  vim.api.nvim_win_set_cursor(0, { row, col })
+  draw()
+end
+
+--- Show a buffer in this window. Returns whether that is possible: 'nohidden', a swap file.
+local function enter(buf)
+  local ok, problem = pcall(vim.api.nvim_set_current_buf, buf)
+  if not ok then
+    vim.notify('fim: ' .. problem, vim.log.levels.WARN)
+  end
+  return ok
+end
+
+--- Open the file of an edit, and go there if it says what the server read.
+local function open(edit)
+  M.hide()
+  if vim.fn.filereadable(edit.path) == 0 then
+    return -- it is gone
+  end
+  local buf = vim.uri_to_bufnr(edit.raw.textDocument.uri)
+  vim.bo[buf].buflisted = true
+  if not enter(buf) then
+    return
+  end
+  local there, old = in_buffer(edit.client, edit.raw, buf)
+  if old == edit.raw.oldText then
+    shown = vim.tbl_extend('force', edit, there)
+    shown.path = nil
+    jump(shown)
+  end
+end
+
 --- Go to the next edit, or apply it where the cursor is there. Returns whether there was one; where
 --- not, calls `otherwise`.
 ---@param otherwise? fun()
@@ -163,14 +234,14 @@ function M.take(otherwise)
       return
     elseif is_there(edit) then
       apply(edit)
-    else
-      vim.cmd("normal! m'") -- <C-o> comes back
-      if edit.buf ~= vim.api.nvim_get_current_buf() then
-        vim.api.nvim_set_current_buf(edit.buf)
-      end
-      local row, col = place(edit)
-      vim.api.nvim_win_set_cursor(0, { row, col })
-      marks.draw(edit)
+      return
+    end
+    vim.cmd("normal! m'") -- <C-o> comes back
+    if edit.path then
+      open(edit)
+      return
+    elseif edit.buf == vim.api.nvim_get_current_buf() or enter(edit.buf) then
+      jump(edit)
     end
   end)
   return true
@@ -183,7 +254,8 @@ function M.dismiss()
     return false
   end
   M.hide()
-  local uri = vim.uri_from_bufnr(edit.buf)
+  local asked = vim.api.nvim_buf_is_valid(edit.asked) and edit.asked or 0
+  local uri = vim.uri_from_bufnr(asked)
   edit.client:exec_cmd({ title = 'dismiss', command = 'fim.dismissNextEdit', arguments = { uri } })
   return true
 end
@@ -208,7 +280,6 @@ end
 --- Show next edits in `buf`.
 ---@param buf integer
 function M.enable(buf)
-  M.disable(buf)
   watch_escape()
   local group = vim.api.nvim_create_augroup('fim.next_edit:' .. buf, {})
   local function on(events, callback)
@@ -219,7 +290,7 @@ function M.enable(buf)
   end)
   on({ 'CursorMoved', 'CursorMovedI', 'BufEnter', 'WinScrolled' }, function()
     if M.current() then
-      marks.draw(shown) -- the place may be out of sight now, or in it
+      draw() -- the place may be out of sight now, or in it
     end
   end)
 end
@@ -228,7 +299,7 @@ end
 ---@param buf integer
 function M.disable(buf)
   pcall(vim.api.nvim_del_augroup_by_name, 'fim.next_edit:' .. buf)
-  if shown and shown.buf == buf then
+  if shown and (shown.buf == buf or shown.asked == buf) then
     M.hide()
   end
 end

@@ -1,0 +1,141 @@
+"""What `doctor` says of the model for next edits, and what its server gets."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from fim_lsp.__main__ import open_model
+from fim_lsp.cli.checks import Finding, Target, privacy
+from fim_lsp.cli.next_edit_check import next_edit
+from fim_lsp.settings.merge import Layer, configured
+from server_bridge.unusable import Unusable
+
+
+class Listing(ThreadingHTTPServer):
+    """Lists models, to those who know the key if there is one."""
+
+    def __init__(self, models: list[str], key: str) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.models, self.key = models, key
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+class Answers(BaseHTTPRequestHandler):
+    """`/v1/models`."""
+
+    server: Listing
+
+    def do_GET(self) -> None:
+        given = self.headers.get("Authorization")
+        wrong = self.server.key and given != f"Bearer {self.server.key}"
+        body = json.dumps({"data": [{"id": name} for name in self.server.models]}).encode()
+        self.send_response(401 if wrong else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def listing(*models: str, key: str = "") -> Iterator[Listing]:
+    with Listing([*models], key) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def target_of(**settings: object) -> Target:
+    config, problems = configured([Layer("file", {"nextEdit": settings})])
+    assert not problems
+
+    async def nothing(_: str) -> bool:
+        return False
+
+    backend = Unusable("openai", "there is none")
+    return Target(config, (), backend, nothing, next_edits=open_model(config))
+
+
+async def told(**settings: object) -> list[Finding]:
+    target = target_of(**settings)
+    found = await next_edit(target)
+    if target.next_edits:
+        await target.next_edits.aclose()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("models", "named", "level", "says"),
+    [
+        (["zeta-2.1"], "zeta-2.1", "ok", "zeta-2.1 at http://"),
+        ([], "zeta-2.1", "ok", "zeta-2.1 at http://"),
+        (["zed-industries_zeta-2-Q8_0.gguf"], "zeta-2", "ok", "called zed-industries_zeta-2-Q8_0"),
+        (["zeta-2"], "zeta-2.1", "warn", "set fim.nextEdit.model to zeta-2"),
+        (["qwen", "sweep-next-edit-1.5B"], "sweep", "warn", "to sweep-next-edit-1.5B"),
+        (["qwen2.5-coder"], "zeta-2", "warn", "has no zeta-2, but qwen2.5-coder"),
+        (["qwen2.5-coder"], "qwen2.5-coder", "warn", "is no model for next edits that is known"),
+    ],
+)
+async def test_the_name_is_compared_with_what_is_served(
+    models: list[str], named: str, level: str, says: str
+) -> None:
+    """A file's name will do where there is one model; another format is named to set."""
+    with listing(*models) as server:
+        [found] = await told(model=named, url=server.url)
+
+    assert found.level == level
+    assert says in f"{found.says} {found.fix}"
+
+
+async def test_what_is_not_set_or_not_there() -> None:
+    """Nothing is said of a model that is not wanted; completions work in any case."""
+    assert await told() == []
+    assert await told(enabled=False, model="zeta-2", url="http://127.0.0.1:9") == []
+    for settings, says in (
+        ({"model": "zeta-2"}, "no fim.nextEdit.url"),
+        ({"url": "http://127.0.0.1:9"}, "fim.nextEdit.model names none"),
+        ({"model": "zeta-2", "url": "http://127.0.0.1:9"}, "127.0.0.1:9"),
+    ):
+        [found] = await told(**settings)
+        assert (found.level, says in found.says, bool(found.fix)) == ("warn", True, True)
+
+
+async def test_its_key_is_in_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of its own; what is wrong with it is said by its own name."""
+    with listing("zeta-2", key="opensesame") as server:
+        settings = {"model": "zeta-2", "url": server.url, "apiKeyEnv": "EDIT_KEY"}
+        [refused] = await told(**settings)
+        [unset] = [f for f in await privacy(target_of(**settings)) if f.level == "warn"]
+        monkeypatch.setenv("EDIT_KEY", "opensesame")
+        [found] = await told(**settings)
+
+    assert "fim.nextEdit.apiKeyEnv" in refused.says
+    assert "EDIT_KEY (fim.nextEdit.apiKeyEnv) is not set" in unset.says
+    assert found.level == "ok"
+    assert "opensesame" not in str((refused, unset, found))
+
+
+async def test_certificates_that_cannot_be_read() -> None:
+    """Said by the setting's name; nothing is sent."""
+    [found] = await told(model="zeta-2", url="https://127.0.0.1:9", caFile="/nowhere/ca.pem")
+
+    assert "fim.nextEdit.caFile" in found.says
+
+
+@pytest.mark.parametrize(
+    "key", ["url", "model", "apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"]
+)
+def test_a_project_may_not_set_where_code_goes(key: str) -> None:
+    """Nor what proves who asks."""
+    layer = Layer(".fim-lsp.toml", {"nextEdit": {key: "x"}}, trusted=False)
+    config, (problem,) = configured([layer])
+
+    assert problem == f".fim-lsp.toml: a project may not set fim.nextEdit.{key}"
+    assert config == configured([])[0]
