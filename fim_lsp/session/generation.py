@@ -22,7 +22,7 @@ import asyncio
 import enum
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from fim_lsp.prompt import tape
@@ -30,7 +30,7 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop, extended
+from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop
 
 
 class Phase(enum.Enum):
@@ -64,8 +64,8 @@ class Terms:
 @dataclass(slots=True, eq=False)
 class Generation:
     """
-    *typed* is the middle at *cursor* where it began. *raw* is all that came: it begins with what the
-    prompt *forced*, and *tokens* spell it. *prompt* is what the next stream continues, *left* how many
+    *typed* is the middle at *cursor* where it began, *prompt* the one it began with. *raw* is all that came: it begins
+    with what the prompt forced, and *tokens* spell it. *tape* spells the middle with it, *left* is how many
     tokens it may still decode. *is_idle*: no task runs it. *until* is a time of the event loop. *is_shown*: a
     request was answered with a part of it; *is_kept*: what it says is among the known continuations.
     """
@@ -77,7 +77,6 @@ class Generation:
     terms: Terms
     left: int
     phase: Phase = Phase.PREFILL
-    forced: str = field(init=False)  # of the first prompt; later ones have it behind them
     raw: str = ""
     tokens: tape.Tape = ()
     tape: tape.Tape = ()
@@ -91,14 +90,24 @@ class Generation:
     n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
     error: Exception | None = None
 
-    def __post_init__(self) -> None:
-        self.forced = self.prompt.forced
-
     def __repr__(self) -> str:
         state = self.phase.value + (" resting" if self.is_idle else "")
         return (
             f"<Generation {self.typed[-20:]!r}+{self.text[:20]!r} {state} waiting={self.waiting}>"
         )
+
+    @property
+    def forced(self) -> str:
+        """What *raw* must begin with."""
+        return self.prompt.forced
+
+    @property
+    def rest(self) -> Prompt:
+        """The prompt that goes on behind all that came."""
+        if not self.raw:
+            return self.prompt
+        middle, forced = self.prompt.middle + self.raw, self.forced[len(self.raw) :]
+        return replace(self.prompt, middle=middle, tape=self.tape, forced=forced)
 
     @property
     def ended(self) -> bool:
@@ -140,7 +149,6 @@ class Generation:
         self.tokens += reply.tokens
         self.left -= max(1, reply.timings.predicted_n)
         self.tape = tape.after(reply)
-        self.prompt = extended(self.prompt, reply)
         if reply.stop in (Stop.END, Stop.WORD) or self._is_enough(reply.text):
             self.phase = Phase.WHOLE
         elif reply.stop is Stop.FULL or self.left <= 0:
@@ -202,9 +210,9 @@ async def advance(
     than that, or else the stream, for as long as *goes_on* says.
     """
     if generation.phase is Phase.PREFILL:
-        measure = await backend.measure(generation.prompt)
+        measure = await backend.measure(generation.rest)
         if measure.total - measure.cached > generation.terms.step:
-            warmed = await backend.warm(generation.prompt, generation.terms.step)
+            warmed = await backend.warm(generation.rest, generation.terms.step)
             stats.warmed(warmed, waited_for=generation.waiting > 0)
             return
         generation.phase = Phase.DECODE
@@ -219,7 +227,7 @@ async def _decode(
     goes_on: Callable[[Generation], bool],
 ) -> None:
     terms = generation.terms
-    request = Request(generation.prompt, generation.left, terms.stop, terms.sample)
+    request = Request(generation.rest, generation.left, terms.stop, terms.sample)
     stats.streamed(waited_for=generation.waiting > 0)
     try:
         async with aclosing(backend.stream(request)) as replies:
