@@ -8,7 +8,8 @@ Plan: a generation belongs to the session, not to the request that began it. It 
 began at (`typed`) and what came so far (`text`), so each request at a middle that `typed + text`
 begins with can wait for it. Requests come and go as `waiting`; without one the stream goes on `until` a moment
 later, because the next key may bring another, then rests and can be resumed. A key that contradicts it
-pauses it at once. `news` wakes those that wait: a line is whole, or it rests. When it has ended, its text goes
+pauses it at once. `news` wakes those that wait: a line is whole, the text is
+not sure any more, or it rests. When it has ended, its text goes
 into the known continuations.
 
     PREFILL ─ evaluated ─▶ DECODE ─ the text is complete ─▶ WHOLE
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import math
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -51,7 +53,8 @@ ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 class Terms:
     """
     How to decode: *n_predict* tokens at most, until *enough* says of the text after the cursor that it
-    is whole. A *step* of prefill is the tokens of about a quarter of a second.
+    is whole. A *step* of prefill is the tokens of about a quarter of a second. Text whose log-probability falls
+    below *least* is not shown.
     """
 
     n_predict: int
@@ -59,6 +62,7 @@ class Terms:
     enough: Callable[[str], bool]
     stop: tuple[str, ...] = ()
     sample: int = 0
+    least: float = -math.inf
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +91,7 @@ class Generation:
     is_shown: bool = False
     is_kept: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    logprob: float = 0.0  # of the text, as far as the tokens tell
     n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
     error: Exception | None = None
 
@@ -143,8 +148,16 @@ class Generation:
         line, newline, _ = self.candidate(middle).text.lstrip().partition("\n")
         return bool(line and newline)
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether no more than a beginning of it can be shown where it began."""
+        return self.logprob < self.terms.least
+
     def took(self, reply: Reply) -> None:
         """Append what a reply brought, and see whether that ends it."""
+        was_unsure = self.is_unsure
+        if len(self.raw) >= len(self.forced):
+            self.logprob += sum(token.logprob or 0.0 for token in reply.tokens)
         self.raw += reply.text
         self.tokens += reply.tokens
         self.left -= max(1, reply.timings.predicted_n)
@@ -153,7 +166,7 @@ class Generation:
             self.phase = Phase.WHOLE
         elif reply.stop is Stop.FULL or self.left <= 0:
             self.phase = Phase.SHORT
-        if self.ended or "\n" in reply.text:
+        if self.ended or "\n" in reply.text or self.is_unsure > was_unsure:
             self.news.set()
 
     def _is_enough(self, new: str) -> bool:
