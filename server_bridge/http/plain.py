@@ -130,9 +130,7 @@ class Wire(asyncio.Protocol):
         """What httpcore's streams tell, as far as it is asked: an idle connection that can be read from is being closed."""
         return self._is_over if name == "is_readable" else self._transport.get_extra_info(name)
 
-    async def ask(
-        self, request: httpx.Request, body: bytes, seconds: float | None
-    ) -> h11.Response:
+    async def ask(self, request: httpx.Request, body: bytes, seconds: float | None) -> h11.Response:
         """Send a request; the head of the answer, for which each piece may take so many *seconds*."""
         try:
             head = h11.Request(
@@ -213,7 +211,9 @@ class Body(httpx.AsyncByteStream):
         self._end: Any = None  # h11's event behind the last piece
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return self  # no generator: one that is left early takes a turn of the event loop to be closed
+        return (
+            self  # no generator: one that is left early takes a turn of the event loop to be closed
+        )
 
     async def __anext__(self) -> bytes:
         while self._end is None:
