@@ -55,6 +55,19 @@ class ContentChange(NamedTuple):
     text: str
 
 
+class InlineParams(types.InlineCompletionParams):
+    """LSP's, with the token of "Partial Result Progress", which LSP 3.18 has not for this request."""
+
+    partial_result_token: int | str | None = None
+
+
+def inline_params(params: types.InlineCompletionParams, token: object) -> InlineParams:
+    """*params* of a client that said *token*; one that is none is not said."""
+    found = InlineParams(params.context, params.text_document, params.position)
+    found.partial_result_token = token if isinstance(token, int | str) else None
+    return found
+
+
 def content_change(raw: object) -> ContentChange:
     """One change of a `didChange`, of which there may be thousands; raises ValueError."""
     match raw:
@@ -163,6 +176,13 @@ def selected(document: Document, info: types.SelectedCompletionInfo, encoding: s
     """The item selected in the client's completion menu: what it would replace, and by what."""
     start = position(document, info.range.start, encoding)
     return Selected(start, position(document, info.range.end, encoding), well_formed(info.text))
+
+
+def inline_list(
+    document: Document, suggestions: Iterable[Suggestion], encoding: str
+) -> types.InlineCompletionList:
+    """Suggestions as ghost text, the best first."""
+    return types.InlineCompletionList([inline_item(document, s, encoding) for s in suggestions])
 
 
 def inline_item(

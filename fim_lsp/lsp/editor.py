@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -33,6 +34,7 @@ from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.transport import Skipped
 from fim_lsp.lsp.types import types
+from fim_lsp.session.completer import WHOLE_MS
 from fim_lsp.session.session import Session
 from fim_lsp.session.state_file import PAGE
 from fim_lsp.settings import egress
@@ -264,8 +266,13 @@ class Editor(LanguageServer):
         *,
         invoked: bool,
         selected: Selected | None = None,
+        show: Callable[[list[Suggestion]], None] | None = None,
     ) -> list[Suggestion]:
-        """The session's suggestions; a newer request of the same method for the document cancels this one."""
+        """
+        The session's suggestions; a newer request of the same method for the document cancels this one.
+
+        Where the client can *show* a part and then more, it gets what can be shown first at once.
+        """
         self.current = document.uri
         self._look_at_settings()
         task, key = asyncio.current_task(), (method, document.uri)
@@ -275,12 +282,19 @@ class Editor(LanguageServer):
         self._newest[key] = task
         try:
             uri, first = self.notebooks.place(document.uri)
-            suggestions = await self.session.complete(
+            whole, at = self.session.documents.get(uri), _lower(position, first)
+            complete = partial(
+                self.session.complete,
                 uri,
-                _lower(position, first),
+                at,
                 invoked=invoked,
                 selected=selected and _moved(selected, first),
             )
+            suggestions = await complete(patience_ms=0 if show else None)
+            if show and whole and self.session.is_growing(whole, at):
+                if suggestions:
+                    show([_moved(suggestion, -first) for suggestion in suggestions])
+                suggestions = await complete(patience_ms=WHOLE_MS) or suggestions
             if invoked and not suggestions:
                 self.messages.explain(self.session.completer.trouble)
             return [_moved(suggestion, -first) for suggestion in suggestions]

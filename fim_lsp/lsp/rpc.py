@@ -300,6 +300,12 @@ def _converter() -> Converter:
     def content_change(data: object, _: type) -> convert.ContentChange:
         return convert.content_change(data)
 
+    known = converter.get_structure_hook(types.InlineCompletionParams)
+
+    def inline_completion(data: dict[str, Any], kind: type) -> convert.InlineParams:
+        return convert.inline_params(known(data, kind), data.get("partialResultToken"))
+
+    converter.register_structure_hook(types.InlineCompletionParams, inline_completion)
     converter.register_structure_hook(types.TextDocumentContentChangeEvent, content_change)
     converter.register_structure_hook(JsonRPCRequestMessage, request)
     converter.register_structure_hook(JsonRPCNotification, notification)

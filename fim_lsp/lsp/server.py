@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple, NoReturn, TypeVar
 
+from fim_lsp.documents import Document
 from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import code_actions, convert, ending, inline_edits, offer, tcp, transport
 from fim_lsp.lsp.commands import COMMANDS
@@ -24,6 +25,7 @@ from fim_lsp.lsp.rpc import SLICE_S, serve
 from fim_lsp.lsp.types import types
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
+from fim_lsp.suggest.request import Suggestion
 from server_bridge.protocol import State
 
 Result = TypeVar("Result")
@@ -154,9 +156,14 @@ async def shutdown(editor: Editor, _: object) -> None:
 
 
 async def inline_completion(
-    editor: Editor, params: types.InlineCompletionParams
+    editor: Editor, params: convert.InlineParams
 ) -> types.InlineCompletionList:
-    """Ghost text at a position."""
+    """
+    Ghost text at a position.
+
+    A client that says a `partialResultToken` (of LSP's "Partial Result Progress"; 3.18 has none for this request) hears
+    of the lines that are whole while the model writes on; the answer has all of the text.
+    """
     document = editor.document(params.text_document.uri)
     if document is None:
         return types.InlineCompletionList([])
@@ -164,16 +171,24 @@ async def inline_completion(
     invoked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     info = params.context.selected_completion_info
     selected = convert.selected(document, info, editor.encoding) if info else None
+    token = None if invoked else params.partial_result_token
     suggestions = await editor.ask(
         types.TEXT_DOCUMENT_INLINE_COMPLETION,
         document,
         position,
         invoked=invoked,
         selected=selected,
+        show=partial(_show, editor, document, token) if token is not None else None,
     )
-    return types.InlineCompletionList(
-        [convert.inline_item(document, suggestion, editor.encoding) for suggestion in suggestions]
-    )
+    return convert.inline_list(document, suggestions, editor.encoding)
+
+
+def _show(
+    editor: Editor, document: Document, token: int | str, suggestions: list[Suggestion]
+) -> None:
+    """Send a part of an answer before the rest."""
+    value = convert.inline_list(document, suggestions, editor.encoding)
+    editor.protocol.notify(types.PROGRESS, types.ProgressParams(token, value))
 
 
 async def completion(editor: Editor, params: types.CompletionParams) -> types.CompletionList:

@@ -12,6 +12,7 @@ import itertools
 import logging
 import time
 from collections.abc import Coroutine
+from dataclasses import replace
 
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session.connection import Connection
@@ -41,6 +42,7 @@ from server_bridge.protocol import BackendError, BackendUnavailable, Health
 # A cursor that only moved may still be moving: the model is not asked for every stop.
 PASSING_MS = 250.0
 PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
+WHOLE_MS = 60_000  # longer than any text is waited for
 HANGING_S = 3.0  # in which nothing moves, while a user who asked by hand waits
 BY_HAND = 10  # such a user waits so many times the deadline of an automatic suggestion
 BY_HAND_S = 1.0  # and so long for all of a text
@@ -86,11 +88,13 @@ class Completer:
         invoked: bool,
         selected: Selected | None = None,
         offers: bool = True,
+        patience_ms: int | None = None,
     ) -> list[Suggestion]:
         """
         The suggestions at *position*; raises nothing but `CancelledError`.
 
-        *offers*: the client shows them now, and does not only want to know them.
+        *offers*: the client shows them now, and does not only want to know them. *patience_ms* takes the place of
+        the setting: 0 is for what can be shown first, `WHOLE_MS` for all of it.
         """
         started, outcome = time.perf_counter(), "superseded"
         document, self.trouble = self._open.documents.get(uri), ""
@@ -106,6 +110,9 @@ class Completer:
                 self._connection.state,
                 self._connection.config,
             )
+            if patience_ms is not None:
+                completion = replace(config.completion, patience_ms=patience_ms)
+                config = replace(config, completion=completion)
             request = request_at(
                 document, position, path, config, state, invoked=invoked, selected=selected
             )
@@ -262,7 +269,7 @@ class Completer:
             patience_s = max(BY_HAND_S, patience_s)
         debounce_s = self._debounce_s(request, doc_state)
         early = asyncio.get_running_loop().time() + debounce_s + patience_s
-        return Wait(debounce_s, min(early, until), until, grows=not request.invoked)
+        return Wait(debounce_s, min(early, until), until, not request.invoked and early < until)
 
     def _debounce_s(self, request: CompletionRequest, doc_state: DocumentState) -> float:
         """How long an automatic request waits for the next key before it asks the model."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -25,8 +26,9 @@ from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.scheduler import Scheduler, ended
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.choice import chosen
+from fim_lsp.suggest.confidence import NOT_SURE
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.request import CompletionRequest, Suggestion, accepted
+from fim_lsp.suggest.request import CompletionRequest, Suggestion, accepted, gated
 from server_bridge.protocol import BackendError, PromptTooLong
 
 # A stream goes on for so long after the last request left: the next key brings one that joins it.
@@ -35,9 +37,9 @@ LINGER_S = 1.0
 
 class Wait(NamedTuple):
     """
-    How long a request waits: *debounce_s* for the next key, until *early* for all of the text, then for
-    its first line, and never past *until*; times of the event loop. *grows*: where a line was shown already, what
-    there is by now is shown at once.
+    How long a request waits: *debounce_s* for the next key, until *early* for all of the text that may be shown,
+    then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown
+    already, what there is by now is shown at once.
     """
 
     debounce_s: float
@@ -115,10 +117,13 @@ class Dispatcher:
             generation = doc_state.generation_for(document, position)
         generation = generation or await self._start(request, doc_state)
         typed = window.middle(generation.window, document, position)
-        await self._wait(generation, doc_state, typed, wait)
+        settled = partial(self._is_settled, generation, doc_state, typed, request)
+        await self._wait(generation, doc_state, typed, wait, settled)
         for sample in range(1, n_wanted):
             another = await self._start(request, doc_state, sample)
-            await self._wait(another, doc_state, another.typed, wait._replace(early=wait.until))
+            await self._wait(
+                another, doc_state, another.typed, wait._replace(early=wait.until), lambda: False
+            )
         found = doc_state.continuations.find(request.cursor, self._model)
         return found[:n_wanted] or [self._so_far(generation, doc_state, typed)]
 
@@ -150,9 +155,14 @@ class Dispatcher:
         return generation
 
     async def _wait(
-        self, generation: Generation, doc_state: DocumentState, typed: str, wait: Wait
+        self,
+        generation: Generation,
+        doc_state: DocumentState,
+        typed: str,
+        wait: Wait,
+        settled: Callable[[], bool],
     ) -> None:
-        """Wait until *generation* says enough to a request at *typed*, or its time is up."""
+        """Wait until *generation* says enough to a request at *typed*, by itself or as *settled* says, or its time is up."""
         loop = asyncio.get_running_loop()
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         self._latest, generation.is_paused = generation, False
@@ -164,6 +174,8 @@ class Dispatcher:
                     (generation.is_shown and wait.grows) or loop.time() >= wait.early
                 ):
                     generation.is_shown = True
+                    break
+                if settled():
                     break
                 generation.news.clear()
                 await generation.news.wait()
@@ -211,6 +223,18 @@ class Dispatcher:
         lines = self._open_documents.lines(doc_state) if local else None
         said = generation.candidate(generation.typed)
         return chosen(said, generation.tokens, generation.forced, generation.cursor, lines)
+
+    def _is_settled(
+        self,
+        generation: Generation,
+        doc_state: DocumentState,
+        typed: str,
+        request: CompletionRequest,
+    ) -> bool:
+        """Whether all is known that the request may be shown: what follows is not sure."""
+        if not generation.is_unsure or typed != generation.typed:
+            return False
+        return gated(request, self._so_far(generation, doc_state, typed)).why == NOT_SURE
 
     def _so_far(self, generation: Generation, doc_state: DocumentState, typed: str) -> Candidate:
         """What *generation* says to a request at *typed* before it has ended."""

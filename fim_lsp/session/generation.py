@@ -8,7 +8,8 @@ Plan: a generation belongs to the session, not to the request that began it. It 
 began at (`typed`) and what came so far (`text`), so each request at a middle that `typed + text`
 begins with can wait for it. Requests come and go as `waiting`; without one the stream goes on `until` a moment
 later, because the next key may bring another, then rests and can be resumed. A key that contradicts it
-pauses it at once. `news` wakes those that wait: a line is whole, or it rests. When it has ended, its text goes
+pauses it at once. `news` wakes those that wait: a line is whole, the text is
+not sure any more, or it rests. When it has ended, its text goes
 into the known continuations.
 
     PREFILL ─ evaluated ─▶ DECODE ─ the text is complete ─▶ WHOLE
@@ -20,9 +21,10 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import math
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from fim_lsp.prompt import tape
@@ -30,7 +32,7 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop, extended
+from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop
 
 
 class Phase(enum.Enum):
@@ -51,7 +53,8 @@ ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 class Terms:
     """
     How to decode: *n_predict* tokens at most, until *enough* says of the text after the cursor that it
-    is whole. A *step* of prefill is the tokens of about a quarter of a second.
+    is whole. A *step* of prefill is the tokens of about a quarter of a second. Text whose log-probability falls
+    below *least* is not shown.
     """
 
     n_predict: int
@@ -59,13 +62,14 @@ class Terms:
     enough: Callable[[str], bool]
     stop: tuple[str, ...] = ()
     sample: int = 0
+    least: float = -math.inf
 
 
 @dataclass(slots=True, eq=False)
 class Generation:
     """
-    *typed* is the middle at *cursor* where it began. *raw* is all that came: it begins with what the
-    prompt *forced*, and *tokens* spell it. *prompt* is what the next stream continues, *left* how many
+    *typed* is the middle at *cursor* where it began, *prompt* the one it began with. *raw* is all that came: it begins
+    with what the prompt forced, and *tokens* spell it. *tape* spells the middle with it, *left* is how many
     tokens it may still decode. *is_idle*: no task runs it. *until* is a time of the event loop. *is_shown*: a
     request was answered with a part of it; *is_kept*: what it says is among the known continuations.
     """
@@ -77,7 +81,6 @@ class Generation:
     terms: Terms
     left: int
     phase: Phase = Phase.PREFILL
-    forced: str = field(init=False)  # of the first prompt; later ones have it behind them
     raw: str = ""
     tokens: tape.Tape = ()
     tape: tape.Tape = ()
@@ -88,17 +91,28 @@ class Generation:
     is_shown: bool = False
     is_kept: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    logprob: float = 0.0  # of the text, as far as the tokens tell
     n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
     error: Exception | None = None
-
-    def __post_init__(self) -> None:
-        self.forced = self.prompt.forced
 
     def __repr__(self) -> str:
         state = self.phase.value + (" resting" if self.is_idle else "")
         return (
             f"<Generation {self.typed[-20:]!r}+{self.text[:20]!r} {state} waiting={self.waiting}>"
         )
+
+    @property
+    def forced(self) -> str:
+        """What *raw* must begin with."""
+        return self.prompt.forced
+
+    @property
+    def rest(self) -> Prompt:
+        """The prompt that goes on behind all that came."""
+        if not self.raw:
+            return self.prompt
+        middle, forced = self.prompt.middle + self.raw, self.forced[len(self.raw) :]
+        return replace(self.prompt, middle=middle, tape=self.tape, forced=forced)
 
     @property
     def ended(self) -> bool:
@@ -134,18 +148,25 @@ class Generation:
         line, newline, _ = self.candidate(middle).text.lstrip().partition("\n")
         return bool(line and newline)
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether no more than a beginning of it can be shown where it began."""
+        return self.logprob < self.terms.least
+
     def took(self, reply: Reply) -> None:
         """Append what a reply brought, and see whether that ends it."""
+        was_unsure = self.is_unsure
+        if len(self.raw) >= len(self.forced):
+            self.logprob += sum(token.logprob or 0.0 for token in reply.tokens)
         self.raw += reply.text
         self.tokens += reply.tokens
         self.left -= max(1, reply.timings.predicted_n)
         self.tape = tape.after(reply)
-        self.prompt = extended(self.prompt, reply)
         if reply.stop in (Stop.END, Stop.WORD) or self._is_enough(reply.text):
             self.phase = Phase.WHOLE
         elif reply.stop is Stop.FULL or self.left <= 0:
             self.phase = Phase.SHORT
-        if self.ended or "\n" in reply.text:
+        if self.ended or "\n" in reply.text or self.is_unsure > was_unsure:
             self.news.set()
 
     def _is_enough(self, new: str) -> bool:
@@ -202,9 +223,9 @@ async def advance(
     than that, or else the stream, for as long as *goes_on* says.
     """
     if generation.phase is Phase.PREFILL:
-        measure = await backend.measure(generation.prompt)
+        measure = await backend.measure(generation.rest)
         if measure.total - measure.cached > generation.terms.step:
-            warmed = await backend.warm(generation.prompt, generation.terms.step)
+            warmed = await backend.warm(generation.rest, generation.terms.step)
             stats.warmed(warmed, waited_for=generation.waiting > 0)
             return
         generation.phase = Phase.DECODE
@@ -219,7 +240,7 @@ async def _decode(
     goes_on: Callable[[Generation], bool],
 ) -> None:
     terms = generation.terms
-    request = Request(generation.prompt, generation.left, terms.stop, terms.sample)
+    request = Request(generation.rest, generation.left, terms.stop, terms.sample)
     stats.streamed(waited_for=generation.waiting > 0)
     try:
         async with aclosing(backend.stream(request)) as replies:

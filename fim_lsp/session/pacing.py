@@ -6,6 +6,7 @@ from functools import partial
 
 from fim_lsp.session.generation import Terms
 from fim_lsp.suggest import boundary
+from fim_lsp.suggest.confidence import least
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.suggest.request import CompletionRequest
@@ -29,6 +30,7 @@ def terms(request: CompletionRequest, sample: int = 0) -> Terms:
         enough=partial(enough, cursor=request.cursor),
         stop=boundary.stops(request.cursor),
         sample=sample,
+        least=least(request.config.completion.min_confidence),
     )
 
 

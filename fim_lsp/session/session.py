@@ -259,11 +259,25 @@ class Session:
         invoked: bool,
         selected: Selected | None = None,
         offers: bool = True,
+        patience_ms: int | None = None,
     ) -> list[Suggestion]:
         """See `Completer.complete`."""
         return await self.completer.complete(
-            uri, position, invoked=invoked, selected=selected, offers=offers
+            uri,
+            position,
+            invoked=invoked,
+            selected=selected,
+            offers=offers,
+            patience_ms=patience_ms,
         )
+
+    def is_growing(self, document: Document, position: Position) -> bool:
+        """Whether the model is still writing what follows *position* in *document*, which has not changed since."""
+        doc_state = self._open.states.get(document.uri)
+        if doc_state is None or self.documents.get(document.uri) is not document:
+            return False
+        generation = doc_state.generation_for(document, position)
+        return generation is not None and not generation.ended
 
     def _forget(self) -> None:
         """Delete what was saved, in the background."""

@@ -32,6 +32,7 @@ from server_bridge.protocol import Token
 SURE = 0.8
 # A setting says how sure; its third power keeps about as many right characters as a mean of that size did.
 POWER = 3
+NOT_SURE = "not sure"
 # What drafts are worth at most: repetitive text goes on as drafted, and then does not (test_speculation).
 DRAFTED = math.log(0.6)
 
@@ -78,6 +79,11 @@ def confidence(known: Iterable[Odds], text: str) -> float:
     return math.exp(sum(logprobs) / len(logprobs)) if logprobs else 1.0
 
 
+def least(sure: float) -> float:
+    """The logarithm of the probability below which a text is not shown."""
+    return POWER * math.log(sure) if sure > 0 else -math.inf
+
+
 def likely(candidate: Candidate, sure: float) -> Candidate:
     """
     The longest beginning of *candidate*, cut between words, that is right with a probability of *sure* cubed.
@@ -85,7 +91,7 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
     known = [logprob for _, logprob in candidate.odds if logprob is not None]
     if not known or sure <= 0:
         return candidate
-    limit, unknown = POWER * math.log(sure), min(sum(known) / len(known), DRAFTED)
+    limit, unknown = least(sure), min(sum(known) / len(known), DRAFTED)
     total, sure_until = 0.0, 0
     for end, logprob in candidate.odds:
         if sure_until:  # else it was typed in part, and says nothing
@@ -104,7 +110,7 @@ def _cut(candidate: Candidate, end: int) -> Candidate:
     if _is_word(text[end : end + 1]):
         while _is_word(text[end - 1 : end]):
             end -= 1
-    return replace(candidate, text=text[:end].rstrip(), whole=True, why="not sure")
+    return replace(candidate, text=text[:end].rstrip(), whole=True, why=NOT_SURE)
 
 
 def _is_word(sign: str) -> bool:

@@ -308,8 +308,11 @@ class Http:
                 headers["Authorization"] = f"Bearer {key}"
             if self._login:
                 headers["Authorization"] = self._login
+            plain = await asyncio.to_thread(importlib.import_module, "server_bridge.http.plain")
+            is_plain = self._address.lower().startswith("http://")
             self._client = self._httpx.AsyncClient(
                 headers=headers,
+                transport=plain.PlainTransport(KEEP_S) if is_plain else None,
                 timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
                 limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
                 trust_env=not is_loopback(self._address),  # no proxy between us and this machine

@@ -38,6 +38,7 @@ MOST_BYTES = 2 << 20
 MOST_BRACKETS = 50_000
 BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
 LONGEST_WAIT_S = 300.0  # that a server may ask for; one that says an hour may be well in a minute
+TURN_S = 0.002  # after which others have their turn, though more has arrived
 MOST_SAID = 200  # characters of a failed answer, in the log of a developer
 KIND = re.compile(r"[a-z_]{1,40}")
 
@@ -83,8 +84,8 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
     """
     What a server sends piece by piece; comments (keep-alives) are left out.
 
-    Raises asyncio.TimeoutError where one event takes more than *patience_s*, UnexpectedAnswer where all of
-    them are more than a model could have written in the time.
+    Raises asyncio.TimeoutError where one event trickles for more than *patience_s*, UnexpectedAnswer where all of
+    them are more than a model could have written in the time. The *response* limits the wait for each piece.
     """
     kind = response.headers.get("content-type", "")
     if response.status_code != OK or not kind.startswith("text/event-stream"):
@@ -94,13 +95,16 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
     started = last = time.monotonic()
     rest, n_bytes = b"", 0
     async with aclosing(_pieces(url, response)) as pieces:
-        while piece := await _next(pieces, last + patience_s):
+        async for piece in pieces:
             n_bytes += len(piece)
-            _check_size(url, n_bytes, MOST_BYTES + int(BYTES_PER_S * (time.monotonic() - started)))
+            now = time.monotonic()
+            _check_size(url, n_bytes, MOST_BYTES + int(BYTES_PER_S * (now - started)))
             *lines, rest = (rest + piece).split(b"\n")
             for event in _said(url, lines):
                 yield event
-                last = time.monotonic()
+                last = now = time.monotonic()
+            if now > last + patience_s:
+                raise asyncio.TimeoutError
     for event in _said(url, [rest]):
         yield event
 
@@ -176,11 +180,6 @@ def _said(url: str, lines: Iterable[bytes]) -> Iterator[Object]:
             yield object_in(url, OK, line[5:])
 
 
-async def _next(pieces: AsyncGenerator[bytes, None], deadline: float) -> bytes:
-    """The next piece of a body, b"" after the last; *deadline* is a time of the monotonic clock."""
-    return await asyncio.wait_for(anext(pieces, b""), max(0.0, deadline - time.monotonic()))
-
-
 def _check_size(url: str, n_bytes: int, most: int) -> None:
     if n_bytes > most:
         raise UnexpectedAnswer(f"{url} answered more than {most >> 20} MB")
@@ -195,7 +194,10 @@ async def _pieces(url: str, response: Any) -> AsyncGenerator[bytes, None]:
     """
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnexpectedAnswer(f"{url} compresses its answers, although it was asked not to")
+    turn = time.monotonic() + TURN_S
     async with aclosing(response.aiter_raw()) as pieces:
         async for piece in pieces:
             yield piece
-            await asyncio.sleep(0)  # 10,000 pieces of a byte may come at once
+            if time.monotonic() > turn:  # 10,000 pieces of a byte may come at once
+                await asyncio.sleep(0)
+                turn = time.monotonic() + TURN_S

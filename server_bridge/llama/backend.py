@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from server_bridge.fim.chat import CHAT
 from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, tokens_left
@@ -82,6 +83,18 @@ class Encoded:
         return tuple(sorted(found[kind] for kind in ("chunk", "prefix") if kind in found))
 
 
+class Measured(NamedTuple):
+    """What of a `State` changes while the server is in use; the names are those of `State`."""
+
+    chars_per_token: float
+    prefill_per_s: float
+    decode_ms: float
+    cache_problem: str
+    memory: str
+    drafters: str
+    drafts: bool
+
+
 class LlamaServer:
     """
     One llama.cpp server that runs already; see `protocol.Backend`.
@@ -106,6 +119,9 @@ class LlamaServer:
         self._state = State(Health.UNKNOWN, kind, self._link.url)
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None
+        self._told: tuple[State, Measured, State] | None = (
+            None  # the last `state`, and what it was made of
+        )
         self._engine = engine
         self._must_fill = must_fill
         self._state_dir = Path(state_dir) if state_dir else None
@@ -115,19 +131,11 @@ class LlamaServer:
         """What is known now."""
         if (connected := self._connected) is None:
             return self._state
-        client = connected.cache.client
-        memory = client.state.mirror.memory
-        return replace(
-            self._state,
-            chars_per_token=connected.tokenizer.chars_per_token,
-            prefill_per_s=client.state.prefill_per_s.value,
-            decode_ms=client.state.decode_ms.value,
-            cache_problem=cache_check.unfit(client.server.build, memory)
-            or client.state.check.problem,
-            memory=memory.kind.value,
-            drafters=client.state.drafters,
-            drafts=connected.drafts,
-        )
+        measured = _measured(connected)
+        if self._told is None or self._told[:2] != (self._state, measured):
+            told = replace(self._state, **measured._asdict())
+            self._told = (self._state, measured, told)
+        return self._told[2]
 
     async def connect(self) -> State:
         """Ask which server answers and what it can do."""
@@ -184,8 +192,9 @@ class LlamaServer:
             )
             events = connected.cache.decode(encoded.document, encoded.whole, options)
             async with aclosing(events):
-                async for reply in pieces.replies(events):
-                    yield reply
+                async for event, outlook in events:
+                    if reply := await pieces.reply(event, outlook):
+                        yield reply
 
     async def save(self, prompt: Prompt) -> int:
         """See `Backend`; 0 where the server has no `--slot-save-path`."""
@@ -326,6 +335,20 @@ class LlamaServer:
     def _check_size(self, whole: Ids, n_predict: int) -> None:
         if whole.n + n_predict > self._state.n_ctx:
             raise PromptTooLong(whole.n + n_predict, self._state.n_ctx)
+
+
+def _measured(connected: Connected) -> Measured:
+    client = connected.cache.client
+    memory = client.state.mirror.memory
+    return Measured(
+        chars_per_token=connected.tokenizer.chars_per_token,
+        prefill_per_s=client.state.prefill_per_s.value,
+        decode_ms=client.state.decode_ms.value,
+        cache_problem=cache_check.unfit(client.server.build, memory) or client.state.check.problem,
+        memory=memory.kind.value,
+        drafters=client.state.drafters,
+        drafts=connected.drafts,
+    )
 
 
 def _second_best(family: Family, model: str) -> str:

@@ -6,8 +6,6 @@ An event's text may wait for a later one (see `answers.Event`); so its tokens do
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 from server_bridge.llama import completion
 from server_bridge.llama.answers import Entry, Event
 from server_bridge.llama.mirror import Outlook
@@ -41,15 +39,11 @@ class Pieces:
         self._n_made = 0
         self._cost: Timings | None = None
 
-    async def replies(
-        self, events: AsyncIterator[tuple[Event, Outlook | None]]
-    ) -> AsyncIterator[Reply]:
-        """A reply for each event that has text, or ends the answer."""
-        async for event, outlook in events:
-            self._ids += event.tokens
-            self._entries += event.completion_probabilities
-            if event.content or event.stop:
-                yield await self._reply(event, outlook)
+    async def reply(self, event: Event, outlook: Outlook | None) -> Reply | None:
+        """What *event* adds; none for one without text that does not end the answer."""
+        self._ids += event.tokens
+        self._entries += event.completion_probabilities
+        return await self._reply(event, outlook) if event.content or event.stop else None
 
     async def _reply(self, event: Event, outlook: Outlook | None) -> Reply:
         stop = self._stop(event)

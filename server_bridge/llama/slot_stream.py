@@ -24,6 +24,7 @@ from server_bridge.llama.slot_client import SlotClient, body
 from server_bridge.protocol import BackendError, BackendUnavailable, Sink
 
 N_LOOKS = 16  # at a slot that should be free within two tokens; each look takes about one
+SOON_S = 0.003  # a look takes as long as two tokens of the smallest model
 BLIND_S = 0.125  # waited at most, twice where the server does not show its slots
 
 
@@ -104,7 +105,7 @@ async def _closed(client: SlotClient, slot: int | None, whole: Ids) -> Closed:
     """Wait until what was closed has left its slot."""
     expected = client.state.mirror.taken(whole.packed) if slot is None else slot
     served = None if expected < 0 else expected
-    step_s = min(BLIND_S, 1e-3 * client.state.decode_ms.value)
+    step_s = min(BLIND_S, max(SOON_S, 1e-3 * client.state.decode_ms.value))
     await asyncio.sleep(step_s)  # not sooner than it can be
     try:
         for _ in range(N_LOOKS):

@@ -161,3 +161,39 @@ def test_the_model_dies_with_the_server(editor: Editor, tmp_path: Path) -> None:
 
     assert children
     assert psutil.wait_procs(children, timeout=30)[1] == []
+
+
+BLOCK = """\
+class Cart:
+    def __init__(self, width, height):
+        self.width = width
+        self.height = height
+
+    def area(self):
+        return self.width * self.height
+
+    def __init__(self, name, value):"""
+
+
+def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
+    """To a client that says a `partialResultToken`; the answer has all of the text for every client."""
+    completion = {"minConfidence": 0, "debounceMs": 0, "deadlineMs": 20_000, "patienceMs": 20_000}
+    settings = {"fim": {"backend": {"kind": "embedded"}, "completion": completion}}
+    editor.initialize(initializationOptions=settings)
+    line, character = BLOCK.count("\n"), len(BLOCK.rpartition("\n")[2])
+    parts: list[Any] = []
+    for n in range(10):  # on a busy machine all of a text may come at once
+        uri = f"file:///shop/block{n}.py"
+        editor.open(uri, f"# {n}\n{BLOCK}")
+        params = {**at(uri, line + 1, character, AUTOMATIC), "partialResultToken": uri}
+        [item] = editor.request(INLINE, params)["items"]
+        assert item["insertText"].count("\n") > 1
+        told = [each["params"] for each in editor.told if each["method"] == "$/progress"]
+        parts = [each["value"] for each in told if each["token"] == uri]
+        if parts:
+            break
+    [part] = parts
+    [first] = part["items"]
+    assert first["range"] == item["range"]
+    assert item["insertText"].startswith(first["insertText"])
+    assert len(first["insertText"]) < len(item["insertText"])

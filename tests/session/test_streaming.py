@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -90,6 +91,42 @@ async def test_a_line_is_shown_before_the_text_is_whole(session: Session) -> Non
     [rest] = await typist.ask(invoked=True)
     assert first.text[0] + rest.text == whole.text
     assert typist.counted("streams") - before == 1
+
+
+async def test_what_can_be_shown_first_and_then_the_rest(session: Session) -> None:
+    """For a client that can show a part: the first line at once, all of the text as soon as that is there."""
+    [whole] = await Typist(session, BLOCK, uri="file:///home/me/shop/whole.py").ask(invoked=True)
+    await session.wait_idle()
+    slow, typist = Slow(session), Typist(session, BLOCK)
+    before = typist.counted("streams")
+    ask = partial(session.complete, typist.uri, typist.cursor, invoked=False)
+    asked = asyncio.create_task(ask(patience_ms=0))
+    while not asked.done():
+        await until(slow, slow.n + 1)
+    [first] = await asked
+    assert session.is_growing(typist.document, typist.cursor)
+    asked = asyncio.create_task(ask(patience_ms=completer.WHOLE_MS))
+    await until(slow, slow.n + 1)
+    assert not asked.done()
+    for _ in range(200):
+        slow.let.release()
+    [all_of_it] = await asked
+    assert all_of_it.text == whole.text
+    assert whole.text.startswith(first.text)
+    assert not session.is_growing(typist.document, typist.cursor)
+    assert typist.counted("streams") - before == 1
+
+
+async def test_what_is_not_sure_is_not_waited_for(session: Session) -> None:
+    """Once no more than a beginning can be shown, that is the answer, and the model writes on."""
+    completion = replace(session.config.completion, min_confidence=0.999, patience_ms=20_000)
+    session.configure(replace(session.config, completion=completion))
+    slow, typist = Slow(session), Typist(session, BLOCK)
+    asked = asyncio.create_task(typist.ask())
+    while not asked.done():
+        await until(slow, slow.n + 1)
+    assert session.is_growing(typist.document, typist.cursor)
+    assert slow.n < 8  # of twenty and more
 
 
 async def test_a_key_that_contradicts_closes_the_stream(session: Session) -> None:

@@ -26,6 +26,11 @@ return {
       end
       return { success = true }
     end,
+    ['$/progress'] = function(err, params, ctx)
+      if not require('fim.ghost').grew(params.token, params.value) then
+        vim.lsp.handlers['$/progress'](err, params, ctx)
+      end
+    end,
     ['workspace/applyEdit'] = function(err, params, ctx)
       params.label = nil -- Neovim would print it
       return vim.lsp.handlers['workspace/applyEdit'](err, params, ctx)

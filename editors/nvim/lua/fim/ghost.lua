@@ -17,11 +17,12 @@ local M = { INVOKED = 1 }
 ---@class fim.Ghost what one buffer shows and waits for
 ---@field items fim.Item[]
 ---@field index integer which of them is shown, 0 for none
----@field pending? { client: vim.lsp.Client, id: integer } the request under way
+---@field pending? { client: vim.lsp.Client, id: integer, token: string } the request under way
 ---@field scheduled boolean whether this loop's request is scheduled already
 
 ---@type table<integer, fim.Ghost>
 local ghosts = {}
+local n_requests = 0
 
 local function clear(buf)
   vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
@@ -107,11 +108,7 @@ function M.hide(buf)
   return shown
 end
 
-local function answer(buf, ghost, client, id, result)
-  if not ghost.pending or ghost.pending.id ~= id then
-    return -- an older request, or hidden meanwhile
-  end
-  ghost.pending = nil
+local function take(buf, ghost, client, result)
   if not in_insert_mode() then
     return
   end
@@ -120,6 +117,28 @@ local function answer(buf, ghost, client, id, result)
     return accept.from_lsp(buf, client, raw)
   end, result and (result.items or result) or {})
   M.cycle(buf, 1)
+end
+
+local function answer(buf, ghost, client, id, result)
+  if not ghost.pending or ghost.pending.id ~= id then
+    return -- an older request, or hidden meanwhile
+  end
+  ghost.pending = nil
+  take(buf, ghost, client, result)
+end
+
+--- The first lines of an answer, of which more is to come; false when `token` is of something else.
+---@param token string|integer
+---@param result table
+function M.grew(token, result)
+  for buf, ghost in pairs(ghosts) do
+    local pending = ghost.pending
+    if pending and pending.token == token then
+      take(buf, ghost, pending.client, result)
+      return true
+    end
+  end
+  return type(token) == 'string' and vim.startswith(token, 'fim.ghost:') -- too late
 end
 
 --- Ask for the text at the cursor. A request under way is cancelled: the newest wins.
@@ -134,10 +153,13 @@ function M.request(buf, kind)
   cancel(ghost)
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.context = { triggerKind = kind }
+  n_requests = n_requests + 1
+  params.partialResultToken = 'fim.ghost:' .. n_requests
   local _, id = client:request(METHOD, params, function(_, result, ctx)
     answer(buf, ghost, client, ctx.request_id, result)
   end, buf)
-  ghost.pending = id and { client = client, id = id } or nil
+  local token = params.partialResultToken
+  ghost.pending = id and { client = client, id = id, token = token } or nil
 end
 
 --- Show the next item (or, with -1, the one before); false when there is none.
