@@ -34,8 +34,8 @@ IMPURE = {
 
 ONLY = {
     "asyncio": {"fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.http", "fim_lsp.cli", "server_bridge"},
-    "h11": {"fim_lsp.http.connections"},
-    "httpx": {"server_bridge.http.client", "server_bridge.weights.download"},
+    "h11": {"fim_lsp.http.connections", "server_bridge.http.plain"},
+    "httpx": {"server_bridge.http.client", "server_bridge.http.plain", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.types", "fim_lsp.cli"},
     "pygls": {
         "fim_lsp.lsp.rpc", "fim_lsp.lsp.messages", "fim_lsp.lsp.editor", "fim_lsp.lsp.offer",
