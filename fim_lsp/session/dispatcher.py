@@ -26,7 +26,7 @@ from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.scheduler import Scheduler, ended
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.choice import chosen
-from fim_lsp.suggest.confidence import NOT_SURE
+from fim_lsp.suggest.confidence import NOT_SURE, behind
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accepted, gated
 from server_bridge.protocol import BackendError, PromptTooLong
@@ -239,8 +239,10 @@ class Dispatcher:
     def _so_far(self, generation: Generation, doc_state: DocumentState, typed: str) -> Candidate:
         """What *generation* says to a request at *typed* before it has ended."""
         candidate, since = self._chosen(generation, doc_state), typed[len(generation.typed) :]
-        follows = candidate.text.startswith(since)
-        return replace(candidate, text=candidate.text[len(since) :] if follows else "")
+        if not candidate.text.startswith(since):
+            return replace(candidate, text="")
+        n, text = len(since), candidate.text[len(since) :]
+        return replace(candidate, text=text, odds=behind(candidate.odds, n) if n else candidate.odds)
 
     async def _step(self, generation: Generation, doc_state: DocumentState) -> bool:
         """*generation* ahead, until the wire is wanted; a request that joins it meanwhile waits for it."""
