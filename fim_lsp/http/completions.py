@@ -2,19 +2,26 @@
 A stateless request into the text to insert at its cursor. State: what is being asked now.
 
 The same question, asked several times at once, is asked once. A newer request about a text ends the older ones, as in an
-editor; these get nothing.
+editor; these get nothing. A question that nothing waits for any more ends, too.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fim_lsp.documents import Position
 from fim_lsp.http.answers import Cost, insertion
-from fim_lsp.http.requests import Asked
+from fim_lsp.http.requests import Asked, Limits
 from fim_lsp.http.texts import Place, Texts
 from fim_lsp.session.session import Session
+from fim_lsp.settings.config import Config
+from fim_lsp.suggest.request import Client, Suggestion
+
+# Such clients wait by themselves before they ask, and show nothing before the whole answer is there.
+DEBOUNCE_MS, PATIENCE_MS = 0, 150
 
 
 class Completion(NamedTuple):
@@ -24,10 +31,34 @@ class Completion(NamedTuple):
     cost: Cost
 
 
+Hear = Callable[[str], None]
 NOTHING = Completion("", Cost())
-Question = tuple[
-    str, int, Position, str
-]  # a document, its version, the cursor, what is taken to be accepted
+
+
+class Question(NamedTuple):
+    """A document and its version, the cursor, what is taken to be accepted, how long the answer may be."""
+
+    uri: str
+    version: int
+    cursor: Position
+    accepted: str
+    limits: Limits
+    streams: bool
+
+
+@dataclass(slots=True)
+class Asking:
+    """A question that is being answered: *n_waiting* requests wait, and some *hear* the text as it grows."""
+
+    question: Question
+    task: asyncio.Task[str] | None = None
+    n_waiting: int = 0
+    hear: list[Hear] = field(default_factory=list)
+
+    def heard(self, text: str) -> None:
+        """*text* is certain now."""
+        for hear in self.hear:
+            hear(text)
 
 
 class Completions:
@@ -36,10 +67,10 @@ class Completions:
     def __init__(self, session: Session, texts: Texts) -> None:
         self._session = session
         self._texts = texts
-        self._asked: dict[str, tuple[Question, asyncio.Task[str]]] = {}
+        self._asked: dict[str, Asking] = {}
 
-    async def complete(self, asked: Asked) -> Completion:
-        """What to insert where *asked* has its cursor."""
+    async def complete(self, asked: Asked, limits: Limits, hear: Hear | None = None) -> Completion:
+        """What to insert where *asked* has its cursor; *hear* is told how it begins, longer each time."""
         if asked.is_warm_up:
             self._texts.show(asked.extras)
             return NOTHING
@@ -47,47 +78,81 @@ class Completions:
         if place is None:
             return NOTHING
         before = self._cost()
-        text = await self._shared(place)
+        text = await self._shared(place, limits, hear)
         return Completion(text, self._cost().since(before))
 
-    async def _shared(self, place: Place) -> str:
+    async def _shared(self, place: Place, limits: Limits, hear: Hear | None) -> str:
         uri = place.text.uri
         version = self._session.documents[uri].version
-        question = (uri, version, place.cursor, place.selected.text if place.selected else "")
-        last, task = self._asked.get(uri, (None, None))
-        if task is None or last != question:
-            if task is not None:
-                task.cancel()
-            task = asyncio.create_task(self._text(place), name="http completion")
-            self._asked[uri] = question, task
-            task.add_done_callback(lambda done: self._done(uri, done))
+        accepted = place.selected.text if place.selected else ""
+        question = Question(uri, version, place.cursor, accepted, limits, hear is not None)
+        asking = self._asked.get(uri)
+        if asking is None or asking.question != question:
+            if asking is not None and asking.task is not None:
+                asking.task.cancel()
+            asking = self._asked[uri] = Asking(question)
+            asking.task = asyncio.create_task(self._text(place, asking), name="http completion")
+        assert asking.task is not None
+        if hear is not None:
+            asking.hear.append(hear)
+        asking.n_waiting += 1
         try:
-            return await asyncio.shield(task)
+            return await asyncio.shield(asking.task)
         except asyncio.CancelledError:
-            if task.cancelled():
+            if asking.task.cancelled():
                 return ""  # a newer request took its place
             raise
+        finally:
+            asking.n_waiting -= 1
+            if not asking.n_waiting:
+                asking.task.cancel()
+                if self._asked.get(uri) is asking:
+                    del self._asked[uri]
 
-    async def _text(self, place: Place) -> str:
+    async def _text(self, place: Place, asking: Asking) -> str:
         uri, selected = place.text.uri, place.selected
-        position = selected.start if selected else place.cursor
+        limits = asking.question.limits
+        config = _limited(self._session.config, limits, streams=asking.question.streams)
+
+        def heard(suggestion: Suggestion) -> None:
+            if selected is None and suggestion.start == suggestion.end:
+                asking.heard(limits.ended(suggestion.text))
+
         found = await self._session.complete(
-            uri, position, invoked=False, selected=selected, offers=selected is None
+            uri,
+            selected.start if selected else place.cursor,
+            invoked=False,
+            selected=selected,
+            client=Client(selected is None, config, heard if asking.question.streams else None),
         )
-        if not found:
+        document = self._session.documents.get(uri)
+        if not found or document is None:
             return ""
-        best, document = found[0], self._session.documents[uri]
+        best = found[0]
         if selected is not None:
             text = best.text.removeprefix(selected.text)
-            return insertion(text, document.between(selected.end, best.end))
-        text = insertion(best.text, document.between(best.start, best.end))
+            return limits.ended(insertion(text, document.between(selected.end, best.end)))
+        text = limits.ended(insertion(best.text, document.between(best.start, best.end)))
         place.text.suggested = text
         return text
-
-    def _done(self, uri: str, task: asyncio.Task[str]) -> None:
-        if self._asked.get(uri, (None, None))[1] is task:
-            del self._asked[uri]
 
     def _cost(self) -> Cost:
         now = self._session.counters
         return Cost(now.evaluated, now.cached, now.predicted, now.prompt_ms, now.predicted_ms)
+
+
+def _limited(config: Config, limits: Limits, *, streams: bool) -> Config:
+    """The user's settings, as far as the client does not say how long an answer may be, and how late."""
+    given = config.completion
+    patience_ms = given.patience_ms if limits.patience_ms is None else limits.patience_ms
+    if streams:
+        patience_ms = given.deadline_ms
+    elif "\n" in limits.stops:
+        patience_ms = 0
+    completion = replace(
+        given,
+        max_tokens=min(given.max_tokens, limits.max_tokens or given.max_tokens),
+        debounce_ms=DEBOUNCE_MS if given.debounce_ms is None else given.debounce_ms,
+        patience_ms=PATIENCE_MS if patience_ms is None else patience_ms,
+    )
+    return replace(config, completion=completion)

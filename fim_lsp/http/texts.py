@@ -193,7 +193,7 @@ class Texts:
 
     def _change(self, text: Text, edit: Edit) -> None:
         text.version = next(self._versions)
-        self._session.handle(events.Changed(text.uri, text.version, (edit,)))
+        self._session.handle(events.Changed(text.uri, text.version, (edit,), is_a_key=False))
 
 
 def _inserted(document: Document, cursor: Position, lines: tuple[str, ...]) -> str | None:

@@ -39,13 +39,14 @@ class Wait(NamedTuple):
     """
     How long a request waits: *debounce_s* for the next key, until *early* for all of the text that may be shown,
     then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown
-    already, what there is by now is shown at once.
+    already, what there is by now is shown at once. *told* is what hears, line by line, what was said so far.
     """
 
     debounce_s: float
     early: float
     until: float
     grows: bool
+    told: Callable[[Candidate], None] | None = None
 
 
 class Dispatcher:
@@ -167,6 +168,7 @@ class Dispatcher:
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         self._latest, generation.is_paused = generation, False
         generation.waiting += 1
+        n_lines = 0
         try:
             self._run(generation, doc_state)
             while not (generation.ended or generation.is_paused or loop.time() >= wait.until):
@@ -177,6 +179,9 @@ class Dispatcher:
                     break
                 if settled():
                     break
+                if wait.told and (n := generation.candidate(typed).text.count("\n")) > n_lines:
+                    n_lines = n
+                    wait.told(self._so_far(generation, doc_state, typed))
                 generation.news.clear()
                 await generation.news.wait()
         finally:
