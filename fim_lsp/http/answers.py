@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fim_lsp.http import zeta
-from fim_lsp.http.requests import Asked, Body
+from fim_lsp.http.requests import Body
 
 MANY = 1e6  # tokens per second where nothing was to be done
 ID, OBJECT = "cmpl-fim-lsp", "text_completion"
@@ -67,16 +66,15 @@ def completion_piece(text: str, model: str) -> dict[str, Any]:
     return {"id": ID, "object": OBJECT, "created": 0, "model": model, "choices": [choice]}
 
 
-def completion(asked: Asked, text: str, cost: Cost, model: str) -> dict[str, Any]:
+def completion(text: str, cost: Cost, model: str) -> dict[str, Any]:
     """What OpenAI-style servers answer at `/v1/completions`, with llama.cpp's timings."""
-    said = text if asked.region is None else zeta.answer(asked.region, text)
     n_prompt = cost.evaluated + cost.cached
     return {
         "id": ID,
         "object": OBJECT,
         "created": 0,
         "model": model,
-        "choices": [{"text": said, "index": 0, "logprobs": None, "finish_reason": "stop"}],
+        "choices": [{"text": text, "index": 0, "logprobs": None, "finish_reason": "stop"}],
         "usage": {
             "prompt_tokens": n_prompt,
             "completion_tokens": cost.predicted,

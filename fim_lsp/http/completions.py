@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fim_lsp.documents import Position
+from fim_lsp.http import zeta
 from fim_lsp.http.answers import Cost, insertion
 from fim_lsp.http.requests import Asked, Limits
 from fim_lsp.http.texts import Place, Texts
@@ -25,7 +26,7 @@ DEBOUNCE_MS, PATIENCE_MS = 0, 150
 
 
 class Completion(NamedTuple):
-    """Text to insert, "" for none, and what it cost."""
+    """Text to insert, "" for none, or a region as zeta2 writes it again; and what it cost."""
 
     text: str
     cost: Cost
@@ -79,7 +80,18 @@ class Completions:
             return NOTHING
         before = self._cost()
         text = await self._shared(place, limits, hear)
+        if asked.region is not None:
+            text = await self._region(place, asked.region, text)
         return Completion(text, self._cost().since(before))
+
+    async def _region(self, place: Place, region: zeta.Region, text: str) -> str:
+        """*region* with *text* in it, or else with the next edit, if that is there."""
+        if text or not (found := await self._session.next_edit(place.text.uri, unasked=True)):
+            return zeta.answer(region, text)
+        first = place.cursor.line - region.before.count("\n")
+        is_here = found.document.uri == place.text.uri
+        edited = zeta.rewritten(region, first, found.proposal) if is_here else ""
+        return edited or zeta.answer(region, "")
 
     async def _shared(self, place: Place, limits: Limits, hear: Hear | None) -> str:
         uri = place.text.uri

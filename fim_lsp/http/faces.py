@@ -81,12 +81,12 @@ class Faces:
         if body.get("stream") is True:
             return Response(200, EVENTS, pieces=self._pieces(path, body, asked))
         done = await self._completions.complete(asked, requests.limits(body))
-        return found(self._answer(path, body, asked, done))
+        return found(self._answer(path, body, done))
 
-    def _answer(self, path: str, body: Body, asked: Asked, done: Completion) -> object:
+    def _answer(self, path: str, body: Body, done: Completion) -> object:
         model = self._session.connection.state.model
         if path in OPENAI:
-            return answers.completion(asked, done.text, done.cost, model)
+            return answers.completion(done.text, done.cost, model)
         return answers.infill(body, done.text, done.cost, model)
 
     async def _pieces(self, path: str, body: Body, asked: Asked) -> AsyncGenerator[bytes, None]:
@@ -104,7 +104,7 @@ class Faces:
                     yield _event(spelled(piece, model))
             done = await task
             rest = done.text[len(sent) :] if done.text.startswith(sent) else ""
-            last = self._answer(path, {**body, "n_cmpl": 1}, asked, done._replace(text=rest))
+            last = self._answer(path, {**body, "n_cmpl": 1}, done._replace(text=rest))
             yield _event(last) + (DONE if path in OPENAI else b"")
         finally:
             task.cancel()

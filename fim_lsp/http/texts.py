@@ -12,6 +12,7 @@ import asyncio
 import itertools
 import os
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -125,24 +126,28 @@ class Texts:
             path = path or await asyncio.to_thread(file_of, excerpt, self._folder)
             if path and not Path(path).is_absolute():
                 on_disk = await asyncio.to_thread(text_of, self._folder / path)
-        where = placed(split(unix(on_disk)), excerpt) or alone(excerpt)
+        lines: Sequence[str] = split(unix(on_disk))
+        if not (where := placed(lines, excerpt)):
+            where = alone(excerpt)
+            lines = where.lines
         key = self._uri(path or f"untitled-{next(self._numbers)}")
-        if text := self._kept.get(key):
-            self._change(text, difference(self._session.documents[text.uri].lines, where.lines))
-        else:
-            text = self._kept[key] = self._fresh(key, excerpt.language or language_of(path), where)
+        if not (text := self._kept.get(key)):
+            text = self._fresh(key, excerpt.language or language_of(path), "".join(lines))
+            self._kept[key] = text
+        if (lines := self._session.documents[text.uri].lines) != where.lines:
+            self._change(text, difference(lines, where.lines))  # an edit that is not saved yet
         text.cursor = where.cursor
         while len(self._kept) > KEPT:
             self._session.handle(events.Closed(self._kept.popitem(last=False)[1].uri))
         return Place(text, where.cursor)
 
-    def _fresh(self, uri: str, language: str, where: Placed) -> Text:
+    def _fresh(self, uri: str, language: str, shown: str) -> Text:
         """A document of our own; beside that of an editor, if one has the file open."""
         if uri in self._session.documents and uri not in self._shown:
             uri = self._uri(f"untitled-{next(self._numbers)}")
         self._shown.pop(uri, None)
-        text = Text(uri, where.cursor, next(self._versions))
-        self._session.handle(events.Opened(uri, language, text.version, "".join(where.lines)))
+        text = Text(uri, Position(0, 0), next(self._versions))
+        self._session.handle(events.Opened(uri, language, text.version, shown))
         return text
 
     def _forget_taken(self) -> None:

@@ -106,6 +106,31 @@ async def test_zeta2_in_a_file(at_port: Served) -> None:
     assert document.uri.endswith("/shop/sums.py")
 
 
+async def test_zed_gets_the_next_edit(at_port: Served, tmp_path: Path) -> None:
+    """What was done twice is proposed where it is needed next; each edit is known by the request after it."""
+    text = "print(hight)\nx = 1\ncheck(hight)\ny = 2\narea = hight * width\n"
+    (tmp_path / "shop" / "sizes.py").write_text(text)
+
+    async def asked(shown: str, row: int) -> str:
+        """What Zed is to make of the file, with the cursor at the end of a line."""
+        lines = shown.split("\n")
+        lines[row] += "<|user_cursor|>"
+        region = "\n".join(lines)
+        prompt = (
+            "<[fim-suffix]>\n<[fim-prefix]><filename>edit_history\n\n<filename>sizes.py\n"
+            f"<<<<<<< CURRENT\n{region}=======\n<[fim-middle]>"
+        )
+        answer = await at_port.post("/v1/completions", {"prompt": prompt})
+        return str(answer["choices"][0]["text"])
+
+    text = text.replace("print(hight)", "print(height)")
+    await asked(text, 0)
+    text = text.replace("check(hight)", "check(height)")
+    answer = await asked(text, 2)
+
+    assert answer == text.replace("area = hight", "area = height") + ">>>>>>> UPDATED\n"
+
+
 async def test_an_editor_that_has_the_file_open(at_port: Served) -> None:
     """What it says of its document is true; the client's text is kept beside it."""
     body = vim(ABOVE + "def subtract(first, second):\n    ret", 5, 7)
