@@ -156,15 +156,14 @@ class Completions:
 def _limited(config: Config, limits: Limits, *, streams: bool) -> Config:
     """The user's settings, as far as the client does not say how long an answer may be, and how late."""
     given = config.completion
-    patience_ms = given.patience_ms if limits.patience_ms is None else limits.patience_ms
+    said = (ms for ms in (given.patience_ms, limits.patience_ms) if ms is not None)
+    patience_ms = 0 if "\n" in limits.stops else min(said, default=PATIENCE_MS)
     if streams:
         patience_ms = given.deadline_ms
-    elif "\n" in limits.stops:
-        patience_ms = 0
     completion = replace(
         given,
         max_tokens=min(given.max_tokens, limits.max_tokens or given.max_tokens),
         debounce_ms=DEBOUNCE_MS if given.debounce_ms is None else given.debounce_ms,
-        patience_ms=PATIENCE_MS if patience_ms is None else patience_ms,
+        patience_ms=patience_ms,
     )
     return replace(config, completion=completion)

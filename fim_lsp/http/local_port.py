@@ -87,7 +87,7 @@ class LocalPort:
 
     def _refusal(self, request: Request) -> Response | None:
         """The answer to a request that may get no other; the page's own files want no token."""
-        if why := admission.why_refused(request.headers, self.port):
+        if why := admission.why_refused(request.target, request.headers, self.port):
             self._refuse(why)
             return _safe(error(FORBIDDEN, f"refused: {why}"))
         if self._page.static(request) or admission.knows(request.headers, self.token):

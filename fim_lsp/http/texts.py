@@ -83,7 +83,7 @@ class Texts:
 
     def show(self, extras: tuple[Chunk, ...]) -> None:
         """Let other texts inform suggestions; files of the folder are known already, as they are on disk."""
-        for uri, text in self._named(extras).items():
+        for uri, text in [*self._named(extras).items()][-SHOWN:]:
             if uri in self._session.documents and uri not in self._shown:
                 continue
             if self._shown.get(uri) != text:
