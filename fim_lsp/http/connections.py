@@ -21,7 +21,7 @@ import h11
 
 from fim_lsp.lsp import peer
 
-BODY_BYTES = 8_000_000  # a prompt is below a megabyte
+BODY_BYTES = 8_000_000  # of what is passed on: chats have pictures
 HEAD_BYTES = 65_536
 IDLE_S = 60.0  # between two requests on a connection
 HEAD_S = 10.0  # for the first of them to begin
@@ -92,7 +92,7 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
         try:
             if len(open_now) > CONNECTIONS:
                 refused("too many connections")
-                await _answer(h11.Connection(h11.SERVER), writer, Response(503, {}))
+                await _end_with(h11.Connection(h11.SERVER), reader, writer, Response(503, {}))
             elif await _is_other_user(writer):
                 refused("another user's process")
             else:

@@ -34,6 +34,7 @@ JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
 STATUS = {BackendRejected: 400, BackendTimeout: 504, BackendUnusable: 502}
 DOWN = 503
+PROMPT_BYTES = 1_000_000  # ten times what clients send: nothing may hold up an editor's session
 OPENAI = {"/v1/completions"}
 DONE = b"data: [DONE]\n\n"
 READERS: dict[str, Callable[[Body], Asked | None]] = {
@@ -77,6 +78,8 @@ class Faces:
         asked = read(body) if read else None
         if asked is None:
             return await self._passed_through(path, raw, streams=body.get("stream") is True)
+        if len(raw) > PROMPT_BYTES:
+            return error(413, "so long a text is not completed")
         self.counts[path] += 1
         if body.get("stream") is True:
             return Response(200, EVENTS, pieces=self._pieces(path, body, asked))

@@ -223,7 +223,7 @@ def test_the_page_from_the_menu(workbench: Workbench) -> None:
     def port() -> int:
         """That of the page, once it is shown: code-server puts its own name in front of it."""
         ports = [each.laddr.port for each in server.net_connections() if each.status == "LISTEN"]
-        shown = " ".join(workbench("opened"))  # type: ignore[call-overload]
+        shown = " ".join(workbench("opened"))  # type: ignore[arg-type]
         return next((port for port in ports if re.search(rf"[:/]{port}/", shown)), 0)
 
     workbench.wait_until(port, "the page")

@@ -115,6 +115,16 @@ async def test_too_many_connections(at_port: Served, monkeypatch: pytest.MonkeyP
         writer.close()
 
 
+async def test_a_text_that_would_hold_up_the_editor(at_port: Served) -> None:
+    """It is refused, before it becomes a document."""
+    answer = await at_port.client.post(
+        "/infill", json=vim("x = 1\n" * 300_000, 1, 0, n_suffix=10**9)
+    )
+
+    assert answer.status_code == 413
+    assert not at_port.session.documents
+
+
 async def test_many_texts_at_once(at_port: Served) -> None:
     """More than are kept: each request is answered, and no more texts stay open than before."""
     texts = [f"# file {n}\ndef price_{n}(item):\n    ret" for n in range(N_AT_ONCE)]
