@@ -166,7 +166,12 @@ async def _discard(reader: asyncio.StreamReader) -> None:
 async def _handled(
     wire: h11.Connection, writer: asyncio.StreamWriter, handle: Handler, request: Request
 ) -> None:
-    await _answer(wire, writer, await handle(request))
+    try:
+        response = await handle(request)
+    except Exception:
+        log.exception("a request failed")
+        response = Response(500, {})
+    await _answer(wire, writer, response)
 
 
 async def _while_there(

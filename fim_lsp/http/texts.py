@@ -166,7 +166,8 @@ class Texts:
         """The texts by URI that are not on disk below the folder; pieces of one file together."""
         found: dict[str, str] = {}
         for name, text in extras:
-            if name and not (self._folder and (self._folder / name).exists()):
+            on_disk = self._folder is not None and os.path.exists(self._folder / name)  # noqa: PTH110 (names may be too long)
+            if name and not on_disk:
                 uri = self._uri(name)
                 found[uri] = f"{found[uri]}\n{unix(text)}" if uri in found else unix(text)
         return found

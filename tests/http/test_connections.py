@@ -153,3 +153,19 @@ async def test_text_that_no_file_can_hold(at_port: Served, name: str) -> None:
     answer = await at_port.client.post("/infill", content=json.dumps(body))
 
     assert answer.status_code == 200
+
+
+NAMES = ("a" * 5000, "a/" * 3000, ".", "..", "/", "", "../" * 40 + "etc/passwd", "a\nb", "C:\\x.py", "file:///etc/passwd", "~/.ssh/id", "\x7f\x1b[31m")
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_names_that_no_file_can_have(at_port: Served, name: str) -> None:
+    """Whatever a client calls its files, it is answered."""
+    extra = {"filename": name, "text": "def shown(x):\n    return x\n" * 3}
+    zeta = (
+        f"<[fim-suffix]>\n<[fim-prefix]><filename>{name}\n"
+        "<<<<<<< CURRENT\nx = <|user_cursor|>\n=======\n<[fim-middle]>"
+    )
+
+    await at_port.post("/infill", vim(BLOCK, 4, 4) | {"input_extra": [extra]})
+    await at_port.post("/v1/completions", {"prompt": zeta})
