@@ -20,8 +20,8 @@ from typing import Any
 from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.http import local_port
-from fim_lsp.http.page import Advice
+from fim_lsp.http_server import local_port
+from fim_lsp.http_server.page import Advice
 from fim_lsp.session.days import Days
 from fim_lsp.session.session import Session
 from fim_lsp.settings import files, merge

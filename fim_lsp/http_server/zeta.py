@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fim_lsp.http.excerpt import Excerpt
+from fim_lsp.http_server.excerpt import Excerpt
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.zeta import CURSOR, END, FILE, NO_EDITS, PREFIX, SEPARATOR, START, SUFFIX
 

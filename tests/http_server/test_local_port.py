@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from fim_lsp import events
-from fim_lsp.http import announced
+from fim_lsp.http_server import announced
 from server_bridge.protocol import Reply, Request
-from tests.http.clients import Served, served, vim
+from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
 
 PROJECT = Path(__file__).parent.parent.parent / "fim_lsp" / "prompt"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.clients import Served, served, vim
+from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
 
 PATHS = ("/", "/page.js", "/page/state", "/health", "/infill", "/v1/completions", "/props")

@@ -13,12 +13,12 @@ import secrets
 from collections import Counter
 from pathlib import Path
 
-from fim_lsp.http import admission, announced, connections
-from fim_lsp.http.completions import Completions
-from fim_lsp.http.connections import Request, Response
-from fim_lsp.http.faces import Faces, error
-from fim_lsp.http.page import Advice, Advise, Page
-from fim_lsp.http.texts import Texts
+from fim_lsp.http_server import admission, announced, connections
+from fim_lsp.http_server.completions import Completions
+from fim_lsp.http_server.connections import Request, Response
+from fim_lsp.http_server.faces import Faces, error
+from fim_lsp.http_server.page import Advice, Advise, Page
+from fim_lsp.http_server.texts import Texts
 from fim_lsp.lsp import peer
 from fim_lsp.session.session import Session
 from fim_lsp.workspace import paths

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fim_lsp.http.requests import Body
+from fim_lsp.http_server.requests import Body
 
 MANY = 1e6  # tokens per second where nothing was to be done
 ID, OBJECT = "cmpl-fim-lsp", "text_completion"

@@ -20,9 +20,9 @@ from typing import NamedTuple
 from fim_lsp import events
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Edit, Position, after, difference, split, unix
-from fim_lsp.http.excerpt import Excerpt, Placed, alone, placed
-from fim_lsp.http.requests import Asked
-from fim_lsp.http.whose_text import file_of, text_of
+from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, placed
+from fim_lsp.http_server.requests import Asked
+from fim_lsp.http_server.whose_text import file_of, text_of
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import Selected
 from fim_lsp.workspace.files import uri_of

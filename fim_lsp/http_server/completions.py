@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fim_lsp.documents import Position
-from fim_lsp.http import zeta
-from fim_lsp.http.answers import Cost, insertion
-from fim_lsp.http.requests import Asked, Limits
-from fim_lsp.http.texts import Place, Texts
+from fim_lsp.http_server import zeta
+from fim_lsp.http_server.answers import Cost, insertion
+from fim_lsp.http_server.requests import Asked, Limits
+from fim_lsp.http_server.texts import Place, Texts
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Client, Suggestion
@@ -37,9 +37,8 @@ NOTHING = Completion("", Cost())
 
 
 class Question(NamedTuple):
-    """A document and its version, the cursor, what is taken to be accepted, how long the answer may be."""
+    """What is asked of a document: its version, the cursor, what is taken to be accepted, how long the answer may be."""
 
-    uri: str
     version: int
     cursor: Position
     accepted: str
@@ -97,7 +96,7 @@ class Completions:
         uri = place.text.uri
         version = self._session.documents[uri].version
         accepted = place.selected.text if place.selected else ""
-        question = Question(uri, version, place.cursor, accepted, limits, hear is not None)
+        question = Question(version, place.cursor, accepted, limits, hear is not None)
         asking = self._asked.get(uri)
         if asking is None or asking.question != question:
             if asking is not None and asking.task is not None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.http import connections
+from fim_lsp.http_server import connections
 from server_bridge.protocol import Reply, Request
-from tests.http.clients import Served, served, vim
+from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
 
 ABOVE = "def add(first, second):\n    return first + second\n\n\n"
@@ -155,7 +155,20 @@ async def test_text_that_no_file_can_hold(at_port: Served, name: str) -> None:
     assert answer.status_code == 200
 
 
-NAMES = ("a" * 5000, "a/" * 3000, ".", "..", "/", "", "../" * 40 + "etc/passwd", "a\nb", "C:\\x.py", "file:///etc/passwd", "~/.ssh/id", "\x7f\x1b[31m")
+NAMES = (
+    "a" * 5000,
+    "a/" * 3000,
+    ".",
+    "..",
+    "/",
+    "",
+    "../" * 40 + "etc/passwd",
+    "a\nb",
+    "C:\\x.py",
+    "file:///etc/passwd",
+    "~/.ssh/id",
+    "\x7f\x1b[31m",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

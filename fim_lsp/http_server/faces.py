@@ -17,10 +17,10 @@ from pathlib import PurePath
 from typing import Any
 
 from fim_lsp import __version__
-from fim_lsp.http import answers, requests
-from fim_lsp.http.completions import Completion, Completions
-from fim_lsp.http.connections import Request, Response
-from fim_lsp.http.requests import Asked, Body
+from fim_lsp.http_server import answers, requests
+from fim_lsp.http_server.completions import Completion, Completions
+from fim_lsp.http_server.connections import Request, Response
+from fim_lsp.http_server.requests import Asked, Body
 from fim_lsp.session.session import Session
 from server_bridge.protocol import (
     BackendError,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.http import answers, requests, zeta
-from fim_lsp.http.answers import Cost
-from fim_lsp.http.excerpt import Excerpt
-from fim_lsp.http.requests import Asked, Limits
+from fim_lsp.http_server import answers, requests, zeta
+from fim_lsp.http_server.answers import Cost
+from fim_lsp.http_server.excerpt import Excerpt
+from fim_lsp.http_server.requests import Asked, Limits
 from server_bridge.protocol import Chunk
 
 VIM: dict[str, Any] = {

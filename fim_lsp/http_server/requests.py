@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fim_lsp.http import zeta
-from fim_lsp.http.excerpt import Excerpt
+from fim_lsp.http_server import zeta
+from fim_lsp.http_server.excerpt import Excerpt
 from server_bridge.fim import reading
 from server_bridge.protocol import Chunk
 
