@@ -85,7 +85,9 @@ class Completions:
 
     async def _region(self, place: Place, region: zeta.Region, text: str) -> str:
         """*region* with *text* in it, or else with the next edit, if that is there."""
-        if text or not (found := await self._session.next_edit(place.text.uri, unasked=True)):
+        if text or not (
+            found := await self._session.next_edit(place.text.uri, unasked=True, unopened=False)
+        ):
             return zeta.answer(region, text)
         first = place.cursor.line - region.before.count("\n")
         is_here = found.document.uri == place.text.uri

@@ -247,7 +247,9 @@ class Dispatcher:
         if not candidate.text.startswith(since):
             return replace(candidate, text="")
         n, text = len(since), candidate.text[len(since) :]
-        return replace(candidate, text=text, odds=behind(candidate.odds, n) if n else candidate.odds)
+        return replace(
+            candidate, text=text, odds=behind(candidate.odds, n) if n else candidate.odds
+        )
 
     async def _step(self, generation: Generation, doc_state: DocumentState) -> bool:
         """*generation* ahead, until the wire is wanted; a request that joins it meanwhile waits for it."""
