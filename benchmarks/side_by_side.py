@@ -48,10 +48,16 @@ EMBEDDED = '[backend]\nkind = "embedded"\n'  # all else as it is by default
 WATCH = """
 local key, since, drawn = 0, nil, vim.api.nvim_create_namespace('side_by_side')
 vim.on_key(function() key, since = vim.uv.hrtime(), nil end)
+local function is_seen(line)  -- llama.vim draws its empty answers, too
+  for _, part in ipairs(line) do
+    if part[1]:find('%S') then return true end
+  end
+end
 vim.api.nvim_set_decoration_provider(drawn, { on_end = function()
   local marks = vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true })
   for _, mark in ipairs(marks) do
-    if mark[4].virt_text then since = since or vim.uv.hrtime() return end
+    local lines = { mark[4].virt_text or {}, unpack(mark[4].virt_lines or {}) }
+    if vim.iter(lines):any(is_seen) then since = since or vim.uv.hrtime() return end
   end
   since = nil
 end })

@@ -6,7 +6,8 @@ Zed's requests, replayed to a llama.cpp server and through `fim-lsp http`: token
 Zed itself cannot be driven here. Its bodies are built after its sources (crates/edit_prediction/src/fim.rs and
 crates/zeta_prompt): a prompt with special tokens of 512 tokens around the cursor, and zeta2's with 350 tokens that
 may be edited, 150 around them and the last edits. Zed counts three bytes as a token. The same lines are typed into the same
-file each time, a key as soon as the last one is answered; tokens are the server's own total.
+file each time, a key as soon as the last one is answered; tokens are the server's own total. Next edits, which wait for a
+pause, are off.
 """
 
 from __future__ import annotations
@@ -104,12 +105,19 @@ def keys(n_lines: int) -> Iterator[Typed]:
         row += 1
 
 
+def quiet(home: Path) -> Path:
+    """*home* with settings that offer no next edits."""
+    (home / "fim-lsp").mkdir()
+    (home / "fim-lsp/config.toml").write_text("[nextEdit]\nenabled = false\n")
+    return home
+
+
 def measure(bodies: Bodies, n_lines: int, *, through: bool) -> tuple[float, list[float]]:
     """Tokens evaluated per key, and the milliseconds of each request, in order of length."""
     with (
         serve.serving() as url,
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        asked(Path(folder), url, through=through) as (there, _),
+        asked(quiet(Path(folder)), url, through=through) as (there, _),
     ):
         (Path(folder) / PATH).write_text(traces.source(argparse))
         before, times = evaluated(url), []

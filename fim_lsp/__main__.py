@@ -22,7 +22,7 @@ from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendUnusable, TextModel
 
 if TYPE_CHECKING:
-    from fim_lsp.http.local_port import LocalPort
+    from fim_lsp.http_server.local_port import LocalPort
     from fim_lsp.lsp.offer import RealModel
     from fim_lsp.session.session import Session
     from server_bridge.bridge import BackendSettings
@@ -142,7 +142,7 @@ async def _open_port(session: Session, port: int, root: str) -> LocalPort:
     from functools import partial
 
     from fim_lsp.cli.http import advice
-    from fim_lsp.http import local_port
+    from fim_lsp.http_server import local_port
     from server_bridge.llama.props import open_to_pages
 
     advise = partial(advice, session, open_to_pages)

@@ -21,11 +21,16 @@ class Opened(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """`textDocument/didChange`; each edit counts on the text the one before left, a `str` replaces all."""
+    """
+    `textDocument/didChange`; each edit counts on the text the one before left, a `str` replaces all.
+
+    *is_a_key*: it comes when the user types it in this editor, and so tells how fast that is.
+    """
 
     uri: str
     version: int
     edits: tuple[Edit | str, ...]
+    is_a_key: bool = True
 
 
 class Saved(NamedTuple):

@@ -33,8 +33,8 @@ IMPURE = {
 }  # fmt: skip
 
 ONLY = {
-    "asyncio": {"fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.http", "fim_lsp.cli", "server_bridge"},
-    "h11": {"fim_lsp.http.connections", "server_bridge.http.plain"},
+    "asyncio": {"fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
+    "h11": {"fim_lsp.http_server.connections", "server_bridge.http.plain"},
     "httpx": {"server_bridge.http.client", "server_bridge.http.plain", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.types", "fim_lsp.cli"},
     "pygls": {

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from fim_lsp import __version__
 from fim_lsp.cli.client import ServerError, editor
-from fim_lsp.http import announced
+from fim_lsp.http_server import announced
 from fim_lsp.settings import egress
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import user_file

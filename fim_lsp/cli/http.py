@@ -20,16 +20,14 @@ from typing import Any
 from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.http import local_port
-from fim_lsp.http.page import Advice
+from fim_lsp.http_server import local_port
+from fim_lsp.http_server.page import Advice
 from fim_lsp.session.days import Days
 from fim_lsp.session.session import Session
 from fim_lsp.settings import files, merge
-from fim_lsp.settings.config import CompletionConfig, Config
+from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, Health, State
 
-# Such clients wait by themselves, ask once at a time, and show nothing before the whole answer is there.
-DEBOUNCE_MS, PATIENCE_MS = 0, 150
 # What the doctor looks at without asking the model for anything
 LIVE = (
     checks.privacy, checks.model, checks.access, checks.context, checks.decoding, checks.speculation,
@@ -52,7 +50,6 @@ def run(
     if arguments.url:
         backend = replace(config.backend, kind="auto", url=arguments.url, endpoints=())
         config = replace(config, backend=backend)
-    config = replace(config, completion=_at_once(config.completion))
     screen = screen_on(sys.stdout)
     for problem in (*given.problems, *problems):
         screen.line(f"fim-lsp: {problem}")
@@ -108,16 +105,6 @@ async def _serve(
             await local.aclose()
     finally:
         await session.aclose()
-
-
-def _at_once(completion: CompletionConfig) -> CompletionConfig:
-    """*completion* with the waits that suit such clients, where the user has set none."""
-    debounce_ms, patience_ms = completion.debounce_ms, completion.patience_ms
-    return replace(
-        completion,
-        debounce_ms=DEBOUNCE_MS if debounce_ms is None else debounce_ms,
-        patience_ms=PATIENCE_MS if patience_ms is None else patience_ms,
-    )
 
 
 def _addresses(local: local_port.LocalPort) -> list[str]:

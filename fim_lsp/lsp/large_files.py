@@ -67,7 +67,7 @@ class LargeFiles:
 
     def _changed(self, event: Changed, document: Document) -> list[Event]:
         """A large document changes; it may be shorter if more was replaced than within a line."""
-        uri, version, edits = event
+        uri, version, edits, _ = event
         self.documents[uri] = document = edited(document, edits, version)
         if all(not isinstance(edit, str) and edit.start.line == edit.end.line for edit in edits):
             return []

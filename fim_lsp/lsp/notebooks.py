@@ -79,7 +79,7 @@ class Notebooks:
     def changed(self, *changes: Changed) -> list[Event]:
         """The texts of cells have changed."""
         notebooks: dict[str, None] = {}
-        for uri, version, edits in changes:
+        for uri, version, edits, _ in changes:
             if cell := self.cells.get(uri):
                 self._put(edited(cell, edits, version))
                 notebooks[self._around(uri)[0]] = None

@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Coroutine
 from dataclasses import replace
+from functools import partial
 
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session.connection import Connection
@@ -27,6 +28,8 @@ from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.line_match import continued
 from fim_lsp.suggest.request import (
+    EDITOR,
+    Client,
     CompletionRequest,
     Selected,
     Suggestion,
@@ -87,14 +90,13 @@ class Completer:
         *,
         invoked: bool,
         selected: Selected | None = None,
-        offers: bool = True,
+        client: Client = EDITOR,
         patience_ms: int | None = None,
     ) -> list[Suggestion]:
         """
         The suggestions at *position*; raises nothing but `CancelledError`.
 
-        *offers*: the client shows them now, and does not only want to know them. *patience_ms* takes the place of
-        the setting: 0 is for what can be shown first, `WHOLE_MS` for all of it.
+        *patience_ms* takes the place of the setting: 0 is for what can be shown first, `WHOLE_MS` for all of it.
         """
         started, outcome = time.perf_counter(), "superseded"
         document, self.trouble = self._open.documents.get(uri), ""
@@ -108,19 +110,20 @@ class Completer:
             path, state, config = (
                 doc_state.file.path,
                 self._connection.state,
-                self._connection.config,
+                client.config or self._connection.config,
             )
             if patience_ms is not None:
                 completion = replace(config.completion, patience_ms=patience_ms)
                 config = replace(config, completion=completion)
             request = request_at(
-                document, position, path, config, state, invoked=invoked, selected=selected
-            )
+                document, position, path, config, state,
+                invoked=invoked, selected=selected, client=client,
+            )  # fmt: skip
             until = asyncio.get_running_loop().time() + self._seconds(request)
             answer = self._answer(request, doc_state, until - SPARE_S)
             outcome, suggestions = await self._in_time(request, answer, until)
             edits = ((each.id, Edit(each.start, each.end, each.text)) for each in suggestions)
-            if offers:
+            if client.offers:
                 self._open.acceptance.offered(document, edits)
             return suggestions
         except BackendError as error:
@@ -269,7 +272,16 @@ class Completer:
             patience_s = max(BY_HAND_S, patience_s)
         debounce_s = self._debounce_s(request, doc_state)
         early = asyncio.get_running_loop().time() + debounce_s + patience_s
-        return Wait(debounce_s, min(early, until), until, not request.invoked and early < until)
+        grows = not request.invoked and early < until
+        told = partial(self._tell, request) if request.client.hear else None
+        return Wait(debounce_s, min(early, until), until, grows, told)
+
+    @staticmethod
+    def _tell(request: CompletionRequest, so_far: Candidate) -> None:
+        """Let the client of *request* hear what there is before the answer."""
+        candidate = polish(gated(request, so_far), request.cursor)
+        if request.client.hear and (found := suggestion(request, candidate, "")):
+            request.client.hear(found)
 
     def _debounce_s(self, request: CompletionRequest, doc_state: DocumentState) -> float:
         """How long an automatic request waits for the next key before it asks the model."""

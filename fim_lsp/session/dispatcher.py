@@ -26,7 +26,7 @@ from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.scheduler import Scheduler, ended
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.choice import chosen
-from fim_lsp.suggest.confidence import NOT_SURE
+from fim_lsp.suggest.confidence import NOT_SURE, behind
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accepted, gated
 from server_bridge.protocol import BackendError, PromptTooLong
@@ -39,13 +39,14 @@ class Wait(NamedTuple):
     """
     How long a request waits: *debounce_s* for the next key, until *early* for all of the text that may be shown,
     then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown
-    already, what there is by now is shown at once.
+    already, what there is by now is shown at once. *told* is what hears, line by line, what was said so far.
     """
 
     debounce_s: float
     early: float
     until: float
     grows: bool
+    told: Callable[[Candidate], None] | None = None
 
 
 class Dispatcher:
@@ -167,6 +168,7 @@ class Dispatcher:
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         self._latest, generation.is_paused = generation, False
         generation.waiting += 1
+        n_lines = 0
         try:
             self._run(generation, doc_state)
             while not (generation.ended or generation.is_paused or loop.time() >= wait.until):
@@ -177,6 +179,9 @@ class Dispatcher:
                     break
                 if settled():
                     break
+                if wait.told and (n := generation.candidate(typed).text.count("\n")) > n_lines:
+                    n_lines = n
+                    wait.told(self._so_far(generation, doc_state, typed))
                 generation.news.clear()
                 await generation.news.wait()
         finally:
@@ -239,8 +244,12 @@ class Dispatcher:
     def _so_far(self, generation: Generation, doc_state: DocumentState, typed: str) -> Candidate:
         """What *generation* says to a request at *typed* before it has ended."""
         candidate, since = self._chosen(generation, doc_state), typed[len(generation.typed) :]
-        follows = candidate.text.startswith(since)
-        return replace(candidate, text=candidate.text[len(since) :] if follows else "")
+        if not candidate.text.startswith(since):
+            return replace(candidate, text="")
+        n, text = len(since), candidate.text[len(since) :]
+        return replace(
+            candidate, text=text, odds=behind(candidate.odds, n) if n else candidate.odds
+        )
 
     async def _step(self, generation: Generation, doc_state: DocumentState) -> bool:
         """*generation* ahead, until the wire is wanted; a request that joins it meanwhile waits for it."""

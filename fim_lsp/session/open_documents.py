@@ -39,7 +39,9 @@ class OpenDocuments:
         match event:
             case events.Opened(uri, language, version, text):
                 return self._open([opened(uri, language, version, text)])
-            case events.Changed(uri, version, edits) if uri in self.documents:
+            case events.Changed(uri, version, edits, is_a_key) if uri in self.documents:
+                if is_a_key:
+                    self.pace.key(time.perf_counter() * 1e3)
                 self._change(uri, version, edits)
             case events.Closed(uri) if uri in self.documents:
                 self.acceptance.closed(self.documents[uri])
@@ -134,7 +136,6 @@ class OpenDocuments:
         self.acceptance.followed(before, edits, now)
         self.documents[uri] = after = edited(before, edits, version)
         self.states[uri].follow(edits)
-        self.pace.key(now * 1e3)
         self.memory(uri).edited(before, after, edits)
 
     def _files_changed(self, changed: tuple[str, ...], deleted: tuple[str, ...]) -> list[str]:

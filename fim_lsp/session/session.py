@@ -36,7 +36,7 @@ from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.request import Selected, Suggestion
+from fim_lsp.suggest.request import EDITOR, Client, Selected, Suggestion
 from fim_lsp.workspace.workspaces import Progress, Workspaces
 from server_bridge.protocol import Backend, BackendError, Health, TextModel
 
@@ -258,7 +258,7 @@ class Session:
         *,
         invoked: bool,
         selected: Selected | None = None,
-        offers: bool = True,
+        client: Client = EDITOR,
         patience_ms: int | None = None,
     ) -> list[Suggestion]:
         """See `Completer.complete`."""
@@ -267,7 +267,7 @@ class Session:
             position,
             invoked=invoked,
             selected=selected,
-            offers=offers,
+            client=client,
             patience_ms=patience_ms,
         )
 

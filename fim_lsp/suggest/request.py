@@ -7,6 +7,7 @@ again after a wait.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -35,6 +36,21 @@ class Selected(NamedTuple):
     text: str
 
 
+class Client(NamedTuple):
+    """
+    Where a request comes from. *offers*: the user is shown the suggestions now, the client does not only want to know
+    them. *config* are the settings that it follows, None for the user's. *hear* is told of the suggestion line by line,
+    as it becomes known.
+    """
+
+    offers: bool = True
+    config: Config | None = None
+    hear: Callable[[Suggestion], None] | None = None
+
+
+EDITOR = Client()
+
+
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
     """
@@ -52,6 +68,7 @@ class CompletionRequest:
     state: State
     invoked: bool = False
     selected: Selected | None = None
+    client: Client = EDITOR
 
 
 def request_at(  # noqa: PLR0913 (a value of that many parts)
@@ -63,6 +80,7 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
     *,
     invoked: bool = False,
     selected: Selected | None = None,
+    client: Client = EDITOR,
 ) -> CompletionRequest:
     """The request for *position*, with the menu's selected entry in place."""
     if selected is not None:
@@ -71,7 +89,9 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
         position = after(start, selected.text)
     position = document.clamp(position)
     cursor = cursor_at(document, position, path, by_hand=invoked)
-    return CompletionRequest(document, position, cursor, path, config, state, invoked, selected)
+    return CompletionRequest(
+        document, position, cursor, path, config, state, invoked, selected, client
+    )
 
 
 def why_off(request: CompletionRequest) -> str:

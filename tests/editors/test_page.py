@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from fim_lsp.cli.http import advice
-from fim_lsp.http import local_port
+from fim_lsp.http_server import local_port
 from tests.editors import programs
-from tests.http.clients import served, vim
+from tests.http_server.clients import served, vim
 from tests.typist import embedded
 
 pytestmark = [

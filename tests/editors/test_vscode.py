@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import urllib.request
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -207,3 +208,24 @@ def test_the_settings_are_those_of_the_schema() -> None:
     loader.exec_module(module)
     manifest = (programs.REPOSITORY / "editors/vscode/package.json").read_text("utf-8")
     assert json.loads(manifest) == json.loads(module.manifest())
+
+
+@needs_workbench
+def test_the_page_from_the_menu(workbench: Workbench) -> None:
+    """The browser is sent to the server's own port, and there the page shows what this session does."""
+    workbench.wait_until_ready()
+    workbench("click", STATUS)
+    workbench.wait_until(lambda: workbench("exists", ".quick-input-list .focused"), "the menu")
+    workbench("type", "Live in Your Browser")
+    workbench("press", "Enter")
+    server = programs.process("fim_lsp --stdio", workbench.pid)
+
+    def port() -> int:
+        """That of the page, once it is shown: code-server puts its own name in front of it."""
+        ports = [each.laddr.port for each in server.net_connections() if each.status == "LISTEN"]
+        shown = " ".join(workbench("opened"))  # type: ignore[arg-type]
+        return next((port for port in ports if re.search(rf"[:/]{port}/", shown)), 0)
+
+    workbench.wait_until(port, "the page")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port()}/page/state") as answer:
+        assert json.load(answer)["stats"]["backend"]["state"] == "ready"

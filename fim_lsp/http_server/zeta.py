@@ -2,6 +2,7 @@
 Zed's zeta2 prompts: where the cursor is in them, and an insertion as the answer that Zed expects. Pure.
 
 Such a prompt asks to write a region of a file again; a completion is the region with the text put in at the cursor.
+The last edits stand in it as diffs. These are not read: each of them was a request of its own, whose text shows it.
 
     <[fim-suffix]>text below the region<[fim-prefix]><filename>edit_history …<filename>path
     text above the region
@@ -17,7 +18,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fim_lsp.http.excerpt import Excerpt
+from fim_lsp.http_server.excerpt import Excerpt
+from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.zeta import CURSOR, END, FILE, NO_EDITS, PREFIX, SEPARATOR, START, SUFFIX
 
 
@@ -37,8 +39,23 @@ def read(prompt: str) -> tuple[Excerpt, Region] | None:
     if not (start and separator and cursor and prefix and below.startswith(SUFFIX)):
         return None
     path, _, above = files.rpartition(FILE)[2].partition("\n")
-    excerpt = Excerpt(above + before, after + below.removeprefix(SUFFIX), path)
+    below = below.removeprefix(SUFFIX)
+    if below == "\n":  # Zed writes it where there is nothing
+        below = ""
+    excerpt = Excerpt(above + before, after + below, path)
     return excerpt, Region(before, after)
+
+
+def rewritten(region: Region, first: int, edit: Proposal) -> str:
+    """
+    What Zed is to make of a region that begins at line *first*, to get the next *edit*; "" where that is elsewhere.
+    """
+    lines = (region.before + region.after).removesuffix("\n").split("\n")
+    at, n_lines = edit.line - first, len(edit.before)
+    if at < 0 or tuple(lines[at : at + n_lines]) != edit.before:
+        return ""
+    lines[at : at + n_lines] = edit.after
+    return "".join(f"{line}\n" for line in lines) + f"{END}\n"
 
 
 def answer(region: Region, text: str) -> str:

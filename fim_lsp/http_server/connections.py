@@ -1,7 +1,8 @@
 """
 A port of this machine into requests, one after the other on each connection, and their answers onto the wire.
 
-HTTP itself is h11's. Limits keep a connection that sends nothing, or too much, from costing anything.
+HTTP itself is h11's. Limits keep a connection that sends nothing, or too much, from costing anything; a request that may
+not be answered is refused before its body is read. A client that hangs up ends its request.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -19,10 +21,12 @@ import h11
 
 from fim_lsp.lsp import peer
 
-BODY_BYTES = 8_000_000  # a prompt is below a megabyte
+BODY_BYTES = 8_000_000  # of what is passed on: chats have pictures
 HEAD_BYTES = 65_536
 IDLE_S = 60.0  # between two requests on a connection
+HEAD_S = 10.0  # for the first of them to begin
 BODY_S = 10.0  # for the rest of a request that has begun
+UNREAD_S = 1.0  # for what a client still sends when it was answered already
 CONNECTIONS = 64
 READ_BYTES = 65_536
 
@@ -44,9 +48,10 @@ class Response(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
-    pieces: AsyncIterator[bytes] | None = None
+    pieces: AsyncGenerator[bytes, None] | None = None
 
 
+Refuse = Callable[[Request], Response | None]  # by its head: a request that gets no other answer
 Handler = Callable[[Request], Awaitable[Response]]
 Log = Callable[[str], None]
 
@@ -71,11 +76,12 @@ class Listener(NamedTuple):
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def listen(port: int, handle: Handler, refused: Log) -> Listener:
+async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Listener:
     """
     Serve *handle* on a port of 127.0.0.1, 0 for a free one. Raises OSError where it is taken.
 
-    Where the system tells who is at the other end, other users are refused; *refused* hears why.
+    *refuse* sees each request first, without its body. Where the system tells who is at the other end, other users are
+    refused; *refused* hears why.
     """
     open_now: set[asyncio.Task[Any]] = set()
 
@@ -86,10 +92,11 @@ async def listen(port: int, handle: Handler, refused: Log) -> Listener:
         try:
             if len(open_now) > CONNECTIONS:
                 refused("too many connections")
+                await _end_with(h11.Connection(h11.SERVER), reader, writer, Response(503, {}))
             elif await _is_other_user(writer):
                 refused("another user's process")
             else:
-                await _serve(reader, writer, handle)
+                await _serve(reader, writer, refuse, handle)
         except (OSError, h11.ProtocolError, asyncio.TimeoutError, asyncio.CancelledError) as error:
             log.debug("a connection ended: %r", error)
         except Exception:
@@ -112,25 +119,81 @@ async def _is_other_user(writer: asyncio.StreamWriter) -> bool:
 
 
 async def _serve(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handle: Handler
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refuse: Refuse, handle: Handler
 ) -> None:
-    wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+    wire, seconds = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES), HEAD_S
     while True:
-        head = await asyncio.wait_for(_event(wire, reader, writer), IDLE_S)
+        head = await asyncio.wait_for(_event(wire, reader, writer), seconds)
         if not isinstance(head, h11.Request):
-            return
-        body = await asyncio.wait_for(_body(wire, reader, writer), BODY_S)
-        if body is None:
-            await _answer(wire, writer, Response(413, {}))
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
         target = head.target.decode("latin-1").partition("?")[0]
-        await _answer(
-            wire, writer, await handle(Request(head.method.decode(), target, headers, body))
-        )
+        request = Request(head.method.decode(), target, headers, b"")
+        if refusal := refuse(request):
+            await _end_with(wire, reader, writer, refusal)
+            return
+        body = await asyncio.wait_for(_body(wire, reader, writer), BODY_S)
+        if body is None:
+            await _end_with(wire, reader, writer, Response(413, {}))
+            return
+        handled = _handled(wire, writer, handle, request._replace(body=body))
+        if not await _while_there(reader, wire, handled):
+            return
         if wire.our_state is not h11.DONE or wire.their_state is not h11.DONE:
             return
         wire.start_next_cycle()
+        seconds = IDLE_S
+
+
+async def _end_with(
+    wire: h11.Connection,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    response: Response,
+) -> None:
+    """Answer and hang up, so that a page holds none of the few connections."""
+    headers = {**response.headers, "connection": "close"}
+    await _answer(wire, writer, response._replace(headers=headers))
+    with contextlib.suppress(asyncio.TimeoutError):  # what is unread would reset the connection
+        await asyncio.wait_for(_discard(reader), UNREAD_S)
+
+
+async def _discard(reader: asyncio.StreamReader) -> None:
+    while await reader.read(READ_BYTES):
+        pass
+
+
+async def _handled(
+    wire: h11.Connection, writer: asyncio.StreamWriter, handle: Handler, request: Request
+) -> None:
+    try:
+        response = await handle(request)
+    except Exception:
+        log.exception("a request failed")
+        response = Response(500, {})
+    await _answer(wire, writer, response)
+
+
+async def _while_there(
+    reader: asyncio.StreamReader, wire: h11.Connection, work: Coroutine[Any, Any, None]
+) -> bool:
+    """Do *work* unless the client hangs up; whether it was done."""
+    working = asyncio.create_task(work, name="http request")
+    reading = asyncio.create_task(reader.read(READ_BYTES), name="http client")
+    try:
+        await asyncio.wait({working, reading}, return_when=asyncio.FIRST_COMPLETED)
+        if reading.done() and not working.done() and reading.result():
+            await asyncio.wait({working})  # the next request is here already
+        if not working.done():
+            return False
+        await working
+        return True
+    finally:
+        reading.cancel()
+        working.cancel()
+        await asyncio.gather(working, reading, return_exceptions=True)
+        if not reading.cancelled() and reading.exception() is None:
+            wire.receive_data(reading.result())
 
 
 async def _event(
@@ -166,8 +229,9 @@ async def _answer(wire: h11.Connection, writer: asyncio.StreamWriter, response: 
     if response.body:
         writer.write(wire.send(h11.Data(data=response.body)) or b"")
     if response.pieces is not None:
-        async for piece in response.pieces:
-            writer.write(wire.send(h11.Data(data=piece)) or b"")
-            await writer.drain()
+        async with aclosing(response.pieces) as pieces:
+            async for piece in pieces:
+                writer.write(wire.send(h11.Data(data=piece)) or b"")
+                await writer.drain()
     writer.write(wire.send(h11.EndOfMessage()) or b"")
     await writer.drain()

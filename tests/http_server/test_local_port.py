@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fim_lsp import events
-from fim_lsp.http import announced
-from tests.http.clients import Served, served, vim
+from fim_lsp.http_server import announced
+from server_bridge.protocol import Reply, Request
+from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
 
 PROJECT = Path(__file__).parent.parent.parent / "fim_lsp" / "prompt"
@@ -103,6 +106,31 @@ async def test_zeta2_in_a_file(at_port: Served) -> None:
     assert document.uri.endswith("/shop/sums.py")
 
 
+async def test_zed_gets_the_next_edit(at_port: Served, tmp_path: Path) -> None:
+    """What was done twice is proposed where it is needed next; each edit is known by the request after it."""
+    text = "print(hight)\nx = 1\ncheck(hight)\ny = 2\narea = hight * width\n"
+    (tmp_path / "shop" / "sizes.py").write_text(text)
+
+    async def asked(shown: str, row: int) -> str:
+        """What Zed is to make of the file, with the cursor at the end of a line."""
+        lines = shown.split("\n")
+        lines[row] += "<|user_cursor|>"
+        region = "\n".join(lines)
+        prompt = (
+            "<[fim-suffix]>\n<[fim-prefix]><filename>edit_history\n\n<filename>sizes.py\n"
+            f"<<<<<<< CURRENT\n{region}=======\n<[fim-middle]>"
+        )
+        answer = await at_port.post("/v1/completions", {"prompt": prompt})
+        return str(answer["choices"][0]["text"])
+
+    text = text.replace("print(hight)", "print(height)")
+    await asked(text, 0)
+    text = text.replace("check(hight)", "check(height)")
+    answer = await asked(text, 2)
+
+    assert answer == text.replace("area = hight", "area = height") + ">>>>>>> UPDATED\n"
+
+
 async def test_an_editor_that_has_the_file_open(at_port: Served) -> None:
     """What it says of its document is true; the client's text is kept beside it."""
     body = vim(ABOVE + "def subtract(first, second):\n    ret", 5, 7)
@@ -170,20 +198,77 @@ async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
     assert at_port.session.stats()["requests"] == 1
 
 
+BLOCK = ABOVE + "class Cart:\n    def __init__(self, width, height):"
+
+
 async def test_streams(at_port: Served) -> None:
-    """A client that wants events gets the text in one."""
-    body = {
-        "prompt": ABOVE + "def subtract(first, second):\n    ret",
-        "suffix": "\n",
-        "stream": True,
-    }
+    """Lines come as they become certain, and together they are what comes in one piece."""
+    body = {"prompt": BLOCK, "suffix": "\n"}
+    whole = await at_port.post("/v1/completions", body)
+    other = {"prompt": BLOCK.replace("Cart", "Crate"), "suffix": "\n", "stream": True}
 
-    answer = await at_port.client.post("/v1/completions", json=body)
+    for asked in (other, body | {"stream": True}):  # unknown yet, and known
+        answer = await at_port.client.post("/v1/completions", json=asked)
 
-    assert answer.headers["content-type"] == "text/event-stream"
-    event, done = (line for line in answer.text.split("\n") if line)
-    assert json.loads(event.removeprefix("data: "))["choices"][0]["text"].startswith("urn")
-    assert done == "data: [DONE]"
+        assert answer.headers["content-type"] == "text/event-stream"
+        *events, done = events_of(answer.text)
+        assert done == "[DONE]"
+        choices = [json.loads(event)["choices"][0] for event in events]
+        assert [choice["finish_reason"] for choice in choices[:-1]] == [None] * (len(choices) - 1)
+        assert choices[-1]["finish_reason"] == "stop"
+        assert "".join(choice["text"] for choice in choices).strip()
+    assert "".join(c["text"] for c in choices) == whole["choices"][0]["text"]
+
+
+async def test_a_stream_begins_before_the_text_is_whole(at_port: Served) -> None:
+    """The first line is there while the model still writes."""
+    session, told = at_port.session, list[str]()
+    shown = replace(session.config.completion, min_confidence=0.0)
+    session.configure(replace(session.config, completion=shown))
+    stream, n_pieces = session.connection.backend.stream, 0
+
+    async def counted(request: Request) -> AsyncGenerator[Reply, None]:
+        nonlocal n_pieces
+        async with aclosing(stream(request)) as replies:
+            async for reply in replies:
+                n_pieces += 1
+                await asyncio.sleep(0.02)
+                yield reply
+
+    session.connection.backend.stream = counted  # type: ignore[method-assign]
+    body = vim(BLOCK, 5, 38) | {"stream": True}
+    del body["response_fields"]
+    n_before = []
+    async with at_port.client.stream("POST", "/infill", json=body) as answer:
+        async for line in answer.aiter_lines():
+            if line:
+                told.append(line.removeprefix("data: "))
+                n_before.append(n_pieces)
+
+    events = [json.loads(each) for each in told]
+    assert [event["stop"] for event in events] == [False] * (len(events) - 1) + [True]
+    assert len(events) > 1
+    assert n_before[0] < n_before[-1]
+    assert events[-1]["timings"]["predicted_n"] > 0
+
+
+def events_of(text: str) -> list[str]:
+    """What a stream of events says, one by one."""
+    return [line.removeprefix("data: ") for line in text.split("\n") if line]
+
+
+async def test_the_client_says_how_long_an_answer_may_be(at_port: Served) -> None:
+    """In tokens, and by the texts that end it."""
+    body = {"prompt": BLOCK, "suffix": "\n"}
+    whole = (await at_port.post("/v1/completions", body))["choices"][0]["text"]
+    stop = whole.strip()[2:6]
+
+    stopped = await at_port.post("/v1/completions", body | {"stop": [stop]})
+    other = body | {"prompt": BLOCK.replace("Cart", "Crate"), "max_tokens": 4}
+    short = await at_port.post("/v1/completions", other)
+
+    assert stopped["choices"][0]["text"] == whole[: whole.index(stop)]
+    assert 0 < short["usage"]["completion_tokens"] <= 4
 
 
 async def test_other_files_that_a_client_shows(at_port: Served) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.http.clients import Served, served, vim
+from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
 
 PATHS = ("/", "/page.js", "/page/state", "/health", "/infill", "/v1/completions", "/props")
@@ -45,6 +46,21 @@ async def test_web_pages(at_port: Served) -> None:
         answer = await at_port.client.request(method, path, headers=headers)
         assert answer.status_code == 403
         assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("target", ["http://evil.example/x", "//evil.example/x", "evil.example:80"])
+async def test_no_other_server_is_asked(at_port: Served, target: str) -> None:
+    """What is passed on goes to the user's model server, whatever a request names."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
+    host = f"127.0.0.1:{at_port.port.port}"
+    head = f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{{}}"
+    writer.write(head.encode())
+
+    answer = await asyncio.wait_for(reader.read(), 10)
+
+    assert answer.startswith(b"HTTP/1.1 403")
+    assert at_port.port.counts["passed through"] == 0
+    writer.close()
 
 
 async def test_its_own_page_and_programs_are_answered(at_port: Served) -> None:

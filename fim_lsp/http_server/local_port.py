@@ -13,12 +13,12 @@ import secrets
 from collections import Counter
 from pathlib import Path
 
-from fim_lsp.http import admission, announced, connections
-from fim_lsp.http.completions import Completions
-from fim_lsp.http.connections import Request, Response
-from fim_lsp.http.faces import Faces, error
-from fim_lsp.http.page import Advice, Advise, Page
-from fim_lsp.http.texts import Texts
+from fim_lsp.http_server import admission, announced, connections
+from fim_lsp.http_server.completions import Completions
+from fim_lsp.http_server.connections import Request, Response
+from fim_lsp.http_server.faces import Faces, error
+from fim_lsp.http_server.page import Advice, Advise, Page
+from fim_lsp.http_server.texts import Texts
 from fim_lsp.lsp import peer
 from fim_lsp.session.session import Session
 from fim_lsp.workspace import paths
@@ -73,7 +73,7 @@ class LocalPort:
 
     async def open(self, port: int, cache: Path) -> None:
         """Begin to listen at *port*, 0 for a free one. Raises OSError where it is taken."""
-        self._listener = await connections.listen(port, self._answer, self._refuse)
+        self._listener = await connections.listen(port, self._refusal, self._answer, self._refuse)
         self.port = self._listener.port
         self._announcement = announced.announce(cache, self.url, self.token)
 
@@ -85,21 +85,26 @@ class LocalPort:
             announced.withdraw(self._announcement)
         self._texts.close()
 
-    async def _answer(self, request: Request) -> Response:
-        if why := admission.why_refused(request.headers, self.port):
+    def _refusal(self, request: Request) -> Response | None:
+        """The answer to a request that may get no other; the page's own files want no token."""
+        if why := admission.why_refused(request.target, request.headers, self.port):
             self._refuse(why)
             return _safe(error(FORBIDDEN, f"refused: {why}"))
-        if (static := self._page.static(request)) is not None:
+        if self._page.static(request) or admission.knows(request.headers, self.token):
+            return None
+        self._refuse("the token is missing or wrong")
+        return _safe(error(UNKNOWN, "the token is missing or wrong (Authorization: Bearer …)"))
+
+    async def _answer(self, request: Request) -> Response:
+        if static := self._page.static(request):
             return _safe(static)
-        if not admission.knows(request.headers, self.token):
-            self._refuse("the token is missing or wrong")
-            return _safe(error(UNKNOWN, "the token is missing or wrong (Authorization: Bearer …)"))
         live = await self._page.live(request)
         return _safe(live if live is not None else await self._faces.answer(request))
 
     def _refuse(self, why: str) -> None:
+        if not self.refused[why]:  # a page may ask a thousand times a second
+            log.warning("refused a request, and all like it: %s", why)
         self.refused[why] += 1
-        log.warning("refused a request: %s", why)
 
 
 async def _silent() -> list[Advice]:

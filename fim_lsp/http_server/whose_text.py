@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from fim_lsp.http.excerpt import Excerpt
+from fim_lsp.http_server.excerpt import Excerpt
 from fim_lsp.workspace.regular_files import read
 
 FILES = 4000

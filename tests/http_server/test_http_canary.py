@@ -10,7 +10,7 @@ import pytest
 from server_bridge.protocol import Request
 from tests.asked import requests_to
 from tests.context.test_secrets import KEYS
-from tests.http.clients import served, vim
+from tests.http_server.clients import served, vim
 from tests.typist import embedded
 
 MAIN = "from ship import freight\n\n\ndef price(weight):\n    return fre"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.documents import Position
-from fim_lsp.http.excerpt import Excerpt, alone, placed
+from fim_lsp.http_server.excerpt import Excerpt, alone, placed
 
 FILE = [f"def f{n}(x):\n    return x + {n}\n\n" for n in range(60)]
 LINES = "".join(FILE).splitlines(keepends=True)

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fim_lsp.http import zeta
-from fim_lsp.http.requests import Asked, Body
+from fim_lsp.http_server.requests import Body
 
 MANY = 1e6  # tokens per second where nothing was to be done
-OBJECT = "text_completion"
+ID, OBJECT = "cmpl-fim-lsp", "text_completion"
 
 
 class Cost(NamedTuple):
@@ -56,16 +55,26 @@ def infill(body: Body, text: str, cost: Cost, model: str) -> object:
     return [answer] if isinstance(n_texts, int) and n_texts > 1 else answer
 
 
-def completion(asked: Asked, text: str, cost: Cost, model: str) -> dict[str, Any]:
+def infill_piece(text: str, model: str) -> dict[str, Any]:
+    """The next *text* of such an answer, before its last event."""
+    return {"index": 0, "content": text, "id_slot": 0, "stop": False, "model": model}
+
+
+def completion_piece(text: str, model: str) -> dict[str, Any]:
+    """The next *text* of what `completion` answers, before its last event."""
+    choice = {"text": text, "index": 0, "logprobs": None, "finish_reason": None}
+    return {"id": ID, "object": OBJECT, "created": 0, "model": model, "choices": [choice]}
+
+
+def completion(text: str, cost: Cost, model: str) -> dict[str, Any]:
     """What OpenAI-style servers answer at `/v1/completions`, with llama.cpp's timings."""
-    said = text if asked.region is None else zeta.answer(asked.region, text)
     n_prompt = cost.evaluated + cost.cached
     return {
-        "id": "cmpl-fim-lsp",
+        "id": ID,
         "object": OBJECT,
         "created": 0,
         "model": model,
-        "choices": [{"text": said, "index": 0, "logprobs": None, "finish_reason": "stop"}],
+        "choices": [{"text": text, "index": 0, "logprobs": None, "finish_reason": "stop"}],
         "usage": {
             "prompt_tokens": n_prompt,
             "completion_tokens": cost.predicted,

@@ -12,6 +12,7 @@ import asyncio
 import itertools
 import os
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,9 +20,9 @@ from typing import NamedTuple
 from fim_lsp import events
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Edit, Position, after, difference, split, unix
-from fim_lsp.http.excerpt import Excerpt, Placed, alone, placed
-from fim_lsp.http.requests import Asked
-from fim_lsp.http.whose_text import file_of, text_of
+from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, placed
+from fim_lsp.http_server.requests import Asked
+from fim_lsp.http_server.whose_text import file_of, text_of
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import Selected
 from fim_lsp.workspace.files import uri_of
@@ -82,7 +83,7 @@ class Texts:
 
     def show(self, extras: tuple[Chunk, ...]) -> None:
         """Let other texts inform suggestions; files of the folder are known already, as they are on disk."""
-        for uri, text in self._named(extras).items():
+        for uri, text in [*self._named(extras).items()][-SHOWN:]:
             if uri in self._session.documents and uri not in self._shown:
                 continue
             if self._shown.get(uri) != text:
@@ -125,24 +126,28 @@ class Texts:
             path = path or await asyncio.to_thread(file_of, excerpt, self._folder)
             if path and not Path(path).is_absolute():
                 on_disk = await asyncio.to_thread(text_of, self._folder / path)
-        where = placed(split(unix(on_disk)), excerpt) or alone(excerpt)
+        lines: Sequence[str] = split(unix(on_disk))
+        if not (where := placed(lines, excerpt)):
+            where = alone(excerpt)
+            lines = where.lines
         key = self._uri(path or f"untitled-{next(self._numbers)}")
-        if text := self._kept.get(key):
-            self._change(text, difference(self._session.documents[text.uri].lines, where.lines))
-        else:
-            text = self._kept[key] = self._fresh(key, excerpt.language or language_of(path), where)
+        if not (text := self._kept.get(key)):
+            text = self._fresh(key, excerpt.language or language_of(path), "".join(lines))
+            self._kept[key] = text
+        if (lines := self._session.documents[text.uri].lines) != where.lines:
+            self._change(text, difference(lines, where.lines))  # an edit that is not saved yet
         text.cursor = where.cursor
         while len(self._kept) > KEPT:
             self._session.handle(events.Closed(self._kept.popitem(last=False)[1].uri))
         return Place(text, where.cursor)
 
-    def _fresh(self, uri: str, language: str, where: Placed) -> Text:
+    def _fresh(self, uri: str, language: str, shown: str) -> Text:
         """A document of our own; beside that of an editor, if one has the file open."""
         if uri in self._session.documents and uri not in self._shown:
             uri = self._uri(f"untitled-{next(self._numbers)}")
         self._shown.pop(uri, None)
-        text = Text(uri, where.cursor, next(self._versions))
-        self._session.handle(events.Opened(uri, language, text.version, "".join(where.lines)))
+        text = Text(uri, Position(0, 0), next(self._versions))
+        self._session.handle(events.Opened(uri, language, text.version, shown))
         return text
 
     def _forget_taken(self) -> None:
@@ -161,7 +166,8 @@ class Texts:
         """The texts by URI that are not on disk below the folder; pieces of one file together."""
         found: dict[str, str] = {}
         for name, text in extras:
-            if name and not (self._folder and (self._folder / name).exists()):
+            on_disk = self._folder is not None and os.path.exists(self._folder / name)  # noqa: PTH110 (names may be too long)
+            if name and not on_disk:
                 uri = self._uri(name)
                 found[uri] = f"{found[uri]}\n{unix(text)}" if uri in found else unix(text)
         return found
@@ -193,7 +199,7 @@ class Texts:
 
     def _change(self, text: Text, edit: Edit) -> None:
         text.version = next(self._versions)
-        self._session.handle(events.Changed(text.uri, text.version, (edit,)))
+        self._session.handle(events.Changed(text.uri, text.version, (edit,), is_a_key=False))
 
 
 def _inserted(document: Document, cursor: Position, lines: tuple[str, ...]) -> str | None:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import httpx
 
 from fim_lsp import events
-from fim_lsp.http import local_port
-from fim_lsp.http.local_port import LocalPort
+from fim_lsp.http_server import local_port
+from fim_lsp.http_server.local_port import LocalPort
 from fim_lsp.session.session import Session
 
 

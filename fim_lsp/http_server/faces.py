@@ -7,19 +7,20 @@ what it says comes back, and both are counted.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import PurePath
 from typing import Any
 
 from fim_lsp import __version__
-from fim_lsp.http import answers, requests
-from fim_lsp.http.completions import Completions
-from fim_lsp.http.connections import Request, Response
-from fim_lsp.http.requests import Asked, Body
+from fim_lsp.http_server import answers, requests
+from fim_lsp.http_server.completions import Completion, Completions
+from fim_lsp.http_server.connections import Request, Response
+from fim_lsp.http_server.requests import Asked, Body
 from fim_lsp.session.session import Session
 from server_bridge.protocol import (
     BackendError,
@@ -33,6 +34,9 @@ JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
 STATUS = {BackendRejected: 400, BackendTimeout: 504, BackendUnusable: 502}
 DOWN = 503
+PROMPT_BYTES = 1_000_000  # ten times what clients send: nothing may hold up an editor's session
+OPENAI = {"/v1/completions"}
+DONE = b"data: [DONE]\n\n"
 READERS: dict[str, Callable[[Body], Asked | None]] = {
     "/infill": requests.infill,
     "/completion": requests.completion,
@@ -74,16 +78,39 @@ class Faces:
         asked = read(body) if read else None
         if asked is None:
             return await self._passed_through(path, raw, streams=body.get("stream") is True)
+        if len(raw) > PROMPT_BYTES:
+            return error(413, "so long a text is not completed")
         self.counts[path] += 1
-        done = await self._completions.complete(asked)
+        if body.get("stream") is True:
+            return Response(200, EVENTS, pieces=self._pieces(path, body, asked))
+        done = await self._completions.complete(asked, requests.limits(body))
+        return found(self._answer(path, body, done))
+
+    def _answer(self, path: str, body: Body, done: Completion) -> object:
         model = self._session.connection.state.model
-        if path in {"/infill", "/completion", "/completions"}:
-            answer = answers.infill(body, done.text, done.cost, model)
-        else:
-            answer = answers.completion(asked, done.text, done.cost, model)
-        if body.get("stream") is not True:
-            return found(answer)
-        return Response(200, EVENTS, _event(answer) + b"data: [DONE]\n\n")
+        if path in OPENAI:
+            return answers.completion(done.text, done.cost, model)
+        return answers.infill(body, done.text, done.cost, model)
+
+    async def _pieces(self, path: str, body: Body, asked: Asked) -> AsyncGenerator[bytes, None]:
+        """The events of an answer: text as it becomes certain, then the rest with what it cost."""
+        texts = asyncio.Queue[str | None]()
+        limits = requests.limits(body)
+        task = asyncio.create_task(self._completions.complete(asked, limits, texts.put_nowait))
+        task.add_done_callback(lambda _: texts.put_nowait(None))
+        sent, model = "", self._session.connection.state.model
+        spelled = answers.completion_piece if path in OPENAI else answers.infill_piece
+        try:
+            while (text := await texts.get()) is not None:
+                if asked.region is None and text.startswith(sent) and text != sent:
+                    piece, sent = text[len(sent) :], text
+                    yield _event(spelled(piece, model))
+            done = await task
+            rest = done.text[len(sent) :] if done.text.startswith(sent) else ""
+            last = self._answer(path, {**body, "n_cmpl": 1}, done._replace(text=rest))
+            yield _event(last) + (DONE if path in OPENAI else b"")
+        finally:
+            task.cancel()
 
     def _get(self, path: str) -> Response:
         state = self._session.connection.state
@@ -118,7 +145,7 @@ class Faces:
             return found(await anext(events, {}))
 
 
-async def _events(first: object, events: AsyncGenerator[Any, None]) -> AsyncIterator[bytes]:
+async def _events(first: object, events: AsyncGenerator[Any, None]) -> AsyncGenerator[bytes, None]:
     async with aclosing(events):
         if first is not None:
             yield _event(first)
@@ -127,7 +154,7 @@ async def _events(first: object, events: AsyncGenerator[Any, None]) -> AsyncIter
                 yield _event(event)
         except BackendError as failure:
             yield _event({"error": {"message": str(failure)}})
-    yield b"data: [DONE]\n\n"
+    yield DONE
 
 
 def _event(said: object) -> bytes:

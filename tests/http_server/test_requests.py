@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.http import answers, requests, zeta
-from fim_lsp.http.answers import Cost
-from fim_lsp.http.excerpt import Excerpt
-from fim_lsp.http.requests import Asked
+from fim_lsp.http_server import answers, requests, zeta
+from fim_lsp.http_server.answers import Cost
+from fim_lsp.http_server.excerpt import Excerpt
+from fim_lsp.http_server.requests import Asked, Limits
 from server_bridge.protocol import Chunk
 
 VIM: dict[str, Any] = {
@@ -139,3 +139,23 @@ def test_answers_have_the_fields_that_were_asked_for() -> None:
 def test_a_client_that_can_only_insert(text: str, replaced: str, inserted: str) -> None:
     """What stands right of the cursor is not inserted again."""
     assert answers.insertion(text, replaced) == inserted
+
+
+@pytest.mark.parametrize(
+    ("body", "limits"),
+    [
+        (VIM, Limits(128, 250)),
+        ({"max_tokens": 56, "stop": "\n\n"}, Limits(56, None, ("\n\n",))),
+        ({"n_predict": -1, "stop": []}, Limits()),
+        ({"max_tokens": float("nan"), "t_max_predict_ms": float("inf"), "stop": [3, ""]}, Limits()),
+        ({"max_tokens": True, "n_predict": 10**400, "stop": {}}, Limits()),
+    ],
+)
+def test_how_long_an_answer_may_be(body: dict[str, Any], limits: Limits) -> None:
+    """Nonsense is no limit: ours holds."""
+    assert requests.limits(body) == limits
+
+
+def test_a_text_ends_before_the_first_stop() -> None:
+    assert Limits(stops=("c", "b")).ended("abc") == "a"
+    assert Limits(stops=("d",)).ended("abc") == "abc"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fim_lsp import __version__
-from fim_lsp.http.connections import Request, Response
-from fim_lsp.http.faces import Faces, found
+from fim_lsp.http_server.connections import Request, Response
+from fim_lsp.http_server.faces import Faces, found
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Answered

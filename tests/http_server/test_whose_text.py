@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.http.excerpt import Excerpt
-from fim_lsp.http.whose_text import file_of
+from fim_lsp.http_server.excerpt import Excerpt
+from fim_lsp.http_server.whose_text import file_of
 
 CART = "import ship\n\n\ndef price(item):\n    return item.cost * ship.rate(item)\n"
 

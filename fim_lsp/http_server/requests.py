@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fim_lsp.http import zeta
-from fim_lsp.http.excerpt import Excerpt
+from fim_lsp.http_server import zeta
+from fim_lsp.http_server.excerpt import Excerpt
 from server_bridge.fim import reading
 from server_bridge.protocol import Chunk
 
@@ -21,10 +21,27 @@ Body = Mapping[str, Any]
 
 # llama.vim says which fields it reads, and allows 250 ms to a request that the user waits for and more to the one that goes ahead of the user
 VIM_AHEAD_MS = 250
+MOST = 1e9  # more than anything can be counted up to
 # minuet's first two lines are about the file, not of it
 MINUET_HEAD = re.compile(
     r"\A[^\n]{0,8}language: (?P<language>[\w.+-]+)[^\n]{0,8}\n[^\n]{0,8}indentation: use [^\n]*\n"
 )
+
+
+class Limits(NamedTuple):
+    """
+    How long an answer may be: tokens, the milliseconds after which whole lines are answered with, and texts before
+    which it ends. None where the client does not say.
+    """
+
+    max_tokens: int | None = None
+    patience_ms: int | None = None
+    stops: tuple[str, ...] = ()
+
+    def ended(self, text: str) -> str:
+        """*text* up to the first stop in it."""
+        found = (text.find(stop) for stop in self.stops)
+        return text[: min((at for at in found if at >= 0), default=None)]
 
 
 class Asked(NamedTuple):
@@ -60,10 +77,10 @@ def infill(body: Body) -> Asked | None:
 
 def completion(body: Body) -> Asked | None:
     """`/v1/completions` and `/completion`: with a `suffix`, as a prompt with special tokens, as zeta2's prompt."""
-    prompt, suffix = _text(body, "prompt"), body.get("suffix")
+    prompt, suffix = _text(body, "prompt"), _text(body, "suffix")
     if not prompt:
         return None
-    if isinstance(suffix, str):
+    if suffix is not None and "suffix" in body:
         return Asked(_about_file(prompt, suffix))
     if found := zeta.read(prompt):
         return Asked(found[0], region=found[1])
@@ -71,6 +88,22 @@ def completion(body: Body) -> Asked | None:
         return None
     excerpt = _about_file(read.prefix + read.middle, read.suffix)
     return Asked(excerpt._replace(path=excerpt.path or read.path), read.chunks)
+
+
+def limits(body: Body) -> Limits:
+    """What *body* says of the answer's length, in OpenAI's words or llama.cpp's."""
+    given = body.get("stop")
+    stops = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    tokens = _count(body.get("max_tokens")) or _count(body.get("n_predict"))
+    found = tuple(stop for stop in stops if isinstance(stop, str) and stop)
+    return Limits(tokens, _count(body.get("t_max_predict_ms")), found)
+
+
+def _count(value: object) -> int | None:
+    """A number above 0, None for anything else; clients write -1 for as many as there are."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < MOST:
+        return None
+    return int(value) or None
 
 
 def _about_file(before: str, after: str) -> Excerpt:
@@ -82,13 +115,18 @@ def _about_file(before: str, after: str) -> Excerpt:
 def _text(body: Body, name: str) -> str | None:
     """A text, "" where there is none; None where it is something else, such as token ids."""
     value = body.get(name, "")
-    return value if isinstance(value, str) else None
+    return _paired(value) if isinstance(value, str) else None
+
+
+def _paired(text: str) -> str:
+    """*text* without the halves of characters that JSON can spell and no file can hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _extras(found: object) -> list[Chunk]:
     extras = []
     for each in found if isinstance(found, list) else ():
         if isinstance(each, dict) and isinstance(text := each.get("text"), str):
-            name = each.get("filename")
-            extras.append(Chunk(name if isinstance(name, str) else "", text))
+            name = _text(each, "filename") or ""
+            extras.append(Chunk(name, _paired(text)))
     return extras

@@ -15,8 +15,10 @@ NAMES = ("127.0.0.1", "localhost", "[::1]")
 OWN_SITES = ("same-origin", "none")  # none: the user typed the address, or a program opened it
 
 
-def why_refused(headers: Mapping[str, str], port: int) -> str:
-    """Why a request with *headers* (lower case) is not answered at all, "" if it is."""
+def why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
+    """Why a request for *target* with *headers* (lower case) is not answered at all, "" if it is."""
+    if not target.startswith("/") or target.startswith("//"):
+        return "another server is meant"  # what is passed on must not get there
     hosts = {f"{name}:{port}" for name in NAMES}
     if headers.get("host", "").lower() not in hosts:
         return "the Host is not this machine's own name"

@@ -1,0 +1,170 @@
+"""
+A stateless request into the text to insert at its cursor. State: what is being asked now.
+
+The same question, asked several times at once, is asked once. A newer request about a text ends the older ones, as in an
+editor; these get nothing. A question that nothing waits for any more ends, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from fim_lsp.documents import Position
+from fim_lsp.http_server import zeta
+from fim_lsp.http_server.answers import Cost, insertion
+from fim_lsp.http_server.requests import Asked, Limits
+from fim_lsp.http_server.texts import Place, Texts
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import Config
+from fim_lsp.suggest.request import Client, Suggestion
+
+# Such clients wait by themselves before they ask, and show nothing before the whole answer is there.
+DEBOUNCE_MS, PATIENCE_MS = 0, 150
+
+
+class Completion(NamedTuple):
+    """Text to insert, "" for none, or a region as zeta2 writes it again; and what it cost."""
+
+    text: str
+    cost: Cost
+
+
+Hear = Callable[[str], None]
+NOTHING = Completion("", Cost())
+
+
+class Question(NamedTuple):
+    """What is asked of a document: its version, the cursor, what is taken to be accepted, how long the answer may be."""
+
+    version: int
+    cursor: Position
+    accepted: str
+    limits: Limits
+    streams: bool
+
+
+@dataclass(slots=True)
+class Asking:
+    """A question that is being answered: *n_waiting* requests wait, and some *hear* the text as it grows."""
+
+    question: Question
+    task: asyncio.Task[str] | None = None
+    n_waiting: int = 0
+    hear: list[Hear] = field(default_factory=list)
+
+    def heard(self, text: str) -> None:
+        """*text* is certain now."""
+        for hear in self.hear:
+            hear(text)
+
+
+class Completions:
+    """See the module."""
+
+    def __init__(self, session: Session, texts: Texts) -> None:
+        self._session = session
+        self._texts = texts
+        self._asked: dict[str, Asking] = {}
+
+    async def complete(self, asked: Asked, limits: Limits, hear: Hear | None = None) -> Completion:
+        """What to insert where *asked* has its cursor; *hear* is told how it begins, longer each time."""
+        if asked.is_warm_up:
+            self._texts.show(asked.extras)
+            return NOTHING
+        place = await self._texts.place(asked)
+        if place is None:
+            return NOTHING
+        before = self._cost()
+        text = await self._shared(place, limits, hear)
+        if asked.region is not None:
+            text = await self._region(place, asked.region, text)
+        return Completion(text, self._cost().since(before))
+
+    async def _region(self, place: Place, region: zeta.Region, text: str) -> str:
+        """*region* with *text* in it, or else with the next edit, if that is there."""
+        if text or not (
+            found := await self._session.next_edit(place.text.uri, unasked=True, unopened=False)
+        ):
+            return zeta.answer(region, text)
+        first = place.cursor.line - region.before.count("\n")
+        is_here = found.document.uri == place.text.uri
+        edited = zeta.rewritten(region, first, found.proposal) if is_here else ""
+        return edited or zeta.answer(region, "")
+
+    async def _shared(self, place: Place, limits: Limits, hear: Hear | None) -> str:
+        uri = place.text.uri
+        version = self._session.documents[uri].version
+        accepted = place.selected.text if place.selected else ""
+        question = Question(version, place.cursor, accepted, limits, hear is not None)
+        asking = self._asked.get(uri)
+        if asking is None or asking.question != question:
+            if asking is not None and asking.task is not None:
+                asking.task.cancel()
+            asking = self._asked[uri] = Asking(question)
+            asking.task = asyncio.create_task(self._text(place, asking), name="http completion")
+        assert asking.task is not None
+        if hear is not None:
+            asking.hear.append(hear)
+        asking.n_waiting += 1
+        try:
+            return await asyncio.shield(asking.task)
+        except asyncio.CancelledError:
+            if asking.task.cancelled():
+                return ""  # a newer request took its place
+            raise
+        finally:
+            asking.n_waiting -= 1
+            if not asking.n_waiting:
+                asking.task.cancel()
+                if self._asked.get(uri) is asking:
+                    del self._asked[uri]
+
+    async def _text(self, place: Place, asking: Asking) -> str:
+        uri, selected = place.text.uri, place.selected
+        limits = asking.question.limits
+        config = _limited(self._session.config, limits, streams=asking.question.streams)
+
+        def heard(suggestion: Suggestion) -> None:
+            if selected is None and suggestion.start == suggestion.end:
+                asking.heard(limits.ended(suggestion.text))
+
+        found = await self._session.complete(
+            uri,
+            selected.start if selected else place.cursor,
+            invoked=False,
+            selected=selected,
+            client=Client(selected is None, config, heard if asking.question.streams else None),
+        )
+        document = self._session.documents.get(uri)
+        if not found or document is None:
+            return ""
+        best = found[0]
+        if selected is not None:
+            text = best.text.removeprefix(selected.text)
+            return limits.ended(insertion(text, document.between(selected.end, best.end)))
+        text = limits.ended(insertion(best.text, document.between(best.start, best.end)))
+        place.text.suggested = text
+        return text
+
+    def _cost(self) -> Cost:
+        now = self._session.counters
+        return Cost(now.evaluated, now.cached, now.predicted, now.prompt_ms, now.predicted_ms)
+
+
+def _limited(config: Config, limits: Limits, *, streams: bool) -> Config:
+    """The user's settings, as far as the client does not say how long an answer may be, and how late."""
+    given = config.completion
+    said = (ms for ms in (given.patience_ms, limits.patience_ms) if ms is not None)
+    patience_ms = 0 if "\n" in limits.stops else min(said, default=PATIENCE_MS)
+    if streams:
+        patience_ms = given.deadline_ms
+    completion = replace(
+        given,
+        max_tokens=min(given.max_tokens, limits.max_tokens or given.max_tokens),
+        debounce_ms=DEBOUNCE_MS if given.debounce_ms is None else given.debounce_ms,
+        patience_ms=patience_ms,
+    )
+    return replace(config, completion=completion)

@@ -1,0 +1,184 @@
+"""Clients that hang up, dawdle, send too much, or come all at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.http_server import connections
+from server_bridge.protocol import Reply, Request
+from tests.http_server.clients import Served, served, vim
+from tests.typist import embedded
+
+ABOVE = "def add(first, second):\n    return first + second\n\n\n"
+BLOCK = ABOVE + "class Cart:\n    def __init__(self, width, height):\n"
+N_AT_ONCE = 50
+
+
+@pytest.fixture
+async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
+    async with served(embedded(), tmp_path, tmp_path / "cache") as found:
+        yield found
+
+
+def raw(port: int, body: dict[str, object], path: str = "/infill") -> bytes:
+    """A request as it goes onto the wire."""
+    content = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content
+
+
+async def until_closed(reader: asyncio.StreamReader) -> bytes:
+    """What comes until the port hangs up."""
+    return await asyncio.wait_for(reader.read(), 20)
+
+
+async def test_a_client_that_hangs_up_ends_its_request(at_port: Served) -> None:
+    """The stream is closed, and the next request has the model to itself."""
+    backend = at_port.session.connection.backend
+    stream, begun, closed = backend.stream, asyncio.Event(), asyncio.Event()
+
+    async def endless(request: Request) -> AsyncGenerator[Reply, None]:
+        try:
+            async with aclosing(stream(request)) as replies:
+                async for reply in replies:
+                    yield reply
+                    begun.set()
+                    await asyncio.sleep(0.2)
+        finally:
+            closed.set()
+
+    backend.stream = endless  # type: ignore[method-assign]
+    reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
+    writer.write(raw(at_port.port.port, vim(BLOCK, 5, 38)))
+    await asyncio.wait_for(begun.wait(), 10)
+    writer.close()
+
+    await asyncio.wait_for(closed.wait(), 10)
+
+    assert await reader.read() == b""
+    assert at_port.session.stats()["outcomes"] == {"superseded": 1}
+
+
+async def test_requests_that_come_before_the_answer(at_port: Served) -> None:
+    """All are answered, in their order."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
+    port = at_port.port.port
+    health = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+    writer.write(raw(port, vim(BLOCK, 4, 4)) + raw(port, vim(BLOCK, 4, 5)) + health.encode())
+
+    answers = await until_closed(reader)
+
+    assert answers.count(b"HTTP/1.1 200") == 3
+    assert answers.endswith(b'{"status":"ok"}')
+    writer.close()
+
+
+async def test_a_page_costs_no_memory_and_holds_no_connection(at_port: Served) -> None:
+    """It is refused by its head, whatever it says is to follow."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
+    writer.write(b"POST /infill HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 7000000\r\n\r\n")
+
+    answer = await until_closed(reader)
+
+    assert answer.startswith(b"HTTP/1.1 403")
+    writer.close()
+
+
+async def test_a_client_that_dawdles(at_port: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its head or its body: it is left, and the others are served meanwhile."""
+    monkeypatch.setattr(connections, "HEAD_S", 0.2)
+    monkeypatch.setattr(connections, "BODY_S", 0.2)
+    whole = raw(at_port.port.port, vim(BLOCK, 4, 4))
+    for sent in (b"", b"POST /infill HT", whole[:-10]):
+        reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
+        writer.write(sent)
+        assert (await at_port.client.get("/health")).status_code == 200
+        assert await until_closed(reader) == b""
+        writer.close()
+
+
+async def test_too_many_connections(at_port: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest is told so."""
+    monkeypatch.setattr(connections, "CONNECTIONS", 2)
+    ends = [await asyncio.open_connection("127.0.0.1", at_port.port.port) for _ in range(3)]
+
+    assert (await until_closed(ends[2][0])).startswith(b"HTTP/1.1 503")
+    for _, writer in ends:
+        writer.close()
+
+
+async def test_a_text_that_would_hold_up_the_editor(at_port: Served) -> None:
+    """It is refused, before it becomes a document."""
+    answer = await at_port.client.post(
+        "/infill", json=vim("x = 1\n" * 300_000, 1, 0, n_suffix=10**9)
+    )
+
+    assert answer.status_code == 413
+    assert not at_port.session.documents
+
+
+async def test_many_texts_at_once(at_port: Served) -> None:
+    """More than are kept: each request is answered, and no more texts stay open than before."""
+    texts = [f"# file {n}\ndef price_{n}(item):\n    ret" for n in range(N_AT_ONCE)]
+
+    answers = await asyncio.gather(*(at_port.post("/infill", vim(text, 2, 7)) for text in texts))
+
+    assert len(answers) == N_AT_ONCE
+    assert len(at_port.session.documents) <= 8
+
+
+async def test_the_same_text_asked_about_at_many_places(at_port: Served) -> None:
+    """The newest request ends the others; all get an answer."""
+    asked = (at_port.post("/infill", vim(BLOCK, 5, column)) for column in range(4, 34))
+
+    answers = await asyncio.gather(*asked)
+
+    assert all("content" in answer for answer in answers)
+
+
+@pytest.mark.parametrize("name", ["input_prefix", "prompt", "input_suffix"])
+async def test_text_that_no_file_can_hold(at_port: Served, name: str) -> None:
+    """JSON can spell half a character; so can the name of a file."""
+    extra = {"filename": "\ud800\0.py", "text": "x = '\udfff'\n" * 9}
+    body = vim(BLOCK, 4, 4) | {name: "# \ud83d\n", "input_extra": [extra]}
+
+    answer = await at_port.client.post("/infill", content=json.dumps(body))
+
+    assert answer.status_code == 200
+
+
+NAMES = (
+    "a" * 5000,
+    "a/" * 3000,
+    ".",
+    "..",
+    "/",
+    "",
+    "../" * 40 + "etc/passwd",
+    "a\nb",
+    "C:\\x.py",
+    "file:///etc/passwd",
+    "~/.ssh/id",
+    "\x7f\x1b[31m",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_names_that_no_file_can_have(at_port: Served, name: str) -> None:
+    """Whatever a client calls its files, it is answered."""
+    extra = {"filename": name, "text": "def shown(x):\n    return x\n" * 3}
+    zeta = (
+        f"<[fim-suffix]>\n<[fim-prefix]><filename>{name}\n"
+        "<<<<<<< CURRENT\nx = <|user_cursor|>\n=======\n<[fim-middle]>"
+    )
+
+    await at_port.post("/infill", vim(BLOCK, 4, 4) | {"input_extra": [extra]})
+    await at_port.post("/v1/completions", {"prompt": zeta})

@@ -1,0 +1,26 @@
+"""How fast the user of an editor types."""
+
+from __future__ import annotations
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.documents import Edit, Position
+from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.debounce import USUAL_MS
+from fim_lsp.workspace.workspaces import Workspaces
+
+START = Position(0, 0)
+
+
+@pytest.mark.parametrize("is_a_key", [True, False])
+def test_only_keys_of_the_editor_tell_it(is_a_key: bool) -> None:
+    """Edits that another program's request shows come when it asks."""
+    documents = OpenDocuments(Workspaces(), Stats())
+    documents.handle(events.Opened("untitled:a", "python", 1, ""))
+    for version in range(2, 20):
+        edits = (Edit(START, START, "x"),)
+        documents.handle(events.Changed("untitled:a", version, edits, is_a_key))
+
+    assert (documents.pace.interval_ms == USUAL_MS) is not is_a_key
