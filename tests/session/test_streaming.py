@@ -12,7 +12,7 @@ import pytest
 
 from fim_lsp.session import completer
 from fim_lsp.session.session import Session
-from server_bridge.protocol import Prompt, Reply, Request
+from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
 from tests.typist import QUICK, Typist, embedded
 
 CODE = (
@@ -127,6 +127,37 @@ async def test_what_is_not_sure_is_not_waited_for(session: Session) -> None:
         await until(slow, slow.n + 1)
     assert session.is_growing(typist.document, typist.cursor)
     assert slow.n < 8  # of twenty and more
+
+
+async def test_a_key_that_agrees_makes_the_rest_certain_again(session: Session) -> None:
+    """The first word is unlikely; typed by the user it is not, and a request that joins is shown what follows."""
+    config = session.config
+    session.configure(replace(config, completion=replace(config.completion, min_confidence=0.5)))
+    typist = Typist(session, BLOCK + "\n        ")
+    await typist.ask()
+    await session.wait_idle()
+    let = asyncio.Semaphore(0)
+
+    async def unlikely_first(request: Request) -> AsyncGenerator[Reply, None]:
+        said = {request.prompt.forced: 0.0, "zebra": -9.0, " = name": -0.01, "\n": -0.01}
+        for text, logprob in said.items():
+            await let.acquire()
+            token = Token(-1, text.encode(), logprob)
+            yield Reply(text, (token,), (), Stop.LIMIT, Timings(predicted_n=1))
+        await asyncio.sleep(HOUR_S)
+
+    session.connection.backend.stream = unlikely_first  # type: ignore[method-assign]
+    typist.type("self.value = value\n        ")
+    asked = asyncio.create_task(typist.ask())
+    for _ in range(2):
+        let.release()
+    assert await asyncio.wait_for(asked, 10) == []
+    typist.type("zebra")
+    asked = asyncio.create_task(typist.ask())
+    for _ in range(2):
+        let.release()
+    [suggestion] = await asyncio.wait_for(asked, 10)
+    assert suggestion.text == " = name"
 
 
 async def test_a_key_that_contradicts_closes_the_stream(session: Session) -> None:
