@@ -24,6 +24,7 @@ CODE = (
     "        return self.width * self.height\n\n"
 )
 BLOCK = CODE + "    def __init__(self, name, value):"
+TYPED = "\n        zebra"
 HOUR_S = 3600.0
 
 
@@ -133,13 +134,11 @@ async def test_a_key_that_agrees_makes_the_rest_certain_again(session: Session) 
     """The first word is unlikely; typed by the user it is not, and a request that joins is shown what follows."""
     config = session.config
     session.configure(replace(config, completion=replace(config.completion, min_confidence=0.5)))
-    typist = Typist(session, BLOCK + "\n        ")
-    await typist.ask()
-    await session.wait_idle()
+    typist = Typist(session, BLOCK)
     let = asyncio.Semaphore(0)
 
     async def unlikely_first(request: Request) -> AsyncGenerator[Reply, None]:
-        said = {request.prompt.forced: 0.0, "zebra": -9.0, " = name": -0.01, "\n": -0.01}
+        said = {request.prompt.forced: 0.0, TYPED: -9.0, " = name": -0.01, "\n": -0.01}
         for text, logprob in said.items():
             await let.acquire()
             token = Token(-1, text.encode(), logprob)
@@ -147,12 +146,11 @@ async def test_a_key_that_agrees_makes_the_rest_certain_again(session: Session) 
         await asyncio.sleep(HOUR_S)
 
     session.connection.backend.stream = unlikely_first  # type: ignore[method-assign]
-    typist.type("self.value = value\n        ")
     asked = asyncio.create_task(typist.ask())
     for _ in range(2):
         let.release()
     assert await asyncio.wait_for(asked, 10) == []
-    typist.type("zebra")
+    typist.type(TYPED)
     asked = asyncio.create_task(typist.ask())
     for _ in range(2):
         let.release()
