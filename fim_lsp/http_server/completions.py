@@ -125,7 +125,7 @@ class Completions:
     async def _text(self, place: Place, asking: Asking) -> str:
         uri, selected = place.text.uri, place.selected
         limits = asking.question.limits
-        config = _limited(self._session.config, limits, streams=asking.question.streams)
+        config = _limited(self._session.config, limits)
 
         def heard(suggestion: Suggestion) -> None:
             if selected is None and suggestion.start == suggestion.end:
@@ -154,13 +154,11 @@ class Completions:
         return Cost(now.evaluated, now.cached, now.predicted, now.prompt_ms, now.predicted_ms)
 
 
-def _limited(config: Config, limits: Limits, *, streams: bool) -> Config:
+def _limited(config: Config, limits: Limits) -> Config:
     """The user's settings, as far as the client does not say how long an answer may be, and how late."""
     given = config.completion
     said = (ms for ms in (given.patience_ms, limits.patience_ms) if ms is not None)
     patience_ms = 0 if "\n" in limits.stops else min(said, default=PATIENCE_MS)
-    if streams:
-        patience_ms = given.deadline_ms
     completion = replace(
         given,
         max_tokens=min(given.max_tokens, limits.max_tokens or given.max_tokens),

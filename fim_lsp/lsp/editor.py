@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -34,13 +33,12 @@ from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.transport import Skipped
 from fim_lsp.lsp.types import types
-from fim_lsp.session.completer import WHOLE_MS
 from fim_lsp.session.session import Session
 from fim_lsp.session.state_file import PAGE
 from fim_lsp.settings import egress
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
-from fim_lsp.suggest.request import Selected, Suggestion
+from fim_lsp.suggest.request import EDITOR, Client, Selected, Suggestion
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
 
@@ -266,12 +264,12 @@ class Editor(LanguageServer):
         *,
         invoked: bool,
         selected: Selected | None = None,
-        show: Callable[[list[Suggestion]], None] | None = None,
+        show: Callable[[Suggestion], None] | None = None,
     ) -> list[Suggestion]:
         """
         The session's suggestions; a newer request of the same method for the document cancels this one.
 
-        Where the client can *show* a part and then more, it gets what can be shown first at once.
+        Where the client can *show* lines before all of the text is there, it gets them as they become known.
         """
         self.current = document.uri
         self._look_at_settings()
@@ -282,19 +280,18 @@ class Editor(LanguageServer):
         self._newest[key] = task
         try:
             uri, first = self.notebooks.place(document.uri)
-            whole, at = self.session.documents.get(uri), _lower(position, first)
-            complete = partial(
-                self.session.complete,
+
+            def hear(suggestion: Suggestion) -> None:
+                if show is not None:
+                    show(_moved(suggestion, -first))
+
+            suggestions = await self.session.complete(
                 uri,
-                at,
+                _lower(position, first),
                 invoked=invoked,
                 selected=selected and _moved(selected, first),
+                client=Client(hear=hear) if show else EDITOR,
             )
-            suggestions = await complete(patience_ms=0 if show else None)
-            if show and whole and self.session.is_growing(whole, at):
-                if suggestions:
-                    show([_moved(suggestion, -first) for suggestion in suggestions])
-                suggestions = await complete(patience_ms=WHOLE_MS) or suggestions
             if invoked and not suggestions:
                 self.messages.explain(self.session.completer.trouble)
             return [_moved(suggestion, -first) for suggestion in suggestions]

@@ -183,11 +183,9 @@ async def inline_completion(
     return convert.inline_list(document, suggestions, editor.encoding)
 
 
-def _show(
-    editor: Editor, document: Document, token: int | str, suggestions: list[Suggestion]
-) -> None:
+def _show(editor: Editor, document: Document, token: int | str, suggestion: Suggestion) -> None:
     """Send a part of an answer before the rest."""
-    value = convert.inline_list(document, suggestions, editor.encoding)
+    value = convert.inline_list(document, [suggestion], editor.encoding)
     editor.protocol.notify(types.PROGRESS, types.ProgressParams(token, value))
 
 

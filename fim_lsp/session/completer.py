@@ -12,10 +12,9 @@ import itertools
 import logging
 import time
 from collections.abc import Coroutine
-from dataclasses import replace
 from functools import partial
 
-from fim_lsp.documents import Edit, Position
+from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher, Wait
 from fim_lsp.session.document_state import DocumentState
@@ -45,7 +44,6 @@ from server_bridge.protocol import BackendError, BackendUnavailable, Health
 # A cursor that only moved may still be moving: the model is not asked for every stop.
 PASSING_MS = 250.0
 PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
-WHOLE_MS = 60_000  # longer than any text is waited for
 HANGING_S = 3.0  # in which nothing moves, while a user who asked by hand waits
 BY_HAND = 10  # such a user waits so many times the deadline of an automatic suggestion
 BY_HAND_S = 1.0  # and so long for all of a text
@@ -91,13 +89,8 @@ class Completer:
         invoked: bool,
         selected: Selected | None = None,
         client: Client = EDITOR,
-        patience_ms: int | None = None,
     ) -> list[Suggestion]:
-        """
-        The suggestions at *position*; raises nothing but `CancelledError`.
-
-        *patience_ms* takes the place of the setting: 0 is for what can be shown first, `WHOLE_MS` for all of it.
-        """
+        """The suggestions at *position*; raises nothing but `CancelledError`."""
         started, outcome = time.perf_counter(), "superseded"
         document, self.trouble = self._open.documents.get(uri), ""
         self.current = uri
@@ -112,9 +105,6 @@ class Completer:
                 self._connection.state,
                 client.config or self._connection.config,
             )
-            if patience_ms is not None:
-                completion = replace(config.completion, patience_ms=patience_ms)
-                config = replace(config, completion=completion)
             request = request_at(
                 document, position, path, config, state,
                 invoked=invoked, selected=selected, client=client,
@@ -122,9 +112,8 @@ class Completer:
             until = asyncio.get_running_loop().time() + self._seconds(request)
             answer = self._answer(request, doc_state, until - SPARE_S)
             outcome, suggestions = await self._in_time(request, answer, until)
-            edits = ((each.id, Edit(each.start, each.end, each.text)) for each in suggestions)
             if client.offers:
-                self._open.acceptance.offered(document, edits)
+                self._offer(document, suggestions)
             return suggestions
         except BackendError as error:
             outcome, self.trouble = type(error).__name__, str(error)
@@ -272,16 +261,25 @@ class Completer:
             patience_s = max(BY_HAND_S, patience_s)
         debounce_s = self._debounce_s(request, doc_state)
         early = asyncio.get_running_loop().time() + debounce_s + patience_s
-        grows = not request.invoked and early < until
-        told = partial(self._tell, request) if request.client.hear else None
-        return Wait(debounce_s, min(early, until), until, grows, told)
+        if (
+            request.client.hear is not None
+        ):  # it shows the lines that are there, and can wait for all
+            return Wait(debounce_s, until, until, False, partial(self._tell, request))
+        return Wait(debounce_s, min(early, until), until, grows=not request.invoked)
 
-    @staticmethod
-    def _tell(request: CompletionRequest, so_far: Candidate) -> None:
+    def _tell(self, request: CompletionRequest, so_far: Candidate) -> None:
         """Let the client of *request* hear what there is before the answer."""
         candidate = polish(gated(request, so_far), request.cursor)
-        if request.client.hear and (found := suggestion(request, candidate, "")):
+        found = suggestion(request, candidate, str(next(self._numbers)))
+        if request.client.hear is not None and found:
+            if request.client.offers and request.selected is None:
+                self._offer(request.document, [found])
             request.client.hear(found)
+
+    def _offer(self, document: Document, suggestions: list[Suggestion]) -> None:
+        """Remember what the user is shown."""
+        edits = [(each.id, Edit(each.start, each.end, each.text)) for each in suggestions]
+        self._open.acceptance.offered(document, edits)
 
     def _debounce_s(self, request: CompletionRequest, doc_state: DocumentState) -> float:
         """How long an automatic request waits for the next key before it asks the model."""

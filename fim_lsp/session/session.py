@@ -259,25 +259,11 @@ class Session:
         invoked: bool,
         selected: Selected | None = None,
         client: Client = EDITOR,
-        patience_ms: int | None = None,
     ) -> list[Suggestion]:
         """See `Completer.complete`."""
         return await self.completer.complete(
-            uri,
-            position,
-            invoked=invoked,
-            selected=selected,
-            client=client,
-            patience_ms=patience_ms,
+            uri, position, invoked=invoked, selected=selected, client=client
         )
-
-    def is_growing(self, document: Document, position: Position) -> bool:
-        """Whether the model is still writing what follows *position* in *document*, which has not changed since."""
-        doc_state = self._open.states.get(document.uri)
-        if doc_state is None or self.documents.get(document.uri) is not document:
-            return False
-        generation = doc_state.generation_for(document, position)
-        return generation is not None and not generation.ended
 
     def _forget(self) -> None:
         """Delete what was saved, in the background."""

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from fim_lsp.session import completer
 from fim_lsp.session.session import Session
+from fim_lsp.suggest.request import Client
 from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
 from tests.typist import QUICK, Typist, embedded
 
@@ -94,28 +94,27 @@ async def test_a_line_is_shown_before_the_text_is_whole(session: Session) -> Non
     assert typist.counted("streams") - before == 1
 
 
-async def test_what_can_be_shown_first_and_then_the_rest(session: Session) -> None:
-    """For a client that can show a part: the first line at once, all of the text as soon as that is there."""
+async def test_a_client_that_hears_lines_gets_all_of_them(session: Session) -> None:
+    """One as soon as it is there, whatever the patience; the answer is all of the text."""
     [whole] = await Typist(session, BLOCK, uri="file:///home/me/shop/whole.py").ask(invoked=True)
     await session.wait_idle()
     slow, typist = Slow(session), Typist(session, BLOCK)
-    before = typist.counted("streams")
-    ask = partial(session.complete, typist.uri, typist.cursor, invoked=False)
-    asked = asyncio.create_task(ask(patience_ms=0))
-    while not asked.done():
+    before = typist.counted("streams"), typist.counted("requests")
+    heard: list[str] = []
+    client = Client(hear=lambda suggestion: heard.append(suggestion.text))
+    asked = asyncio.create_task(
+        session.complete(typist.uri, typist.cursor, invoked=False, client=client)
+    )
+    while not heard:
         await until(slow, slow.n + 1)
-    [first] = await asked
-    assert session.is_growing(typist.document, typist.cursor)
-    asked = asyncio.create_task(ask(patience_ms=completer.WHOLE_MS))
-    await until(slow, slow.n + 1)
     assert not asked.done()
     for _ in range(200):
         slow.let.release()
     [all_of_it] = await asked
     assert all_of_it.text == whole.text
-    assert whole.text.startswith(first.text)
-    assert not session.is_growing(typist.document, typist.cursor)
-    assert typist.counted("streams") - before == 1
+    assert whole.text.startswith(heard[0])
+    assert len(heard[0]) < len(whole.text)
+    assert (typist.counted("streams"), typist.counted("requests")) == (before[0] + 1, before[1] + 1)
 
 
 async def test_what_is_not_sure_is_not_waited_for(session: Session) -> None:
@@ -126,8 +125,8 @@ async def test_what_is_not_sure_is_not_waited_for(session: Session) -> None:
     asked = asyncio.create_task(typist.ask())
     while not asked.done():
         await until(slow, slow.n + 1)
-    assert session.is_growing(typist.document, typist.cursor)
     assert slow.n < 8  # of twenty and more
+    assert not slow.closed
 
 
 async def test_a_key_that_agrees_makes_the_rest_certain_again(session: Session) -> None:
