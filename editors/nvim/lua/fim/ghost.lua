@@ -108,15 +108,17 @@ function M.hide(buf)
   return shown
 end
 
-local function take(buf, ghost, client, result)
-  if not in_insert_mode() then
-    return
-  end
-  ghost.index = 0
-  ghost.items = vim.tbl_map(function(raw)
+local function items_in(buf, client, result)
+  return vim.tbl_map(function(raw)
     return accept.from_lsp(buf, client, raw)
   end, result and (result.items or result) or {})
-  M.cycle(buf, 1)
+end
+
+local function take(buf, ghost, items)
+  if in_insert_mode() then
+    ghost.items, ghost.index = items, 0
+    M.cycle(buf, 1)
+  end
 end
 
 local function answer(buf, ghost, client, id, result)
@@ -124,7 +126,7 @@ local function answer(buf, ghost, client, id, result)
     return -- an older request, or hidden meanwhile
   end
   ghost.pending = nil
-  take(buf, ghost, client, result)
+  take(buf, ghost, items_in(buf, client, result))
 end
 
 --- The first lines of an answer, of which more is to come; false when `token` is of something else.
@@ -134,7 +136,12 @@ function M.grew(token, result)
   for buf, ghost in pairs(ghosts) do
     local pending = ghost.pending
     if pending and pending.token == token then
-      take(buf, ghost, pending.client, result)
+      local items = items_in(buf, pending.client, result)
+      local row, col = cursor_in(buf)
+      local rest = row and items[1] and accept.rest(buf, items[1], row, col)
+      if rest and rest ~= '' then -- else the answer decides: it may be here already
+        take(buf, ghost, items)
+      end
       return true
     end
   end
