@@ -42,9 +42,10 @@ local function cursor_in(buf)
 end
 
 local function cancel(ghost)
-  if ghost.pending then
-    ghost.pending.client:cancel_request(ghost.pending.id)
-    ghost.pending = nil
+  local pending = ghost.pending
+  ghost.pending = nil
+  if pending and pending.client.requests[pending.id] then -- else its answer is here, just not handled
+    pending.client:cancel_request(pending.id)
   end
 end
 
