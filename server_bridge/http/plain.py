@@ -2,9 +2,9 @@
 One unencrypted HTTP/1.1 connection, as a transport for httpx.
 
 It does what httpx's own transport does for such a connection, its extensions `trace`, `timeout` and
-`network_stream` included, in a third of the CPU time: each lock and read of httpcore 1.0 gives the event loop a
-turn, 24 of them for an exchange of a millisecond, and a stream that is closed early takes a new connection
-(measured: `python -m benchmarks.side_by_side`). The bytes are read and written by h11.
+`network_stream` included, in half of the CPU time: each lock and read of httpcore 1.0 takes a turn of the event
+loop, and a stream that is closed early takes a new connection. With it a stream of three tokens takes 3 ms instead of
+5 and a further token 0.15 ms instead of 0.3, bookkeeping included. h11 reads and writes the bytes.
 """
 
 from __future__ import annotations
@@ -75,9 +75,13 @@ class PlainTransport(httpx.AsyncBaseTransport):
             raise httpx.ConnectTimeout("no answer", request=request) from error
         except OSError as error:
             raise httpx.ConnectError(str(error), request=request) from error
+        try:
+            if trace is not None:
+                await trace("connection.connect_tcp.complete", {"return_value": wire})
+        except BaseException:
+            wire.close()
+            raise
         self._wire = wire
-        if trace is not None:
-            await trace("connection.connect_tcp.complete", {"return_value": wire})
         return wire
 
 
@@ -210,10 +214,9 @@ class Body(httpx.AsyncByteStream):
         self._seconds = seconds
         self._end: Any = None  # h11's event behind the last piece
 
+    # No generator: one that is left early takes a turn of the event loop to be closed.
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return (
-            self  # no generator: one that is left early takes a turn of the event loop to be closed
-        )
+        return self
 
     async def __anext__(self) -> bytes:
         while self._end is None:
