@@ -82,8 +82,9 @@ async def test_a_dead_child_is_replaced() -> None:
     backend = Embedded(EmbeddedSettings())
     before, pid = await backend.complete(REQUEST), backend.pid
     assert pid is not None
-    os.kill(pid, signal.SIGTERM)
-    psutil.Process(pid).wait(5)
+    child = psutil.Process(pid)  # before it is gone
+    child.terminate()
+    child.wait(5)
     with pytest.raises(BackendUnavailable):
         await backend._server.complete(REQUEST)
     await backend._supervisor.ended()
