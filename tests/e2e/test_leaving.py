@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import Editor
+from tests.e2e.client import PATIENCE_S, Editor
 
 psutil = pytest.importorskip("psutil")
 
@@ -104,7 +105,9 @@ def test_no_child_stays(launch: Callable[..., Editor], tmp_path: Path, ending: s
             "apiKeyCommand": str(command),
         },
     )
+    end = time.monotonic() + PATIENCE_S
     while not (tmp_path / "asked").exists():
+        assert time.monotonic() < end
         assert editor.request("fim/stats")
     children = psutil.Process(editor.process.pid).children(recursive=True)
 
