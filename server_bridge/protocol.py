@@ -121,11 +121,13 @@ class Reply:
 
 def extended(prompt: Prompt, reply: Reply) -> Prompt:
     """The prompt that continues where *reply* ended, reusing every token the backend just made."""
+    return appended(prompt, reply.text, reply.middle + reply.tokens)
+
+
+def appended(prompt: Prompt, text: str, tape: tuple[Token, ...]) -> Prompt:
+    """The prompt with *text* behind it, all of its middle spelled by *tape*."""
     return dataclasses.replace(
-        prompt,
-        middle=prompt.middle + reply.text,
-        tape=reply.middle + reply.tokens,
-        forced=prompt.forced[len(reply.text) :],
+        prompt, middle=prompt.middle + text, tape=tape, forced=prompt.forced[len(text) :]
     )
 
 

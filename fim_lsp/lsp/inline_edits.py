@@ -91,8 +91,7 @@ def applied_command(found: NextEdit) -> types.Command:
 
 def applied(editor: Editor, *arguments: object) -> None:
     """The client applied an edit."""
-    if arguments and isinstance(arguments[0], str):
-        editor.session.next_edits.taken(arguments[0])
+    editor.session.next_edits.taken(_first(arguments))
 
 
 async def apply(editor: Editor, *arguments: object) -> bool:
@@ -101,8 +100,7 @@ async def apply(editor: Editor, *arguments: object) -> bool:
 
     The answer comes last: eglot asks its user first, and an answer to the command would end the question.
     """
-    number = arguments[0] if arguments and isinstance(arguments[0], str) else ""
-    found = await editor.session.next_edits.checked(number)
+    found = await editor.session.next_edits.checked(_first(arguments))
     if found is None:
         editor.messages.show(types.MessageType.Info, GONE)
         return False
@@ -138,7 +136,12 @@ def text_edit(found: NextEdit, encoding: str) -> types.TextEdit:
 
 
 def _named(editor: Editor, arguments: tuple[object, ...]) -> str:
-    return arguments[0] if arguments and isinstance(arguments[0], str) else editor.current
+    return _first(arguments, editor.current)
+
+
+def _first(arguments: tuple[object, ...], default: str = "") -> str:
+    """The first argument of a command, *default* where it is no text."""
+    return arguments[0] if arguments and isinstance(arguments[0], str) else default
 
 
 def _reads(params: object, name: str) -> bool:

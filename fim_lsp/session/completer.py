@@ -23,6 +23,7 @@ from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.stats import Stats
+from fim_lsp.suggest.confidence import NOT_SURE
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.line_match import continued
@@ -192,7 +193,7 @@ class Completer:
         suggestions = [each for each in made if each]
         if not suggestions:
             unsure = not polished and candidates[0].text
-            return "not sure" if unsure else _why_none(polished), []
+            return NOT_SURE if unsure else _why_none(polished), []
         if lasting:
             self._dispatcher.decode_ahead(request, doc_state, suggestions[0])
         return outcome, suggestions
@@ -255,16 +256,15 @@ class Completer:
 
     def _wait(self, request: CompletionRequest, doc_state: DocumentState, until: float) -> Wait:
         """How long the request waits for what from now on."""
+        debounce_s = self._debounce_s(request, doc_state)
+        if request.client.hear is not None:  # shown line by line, so all of it can be waited for
+            hear = partial(self._tell, request)
+            return Wait(debounce_s, early=until, until=until, grows=False, hear=hear)
         fixed = request.config.completion.patience_ms
         patience_s = (PATIENCE_MS if fixed is None else fixed) / 1000
         if request.invoked:
             patience_s = max(BY_HAND_S, patience_s)
-        debounce_s = self._debounce_s(request, doc_state)
         early = asyncio.get_running_loop().time() + debounce_s + patience_s
-        if (
-            request.client.hear is not None
-        ):  # it shows the lines that are there, and can wait for all
-            return Wait(debounce_s, until, until, False, partial(self._tell, request))
         return Wait(debounce_s, min(early, until), until, grows=not request.invoked)
 
     def _tell(self, request: CompletionRequest, so_far: Candidate) -> None:

@@ -39,14 +39,14 @@ class Wait(NamedTuple):
     """
     How long a request waits: *debounce_s* for the next key, until *early* for all of the text that may be shown,
     then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown
-    already, what there is by now is shown at once. *told* is what hears, line by line, what was said so far.
+    already, what there is by now is shown at once. *hear* is told of what was said so far, line by line.
     """
 
     debounce_s: float
     early: float
     until: float
     grows: bool
-    told: Callable[[Candidate], None] | None = None
+    hear: Callable[[Candidate], None] | None = None
 
 
 class Dispatcher:
@@ -118,13 +118,11 @@ class Dispatcher:
             generation = doc_state.generation_for(document, position)
         generation = generation or await self._start(request, doc_state)
         typed = window.middle(generation.window, document, position)
-        settled = partial(self._is_settled, generation, doc_state, typed, request)
-        await self._wait(generation, doc_state, typed, wait, settled)
+        await self._wait(generation, doc_state, request, typed, wait)
         for sample in range(1, n_wanted):
             another = await self._start(request, doc_state, sample)
-            await self._wait(
-                another, doc_state, another.typed, wait._replace(early=wait.until), lambda: False
-            )
+            whole = wait._replace(early=wait.until)
+            await self._wait(another, doc_state, request, another.typed, whole)
         found = doc_state.continuations.find(request.cursor, self._model)
         return found[:n_wanted] or [self._so_far(generation, doc_state, typed)]
 
@@ -159,11 +157,11 @@ class Dispatcher:
         self,
         generation: Generation,
         doc_state: DocumentState,
+        request: CompletionRequest,
         typed: str,
         wait: Wait,
-        settled: Callable[[], bool],
     ) -> None:
-        """Wait until *generation* says enough to a request at *typed*, by itself or as *settled* says, or its time is up."""
+        """Wait until *generation* says enough to a *request* at *typed*, or its time is up."""
         loop = asyncio.get_running_loop()
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         self._latest, generation.is_paused = generation, False
@@ -177,11 +175,11 @@ class Dispatcher:
                 ):
                     generation.is_shown = True
                     break
-                if settled():
+                if self._is_settled(generation, doc_state, request, typed):
                     break
-                if wait.told and (n := generation.candidate(typed).text.count("\n")) > n_lines:
+                if wait.hear and (n := generation.candidate(typed).text.count("\n")) > n_lines:
                     n_lines = n
-                    wait.told(self._so_far(generation, doc_state, typed))
+                    wait.hear(self._so_far(generation, doc_state, typed))
                 generation.news.clear()
                 await generation.news.wait()
         finally:
@@ -233,8 +231,8 @@ class Dispatcher:
         self,
         generation: Generation,
         doc_state: DocumentState,
-        typed: str,
         request: CompletionRequest,
+        typed: str,
     ) -> bool:
         """Whether all is known that the request may be shown: what follows is not sure."""
         if not generation.is_unsure or typed != generation.typed:
@@ -246,10 +244,8 @@ class Dispatcher:
         candidate, since = self._chosen(generation, doc_state), typed[len(generation.typed) :]
         if not candidate.text.startswith(since):
             return replace(candidate, text="")
-        n, text = len(since), candidate.text[len(since) :]
-        return replace(
-            candidate, text=text, odds=behind(candidate.odds, n) if n else candidate.odds
-        )
+        n = len(since)
+        return replace(candidate, text=candidate.text[n:], odds=behind(candidate.odds, n))
 
     async def _step(self, generation: Generation, doc_state: DocumentState) -> bool:
         """*generation* ahead, until the wire is wanted; a request that joins it meanwhile waits for it."""

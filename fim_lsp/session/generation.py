@@ -8,9 +8,8 @@ Plan: a generation belongs to the session, not to the request that began it. It 
 began at (`typed`) and what came so far (`text`), so each request at a middle that `typed + text`
 begins with can wait for it. Requests come and go as `waiting`; without one the stream goes on `until` a moment
 later, because the next key may bring another, then rests and can be resumed. A key that contradicts it
-pauses it at once. `news` wakes those that wait: a line is whole, the text is
-not sure any more, or it rests. When it has ended, its text goes
-into the known continuations.
+pauses it at once. `news` wakes those that wait: a line is whole, the text is not sure any more, or it rests. When it
+has ended, its text goes into the known continuations.
 
     PREFILL ─ evaluated ─▶ DECODE ─ the text is complete ─▶ WHOLE
        │                     ├──── budget or context used ─▶ SHORT
@@ -24,7 +23,7 @@ import enum
 import math
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from fim_lsp.prompt import tape
@@ -32,7 +31,7 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop
+from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop, appended
 
 
 class Phase(enum.Enum):
@@ -109,10 +108,7 @@ class Generation:
     @property
     def rest(self) -> Prompt:
         """The prompt that goes on behind all that came."""
-        if not self.raw:
-            return self.prompt
-        middle, forced = self.prompt.middle + self.raw, self.forced[len(self.raw) :]
-        return replace(self.prompt, middle=middle, tape=self.tape, forced=forced)
+        return appended(self.prompt, self.raw, self.tape) if self.raw else self.prompt
 
     @property
     def ended(self) -> bool:
@@ -166,7 +162,7 @@ class Generation:
             self.phase = Phase.WHOLE
         elif reply.stop is Stop.FULL or self.left <= 0:
             self.phase = Phase.SHORT
-        if self.ended or "\n" in reply.text or self.is_unsure > was_unsure:
+        if self.ended or "\n" in reply.text or (self.is_unsure and not was_unsure):
             self.news.set()
 
     def _is_enough(self, new: str) -> bool:

@@ -36,7 +36,7 @@ class TypingPace:
         self._last_ms: float | None = None
 
     def __repr__(self) -> str:
-        return f"<Rhythm {self.interval_ms:.0f} ms>"
+        return f"<TypingPace {self.interval_ms:.0f} ms>"
 
     @property
     def interval_ms(self) -> float:

@@ -308,11 +308,9 @@ class Http:
                 headers["Authorization"] = f"Bearer {key}"
             if self._login:
                 headers["Authorization"] = self._login
-            plain = await asyncio.to_thread(importlib.import_module, "server_bridge.http.plain")
-            is_plain = self._address.lower().startswith("http://")
             self._client = self._httpx.AsyncClient(
                 headers=headers,
-                transport=plain.PlainTransport(KEEP_S) if is_plain else None,
+                transport=await asyncio.to_thread(_plain_transport) if self._is_plain else None,
                 timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
                 limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
                 trust_env=not is_loopback(self._address),  # no proxy between us and this machine
@@ -328,9 +326,14 @@ class Http:
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing is encrypted on the way."""
+        return self._address.lower().startswith("http://")
+
     def _certificates(self) -> ssl.SSLContext | bool:
         """Whose certificates count: httpx's, this machine's and the user's. Reading them takes 25 ms."""
-        if self._address.lower().startswith("http://"):
+        if self._is_plain:
             return False
         context: ssl.SSLContext = self._httpx.create_ssl_context()
         context.load_default_certs()
@@ -340,6 +343,11 @@ class Http:
             except OSError as error:  # ssl.SSLError is one
                 raise BackendUnusable(f"fim.backend.caFile cannot be read: {error}") from error
         return context
+
+
+def _plain_transport() -> Any:
+    """Imported late, as httpx is."""
+    return importlib.import_module("server_bridge.http.plain").PlainTransport(KEEP_S)
 
 
 class _Closed(Exception):

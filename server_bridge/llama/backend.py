@@ -119,9 +119,8 @@ class LlamaServer:
         self._state = State(Health.UNKNOWN, kind, self._link.url)
         self._connecting = asyncio.Lock()
         self._connected: Connected | None = None
-        self._told: tuple[State, Measured, State] | None = (
-            None  # the last `state`, and what it was made of
-        )
+        # The last `state`, behind what it was made of: it is read dozens of times per request.
+        self._told: tuple[State, Measured, State] | None = None
         self._engine = engine
         self._must_fill = must_fill
         self._state_dir = Path(state_dir) if state_dir else None
