@@ -8,11 +8,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fim_lsp import events
 from fim_lsp.http_server import announced
+from fim_lsp.suggest.request import Suggestion
 from server_bridge.protocol import Reply, Request
 from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
@@ -191,7 +193,15 @@ async def test_accepted_text_is_counted(at_port: Served) -> None:
 async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
     """minuet asks three times by default; the model is asked once."""
     body = {"prompt": ABOVE + "def subtract(first, second):\n    ret", "suffix": "\n"}
+    complete = at_port.session.complete
 
+    async def when_all_wait(*arguments: Any, **options: Any) -> list[Suggestion]:
+        while at_port.port.counts["/v1/completions"] < 3:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # the last one was read, and joins within some turns of the loop
+        return await complete(*arguments, **options)
+
+    at_port.session.complete = when_all_wait  # type: ignore[method-assign]
     answers = await asyncio.gather(*(at_port.post("/v1/completions", body) for _ in range(3)))
 
     assert len({answer["choices"][0]["text"] for answer in answers}) == 1
