@@ -192,8 +192,12 @@ def test_lines_are_shown_while_the_model_writes_on(editor: Editor) -> None:
         parts = [each["value"] for each in told if each["token"] == uri]
         if parts:
             break
-    [part] = parts
-    [first] = part["items"]
-    assert first["range"] == item["range"]
-    assert item["insertText"].startswith(first["insertText"])
-    assert len(first["insertText"]) < len(item["insertText"])
+    assert parts
+    texts = []
+    for part in parts:  # one, or more of them where the model is slow
+        [shown] = part["items"]
+        assert shown["range"] == item["range"]
+        texts.append(shown["insertText"])
+    assert texts == sorted(set(texts), key=len)
+    assert all(item["insertText"].startswith(each) for each in texts)
+    assert len(texts[-1]) < len(item["insertText"])

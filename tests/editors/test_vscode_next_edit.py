@@ -123,7 +123,7 @@ def test_in_another_cell(workbench: Workbench, project: Path) -> None:
     cell = ".notebookOverlay .monaco-list-row[data-index='{}'] {}".format
     first_line = cell(0, ".view-lines .view-line")
     workbench.wait_until(lambda: workbench("exists", first_line), "its cells")
-    workbench("click", first_line)
+    workbench("clickLeft", first_line)
     focused = ".monaco-editor.focused"
     workbench.wait_until(lambda: workbench("exists", cell(0, focused)), "the first cell in focus")
     type_twice(workbench)

@@ -45,6 +45,8 @@ const commands = {
     for (const name of names.reverse()) await page.keyboard.up(name);
   },
   click: (selector) => page.click(selector),
+  // Away from the middle, where a notebook's buttons for new cells come and go.
+  clickLeft: (selector) => page.click(selector, { offset: { x: 5, y: 9 } }),
   // Where the browser was sent besides the workbench.
   opened: async () => browser.targets().map((target) => target.url()).filter((url) => url !== page.url()),
   exists: (selector) => page.$(selector).then((node) => node !== null),
