@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fim_lsp.context.chunks import ContextChunk, Piece, by_file, grouped, overlaps
 from fim_lsp.context.ranking import Interest, Room, Scored, choose
@@ -41,6 +41,10 @@ Worth a character must add to be evaluated: the dial between recall and upkeep. 
 _CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the ring, besides the last allowed one: each costs 5 ms
 
 
+MORE = 1.15
+"""Times the room, from where on it is used: how many characters a token has is known better with every prompt."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How large a ring may be: chunks, lines per chunk, and characters in all."""
@@ -48,6 +52,11 @@ class Limits:
     n_chunks: int
     chunk_lines: int
     n_chars: int
+
+    def grown(self, new: Limits) -> Limits:
+        """*new*, or these where it only has a little more room: one more chunk has the window evaluated again."""
+        room = range(self.n_chars, int(self.n_chars * MORE) + 1)
+        return self if new == replace(self, n_chars=new.n_chars) and new.n_chars in room else new
 
 
 @dataclass(frozen=True, slots=True)

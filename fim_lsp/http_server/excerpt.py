@@ -46,7 +46,7 @@ def placed(lines: Sequence[str], excerpt: Excerpt) -> Placed | None:
     """The text *lines* with *excerpt* in its place, None where that cannot be told."""
     fresh, (row, column), _ = alone(excerpt)
     shown = [*fresh]
-    places = _places(lines)
+    places = _places(lines, {*shown})
     above = _shift(lines, places, shown, range(row))
     below = _shift(lines, places, shown, range(row + 1, len(shown)))
     if above is None and below is None:
@@ -73,10 +73,12 @@ class _Shift(NamedTuple):
     n_alike: int
 
 
-def _places(lines: Sequence[str]) -> dict[str, list[int]]:
+def _places(lines: Sequence[str], shown: set[str]) -> dict[str, list[int]]:
+    """Where lines that are *shown* stand."""
     places: dict[str, list[int]] = defaultdict(list)
     for at, line in enumerate(lines):
-        places[line].append(at)
+        if line in shown:
+            places[line].append(at)
     return places
 
 

@@ -34,6 +34,7 @@ Result = TypeVar("Result")
 # and behind indentation (Helix asks at these only).
 TRIGGERS = (" ", "\t", "\n", ".", ":", ",", "=", "(", "[", "{")
 
+GARBAGE = 10_000  # new objects between two searches for garbage: an answer makes thousands, and keeps few
 CLOSE_S = 0.6  # for saving and ending when the client is gone: less than `ending.LEAVE_S`
 FLUSH_S = 0.1  # for the last messages to a client that is not
 
@@ -67,6 +68,7 @@ def run(
         editor.on_state = partial(_heard_of, editor, find_model)
     # What was imported stays until the end; searching it for garbage takes 50 ms every time.
     gc.freeze()
+    gc.set_threshold(GARBAGE)
     gc.enable()
     asyncio.run(_serve(editor, address))
     raise AssertionError("_serve ends the process")

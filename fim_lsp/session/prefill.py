@@ -96,12 +96,14 @@ class Prefill:
         return await self._scheduler.foreground(partial(self._connection.backend.save, prompt)) > 0
 
     async def _choose_chunks(self, doc_state: DocumentState) -> bool:
-        """While idle: choose chunks for where the cursor is."""
-        if doc_state.frame is not None and self._open_documents.current(doc_state):
+        """While idle: choose chunks for the window that the next request will want."""
+        document = self._open_documents.current(doc_state)
+        if doc_state.frame is not None and doc_state.position is not None and document:
             config = self._connection.config
-            workspace = self._open_documents.workspace(doc_state)
-            workspace.memory.limits = compose.ring_limits(config, self._connection.state)
-            await workspace.update_ring(doc_state.viewport(doc_state.frame.window), config)
+            frame = self._framing.ahead(doc_state, document, document.clamp(doc_state.position))
+            viewport = doc_state.viewport(frame.window)
+            limits = compose.ring_limits(config, self._connection.state)
+            await self._open_documents.workspace(doc_state).update_ring(viewport, limits, config)
         return False
 
     async def _cursor_step(self, doc_state: DocumentState) -> bool:

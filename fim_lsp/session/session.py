@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fim_lsp import events
 from fim_lsp.documents import Document, Position
-from fim_lsp.prompt import compose, report
+from fim_lsp.prompt import report
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection
@@ -143,8 +143,8 @@ class Session:
         """The object of `fim/stats`."""
         for document in self.documents.values():
             self._open.acceptance.judged(document, time.perf_counter())
-        self.workspaces.limits = compose.ring_limits(self.config, self.connection.state)
-        return self._stats.snapshot(self.connection.state, self.workspaces.stats())
+        ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}
+        return self._stats.snapshot(self.connection.state, ring)
 
     async def by_day(self) -> dict[str, Day]:
         """What became of suggestions on each day; kept where state may be."""

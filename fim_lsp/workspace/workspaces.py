@@ -40,6 +40,7 @@ PAUSE_S = 0.02  # between two slices of the index: half of the time is left to o
 HOLDING = 12  # files that are read to look for a text: some milliseconds, and 2.4 MB at most
 OUTSIDE = 8  # folders outside of all roots that are remembered with nothing open in them
 EMPTY = Index()
+NO_ROOM = Limits(0, 1, 0)
 
 Progress = Callable[[str, int, int], None]  # root, files done, files to do
 
@@ -52,12 +53,10 @@ class Workspace:
     how many.
     """
 
-    def __init__(
-        self, name: str, root: str, limits: Limits, reader: Reader, progress: Progress
-    ) -> None:
+    def __init__(self, name: str, root: str, reader: Reader, progress: Progress) -> None:
         self.name = name
         self.root = root
-        self.memory = Memory(limits)
+        self.memory = Memory(NO_ROOM)
         self.index = EMPTY
         self._folder = paths.local_path(root) if root else None
         self._reader = reader
@@ -79,9 +78,10 @@ class Workspace:
         """The chunks to show with a window."""
         return tuple(Chunk(each.name, each.text) for each in self.memory.visible(viewport))
 
-    async def update_ring(self, viewport: Viewport, config: Config) -> bool:
+    async def update_ring(self, viewport: Viewport, limits: Limits, config: Config) -> bool:
         """Choose the chunks again in a worker thread, if anything happened; whether the ring changed."""
-        if not self.memory.limits.n_chunks:
+        self.memory.limits = self.memory.limits.grown(limits)
+        if not limits.n_chunks:
             return False
         async with self._refreshing:
             await self._refresh(config.privacy.exclude)
@@ -211,7 +211,6 @@ class Workspaces:
     def __init__(self) -> None:
         self.progress: Progress = lambda *_: None
         self.roots: tuple[str, ...] = ()
-        self.limits = Limits(0, 1, 0)
         self._by_root: dict[str, Workspace] = {}
         self._reader = Reader()
 
@@ -220,11 +219,8 @@ class Workspaces:
         key = location.root or f"outside: {location.folder or location.repo}"
         if key not in self._by_root:
             self._forget_outside()
-            new = Workspace(key, location.root, self.limits, self._reader, self._tell)
-            self._by_root[key] = new
-        workspace = self._by_root[key]
-        workspace.memory.limits = self.limits
-        return workspace
+            self._by_root[key] = Workspace(key, location.root, self._reader, self._tell)
+        return self._by_root[key]
 
     @staticmethod
     def known_verdict(uri: str) -> str | None:
@@ -283,10 +279,10 @@ class Workspaces:
         self.progress(root, n_done, n_files)
 
     def stats(self) -> dict[str, int]:
-        """The sums over all roots, as `fim/stats` shows them."""
+        """The sums over all roots, for `fim/stats`."""
         each = [workspace.memory.stats() for workspace in self._by_root.values()]
         names = ("chunks", "queued", "evicted")
-        return {n: sum(s[n] for s in each) for n in names} | {"capacity": self.limits.n_chunks}
+        return {n: sum(s[n] for s in each) for n in names}
 
 
 def source(document: Document, location: FileLocation) -> Source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -140,3 +141,19 @@ def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() ->
     ring = updated(Ring(), news, interest, Limits(2, 20, 100_000), lambda _: False)
 
     assert [len(chunk.pieces) for chunk in ring.chunks] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        (Limits(16, 64, 6000), True),
+        (Limits(16, 64, 6800), True),
+        (Limits(16, 64, 7000), False),
+        (Limits(16, 64, 5999), False),  # less room is less room
+        (Limits(15, 64, 6000), False),
+        (Limits(16, 32, 6100), False),
+    ],
+)
+def test_a_little_more_room_is_not_used(limits: Limits, kept: bool) -> None:
+    """How long a token is, is only estimated; each new chunk costs the window behind it."""
+    assert Limits(16, 64, 6000).grown(limits) == (Limits(16, 64, 6000) if kept else limits)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -35,18 +37,48 @@ def test_the_table_of_the_system_is_read(row: tuple[object, ...], found: list[Co
 
 
 @pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_a_connection_of_our_own_is_ours(host: str) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+@pytest.mark.parametrize("is_told", [True, False], ids=["told", "listed"])
+def test_a_connection_of_our_own_is_ours(
+    host: str, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Over both families; once it is closed at the other end nothing is known."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if not is_told:
+        monkeypatch.setattr(peer, "_NETLINK_SOCK_DIAG", 31)  # there is no such protocol
+    own = host.removeprefix("::ffff:")
+    family, client_family = (
+        socket.AF_INET6 if ":" in each else socket.AF_INET for each in (own, host)
+    )
     try:
-        listener = socket.create_server((host, 0), family=family)
+        listener = socket.create_server((own, 0), family=family)
     except OSError:
-        pytest.skip(f"no {host} here")
-    with listener:
-        client = socket.create_connection(listener.getsockname()[:2])
+        pytest.skip(f"no {own} here")
+    with listener, socket.socket(client_family) as client:
+        client.connect((host, listener.getsockname()[1]))
         server, _ = listener.accept()
         with server:
             assert peer.uid(server) == os.getuid()
             client.close()
             assert peer.uid(server) is None
+
+
+@pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")
+def test_another_users_connection_is_another_users() -> None:
+    """A process that gave up its rights connects; both ways to ask say whose it is."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        address = listener.getsockname()
+        code = (  # what is imported comes before the rights go: the files may be root's alone
+            f"import os, socket; socket.create_connection({address}); os.setuid(65534);"
+            f"socket.create_connection({address}).recv(1)"
+        )
+        with subprocess.Popen([sys.executable, "-c", code]) as other:
+            listener.accept()[0].close()
+            server, _ = listener.accept()
+            with server:
+                ends = server.getpeername(), server.getsockname()
+                assert peer.uid(server) == 65534
+                assert peer._listed(*ends) == 65534
+            other.wait(30)

@@ -25,7 +25,7 @@ class Project:
         self.root, self.config = root, config or Config()
         self.workspaces = Workspaces()
         self.workspaces.roots = (root.as_uri(),)
-        self.workspaces.limits = Limits(16, 64, 6000)
+        self.limits = Limits(self.config.ring.chunks, 64, 6000)
         self.told: list[tuple[int, int]] = []
         self.workspaces.progress = lambda _, done, n_files: self.told.append((done, n_files))
         (root / "main.py").write_text(MAIN)
@@ -58,9 +58,9 @@ class Project:
         """What a prompt would show after some idle time."""
         viewport = Viewport(self.uri, 2, 0, 4)
         for _ in range(2):
-            await self._here.update_ring(viewport, self.config)
+            await self._here.update_ring(viewport, self.limits, self.config)
             await self.workspaces.wait_explored()
-        await self._here.update_ring(viewport, self.config)
+        await self._here.update_ring(viewport, self.limits, self.config)
         return "".join(f"# {c.name}\n{c.text}" for c in self._here.chunks(viewport))
 
 
@@ -100,7 +100,6 @@ async def test_it_can_be_switched_off(start: Start, tmp_path: Path, config: Ring
     """Then only what is open counts, or nothing at all."""
     (tmp_path / "shop.py").write_text(SHOP)
     project = start(Config(ring=config))
-    project.workspaces.limits = Limits(config.chunks, 64, 6000)
     await project.open()
 
     assert await project.shown() == ""

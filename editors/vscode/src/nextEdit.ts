@@ -42,6 +42,7 @@ interface NextEdit {
 const METHOD = "textDocument/copilotInlineEdit";
 const SHOWN = "textDocument/didShowInlineEdit";
 const TRIGGER_AUTOMATIC = 2;
+const QUIET_MS = 250; // less than an edit takes to be finished (`SETTLED` of the server)
 
 /** Commands of the server that mean the edit on screen; they take the document's URI. */
 export const DISMISS = "fim.dismissNextEdit";
@@ -63,7 +64,8 @@ export class NextEdits implements vscode.Disposable {
   constructor(private readonly client: LanguageClient) {
     this.subscriptions = [
       vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
-        if (contentChanges.length > 0 && document === vscode.window.activeTextEditor?.document) void this.ask(document);
+        const isHere = document === vscode.window.activeTextEditor?.document;
+        if (contentChanges.length > 0 && isHere) void this.ask(document, QUIET_MS);
       }),
       vscode.window.onDidChangeActiveTextEditor(() => this.draw()),
       vscode.window.onDidChangeTextEditorVisibleRanges(() => this.draw()),
@@ -105,14 +107,13 @@ export class NextEdits implements vscode.Disposable {
     void vscode.commands.executeCommand("setContext", "fim.nextEditShown", false);
   }
 
-  /** The newest request wins; the server answers when the edit is finished. */
-  private async ask(document: vscode.TextDocument): Promise<void> {
+  /** Ask when nothing came for so long; the newest request wins; the server answers when the edit is finished. */
+  private async ask(document: vscode.TextDocument, quietMs: number): Promise<void> {
     this.hide();
-    const editor = vscode.window.activeTextEditor;
-    if (editor === undefined || !this.client.isRunning()) return;
     const asking = (this.asking = new vscode.CancellationTokenSource());
-    await new Promise((resolve) => setTimeout(resolve, 0)); // the change itself goes first
-    if (asking.token.isCancellationRequested) return;
+    await new Promise((resolve) => setTimeout(resolve, quietMs)); // in any case after the change itself
+    const editor = vscode.window.activeTextEditor;
+    if (asking.token.isCancellationRequested || editor?.document !== document || !this.client.isRunning()) return;
     const { asUri, asPosition } = this.client.code2ProtocolConverter;
     const params = {
       textDocument: { uri: asUri(document.uri), version: document.version },
@@ -168,6 +169,7 @@ export class NextEdits implements vscode.Disposable {
     const end = last.range.end.translate(0, -tail);
     if (editor !== undefined) editor.selection = new vscode.Selection(end, end);
     await vscode.commands.executeCommand(edit.command.command, ...edit.command.arguments);
+    await this.ask(edit.document, 0); // it is finished already
   }
 
   /** Show what is to be shown in every visible editor; an edit of a text that has changed is none. */

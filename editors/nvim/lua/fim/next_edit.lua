@@ -1,11 +1,12 @@
 -- The next edit: what you just did, shown at the place that needs it next. One key jumps there, the
 -- same key applies it; Esc in normal mode sends it away, and its pattern stays quiet.
 --
--- Asked for after every change (the server answers when the edit is finished), at most one is on
--- screen, and the cursor moves only by the key. A place that is out of sight is named beside the cursor;
+-- Asked for when no key has come for a moment (the server answers when the edit is finished), at most one
+-- is on screen, and the cursor moves only by the key. A place that is out of sight is named beside the cursor;
 -- one in a file that is not open, too: the key opens it, and it must be as the server read it.
 
 local METHOD = 'textDocument/copilotInlineEdit'
+local QUIET_MS = 250 -- less than an edit takes to be finished (`SETTLED` of the server): nothing is shown later for it
 local namespace = vim.api.nvim_create_namespace('fim.next_edit.keys')
 local marks = require('fim.edit_marks')
 
@@ -25,6 +26,8 @@ local M = {}
 
 local shown ---@type fim.NextEdit?
 local pending ---@type { client: vim.lsp.Client, id: integer }?
+local quiet = assert(vim.uv.new_timer())
+local is_applied = false -- the change that comes next is a next edit: it is finished
 
 --- The text of `buf` by its number; a buffer that was just opened may not be attached yet.
 local function version_of(buf)
@@ -105,6 +108,7 @@ function M.hide()
     pending.client:cancel_request(pending.id)
     pending = nil
   end
+  quiet:stop()
   shown = nil
   marks.clear()
   return was
@@ -144,6 +148,7 @@ end
 ---@param buf integer
 function M.request(buf)
   M.hide()
+  is_applied = false
   local client = vim.lsp.get_clients({ name = 'fim', bufnr = buf })[1]
   if not client or buf ~= vim.api.nvim_get_current_buf() or not require('fim').wanted(buf) then
     return
@@ -155,6 +160,18 @@ function M.request(buf)
     answer(client, ctx.request_id, result, buf)
   end, buf)
   pending = id and { client = client, id = id } or nil
+end
+
+--- The text of `buf` has changed: ask when that was the last key for a moment.
+local function changed(buf)
+  M.hide()
+  if is_applied then
+    M.request(buf)
+  else
+    quiet:start(QUIET_MS, 0, vim.schedule_wrap(function()
+      M.request(buf)
+    end))
+  end
 end
 
 local function place(edit)
@@ -181,6 +198,7 @@ local function apply(edit)
   local _, tail = marks.differ(edit.before[#edit.before] or '', edit.after[#edit.after] or '')
   vim.api.nvim_win_set_cursor(win, { row, math.max(0, #line - tail) })
   edit.client:exec_cmd(edit.raw.command, { bufnr = edit.buf })
+  is_applied = true
 end
 
 --- Go to the lines of an edit.
@@ -286,7 +304,7 @@ function M.enable(buf)
     vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
   end
   on({ 'TextChanged', 'TextChangedI', 'TextChangedP', 'InsertLeave' }, function()
-    M.request(buf)
+    changed(buf)
   end)
   on({ 'CursorMoved', 'CursorMovedI', 'BufEnter', 'WinScrolled' }, function()
     if M.current() then

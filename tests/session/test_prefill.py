@@ -1,0 +1,31 @@
+"""What is evaluated while the user rests: what the next request wants, and that once."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+
+from tests.typist import Typist, embedded
+
+CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
+FEW = 24  # tokens
+
+
+async def test_the_first_rest_evaluates_the_window_after_its_chunks() -> None:
+    """Chunks are chosen for the window that the next request gets, so the window is not evaluated twice."""
+    session = embedded()
+    await session.connection.wait_ready()
+    try:
+        typist = Typist(session, CODE)
+        typist.type("\n")
+        await typist.ask()
+        await session.wait_idle()
+        background = typist.counted("tokens", "background")
+        assert typist.counted("ring", "chunks") > 1
+        for key in "x = ":
+            typist.type(key)
+            await typist.ask()
+            await session.wait_idle()
+        assert typist.counted("tokens", "background") - background <= FEW
+    finally:
+        await session.aclose()
