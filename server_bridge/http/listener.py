@@ -2,8 +2,7 @@
 Which user listens at a port of this machine.
 
 A server that was found, not named, gets code only if it runs as the user does: any other user may
-listen at a usual port, and answer as llama.cpp would. Linux tells the user of every socket in
-/proc/net/tcp; elsewhere the processes of this user are asked for their sockets (psutil), which
+listen at a usual port, and answer as llama.cpp would. Linux tells the user of every socket; elsewhere the processes of this user are asked for their sockets (psutil), which
 needs no privilege. Where neither knows the listener, it is not this user's.
 
 Root counts as another user: what listens as root is most often a proxy that hands on to a container
@@ -16,16 +15,13 @@ import asyncio
 import ipaddress
 import os
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
+from server_bridge.machine import sockets
 from server_bridge.machine.addresses import port_of
+from server_bridge.machine.sockets import Socket
 from server_bridge.protocol import BackendUnavailable
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-LISTEN = "0A"  # include/net/tcp_states.h
-TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 LOCAL = ipaddress.IPv4Address("127.0.0.1")
 
 
@@ -54,20 +50,19 @@ async def only_ours(url: str) -> Listener:
 
 
 def listener(port: int) -> Listener | None:
-    """Who answers at *port* of 127.0.0.1, None where that cannot be seen. Takes some milliseconds."""
-    return in_tables(port) if sys.platform == "linux" else in_processes(port)
+    """Who answers at *port* of 127.0.0.1, None where that cannot be seen. May take some milliseconds."""
+    return among(sockets.listening(port)) if sys.platform == "linux" else in_processes(port)
 
 
-def in_tables(port: int, tables: tuple[Path, ...] = TABLES) -> Listener | None:
-    """By Linux's tables of sockets, which have the user of each."""
-    found = [row for table in tables for row in _rows(table) if row.port == port]
-    exact = [row for row in found if row.address == LOCAL]
-    answering = exact or [row for row in found if row.address.is_unspecified]
+def among(found: list[Socket]) -> Listener | None:
+    """Which of the sockets that listen at a port answer at 127.0.0.1."""
+    exact = [each for each in found if each.local[0] == LOCAL]
+    answering = exact or [each for each in found if each.local[0].is_unspecified]
     if not answering:
         return None
     return Listener(
-        all(row.uid == os.geteuid() for row in answering),
-        tuple(sorted(row.inode for row in answering)),
+        all(each.uid == os.geteuid() for each in answering),
+        tuple(sorted(each.inode for each in answering)),
     )
 
 
@@ -88,40 +83,7 @@ def in_processes(port: int) -> Listener | None:
     return None
 
 
-class _Row(NamedTuple):
-    address: Address
-    port: int
-    uid: int
-    inode: int
-
-
-def _rows(table: Path) -> Iterator[_Row]:
-    """The listening sockets in one of Linux's tables (proc(5))."""
-    try:
-        lines = table.read_text("ascii").splitlines()[1:]
-    except OSError:
-        return
-    for line in lines:
-        fields = line.split()
-        if fields[3] == LISTEN:
-            address, _, port = fields[1].partition(":")
-            yield _Row(_address(address), int(port, 16), int(fields[7]), int(fields[9]))
-
-
-def _address(words: str) -> Address:
-    """An address as Linux prints it: words of 32 bits, each in the machine's own order."""
-    each = (int(words[at : at + 8], 16) for at in range(0, len(words), 8))
-    packed = b"".join(word.to_bytes(4, sys.byteorder) for word in each)
-    return _plain(ipaddress.ip_address(packed))
-
-
 def _answers(at: tuple[str, int], port: int) -> bool:
     """Whether a socket that listens *at* an address answers at *port* of 127.0.0.1."""
-    address = _plain(ipaddress.ip_address(at[0]))
+    address = sockets.plain(ipaddress.ip_address(at[0]))
     return at[1] == port and (address == LOCAL or address.is_unspecified)
-
-
-def _plain(address: Address) -> Address:
-    """An IPv4 address in an IPv6 one as itself."""
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address

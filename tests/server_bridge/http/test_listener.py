@@ -13,7 +13,8 @@ import pytest
 
 from server_bridge.http import listener
 from server_bridge.http.client import Http, Trust
-from server_bridge.http.listener import AnotherUser, Listener, in_processes, in_tables, only_ours
+from server_bridge.http.listener import AnotherUser, Listener, among, in_processes, only_ours
+from server_bridge.machine import sockets
 from tests.server_bridge.recorder import recorder
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
@@ -68,12 +69,14 @@ def test_the_tables_tell_whose_a_socket_is(
     for table, length in zip(tables, (8, 32), strict=True):
         mine = [each for each in rows if len(each.split()[1]) == length + 5]
         table.write_text(HEAD + "".join(mine))
-    assert in_tables(PORT, tables) == found
+    at_port = [each for each in sockets.listed(tables) if each.local[1] == PORT]
+    assert among([each for each in at_port if each.state == sockets.LISTEN]) == found
 
 
 def test_without_tables_no_listener_is_known(tmp_path: Path) -> None:
     """As in a sandbox that hides them."""
-    assert in_tables(PORT, (tmp_path / "tcp",)) is None
+    assert sockets.listed((tmp_path / "tcp",)) == []
+    assert among([]) is None
 
 
 @contextmanager
@@ -86,10 +89,21 @@ def listening(address: str) -> Iterator[int]:
         yield one.getsockname()[1]
 
 
+def by_kernel(port: int) -> Listener | None:
+    """Without a way out into the tables."""
+    return among([each for version in (4, 6) for each in sockets.dumped(version, port)])
+
+
+def in_tables(port: int) -> Listener | None:
+    """As where the kernel takes no questions."""
+    listening_now = [each for each in sockets.listed() if each.state == sockets.LISTEN]
+    return among([each for each in listening_now if each.local[1] == port])
+
+
 @linux
-@pytest.mark.parametrize("look", [in_tables, in_processes])
+@pytest.mark.parametrize("look", [by_kernel, in_tables, in_processes])
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "::"])
-def test_both_ways_of_looking_find_a_socket_of_ours(
+def test_all_ways_of_looking_find_a_socket_of_ours(
     look: Callable[[int], Listener | None], address: str
 ) -> None:
     """What macOS and Windows use works here, too."""
@@ -105,12 +119,12 @@ def test_both_ways_of_looking_find_a_socket_of_ours(
 def test_another_socket_at_the_same_port_is_another_listener() -> None:
     """So that a verdict on one is not taken for one on the other."""
     with listening("127.0.0.1") as port:
-        first = in_tables(port)
+        first = listener.listener(port)
     with socket.socket() as second:
         second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         second.bind(("127.0.0.1", port))
         second.listen()
-        assert in_tables(port) not in (None, first)
+        assert listener.listener(port) not in (None, first)
 
 
 @linux
@@ -121,7 +135,8 @@ def test_a_socket_of_another_user_is_seen() -> None:
     try:
         with listening("127.0.0.1") as port:
             os.seteuid(0)
-            assert in_tables(port)._replace(socket=()) == Listener(False, ())
+            for look in (by_kernel, in_tables):
+                assert look(port)._replace(socket=()) == Listener(False, ())
     finally:
         os.seteuid(0)
 
