@@ -34,9 +34,7 @@ Result = TypeVar("Result")
 # and behind indentation (Helix asks at these only).
 TRIGGERS = (" ", "\t", "\n", ".", ":", ",", "=", "(", "[", "{")
 
-GARBAGE = (
-    10_000  # new objects between two searches for garbage: an answer makes thousands, and keeps few
-)
+GARBAGE = 10_000  # new objects between two searches for garbage: an answer makes thousands
 CLOSE_S = 0.6  # for saving and ending when the client is gone: less than `ending.LEAVE_S`
 FLUSH_S = 0.1  # for the last messages to a client that is not
 

@@ -2,8 +2,9 @@
 Which user listens at a port of this machine.
 
 A server that was found, not named, gets code only if it runs as the user does: any other user may
-listen at a usual port, and answer as llama.cpp would. Linux tells the user of every socket; elsewhere the processes of this user are asked for their sockets (psutil), which
-needs no privilege. Where neither knows the listener, it is not this user's.
+listen at a usual port, and answer as llama.cpp would. Linux tells the user of every socket; elsewhere
+the processes of this user are asked for their sockets (psutil), which needs no privilege. Where neither
+knows the listener, it is not this user's.
 
 Root counts as another user: what listens as root is most often a proxy that hands on to a container
 or to a service of another account.

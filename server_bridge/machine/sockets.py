@@ -7,6 +7,7 @@ read from its tables (proc(5), "/proc/net/tcp", 6 ms). Other systems do not tell
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import os
 import socket
@@ -72,7 +73,7 @@ def established(local: End, remote: End) -> Socket | None:
     except (
         OSError
     ):  # ENOENT, too: a kernel that cannot tell says the same as one that has no such socket
-        found = listed()
+        found = listed(TABLES)
     wanted = (each for each in found if each[:3] == (local, remote, ESTABLISHED) and each.inode)
     return next(wanted, None)
 
@@ -82,7 +83,7 @@ def listening(port: int) -> list[Socket]:
     try:
         found = dumped(4, port) + dumped(6, port)
     except OSError:
-        found = listed()
+        found = listed(TABLES)
     return [each for each in found if each.state == LISTEN and each.local[1] == port]
 
 
@@ -91,7 +92,7 @@ def dumped(version: int, port: int) -> list[Socket]:
     return _asked(version, LISTEN, (port, 0), (b"", b""), _DUMP)
 
 
-def listed(tables: tuple[Path, ...] = TABLES) -> list[Socket]:
+def listed(tables: tuple[Path, ...]) -> list[Socket]:
     """All sockets, from Linux's *tables*; of one that cannot be read, none."""
     return [row for table in tables for row in _rows(table)]
 
@@ -103,6 +104,8 @@ def _asked(
     version: int, state: int, ports: tuple[int, int], hosts: tuple[bytes, bytes], flags: int
 ) -> list[Socket]:
     """What the kernel answers. Raises OSError where it takes no such question, or knows no such socket."""
+    if not hasattr(socket, "AF_NETLINK"):
+        raise OSError(errno.EAFNOSUPPORT, "not Linux")
     family = socket.AF_INET if version == 4 else socket.AF_INET6  # noqa: PLR2004 (of IP)
     question = _QUESTION.pack(family, socket.IPPROTO_TCP, 0, 1 << state) + _PORTS.pack(*ports)
     question += b"".join(host.ljust(16, b"\0") for host in hosts) + _ANY_INTERFACE

@@ -39,6 +39,18 @@ def test_a_connection_of_our_own_is_ours(
             assert peer.uid(server) is None
 
 
+def test_where_the_system_does_not_tell_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the kernel nor its tables, as on macOS and Windows."""
+    monkeypatch.delattr(socket, "AF_NETLINK", raising=False)
+    monkeypatch.setattr(sockets, "TABLES", ())
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as server,
+    ):
+        assert peer.uid(server) is None
+
+
 @pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")
 def test_another_users_connection_is_another_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that gave up its rights connects; both ways to ask say whose it is."""

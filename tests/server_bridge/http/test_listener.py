@@ -96,7 +96,9 @@ def by_kernel(port: int) -> Listener | None:
 
 def in_tables(port: int) -> Listener | None:
     """As where the kernel takes no questions."""
-    listening_now = [each for each in sockets.listed() if each.state == sockets.LISTEN]
+    listening_now = [
+        each for each in sockets.listed(sockets.TABLES) if each.state == sockets.LISTEN
+    ]
     return among([each for each in listening_now if each.local[1] == port])
 
 
