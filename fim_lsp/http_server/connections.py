@@ -93,7 +93,7 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
             if len(open_now) > CONNECTIONS:
                 refused("too many connections")
                 await _end_with(h11.Connection(h11.SERVER), reader, writer, Response(503, {}))
-            elif _is_other_user(writer):
+            elif await _is_other_user(writer):
                 refused("another user's process")
             else:
                 await _serve(reader, writer, refuse, handle)
@@ -110,11 +110,11 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
     return Listener(server, open_now)
 
 
-def _is_other_user(writer: asyncio.StreamWriter) -> bool:
+async def _is_other_user(writer: asyncio.StreamWriter) -> bool:
     connection: socket.socket = writer.get_extra_info("socket")
     if not peer.can_tell():
         return False
-    uid = peer.uid(connection)
+    uid = await asyncio.to_thread(peer.uid, connection)  # of one that is closed it reads files
     return uid is not None and uid != os.getuid()
 
 

@@ -19,7 +19,7 @@ import sys
 from typing import NamedTuple
 
 from server_bridge.machine import sockets
-from server_bridge.machine.addresses import port_of
+from server_bridge.machine.addresses import plain, port_of
 from server_bridge.machine.sockets import Socket
 from server_bridge.protocol import BackendUnavailable
 
@@ -86,5 +86,5 @@ def in_processes(port: int) -> Listener | None:
 
 def _answers(at: tuple[str, int], port: int) -> bool:
     """Whether a socket that listens *at* an address answers at *port* of 127.0.0.1."""
-    address = sockets.plain(ipaddress.ip_address(at[0]))
+    address = plain(ipaddress.ip_address(at[0]))
     return at[1] == port and (address == LOCAL or address.is_unspecified)

@@ -13,6 +13,8 @@ import re
 import socket
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
 # llama.vim and llama.cpp's FIM presets, llama-server's default, Ramalama and llama-swap
 USUAL_PORTS = (8012, 8080, 9931)
 # What the C library reads as an IPv4 address besides four decimal numbers: 127.1, 0x7f.1, 2130706433
@@ -73,6 +75,12 @@ def shown(url: str) -> str:
     return re.split(r"[?#]", hidden, maxsplit=1)[0]
 
 
+def plain(address: Address) -> Address:
+    """An IPv4 address in an IPv6 one as itself."""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
 def _split(url: str) -> SplitResult | None:
     try:
         parts = urlsplit(url)
@@ -82,16 +90,13 @@ def _split(url: str) -> SplitResult | None:
     return parts if parts.hostname else None
 
 
-def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _ip(host: str) -> Address | None:
     """The address that *host* is; an IPv4 address in an IPv6 one as itself."""
     name = host.lower().rstrip(".")
     try:
-        address = ipaddress.ip_address(name)
+        return plain(ipaddress.ip_address(name))
     except ValueError:
         pass
-    else:
-        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-        return mapped or address
     if not SHORT_IPV4.fullmatch(name):
         return None
     try:

@@ -1,7 +1,7 @@
 """
 The TCP sockets of this machine and the user of each, as Linux tells them.
 
-The kernel answers questions about single ones (sock_diag(7), 15 µs). Where it takes none, as in some sandboxes, all are
+The kernel answers questions about single ones (sock_diag(7), 20 to 45 µs). Where it takes none, as in some sandboxes, all are
 read from its tables (proc(5), "/proc/net/tcp", 6 ms). Other systems do not tell without special rights.
 """
 
@@ -17,24 +17,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+from server_bridge.machine.addresses import Address, plain
+
 End = tuple[Address, int]  # IPv4 also where IPv6 carries it; a port
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 ESTABLISHED, LISTEN = 1, 10  # include/net/tcp_states.h
 
-# linux/netlink.h, linux/sock_diag.h
+# linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h
 _SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST, _DUMP = 4, 20, 0x1, 0x300
 _ERROR, _DONE = 2, 3
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, number, port
-_QUESTION = struct.Struct(
-    "=BBBxI"
-)  # inet_diag_req_v2 up to the socket: family, protocol, extensions, states
+_QUESTION = struct.Struct("=BBBxI")  # inet_diag_req_v2: family, protocol, extensions, states
 _PORTS = struct.Struct(">HH")
 _ANY_INTERFACE = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)  # and no cookie
-_ANSWER = struct.Struct(
-    "=BBxx4x16s16s24xII"
-)  # inet_diag_msg: family, state, addresses, user, inode
+_ANSWER = struct.Struct("=BBxx4x16s16s24xII")  # inet_diag_msg: family, state, hosts, user, inode
 _WAIT_S = 1.0  # the kernel answers at once
 _READ = 1 << 16
 
@@ -59,12 +56,6 @@ def end(host: str, port: int) -> End:
     return plain(ipaddress.ip_address(host.partition("%")[0])), port
 
 
-def plain(address: Address) -> Address:
-    """An IPv4 address in an IPv6 one as itself."""
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address
-
-
 def established(local: End, remote: End) -> Socket | None:
     """The socket at *local* that is connected with *remote*; None where the system does not tell."""
     hosts = local[0].packed, remote[0].packed
@@ -72,7 +63,7 @@ def established(local: End, remote: End) -> Socket | None:
         found = _asked(local[0].version, ESTABLISHED, (local[1], remote[1]), hosts, 0)
     except (
         OSError
-    ):  # ENOENT, too: a kernel that cannot tell says the same as one that has no such socket
+    ):  # ENOENT, too: a kernel that cannot tell says what one says that has no such socket
         found = listed(TABLES)
     wanted = (each for each in found if each[:3] == (local, remote, ESTABLISHED) and each.inode)
     return next(wanted, None)
@@ -84,6 +75,11 @@ def listening(port: int) -> list[Socket]:
         found = dumped(4, port) + dumped(6, port)
     except OSError:
         found = listed(TABLES)
+    return at_port(found, port)
+
+
+def at_port(found: list[Socket], port: int) -> list[Socket]:
+    """Those that listen at *port*."""
     return [each for each in found if each.state == LISTEN and each.local[1] == port]
 
 

@@ -15,6 +15,7 @@ from server_bridge.http import listener
 from server_bridge.http.client import Http, Trust
 from server_bridge.http.listener import AnotherUser, Listener, among, in_processes, only_ours
 from server_bridge.machine import sockets
+from tests.server_bridge.machine.test_sockets import HEAD, ROW
 from tests.server_bridge.recorder import recorder
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
@@ -23,7 +24,6 @@ root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may act as another user"
 )
 ME = os.geteuid() if hasattr(os, "geteuid") else 0
-HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 LOOPBACK, ANY, LAN = "0100007F", "00000000", "0700000A"
 LOOPBACK_6, ANY_6 = "0" * 24 + "01000000", "0" * 32
 MAPPED, MAPPED_ANY = "0000000000000000FFFF00000100007F", "0000000000000000FFFF000000000000"
@@ -32,10 +32,8 @@ PORT = 8012
 
 def row(address: str, uid: int, inode: int = 7, *, port: int = PORT, state: str = "0A") -> str:
     """A socket as Linux prints it (proc(5))."""
-    return (
-        f"   0: {address}:{port:04X} {'0' * len(address)}:0000 {state} 00000000:00000000 00:00000000 "
-        f"00000000  {uid}        0 {inode} 1 0000000000000000 100 0 0 10 0\n"
-    )
+    remote = f"{'0' * len(address)}:0000"
+    return ROW.format(f"{address}:{port:04X}", remote, state, uid, inode)
 
 
 @little_endian
@@ -69,8 +67,7 @@ def test_the_tables_tell_whose_a_socket_is(
     for table, length in zip(tables, (8, 32), strict=True):
         mine = [each for each in rows if len(each.split()[1]) == length + 5]
         table.write_text(HEAD + "".join(mine))
-    at_port = [each for each in sockets.listed(tables) if each.local[1] == PORT]
-    assert among([each for each in at_port if each.state == sockets.LISTEN]) == found
+    assert among(sockets.at_port(sockets.listed(tables), PORT)) == found
 
 
 def test_without_tables_no_listener_is_known(tmp_path: Path) -> None:
@@ -91,15 +88,12 @@ def listening(address: str) -> Iterator[int]:
 
 def by_kernel(port: int) -> Listener | None:
     """Without a way out into the tables."""
-    return among([each for version in (4, 6) for each in sockets.dumped(version, port)])
+    return among(sockets.dumped(4, port) + sockets.dumped(6, port))
 
 
 def in_tables(port: int) -> Listener | None:
     """As where the kernel takes no questions."""
-    listening_now = [
-        each for each in sockets.listed(sockets.TABLES) if each.state == sockets.LISTEN
-    ]
-    return among([each for each in listening_now if each.local[1] == port])
+    return among(sockets.at_port(sockets.listed(sockets.TABLES), port))
 
 
 @linux

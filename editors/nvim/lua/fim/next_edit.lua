@@ -146,7 +146,7 @@ end
 
 --- Ask for the next edit; the newest request wins.
 ---@param buf integer
-function M.request(buf)
+local function request(buf)
   M.hide()
   is_applied = false
   local client = vim.lsp.get_clients({ name = 'fim', bufnr = buf })[1]
@@ -164,14 +164,14 @@ end
 
 --- The text of `buf` has changed: ask when that was the last key for a moment.
 local function changed(buf)
-  M.hide()
   if is_applied then
-    M.request(buf)
-  else
-    quiet:start(QUIET_MS, 0, vim.schedule_wrap(function()
-      M.request(buf)
-    end))
+    request(buf)
+    return
   end
+  M.hide()
+  quiet:start(QUIET_MS, 0, vim.schedule_wrap(function()
+    request(buf)
+  end))
 end
 
 local function place(edit)
