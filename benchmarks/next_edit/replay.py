@@ -22,7 +22,7 @@ from fim_lsp.next_edit.edits import FinishedEdit, changes
 from fim_lsp.next_edit.engine import needles
 from fim_lsp.next_edit.places import Text
 from fim_lsp.next_edit.tokens import token_changes
-from fim_lsp.workspace.workspaces import HOLDING
+from fim_lsp.workspace.explorer import HOLDING
 
 _parts = lru_cache(maxsize=8192)(changes)
 Place = tuple[str, int, Lines]  # path, line now, lines before

@@ -9,7 +9,7 @@ from fim_lsp.lsp.commands import applies_edits, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.inline_edits import APPLY, applied_command, next_edit, text_edit
 from fim_lsp.lsp.types import types
-from fim_lsp.session.next_edits import NextEdit
+from fim_lsp.session.edit_history import NextEdit
 
 OPTIONS = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.RefactorRewrite])
 TITLE_CHARS = 60  # of the new text; menus are narrow

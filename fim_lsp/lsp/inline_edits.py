@@ -18,7 +18,7 @@ from fim_lsp.lsp import convert
 from fim_lsp.lsp.commands import apply_edit, show_place, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.types import types
-from fim_lsp.session.next_edits import NextEdit
+from fim_lsp.session.edit_history import NextEdit
 
 METHOD = "textDocument/copilotInlineEdit"
 SHOWN = "textDocument/didShowInlineEdit"
@@ -81,7 +81,7 @@ def drawn(editor: Editor, params: object) -> None:
     """`textDocument/didShowInlineEdit {item}`."""
     match params:
         case {"item": {"command": {"arguments": [str(number), *_]}}}:
-            editor.session.next_edits.shown(number)
+            editor.session.next_edits.mark_shown(number)
 
 
 def applied_command(found: NextEdit) -> types.Command:
@@ -91,7 +91,7 @@ def applied_command(found: NextEdit) -> types.Command:
 
 def applied(editor: Editor, *arguments: object) -> None:
     """The client applied an edit."""
-    editor.session.next_edits.taken(_first(arguments))
+    editor.session.next_edits.mark_taken(_first(arguments))
 
 
 async def apply(editor: Editor, *arguments: object) -> bool:
@@ -100,7 +100,7 @@ async def apply(editor: Editor, *arguments: object) -> bool:
 
     The answer comes last: eglot asks its user first, and an answer to the command would end the question.
     """
-    found = await editor.session.next_edits.checked(_first(arguments))
+    found = await editor.session.next_edits.check(_first(arguments))
     if found is None:
         editor.messages.show(types.MessageType.Info, GONE)
         return False
@@ -112,13 +112,13 @@ async def _apply(editor: Editor, found: NextEdit) -> None:
     uri, edit = found.document.uri, text_edit(found, editor.encoding)
     whole = workspace_edit(editor, uri, None, edit)
     if await apply_edit(editor, whole, "the next edit by fim-lsp"):
-        editor.session.next_edits.taken(found.id)
+        editor.session.next_edits.mark_taken(found.id)
         await show_place(editor, uri, edit.range.start)
 
 
 def dismiss(editor: Editor, *arguments: object) -> None:
     """Do not propose the like again; of the document named, or of the one asked about last."""
-    editor.session.next_edits.dismissed(_named(editor, arguments))
+    editor.session.next_edits.dismiss(_named(editor, arguments))
 
 
 async def why(editor: Editor, *arguments: object) -> str:

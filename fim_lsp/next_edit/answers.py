@@ -42,11 +42,11 @@ class Answers:
 
     def taken(self, proposal: Proposal, lines: Lines) -> None:
         """The user applied it to the text *lines*."""
-        self._taken.append((proposal[:4], hash(lines)))
+        self._taken.append((proposal.place, hash(lines)))
 
     def undone(self, proposal: Proposal, lines: Lines) -> bool:
         """Whether *proposal* was applied to the very text that it is for: it was undone since."""
-        return (proposal[:4], hash(lines)) in self._taken
+        return (proposal.place, hash(lines)) in self._taken
 
     def edited(self, proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> None:
         """These are the edits now; *proposal* was shown at the time *since*."""

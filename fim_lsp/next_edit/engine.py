@@ -64,6 +64,11 @@ class Proposal(NamedTuple):
         return self.uri, self.before, self.after
 
     @property
+    def place(self) -> object:
+        """The same for proposals that change the same lines at the same place in the same way."""
+        return self.uri, self.line, self.before, self.after
+
+    @property
     def is_renaming(self) -> bool:
         """Whether a name becomes another, and nothing else changes."""
         return self.rule is not None and self.rule.kind is Kind.RENAME

@@ -1,8 +1,7 @@
 """
 Which part of a document the model is shown for a request, and after which chunks.
 
-`best` is the frame for a request that waits, the one of which least is to be evaluated; `ahead` the
-one to evaluate while none does. Mutable state: the chunks that were evaluated last.
+`best` is the frame for a request that waits, the cheapest to evaluate; `ahead` the one to evaluate while none does.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ class Framing:
     def __init__(self, connection: Connection, open_documents: OpenDocuments) -> None:
         self._connection = connection
         self._open_documents = open_documents
-        self._evaluated: dict[str, Chunks] = {}  # by workspace root
 
     def compose(self, frame: Frame, typed: str, tape: Tape) -> Prompt:
         """The prompt for a cursor behind *typed*, the middle of the frame's window."""
@@ -82,11 +80,7 @@ class Framing:
 
     def mark_evaluated(self, doc_state: DocumentState, frame: Frame) -> None:
         """Remember that the backend has evaluated the chunks of *frame*."""
-        self._evaluated[doc_state.file.root] = frame.header.chunks
-
-    def forget(self) -> None:
-        """Forget the chunks that were evaluated: some may be private now."""
-        self._evaluated.clear()
+        self._open_documents.workspace(doc_state).evaluated = frame.header.chunks
 
     @staticmethod
     def shrunk(doc_state: DocumentState, frame: Frame | None, error: PromptTooLong) -> bool:
@@ -104,7 +98,7 @@ class Framing:
     ) -> list[Frame]:
         """New small frames after chunks that were evaluated lately, or are being evaluated."""
         at_hand = [frame.header.chunks for frame in (doc_state.frame, doc_state.next) if frame]
-        runs = dict.fromkeys([self._evaluated.get(doc_state.file.root, ()), *at_hand])
+        runs = dict.fromkeys([self._open_documents.workspace(doc_state).evaluated, *at_hand])
 
         def header(chunks: Chunks, shown: Window) -> Header:
             return doc_state.header(beside(chunks, doc_state.file.path, shown))

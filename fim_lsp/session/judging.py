@@ -17,7 +17,7 @@ from fim_lsp.session.connection import Connection
 from fim_lsp.session.document_state import UNJUDGED, DocumentState
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
-from fim_lsp.workspace.workspaces import Workspaces
+from fim_lsp.session.workspaces import Workspaces
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """
 The model for next edits, if the settings name one: finished edits and a document into its proposal.
 
-State: the model's server, and what each workspace's prompts begin with.
+State: the model's server. What a workspace's prompts begin with is kept in its `EditHistory`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from fim_lsp.display import shown
-from fim_lsp.documents import Document
 from fim_lsp.next_edit import window
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.formats import ANSWER_TOKENS, format_of, prompt_of, proposal_of
 from fim_lsp.next_edit.places import text_of
+from fim_lsp.session.edit_history import EditHistory, Question
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import BackendError, TextModel
 
@@ -30,7 +30,6 @@ class ModelEdits:
         self._open_model = open_model
         self._settings = config.next_edit
         self._model = self._opened(config)
-        self._shown: dict[str, window.Shown] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -47,22 +46,22 @@ class ModelEdits:
                 task.add_done_callback(self._closing.discard)
             self._settings, self._model = config.next_edit, self._opened(config)
 
-    async def proposal(
-        self,
-        workspace: str,
-        edits: Sequence[FinishedEdit],
-        document: Document,
-        names: Mapping[str, str],
+    async def propose(
+        self, history: EditHistory, question: Question, names: Mapping[str, str]
     ) -> Proposal | None:
-        """What the model makes of the lines around the newest edit, which is in *document*."""
+        """
+        What the model makes of the lines around the newest edit.
+
+        *history* keeps what the prompts begin with; *names* are the documents' paths by URI.
+        """
         asked = format_of(self._settings.model)
         if self._model is None or asked is None:
             return None
-        text = text_of(document)
+        text = text_of(question.documents[0])
         begin, ask = await asyncio.to_thread(
-            _asked, edits, text.lines, names, self._shown.get(workspace)
+            _compose, question.edits, text.lines, names, history.prompt
         )
-        self._shown[workspace] = begin
+        history.prompt = begin
         prompt = prompt_of(asked, ask) if ask else None
         if ask is None or prompt is None:
             return None
@@ -73,7 +72,8 @@ class ModelEdits:
             return None
         if answer is None:
             return None
-        return await asyncio.to_thread(proposal_of, asked, ask, answer, text)
+        found = await asyncio.to_thread(proposal_of, asked, ask, answer, text)
+        return None if found is None or found.is_refused(question.refused) else found
 
     def _opened(self, config: Config) -> TextModel | None:
         model, name = self._open_model(config), config.next_edit.model
@@ -93,7 +93,7 @@ def trouble(error: BackendError) -> str:
     return str(error).replace("fim.backend.", "fim.nextEdit.")
 
 
-def _asked(
+def _compose(
     edits: Sequence[FinishedEdit],
     lines: Lines,
     names: Mapping[str, str],

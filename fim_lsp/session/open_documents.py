@@ -18,17 +18,18 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.stats import Stats
+from fim_lsp.session.workspace import Workspace
+from fim_lsp.session.workspaces import Workspaces, source
 from fim_lsp.suggest.debounce import TypingPace
 from fim_lsp.suggest.line_match import lines_in_sight
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.workspaces import Workspace, Workspaces, source
 
 
 class OpenDocuments:
     """See the module. *workspaces* are those the documents belong to."""
 
     def __init__(self, workspaces: Workspaces, stats: Stats) -> None:
-        self._workspaces = workspaces
+        self.workspaces = workspaces
         self.documents: dict[str, Document] = {}
         self.states: dict[str, DocumentState] = {}
         self.acceptance = Acceptance(stats)
@@ -60,7 +61,7 @@ class OpenDocuments:
             case events.FilesChanged(changed, deleted):
                 return self._files_changed(changed, deleted)
             case events.FoldersChanged(roots):
-                self._workspaces.roots = roots
+                self.workspaces.roots = roots
                 return self.reopen()
             case events.Shown() | events.Accepted() | events.PartlyAccepted():
                 self.acceptance.heard(event, time.perf_counter())
@@ -74,12 +75,14 @@ class OpenDocuments:
         """The document of *doc_state* is not private: let it inform others."""
         doc_state.private = ""
         document = self.documents[doc_state.uri]
-        self.workspace(doc_state).opened(source(document, doc_state.file))
+        self.workspace(doc_state).open(source(document, doc_state.file))
 
     def refuse(self, doc_state: DocumentState, reason: str) -> None:
         """The document of *doc_state* is private: nothing of it is used or remembered."""
         doc_state.private = reason
-        self.memory(doc_state.uri).deleted(doc_state.uri)
+        workspace = self.workspace(doc_state)
+        workspace.memory.deleted(doc_state.uri)
+        workspace.evaluated = ()
 
     def current(self, doc_state: DocumentState) -> Document | None:
         """
@@ -92,13 +95,13 @@ class OpenDocuments:
 
     def workspace(self, doc_state: DocumentState) -> Workspace:
         """The workspace that the document of *doc_state* belongs to."""
-        return self._workspaces.of(doc_state.file)
+        return self.workspaces.of(doc_state.file)
 
     def memory(self, uri: str) -> Memory:
         """What is remembered of the workspace *uri* belongs to; private files never get there."""
         state = self.states.get(uri)
-        location = state.file if state else paths.locate(uri, self._workspaces.roots)
-        return self._workspaces.of(location).memory
+        location = state.file if state else paths.locate(uri, self.workspaces.roots)
+        return self.workspaces.of(location).memory
 
     def header(self, doc_state: DocumentState, shown: Window) -> Header:
         """What a prompt with the window *shown* begins with."""
@@ -110,7 +113,7 @@ class OpenDocuments:
             self.states[uri].file.path: other.lines
             for uri, other in reversed(self.documents.items())
             if uri != doc_state.uri
-            and self.states[uri].file.root == doc_state.file.root
+            and self.states[uri].file.key == doc_state.file.key
             and not self.states[uri].private
         }
         shown = doc_state.frame.header.chunks if doc_state.frame else ()
@@ -124,7 +127,7 @@ class OpenDocuments:
         """Know *documents*; until they are judged they are private."""
         for document in documents:
             uri = document.uri
-            location = paths.locate(uri, self._workspaces.roots)
+            location = paths.locate(uri, self.workspaces.roots)
             if uri in self.states:
                 self.states[uri].retire()
             self.documents[uri] = document
@@ -140,7 +143,7 @@ class OpenDocuments:
 
     def _files_changed(self, changed: tuple[str, ...], deleted: tuple[str, ...]) -> list[str]:
         """Open documents whose verdict may be another now: all after a change of the rules."""
-        if self._workspaces.files_changed(changed, deleted):
+        if self.workspaces.files_changed(changed, deleted):
             return self.reopen()
         unknown = [uri for uri in self.documents.keys() & {*changed} if not self._knows(uri)]
         return self._open([self.documents[uri] for uri in unknown])

@@ -24,8 +24,8 @@ from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import NOWHERE, Prefill
 from fim_lsp.session.state_file import SavedDocument, SavedWorkspace
+from fim_lsp.session.workspace import Workspace
 from fim_lsp.settings.config import Config
-from fim_lsp.workspace.workspaces import Workspace
 from server_bridge.protocol import BackendError
 
 REST_S = 30.0  # without a request before it is saved: a look at the documentation, a coffee
@@ -48,8 +48,6 @@ class Persistence:
         self._open_documents = open_documents
         self._connection = connection
         self._prefill = prefill
-        self._restoring_rings: dict[str, asyncio.Task[None]] = {}
-        self._loaded: dict[str, SavedWorkspace] = {}
         self._restoring: dict[str, asyncio.Task[None]] = {}
         self._used: dict[str, _Used] = {}  # by URI, the one used last at the end
         self._on_disk: dict[str, SavedDocument] = {}
@@ -62,18 +60,16 @@ class Persistence:
         """Load the ring of *workspace*, once."""
         if self._cache is None or not config.state.save:
             return
-        if workspace.name not in self._restoring_rings:
+        if workspace.loading is None:
             work = self._restore_ring(self._cache, workspace, config)
-            task = asyncio.create_task(work, name="restore ring")
-            self._restoring_rings[workspace.name] = task
-        await asyncio.wait([self._restoring_rings[workspace.name]])
+            workspace.loading = asyncio.create_task(work, name="restore ring")
+        await asyncio.wait([workspace.loading])
 
     def opened(self, doc_state: DocumentState, workspace: Workspace) -> None:
         """Put *doc_state* where it was, and have the backend load what it saved of it."""
-        loaded = self._loaded.get(workspace.name)
-        if loaded is None or doc_state.uri in self._restoring:
+        if workspace.saved is None or doc_state.uri in self._restoring:
             return
-        typed, saved = "", loaded.documents.pop(doc_state.uri, None)
+        typed, saved = "", workspace.saved.documents.pop(doc_state.uri, None)
         shown = saved.frame.window if saved else NOWHERE
         chunks = workspace.chunks(_viewport(doc_state.uri, shown))
         header = doc_state.header(chunks)
@@ -90,9 +86,9 @@ class Persistence:
             await asyncio.wait([task])
 
     async def _restore_ring(self, cache: Path, workspace: Workspace, config: Config) -> None:
-        loaded = await asyncio.to_thread(state_file.load, cache, workspace.name)
-        await workspace.restore_ring(loaded.ring, config)
-        self._loaded[workspace.name] = loaded
+        saved = await asyncio.to_thread(state_file.load, cache, workspace.key)
+        await workspace.restore_ring(saved.ring, config)
+        workspace.saved = saved
 
     async def _restore(self, doc_state: DocumentState, header: Header, typed: str) -> None:
         await self._connection.wait_ready()
@@ -122,7 +118,8 @@ class Persistence:
 
     async def forget(self) -> None:
         """Delete all that is on disk: the user switched saving off, or a saved file is private now."""
-        self._loaded.clear()
+        for workspace in self._open_documents.workspaces:
+            workspace.saved = None
         self._on_disk.clear()
         if self._cache is not None:
             await asyncio.to_thread(state_file.forget, self._cache)
@@ -131,7 +128,7 @@ class Persistence:
 
     async def aclose(self) -> None:
         """Save for the next time."""
-        tasks = (*self._restoring_rings.values(), *self._restoring.values())
+        tasks = [*self._restoring.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -150,12 +147,12 @@ class Persistence:
         if self._cache is None or not self._connection.config.state.save:
             return
         recent = [each for each in self._used.values() if each.workspace.root][-N_DOCUMENTS:]
-        for workspace in {each.workspace.name: each.workspace for each in recent}.values():
+        for workspace in {each.workspace.key: each.workspace for each in recent}.values():
             here = [each for each in recent if each.workspace is workspace]
             try:
                 await self._save(self._cache, workspace, here)
             except (BackendError, OSError) as error:
-                log.info("%s is not saved: %s", workspace.name, error)
+                log.info("%s is not saved: %s", workspace.key, error)
 
     async def _save(self, cache: Path, workspace: Workspace, used: list[_Used]) -> None:
         states = [each.doc_state for each in used]
@@ -171,7 +168,7 @@ class Persistence:
         if fresh and documents:
             self._on_disk |= documents
             saved = SavedWorkspace(workspace.memory.ring, documents)
-            await asyncio.to_thread(state_file.store, cache, workspace.name, saved)
+            await asyncio.to_thread(state_file.store, cache, workspace.key, saved)
 
     def _begin(self) -> None:
         self._saving = asyncio.create_task(self.save(), name="save")

@@ -25,19 +25,21 @@ from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
+from fim_lsp.session.edit_history import NextEdit
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.long_text import continue_long
 from fim_lsp.session.model_edits import ModelEdits
-from fim_lsp.session.next_edits import NextEdit, NextEdits
+from fim_lsp.session.next_edits import NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
+from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import EDITOR, Client, Selected, Suggestion
-from fim_lsp.workspace.workspaces import Progress, Workspaces
+from fim_lsp.workspace.explorer import Progress
 from server_bridge.protocol import Backend, BackendError, Health, TextModel
 
 BACKGROUND = ("prefill cursor", "decode ahead", "choose chunks", "prefill next")
@@ -106,9 +108,7 @@ class Session:
         before = self.documents.get(event.uri) if isinstance(event, events.Changed) else None
         to_judge = self._open.handle(event)
         if before is not None and isinstance(event, events.Changed):
-            self.next_edits.changed(before, event)
-        if to_judge and isinstance(event, events.FilesChanged):
-            self._framing.forget()  # the rules may be others
+            self.next_edits.follow(before, event)
         self._judging.begin(to_judge)
         if isinstance(event, events.Saved) and self.workspaces.changes_rules(event.uri):
             self.rules_changed()
@@ -132,7 +132,6 @@ class Session:
     def rules_changed(self) -> None:
         """What is private may be another now: everything is judged again before it is used."""
         self.workspaces.rules_changed()
-        self._framing.forget()
         self._judging.begin(self._open.reopen())
 
     def on_index(self, progress: Progress) -> None:
@@ -222,7 +221,7 @@ class Session:
         while unasked and (left := self.next_edits.unsettled(uri)) > 0:
             await asyncio.sleep(left)
         await self._judging.wait_judged()
-        found = await self.next_edits.proposal(uri, unopened=unopened)
+        found = await self.next_edits.propose(uri, unopened=unopened)
         return None if unasked and found and self._is_taken(found) else found
 
     def _is_taken(self, found: NextEdit) -> bool:
@@ -239,7 +238,6 @@ class Session:
     async def aclose(self) -> None:
         """End all work and let the backend go."""
         self.workspaces.close()
-        self.next_edits.close()
         for doc_state in self._open.states.values():
             doc_state.retire()
         try:

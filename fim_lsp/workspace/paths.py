@@ -32,6 +32,11 @@ class FileLocation(NamedTuple):
     path: str
     folder: str = ""
 
+    @property
+    def key(self) -> str:
+        """The workspace it belongs to: its root, or outside of all the file's own folder."""
+        return self.root or f"outside: {self.folder or self.repo}"
+
 
 def local_path(uri: str) -> PurePath | None:
     """The file a `file:` URI names; None for other schemes (untitled buffers, notebook cells)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fim_lsp.context.chunks import SOURCE_CHARS, Cut, Source, cut
 from fim_lsp.context.syntax import Unit, units
@@ -34,6 +34,7 @@ class Reader:
             OrderedDict()
         )  # by URI, used last last
         self._unreadable: set[str] = set()  # files that are cut by lines from now on
+        self._to_forget: list[Callable[[str], bool]] = []
         self._lock = threading.Lock()
 
     def read(self, source: Source) -> Cut:
@@ -41,6 +42,7 @@ class Reader:
         with self._lock:
             if self._process.closed:
                 return Cut()
+            self._forget_closed()
             known = self._read.pop(source.uri, None)
             if known is None or known[0] != source:
                 known = self._cut(source)
@@ -52,6 +54,10 @@ class Reader:
         """The units of a text that is not to be remembered; none where it cannot be read."""
         with self._lock:
             return self._process.units(language, text) or ()
+
+    def forget(self, is_gone: Callable[[str], bool]) -> None:
+        """Keep nothing of the URIs that *is_gone* names, from the next read on."""
+        self._to_forget.append(is_gone)
 
     def close(self) -> None:
         """End the process; what waits for it gets nothing."""
@@ -71,6 +77,13 @@ class Reader:
             self._unreadable.add(source.uri)
             found = units("", text)
         return source, n_chars, cut(source, found)
+
+    def _forget_closed(self) -> None:
+        while self._to_forget:
+            is_gone = self._to_forget.pop()
+            for uri in [each for each in (*self._read, *self._unreadable) if is_gone(each)]:
+                self._read.pop(uri, None)
+                self._unreadable.discard(uri)
 
     def _forget(self) -> None:
         while len(self._read) > FILES or sum(size for _, size, _ in self._read.values()) > CHARS:

@@ -11,8 +11,8 @@ from fim_lsp.session.next_edits import NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Stats
+from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
-from fim_lsp.workspace.workspaces import Workspaces
 from server_bridge.unusable import Unusable
 
 A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
@@ -51,11 +51,11 @@ class Desk:
         before = self.open.documents[uri]
         event = Changed(uri, before.version + 1, (edit,))
         self.open.handle(event)
-        self.next_edits.changed(before, event)
+        self.next_edits.follow(before, event)
 
     async def proposed(self, uri: str = A) -> tuple[str, int, str] | None:
         self.now += 1
-        found = await self.next_edits.proposal(uri)
+        found = await self.next_edits.propose(uri)
         return found and (
             found.document.uri,
             found.proposal.line,
@@ -71,8 +71,8 @@ async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
 
     assert await desk.proposed() == (A, 2, "area = height * width")
     assert await desk.proposed() == (A, 2, "area = height * width")
-    desk.next_edits.taken("1")
-    desk.next_edits.taken("1")
+    desk.next_edits.mark_taken("1")
+    desk.next_edits.mark_taken("1")
     desk.rename(A, 2)
     assert await desk.proposed() == (A, 3, "total = height + 1")
     assert desk.stats.next_edits == {"offered": 2, "taken": 1}
@@ -84,7 +84,7 @@ async def test_a_dismissed_pattern_is_not_proposed_again() -> None:
     desk.rename(A, 0)
     desk.rename(A, 1)
     assert await desk.proposed()
-    desk.next_edits.dismissed(A)
+    desk.next_edits.dismiss(A)
 
     again = await desk.proposed()
     assert again is None or "height" not in again[2]
@@ -96,7 +96,7 @@ async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so() ->
     desk.rename(A, 0)
     desk.rename(A, 1)
     assert await desk.proposed()
-    desk.next_edits.shown("1")
+    desk.next_edits.mark_shown("1")
     desk.rename(A, 2)
 
     assert await desk.proposed() == (A, 3, "total = height + 1")
@@ -110,7 +110,7 @@ async def test_what_was_applied_and_undone_is_not_proposed_again() -> None:
     desk.rename(A, 1)
     assert await desk.proposed() == (A, 2, "area = height * width")
     desk.rename(A, 2)
-    desk.next_edits.taken("1")
+    desk.next_edits.mark_taken("1")
     desk.undo(A, 2)
 
     again = await desk.proposed()
@@ -127,7 +127,7 @@ async def test_lines_that_are_removed_one_after_the_other() -> None:
     desk.remove(A, 1)
     assert await desk.proposed() == (A, 2, "")
     desk.remove(A, 2)
-    desk.next_edits.taken("1")
+    desk.next_edits.mark_taken("1")
 
     assert await desk.proposed() == (A, 2, "")
 
@@ -182,7 +182,7 @@ async def test_after_a_proposal_the_next_one_comes_at_once() -> None:
     assert await desk.proposed()
     desk.rename(A, 2)
     assert desk.next_edits.unsettled(A) > 0
-    desk.next_edits.taken("1")
+    desk.next_edits.mark_taken("1")
 
     assert desk.next_edits.unsettled(A) == 0
 

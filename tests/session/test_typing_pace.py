@@ -8,8 +8,8 @@ from fim_lsp import events
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
+from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.suggest.debounce import USUAL_MS
-from fim_lsp.workspace.workspaces import Workspaces
 
 START = Position(0, 0)
 

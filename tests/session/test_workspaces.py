@@ -10,9 +10,9 @@ import pytest
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport
 from fim_lsp.documents import opened
+from fim_lsp.session.workspaces import Workspaces, source
 from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.workspaces import Workspaces, source
 
 MAIN = "from shop import freight\n\nprice = freight(3)\n"
 SHOP = "def freight(weight):\n    rate = 3\n    return weight * rate\n"
@@ -39,7 +39,7 @@ class Project:
         if await self.workspaces.verdict(uri, location, self.config):
             workspace.memory.deleted(uri)
         else:
-            workspace.opened(source(document, location))
+            workspace.open(source(document, location))
         await workspace.recheck(self.config.privacy.exclude)
 
     @property
@@ -165,7 +165,7 @@ async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Proj
     assert (await project.shown()).count("rate = 3") == 1
     odd = project.root.as_uri() + "/%73hop.py"
     location = paths.locate(odd, project.workspaces.roots)
-    project.workspaces.of(location).opened(source(opened(odd, "python", 1, SHOP), location))
+    project.workspaces.of(location).open(source(opened(odd, "python", 1, SHOP), location))
 
     assert (await project.shown()).count("rate = 3") == 1
 

@@ -1,0 +1,152 @@
+"""
+One workspace: all that is kept of a root, or of a folder outside of all roots. State.
+
+Whatever belongs to a workspace is a field here, so it ends with it, and nothing of one shows in another: the
+memory with its ring, the index of files that are not open, the chunks that the backend evaluated last, the
+history of edits, and what an earlier run saved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from fim_lsp.context.chunks import Piece, Source
+from fim_lsp.context.index import Index
+from fim_lsp.context.memory import Memory
+from fim_lsp.context.ring import Limits, Ring
+from fim_lsp.context.update import RingUpdate, Snapshot, Viewport, update_ring
+from fim_lsp.prompt.frame import Chunks
+from fim_lsp.session.edit_history import EditHistory
+from fim_lsp.session.state_file import SavedWorkspace
+from fim_lsp.settings.config import Config
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress
+from fim_lsp.workspace.files import reread, unopened_files_of, uri_of
+from fim_lsp.workspace.reader import Reader
+from server_bridge.protocol import Chunk
+
+NO_ROOM = Limits(0, 1, 0)
+
+
+class Workspace:
+    """
+    *key* tells it from all others, see `FileLocation.key`; *root* is its URI, "" for a folder outside of all.
+
+    *evaluated* are the chunks of the prompt that was evaluated last; *saved* is what an earlier run left, once
+    *loading* has read it.
+    """
+
+    def __init__(self, key: str, root: str, reader: Reader, progress: Progress) -> None:
+        self.key = key
+        self.root = root
+        self.memory = Memory(NO_ROOM)
+        self.files = Explorer(root, reader, progress)
+        self.evaluated: Chunks = ()
+        self.edits = EditHistory()
+        self.saved: SavedWorkspace | None = None
+        self.loading: asyncio.Task[None] | None = None
+        self._reader = reader
+        self._updated: tuple[int, Index] | None = None  # what the ring was last chosen from
+        self._trusting = True  # what is remembered of closed files is not private
+        self._refreshing = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"<Workspace {self.key} chunks={len(self.memory.ring.chunks)}>"
+
+    def open(self, source: Source) -> None:
+        """The editor shows a text that may be used; it may spell the URI in its own way."""
+        default = uri_of(self.root, source.name)
+        if source.uri != default:
+            self.memory.deleted(default)
+        self.memory.opened(source)
+
+    def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
+        """The chunks to show with a window."""
+        return tuple(Chunk(each.name, each.text) for each in self.memory.visible(viewport))
+
+    async def update_ring(self, viewport: Viewport, limits: Limits, config: Config) -> bool:
+        """Choose the chunks again in a worker thread, if anything happened; whether the ring changed."""
+        self.memory.limits = self.memory.limits.grown(limits)
+        if not limits.n_chunks:
+            return False
+        async with self._refreshing:
+            await self._refresh(config.privacy.exclude)
+        snapshot = self.memory.snapshot(viewport)
+        if snapshot.here and config.ring.files:
+            self.files.explore(snapshot.here.name, config)
+        index = self.files.index if config.ring.files else EMPTY
+        if (snapshot.n_events, index) == self._updated:
+            return False
+        update = await asyncio.to_thread(self._choose, snapshot, index)
+        before = self.memory.ring
+        if not self.memory.accept(update):
+            return False
+        self._updated = update.n_events, index
+        return self.memory.ring is not before
+
+    async def restore_ring(self, ring: Ring, config: Config) -> None:
+        """Go on with the ring of an earlier run, as far as it is still true and not private."""
+        if ring.chunks and not self.memory.ring.chunks:
+            self.memory.ring = ring
+            self.judge_again()
+            await self.recheck(config.privacy.exclude)
+
+    async def recheck(self, excludes: Iterable[str]) -> bool:
+        """
+        After a change of the rules, judge again what is remembered of files that are not open; whether
+        any is gone or private now.
+        """
+        async with self._refreshing:
+            return not self._trusting and await self._refresh(excludes)
+
+    def look_again(self) -> None:
+        """Files changed on disk."""
+        self.files.look_again()
+        self._updated = None
+
+    def judge_again(self) -> None:
+        """The rules of what is private changed: trust nothing that is remembered until it is judged again."""
+        self._updated, self._trusting, self.evaluated = None, False, ()
+        self.files.forget()
+
+    def stop(self) -> None:
+        """End the work in the background."""
+        self.files.stop()
+        self.edits.stop()
+        if self.loading is not None:
+            self.loading.cancel()
+
+    def _choose(self, snapshot: Snapshot, index: Index) -> RingUpdate:
+        """In a worker thread."""
+        folder, read, others = self.files.folder, self._reader.read, list[Piece]()
+        if folder:
+            others = unopened_files_of(index, Path(folder), self.root, snapshot, read)
+        return update_ring(replace(snapshot, others=(*snapshot.others, *others)), read)
+
+    async def _refresh(self, excludes: Iterable[str]) -> bool:
+        """Let what is remembered of files that are not open be as the disk has it; whether any left."""
+        unsure, trusting = self.memory.unsure(), self._trusting
+        if not unsure:
+            return False
+        self._trusting = True
+        check = partial(self._reread, excludes=tuple(excludes), trusting=trusting)
+        checked = await asyncio.to_thread(list, map(check, unsure))
+        on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
+        n_left = 0
+        for old, new in zip(unsure, checked, strict=True):
+            if new is None and old.uri in on_disk:
+                self.memory.deleted(old.uri)
+                n_left += 1
+            elif new is not None and new is not old and old.uri in on_disk:
+                self.memory.changed(new)
+        return n_left > 0
+
+    def _reread(self, old: Source, excludes: tuple[str, ...], *, trusting: bool) -> Source | None:
+        file = paths.local_path(old.uri)
+        known = old if trusting else replace(old, version=-1)
+        new = reread(file, self.files.folder, excludes, known) if file else None
+        return old if new is known else new

@@ -1,0 +1,104 @@
+"""
+The index of a workspace's files that are not open: grown in the background, looked into when asked. State.
+
+The editor need not tell of files: they are listed again now and then. Work in the background takes half of the
+time; what blocks says so, and belongs in a worker thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from fim_lsp.context.index import Index, holding, updated
+from fim_lsp.documents import Document
+from fim_lsp.settings.config import Config
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.files import grown, listed, on_disk
+from fim_lsp.workspace.reader import Reader
+
+LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
+PAUSE_S = 0.02  # between two slices of the index: half of the time is left to other work
+HOLDING = 12  # files that are read to look for a text: some milliseconds, and 2.4 MB at most
+EMPTY = Index()
+
+Progress = Callable[[str, int, int], None]  # root, files done, files to do
+
+
+class Explorer:
+    """
+    The files below *root*, a URI, "" for none. *reader* cuts texts; *progress* reports how many files are indexed,
+    and of how many.
+    """
+
+    def __init__(self, root: str, reader: Reader, progress: Progress) -> None:
+        self.index = EMPTY
+        self.folder = paths.local_path(root) if root else None
+        self._root = root
+        self._reader = reader
+        self._progress = progress
+        self._listed_s: float = -LISTING_S  # loop time
+        self._listing: asyncio.Task[None] | None = None
+
+    def explore(self, near: str, config: Config) -> None:
+        """Bring the index up to date in the background, now and then, beginning with files beside *near*."""
+        now = asyncio.get_running_loop().time()
+        due = now >= self._listed_s + LISTING_S and (self._listing is None or self._listing.done())
+        if due and self.folder:
+            self._listed_s = now
+            work = self._grow(Path(self.folder), near, config.privacy.exclude)
+            self._listing = asyncio.create_task(work, name="index")
+
+    def find_holding(
+        self, texts: Sequence[str], near: str, opened: Collection[str], config: Config
+    ) -> list[Document]:
+        """
+        Files that may hold one of *texts*, as they are on disk: none that is private, or *opened*.
+
+        Those in the folder of the file *near* come first. Blocking.
+        """
+        unopened = (path for path in holding(self.index, texts, near) if path not in opened)
+        found = (self.read(path, config) for path in itertools.islice(unopened, HOLDING))
+        return [document for document in found if document]
+
+    def read(self, path: str, config: Config) -> Document | None:
+        """A file that is not open as it is now; None when it is gone or private. Blocking."""
+        if not self.folder:
+            return None
+        return on_disk(Path(self.folder), self._root, path, config.privacy.exclude)
+
+    def look_again(self) -> None:
+        """List the files again when next asked: some changed."""
+        self._listed_s = -LISTING_S
+
+    def forget(self) -> None:
+        """Begin again with nothing: the rules of what is private changed."""
+        self.look_again()
+        self.index = EMPTY
+        self.stop()
+
+    def stop(self) -> None:
+        """End the work in the background."""
+        if self._listing is not None:
+            self._listing.cancel()
+
+    async def wait_explored(self) -> None:
+        """Until the index is whole; for tests and benchmarks."""
+        while self._listing and not self._listing.done():
+            await asyncio.wait([self._listing])
+
+    async def _grow(self, folder: Path, near: str, excludes: tuple[str, ...]) -> None:
+        listing = await asyncio.to_thread(listed, folder, near, excludes)
+        known = {path: entry.stamp for path, entry in self.index.entries.items()}
+        if gone := {path: None for path in known if path not in listing}:
+            self.index = updated(self.index, gone)
+        todo: Sequence[str] = [p for p, stamp in listing.items() if known.get(p) != stamp]
+        n_todo = len(todo)
+        while todo:
+            self.index, todo = await asyncio.to_thread(
+                grown, self.index, folder, listing, todo, self._reader.units
+            )
+            self._progress(self._root, n_todo - len(todo), n_todo)
+            await asyncio.sleep(PAUSE_S)

@@ -1,0 +1,118 @@
+"""State has owners: what belongs to one folder stays there, and what was closed is not kept."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.documents import Position
+from fim_lsp.session.session import Session
+from fim_lsp.session.workspaces import OUTSIDE
+from tests.fake_backend import FakeBackend
+from tests.typist import QUICK, Typist
+
+CANARY = "def freight(weight):\n    C4N4RY = weight * 7\n    return C4N4RY\n" * 3
+CODE = "import other\n\n\ndef price(weight):\n    return fre"
+N_FOLDERS = 50
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+async def session(backend: FakeBackend, tmp_path: Path) -> AsyncIterator[Session]:
+    session = Session(QUICK, lambda _: backend, tmp_path / "cache")
+    yield session
+    await session.aclose()
+
+
+def typist(session: Session, file: Path, text: str) -> Typist:
+    """A user in a file outside of every workspace."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return Typist(session, text, file.as_uri(), root="")
+
+
+async def work(user: Typist, times: int = 2) -> None:
+    """Ask and rest, so that chunks are chosen and evaluated."""
+    for _ in range(times):
+        user.type("\n    return fre")
+        await user.ask(invoked=True)
+        await user.session.wait_idle()
+
+
+@pytest.mark.security
+async def test_folders_outside_of_workspaces_share_no_code(
+    session: Session, backend: FakeBackend, tmp_path: Path
+) -> None:
+    """Two folders of one name with different parents: no prompt of one has a line of the other."""
+    here, there = tmp_path / "a/src", tmp_path / "b/src"
+    typist(session, here / "other.py", CANARY)
+    await work(typist(session, here / "main.py", CODE))
+    assert "C4N4RY" in repr(backend.seen), "the ring must be at work"
+    backend.seen.clear()
+    backend.warmed.clear()
+
+    user = typist(session, there / "main.py", CODE)
+    await work(user)
+    for key in "ight(3)\n    C4N":
+        user.type(key)
+        await user.ask(invoked=True)
+    assert backend.seen
+    assert "C4N4RY" not in repr((backend.seen, backend.warmed))
+
+
+@pytest.mark.security
+async def test_lines_in_sight_are_of_the_same_folder(session: Session, tmp_path: Path) -> None:
+    """Without a model, too, no line of another folder outside of workspaces is suggested."""
+    here, there = tmp_path / "a/src", tmp_path / "b/src"
+    typist(session, here / "other.py", CANARY)
+    user = typist(session, there / "main.py", "    C4N4RY = wei")
+    await session._judging.wait_judged()
+
+    assert not [line for line in session._open.lines(session._open.states[user.uri]) if "7" in line]
+
+
+async def test_nothing_is_kept_of_what_was_closed(session: Session, tmp_path: Path) -> None:
+    """Fifty folders opened, edited and closed: all but the last few are forgotten."""
+    for n in range(N_FOLDERS):
+        user = typist(session, tmp_path / f"closed-{n}/src/main.py", CODE)
+        await user.ask(invoked=True)
+        for line in (0, 3):
+            user.replace(Position(line, 0), Position(line, 0), "# ")
+        await session.next_edit(user.uri)
+        await session.wait_idle()
+        session.handle(events.Closed(user.uri))
+        await session._judging.wait_judged()
+
+    named = {folder for each in _strings(session) for folder in re.findall(r"closed-\d+", each)}
+    assert named <= {f"closed-{n}" for n in range(N_FOLDERS - OUTSIDE - 1, N_FOLDERS)}
+
+
+def _strings(session: Session) -> Iterator[str]:
+    """Every string that the session's own objects hold."""
+    gc.collect()
+    seen, todo = set[int](), list[object]([session])
+    while todo:
+        each = todo.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, str | Path):
+            yield str(each)
+        elif _is_state(each):
+            todo += gc.get_referents(each)
+
+
+def _is_state(each: object) -> bool:
+    module = type(each).__module__
+    return module.startswith(("fim_lsp", "collections", "server_bridge", "asyncio")) or isinstance(
+        each, dict | list | set | tuple
+    )
