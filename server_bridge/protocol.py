@@ -189,7 +189,7 @@ class State:
     n_ctx: int = 0
     slots: int = 1
     chars_per_token: float = 3.0
-    prefill_per_s: float = 500.0
+    prefill_per_s: float = 200.0
     decode_ms: float = 6.0
     message: str = ""
     cache_problem: str = ""

@@ -34,6 +34,7 @@ AT_WORD = 0.4  # of the cuts fall between words
 NEAR = 0.8  # are short, so that answers are 3 % of all tokens: long ones alone would leave them 1 %
 NEAR_TOKENS = (100, 600)
 NO_RING = 0.3
+FIRST_SHARE = 0.15
 QUICK = 0.15  # small windows, as a request gets that would wait too long for a large one
 TYPED_SINCE = 0.4  # have typed some lines since the window was anchored …
 MOST_TYPED = 20  # … at most so many
@@ -129,12 +130,13 @@ def anchored(
     )
     n_typed = rng.randint(1, MOST_TYPED) if rng.random() < TYPED_SINCE else 0
     start = max(0, cursor.line - n_typed)
+    share = FIRST_SHARE if rng.random() < QUICK else 1.0
     if start < cursor.line:  # as it was when the first of these lines was begun
         tail = window.right_of(document, cursor) + "\n"
         lines = (*document.lines[:start], tail, *document.lines[cursor.line + 1 :])
         then = Document("", "", 1, lines)
-        return window.anchored(then, Position(start, 0), budget, None, quick=rng.random() < QUICK)
-    return window.anchored(document, cursor, budget, None, quick=rng.random() < QUICK)
+        return window.anchored(then, Position(start, 0), budget, None, share=share)
+    return window.anchored(document, cursor, budget, None, share=share)
 
 
 def encoded(one: Example, encode: Encode) -> tuple[list[int], int]:

@@ -256,7 +256,7 @@ class Editor(LanguageServer):
 
     # -- suggestions -----------------------------------------------------------------------------
 
-    async def ask(
+    async def ask(  # noqa: PLR0913 (what a request may say)
         self,
         method: str,
         document: Document,
@@ -264,6 +264,7 @@ class Editor(LanguageServer):
         *,
         invoked: bool,
         selected: Selected | None = None,
+        client: Client = EDITOR,
         show: Callable[[Suggestion], None] | None = None,
     ) -> list[Suggestion]:
         """
@@ -290,7 +291,7 @@ class Editor(LanguageServer):
                 _lower(position, first),
                 invoked=invoked,
                 selected=selected and _moved(selected, first),
-                client=Client(hear=hear) if show else EDITOR,
+                client=client._replace(hear=hear if show else None),
             )
             if invoked and not suggestions:
                 self.messages.explain(self.session.completer.trouble)

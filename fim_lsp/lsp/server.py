@@ -25,7 +25,7 @@ from fim_lsp.lsp.rpc import SLICE_S, serve
 from fim_lsp.lsp.types import types
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.request import Suggestion
+from fim_lsp.suggest.request import MENU, Suggestion
 from server_bridge.protocol import State
 
 Result = TypeVar("Result")
@@ -203,7 +203,7 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
         return types.CompletionList(is_incomplete=True, items=[])
     position = convert.position(document, params.position, editor.encoding)
     suggestions = await editor.ask(
-        types.TEXT_DOCUMENT_COMPLETION, document, position, invoked=False
+        types.TEXT_DOCUMENT_COMPLETION, document, position, invoked=False, client=MENU
     )
     item = partial(convert.completion_item, document, cursor=position, encoding=editor.encoding)
     return types.CompletionList(

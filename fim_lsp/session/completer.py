@@ -1,8 +1,8 @@
 """
 One completion request into suggestions: where it is decided what to ask, and waited for the answer.
 
-What is known at the place is answered at once, the model is asked otherwise. Whatever hangs, an automatic request
-ends at its deadline, and one by hand when the backend is down or nothing has moved for `HANGING_S`.
+What is known at the place is answered at once, the model is asked otherwise. A request lives as long as the backend
+computes and the client wants it; only a menu, which opens with the answers that are there, has a deadline.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from server_bridge.protocol import BackendError, BackendUnavailable, Health
 # A cursor that only moved may still be moving: the model is not asked for every stop.
 PASSING_MS = 250.0
 PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
-HANGING_S = 3.0  # in which nothing moves, while a user who asked by hand waits
-BY_HAND = 10  # such a user waits so many times the deadline of an automatic suggestion
+BY_HAND = 10  # a user who asked waits so many times the deadline of an automatic suggestion
 BY_HAND_S = 1.0  # and so long for all of a text
+LOOK_S = 0.25  # between two looks at a backend that starts: it may turn out not to be there
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
 
 log = logging.getLogger(__name__)
@@ -132,22 +132,16 @@ class Completer:
         answer: Coroutine[None, None, tuple[str, list[Suggestion]]],
         until: float,
     ) -> tuple[str, list[Suggestion]]:
-        """The *answer*, or none where its time is up, or by hand where nothing moves any more."""
-        task, loop = asyncio.create_task(answer, name="answer"), asyncio.get_running_loop()
+        """The *answer*; none where its time is up, for a client that does not cancel what it no longer wants."""
+        if request.client.cancels or request.invoked:
+            return await answer
         try:
-            while (seconds := until - loop.time()) > 0:
-                before = self._stats.moved
-                limit = HANGING_S if request.invoked else seconds
-                await asyncio.wait({task}, timeout=min(seconds, limit))
-                if task.done():
-                    return task.result()
-                if self._stats.moved == before and not self._is_starting:
-                    break
-        finally:
-            task.cancel()
-        self.trouble = self._connection.state.message or "the model server does not answer"
-        log.warning("no completion in time: %s", self.trouble)
-        return "too late", []
+            seconds = until - asyncio.get_running_loop().time()
+            return await asyncio.wait_for(answer, seconds)
+        except asyncio.TimeoutError:
+            self.trouble = self._connection.state.message or "the model server does not answer"
+            log.warning("no completion in time: %s", self.trouble)
+            return "too late", []
 
     async def _answer(
         self, request: CompletionRequest, doc_state: DocumentState, until: float
@@ -234,7 +228,10 @@ class Completer:
         if request.invoked:
             await self._connection.wait_ready()
         elif not has_line and self._is_starting:
-            await self._connection.wait_ready(request.config.completion.deadline_ms / 1000)
+            deadline_s = request.config.completion.deadline_ms / 1000
+            while self._is_starting and deadline_s > 0:
+                await self._connection.wait_ready(LOOK_S)
+                deadline_s -= 0 if request.client.cancels else LOOK_S
         return self._connection.state.health is Health.READY
 
     def _in_sight(self, request: CompletionRequest, doc_state: DocumentState) -> Candidate:
@@ -257,15 +254,16 @@ class Completer:
     def _wait(self, request: CompletionRequest, doc_state: DocumentState, until: float) -> Wait:
         """How long the request waits for what from now on."""
         debounce_s = self._debounce_s(request, doc_state)
+        lasts = request.client.cancels or request.invoked
         if request.client.hear is not None:  # shown line by line, so all of it can be waited for
             hear = partial(self._tell, request)
-            return Wait(debounce_s, early=until, until=until, grows=False, hear=hear)
+            return Wait(debounce_s, until, until, grows=False, lasts=lasts, hear=hear)
         fixed = request.config.completion.patience_ms
         patience_s = (PATIENCE_MS if fixed is None else fixed) / 1000
         if request.invoked:
             patience_s = max(BY_HAND_S, patience_s)
         early = asyncio.get_running_loop().time() + debounce_s + patience_s
-        return Wait(debounce_s, min(early, until), until, grows=not request.invoked)
+        return Wait(debounce_s, min(early, until), until, grows=not request.invoked, lasts=lasts)
 
     def _tell(self, request: CompletionRequest, so_far: Candidate) -> None:
         """Let the client of *request* hear what there is before the answer."""

@@ -22,6 +22,7 @@ from fim_lsp.session.connection import Connection
 from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import Generation, Phase, advance, generate
+from fim_lsp.session.next_action import Heard, Stream, Times, goes_on, is_answered
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.scheduler import Scheduler, ended
 from fim_lsp.session.stats import Stats
@@ -33,19 +34,23 @@ from server_bridge.protocol import BackendError, PromptTooLong
 
 # A stream goes on for so long after the last request left: the next key brings one that joins it.
 LINGER_S = 1.0
+# The text behind a suggestion is decoded once the user looks at it for as long as so many tokens take.
+AHEAD_TOKENS = 32
 
 
 class Wait(NamedTuple):
     """
     How long a request waits: *debounce_s* for the next key, until *early* for all of the text that may be shown,
     then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown
-    already, what there is by now is shown at once. *hear* is told of what was said so far, line by line.
+    already, what there is by now is shown at once. *lasts*: with less than a line by then it waits on, as long as the
+    backend computes. *hear* gets what was said so far, line by line.
     """
 
     debounce_s: float
     early: float
     until: float
     grows: bool
+    lasts: bool = False
     hear: Callable[[Candidate], None] | None = None
 
 
@@ -93,9 +98,15 @@ class Dispatcher:
             return
         if doc_state.generation_for(after.document, after.position):
             return
-        typed = window.middle(doc_state.frame.window, after.document, after.position)
+        shown = doc_state.frame.window
+        here = window.middle(shown, request.document, request.position)
+        if self._framing.compose(doc_state.frame, here, ()).suffix != shown.suffix:
+            return  # the suggestion may come between a secret and the name that tells it is one
+        typed = window.middle(shown, after.document, after.position)
         generation = self._new(after, doc_state, doc_state.frame, typed)
-        self._scheduler.background("decode ahead", partial(self._step, generation, doc_state))
+        delay_s = AHEAD_TOKENS * request.state.decode_ms / 1000
+        step = partial(self._step, generation, doc_state)
+        self._scheduler.background("decode ahead", step, delay=delay_s)
 
     async def aclose(self) -> None:
         """End all generations."""
@@ -169,13 +180,16 @@ class Dispatcher:
         n_lines = 0
         try:
             self._run(generation, doc_state)
-            while not (generation.ended or generation.is_paused or loop.time() >= wait.until):
-                if generation.has_line(typed) and (
-                    (generation.is_shown and wait.grows) or loop.time() >= wait.early
-                ):
-                    generation.is_shown = True
-                    break
-                if self._is_settled(generation, doc_state, request, typed):
+            times = Times(wait.early, wait.until, wait.lasts)
+            while True:
+                heard = Heard(
+                    is_over=generation.ended or generation.is_paused,
+                    is_settled=self._is_settled(generation, doc_state, request, typed),
+                    has_line=generation.has_line(typed),
+                    was_shown=generation.is_shown and wait.grows,
+                )
+                if is_answered(heard, times, loop.time()):
+                    generation.is_shown |= heard.has_line
                     break
                 if wait.hear and (n := generation.candidate(typed).text.count("\n")) > n_lines:
                     n_lines = n
@@ -206,11 +220,16 @@ class Dispatcher:
 
     def _goes_on(self, generation: Generation) -> bool:
         """Whether the stream of *generation* goes on, being asked after each piece of text."""
-        if generation.is_paused:
-            return False
-        if self._scheduler.wanted:  # by it, too, if it began ahead
-            return generation.waiting > 0 and generation is self._latest
-        return generation.waiting > 0 or asyncio.get_running_loop().time() < generation.until
+        stream = Stream(
+            generation.waiting,
+            generation is self._latest,
+            generation.is_paused,
+            generation.is_unsure,
+            generation.until,
+        )
+        now = asyncio.get_running_loop().time()
+        # The wire may be wanted by this very generation, if it began ahead.
+        return goes_on(stream, now, is_wire_wanted=self._scheduler.wanted)
 
     def _keep(self, generation: Generation, doc_state: DocumentState) -> None:
         """Keep what a generation brought: the tape, and, once it is whole, what is known now."""
@@ -249,7 +268,7 @@ class Dispatcher:
 
     async def _step(self, generation: Generation, doc_state: DocumentState) -> bool:
         """*generation* ahead, until the wire is wanted; a request that joins it meanwhile waits for it."""
-        if generation.waiting or generation.ended or generation.is_paused:
+        if generation.waiting or generation.ended or generation.is_paused or generation.is_unsure:
             return False
         generation.until = math.inf
         try:

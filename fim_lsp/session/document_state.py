@@ -75,34 +75,62 @@ class DocumentState:
 
     def quick(
         self, document: Document, position: Position, budget: Budget, runs: Iterable[Chunks],
-        header: Callable[[Chunks, Window], Header],
+        header: Callable[[Chunks, Window], Header], share: float,
     ) -> list[Frame]:  # fmt: skip
         """
-        New frames with small windows, for a request that waits.
+        New frames with small windows, *share* of the budget, for a request that waits.
 
         They continue what the backend may hold: the windows at hand, and the headers with *runs* of
         chunks.
         """
         old = [frame.window for frame in (self.frame, self.next) if frame]
         windows = dict.fromkeys(
-            window.anchored(document, position, budget, each, quick=True) for each in (*old, None)
+            window.anchored(document, position, budget, each, share) for each in (*old, None)
         )
         made = (Frame(header(run, new), new) for new in windows for run in runs)
         return list(dict.fromkeys(made))
 
     def ahead(
-        self, document: Document, position: Position, budget: Budget, header: HeaderFor
-    ) -> Frame:
-        """The frame to prefill: the current one while nothing is better, else its successor."""
-        for frame in (self.frame, self.next):
-            if frame and window.fit(frame.window, document, position, budget) is Fit.FITS:
-                if frame.header == header(frame.window):
-                    return frame
-                self.next = Frame(header(frame.window), frame.window)
-                return self.next
-        old = self.frame.window if self.frame else None
-        new = window.anchored(document, position, budget, old)
-        self.next = Frame(header(new), new)
+        self, document: Document, position: Position, budget: Budget, header: HeaderFor,
+        share: float,
+    ) -> Frame:  # fmt: skip
+        """
+        The frame to prefill: the one in use while nothing is better, else the next rung of the ladder.
+
+        First the window grows, from *share* of the budget on, with the chunks at hand; then come the chunks of
+        *header*. A window that does not fit any more is anchored again at its own size.
+        """
+        frame = self.frame
+        if frame is None:
+            return self._prepare(document, position, budget, None, share)
+        if window.fit(frame.window, document, position, budget) is not Fit.FITS:
+            return self._prepare(document, position, budget, frame, max(share, frame.window.share))
+        if frame.window.share < 1:
+            return self._prepare(
+                document, position, budget, frame, frame.window.share * window.RUNG
+            )
+        if frame.header != (new := header(frame.window)):
+            self.next = Frame(new, frame.window)
+            return self.next
+        return frame
+
+    def _prepare(
+        self, document: Document, position: Position, budget: Budget, frame: Frame | None,
+        share: float,
+    ) -> Frame:  # fmt: skip
+        """The next frame, with *share* of the budget, behind the chunks of *frame*; the one under way if it serves."""
+        share = min(1.0, share)
+        under_way = self.next
+        if (
+            under_way
+            and under_way.window.share == share
+            and window.fit(under_way.window, document, position, budget) is Fit.FITS
+        ):
+            return under_way
+        old = frame.window if frame and frame.window.share == share else None
+        new = window.anchored(document, position, budget, old, share)
+        chunks = frames.beside(frame.header.chunks, self.file.path, new) if frame else ()
+        self.next = Frame(self.header(chunks), new)
         return self.next
 
     def viewport(self, shown: Window | None) -> Viewport:

@@ -76,7 +76,8 @@ class Framing:
     def ahead(self, doc_state: DocumentState, document: Document, position: Position) -> Frame:
         """The frame that the next request should find evaluated."""
         header = partial(self._open_documents.header, doc_state)
-        return doc_state.ahead(document, position, self._budget(doc_state), header)
+        budget = self._budget(doc_state)
+        return doc_state.ahead(document, position, budget, header, self._first_share(budget))
 
     def mark_evaluated(self, doc_state: DocumentState, frame: Frame) -> None:
         """Remember that the backend has evaluated the chunks of *frame*."""
@@ -103,7 +104,15 @@ class Framing:
         def header(chunks: Chunks, shown: Window) -> Header:
             return doc_state.header(beside(chunks, doc_state.file.path, shown))
 
-        return doc_state.quick(document, position, self._budget(doc_state), runs, header)
+        budget = self._budget(doc_state)
+        share = self._first_share(budget)
+        return doc_state.quick(document, position, budget, runs, header, share)
+
+    def _first_share(self, budget: window.Budget) -> float:
+        """How much of the budget a first look gets."""
+        state = self._connection.state
+        n_chars = window.first_tokens(state.prefill_per_s) * state.chars_per_token
+        return min(1.0, n_chars / max(1, budget.prefix + budget.suffix))
 
 
 async def _costs_by_chunks(

@@ -125,14 +125,38 @@ class Prefill:
         position = document.clamp(doc_state.position)
         frame = self._framing.ahead(doc_state, document, position)
         try:
+            if not await self._pays(doc_state, frame, document, position):
+                return False
             left = await self._step(doc_state, frame, document, position)
         except PromptTooLong as error:
             return self._framing.shrunk(doc_state, frame, error)
-        if left == 0 and self._open_documents.current(doc_state):
-            self._framing.mark_evaluated(doc_state, frame)
-            if frame is not doc_state.frame:
-                doc_state.install(frame)
-        return left > 0
+        if left or not self._open_documents.current(doc_state):
+            return left > 0
+        self._framing.mark_evaluated(doc_state, frame)
+        if frame is doc_state.frame:
+            return False
+        doc_state.install(frame)
+        return True
+
+    async def _pays(
+        self, doc_state: DocumentState, frame: Frame, document: Document, position: Position
+    ) -> bool:
+        """
+        Whether the user has rested for as long as evaluating *frame* will take; if not, it is looked at again then.
+
+        So background work takes at most about as long as the user's pauses: who rents for as long as buying costs
+        pays at most twice the least, whatever comes (Karlin et al. 1988).
+        """
+        state = self._connection.state
+        measure = await self._connection.backend.measure(
+            self._framing.prompt(doc_state, frame, document, position)
+        )
+        seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
+        if (missing := seconds - self._scheduler.quiet_s) <= 0:
+            return True
+        step = partial(self._next_step, doc_state)
+        self._scheduler.background("prefill next", step, delay=missing)
+        return False
 
     @property
     def _ready(self) -> bool:

@@ -60,6 +60,7 @@ class Scheduler:
         self._wire = asyncio.Lock()
         self._n_due = 0  # foreground steps that wait or run
         self._n_waiting = 0
+        self._quiet_since = 0.0  # loop time
         self._changed = asyncio.Event()
         self._runner: asyncio.Task[None] | None = None
 
@@ -70,6 +71,11 @@ class Scheduler:
     def idle(self) -> bool:
         """Whether nothing waits, runs or is left for later."""
         return not (self._n_due or self._jobs or self._wire.locked())
+
+    @property
+    def quiet_s(self) -> float:
+        """How long no foreground step has been due."""
+        return 0.0 if self._n_due else asyncio.get_running_loop().time() - self._quiet_since
 
     @property
     def wanted(self) -> bool:
@@ -87,7 +93,7 @@ class Scheduler:
                 self._wire.release()
         finally:
             self._n_due -= 1
-            now = asyncio.get_running_loop().time()
+            self._quiet_since = now = asyncio.get_running_loop().time()
             for job in self._jobs.values():
                 job.due = max(job.due, now + job.delay)
             self._changed.set()

@@ -39,16 +39,18 @@ class Selected(NamedTuple):
 class Client(NamedTuple):
     """
     Where a request comes from. *offers*: the user is shown the suggestions now, the client does not only want to know
-    them. *config* are the settings that it follows, None for the user's. *hear* is told of the suggestion line by line,
-    as it becomes known.
+    them. *config* are the settings that it follows, None for the user's. *hear* gets the suggestion line by line,
+    as it becomes known. *cancels*: it cancels a request that a newer one replaces, so none comes too late.
     """
 
     offers: bool = True
     config: Config | None = None
     hear: Callable[[Suggestion], None] | None = None
+    cancels: bool = True
 
 
 EDITOR = Client()
+MENU = Client(cancels=False)  # opens with the answers of all sources: it may wait for ours
 
 
 @dataclass(frozen=True, slots=True)

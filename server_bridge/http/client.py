@@ -25,7 +25,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from server_bridge.http.api_key import no_key
@@ -47,6 +47,9 @@ PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a se
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
 FORWARD_S = 600.0  # for what other programs ask: a chat may think
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
+
+
+T = TypeVar("T")
 
 
 class Unproven(BackendUnavailable):
@@ -80,8 +83,8 @@ class Http:
     One server, one connection, one request at a time (others wait their turn).
 
     *key* gives the API key, "" for none, and is asked for every client. *patience_s* is for one
-    exchange, however slowly it trickles. *model* is named in every request, if it is set, and so are
-    *tags*.
+    exchange, however slowly it trickles, unless *is_working* finds that the server computes. *model* is named in every
+    request, if it is set, and so are *tags*.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class Http:
         }
         self._fields = {**({"model": model} if model else {}), **tags.fields}
         self.patience_s = patience_s
+        self.is_working: Callable[[], Awaitable[bool]] | None = None
         self.readers = ""  # whose web pages may read the last answer: an origin, "*" for all
         self._key = key
         self._trust = trust
@@ -216,9 +220,10 @@ class Http:
         client, httpx = await self._open()
         seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
         with self._mapped(httpx):
+            extensions = {**extensions, "timeout": self._timeouts}
             asked = client.stream(method, self._address + path, content=body, extensions=extensions)
             try:
-                answer = await asyncio.wait_for(self._read(asked, path), seconds)
+                answer = await self._within(seconds, self._read(asked, path))
             except (httpx.TimeoutException, asyncio.TimeoutError, BackendUnavailable):
                 self._drop()
                 raise
@@ -242,14 +247,27 @@ class Http:
             "POST",
             self._address + path,
             content=self._tagged(body),
-            extensions={"trace": self._checked},
+            extensions={"trace": self._checked, "timeout": self._timeouts},
         )
         async with AsyncExitStack() as stack:
             beginning = stack.enter_async_context(asked)
-            response = await asyncio.wait_for(beginning, self.patience_s)
+            response = await self._within(self.patience_s, beginning)
             events = events_in(self.url + path, response, self.patience_s)
             async for event in await stack.enter_async_context(aclosing(events)):
                 yield event
+
+    async def _within(self, seconds: float, answer: Awaitable[T]) -> T:
+        """The *answer*; after each *seconds* without it the server must show that it computes."""
+        task = asyncio.ensure_future(answer)
+        try:
+            while not (await asyncio.wait({task}, timeout=seconds))[0]:
+                if self.is_working is None or not await self.is_working():
+                    raise asyncio.TimeoutError
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     async def _checked(self, event: str, info: Mapping[str, Any]) -> None:
         """Have the guard see a new connection before anything is sent on it; httpcore's `trace`."""
@@ -325,6 +343,12 @@ class Http:
             closing = asyncio.create_task(client.aclose(), name="close connection")
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+
+    @property
+    def _timeouts(self) -> Mapping[str, float | None]:
+        """httpx's, and one for the *head* of an answer, which `_within` limits where the server can show that it computes."""
+        head = self.patience_s if self.is_working is None else None
+        return {"connect": CONNECT_S, "write": WRITE_S, "read": self.patience_s, "head": head}
 
     @property
     def _is_plain(self) -> bool:

@@ -36,7 +36,8 @@ class PlainTransport(httpx.AsyncBaseTransport):
         body = await request.aread()
         wire = self._kept() or await self._connected(request, timeouts.get("connect"))
         try:
-            head = await wire.ask(request, body, timeouts.get("read"))
+            patience_s = timeouts.get("head", timeouts.get("read"))
+            head = await wire.ask(request, body, patience_s)
         except BaseException:
             wire.close()
             raise

@@ -22,7 +22,9 @@ from server_bridge.llama.slots import COPY, Slots
 from server_bridge.protocol import State
 
 COPIED_PER_S = 350 << 20  # bytes of states; measured with 31 checkpoints of 55 MiB
-ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
+# What is shorter in both measures the request, not the speed.
+ENOUGH_TOKENS = 32
+ENOUGH_MS = 100.0
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +52,7 @@ class CacheState:
         log.debug(
             "%d tokens evaluated in %.0f ms, %d reused", cost.prompt_n, prompt_ms, cost.cache_n
         )
-        if cost.prompt_n >= ENOUGH_TOKENS and prompt_ms:
+        if prompt_ms and (cost.prompt_n >= ENOUGH_TOKENS or prompt_ms >= ENOUGH_MS):
             self.prefill_per_s.add(1000 * cost.prompt_n / prompt_ms)
         if outlook is not None and outlook.loaded:
             self.mirror.loaded(outlook.reused, cost.cache_n)

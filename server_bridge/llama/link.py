@@ -21,7 +21,7 @@ from server_bridge.http.client import FORWARD_S, Http, Unproven
 from server_bridge.http.shapes import Object, read
 from server_bridge.llama.answers import Event, Ids
 from server_bridge.llama.props import Identity, proof, properties
-from server_bridge.protocol import BackendUnavailable
+from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable
 
 # Words, digits, spaces, signs and scripts; and every control token, whose numbers differ soonest.
 PROBE = (
@@ -54,6 +54,9 @@ class Link:
         self._streams = http.another(self._check)
         self._forwards = http.another(self._check)
         self._forwards.patience_s = FORWARD_S
+        self._looks = http.another(self._check_identity)
+        for each in (self._http, self._streams):
+            each.is_working = self._is_working
         self._known: Known | None = None
 
     @property
@@ -113,8 +116,25 @@ class Link:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        for http in (self._http, self._streams, self._forwards):
+        for http in (self._http, self._streams, self._forwards, self._looks):
             await http.aclose()
+
+    async def _is_working(self) -> bool:
+        """
+        Whether the server computes: it answers a question that waits for its turn between two batches.
+
+        Where it does not show its slots it answers something else, which is not known to be less.
+        """
+        try:
+            await self._looks.get("/slots", named=False)
+        except (BackendTimeout, BackendUnavailable):
+            return False
+        except BackendError:
+            return True
+        return True
+
+    async def _check_identity(self) -> None:
+        """A look says nothing of the user's: any server may be asked."""
 
     async def _check(self) -> None:
         """Raise BackendUnavailable if another server may be there by now."""

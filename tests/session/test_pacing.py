@@ -10,7 +10,7 @@ from fim_lsp.suggest.cursor import cursor_at
 from server_bridge.protocol import Health, State
 
 
-@pytest.mark.parametrize(("per_s", "tokens"), [(10.0, 64), (1000.0, 250), (1e6, 4096)])
+@pytest.mark.parametrize(("per_s", "tokens"), [(10.0, 16), (1000.0, 250), (1e6, 4096)])
 def test_a_step_of_prefill_takes_a_quarter_of_a_second(per_s: float, tokens: int) -> None:
     """Within bounds, it follows the measured speed."""
     assert step_tokens(State(Health.READY, "llama-server", prefill_per_s=per_s)) == tokens

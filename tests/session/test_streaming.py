@@ -9,10 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from fim_lsp.session import completer
 from fim_lsp.session.session import Session
-from fim_lsp.suggest.request import Client
-from server_bridge.protocol import Prompt, Reply, Request, Stop, Timings, Token
+from fim_lsp.suggest.request import MENU, Client
+from server_bridge.protocol import BackendTimeout, Prompt, Reply, Request, Stop, Timings, Token
 from tests.typist import QUICK, Typist, embedded
 
 CODE = (
@@ -26,6 +25,7 @@ CODE = (
 BLOCK = CODE + "    def __init__(self, name, value):"
 TYPED = "\n        zebra"
 HOUR_S = 3600.0
+HANGS_S = 1.0
 
 
 class Slow:
@@ -191,8 +191,8 @@ async def test_a_request_that_is_cancelled_leaves_the_stream_for_the_next_key(
 
 
 @pytest.mark.parametrize("what", ["measure", "stream"])
-async def test_the_deadline_holds_whatever_hangs(session: Session, what: str) -> None:
-    """An automatic request gets an empty answer, and the next one is served when the server is back."""
+async def test_a_menu_opens_in_time_whatever_hangs(session: Session, what: str) -> None:
+    """Its request gets an empty answer, and the next one is served when the server is back."""
     typist = Typist(session, BLOCK)
     await typist.ask()
     await session.wait_idle()
@@ -200,29 +200,36 @@ async def test_the_deadline_holds_whatever_hangs(session: Session, what: str) ->
     works = getattr(backend, what)
 
     async def hanging_measure(_: Prompt) -> None:
-        await asyncio.sleep(HOUR_S)
+        await asyncio.sleep(HANGS_S)
+        raise BackendTimeout("it hangs")  # as the bridge does
 
     async def hanging_stream(_: Request) -> AsyncGenerator[Reply, None]:
-        await asyncio.sleep(HOUR_S)
+        await hanging_measure(_.prompt)
         yield  # type: ignore[misc]
 
     setattr(backend, what, {"measure": hanging_measure, "stream": hanging_stream}[what])
     config = session.config
     session.configure(replace(config, completion=replace(config.completion, deadline_ms=300)))
     typist.type("\n        self.zzz = ")
-    assert await asyncio.wait_for(typist.ask(), 5) == []
+    menu = session.complete(typist.uri, typist.cursor, invoked=False, client=MENU)
+    assert await asyncio.wait_for(menu, 5) == []
     setattr(backend, what, works)
     session.configure(config)
     await typist.ask(invoked=True)
     assert typist.counted("outcomes", "backend") >= 1
 
 
-async def test_by_hand_the_user_hears_that_nothing_moves(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("invoked", [True, False])
+async def test_nothing_is_too_late_while_the_model_computes(
+    session: Session, invoked: bool
 ) -> None:
-    """Some seconds after the key, not half a minute."""
-    monkeypatch.setattr(completer, "HANGING_S", 0.3)
-    typist = Typist(session, BLOCK)
-    Slow(session)
-    assert await asyncio.wait_for(typist.ask(invoked=True), 10) == []
-    assert session.completer.trouble == "the model server does not answer"
+    """The deadline is past, and the request is answered with the first line that there is."""
+    completion = replace(session.config.completion, deadline_ms=50)
+    session.configure(replace(session.config, completion=completion))
+    slow, typist = Slow(session), Typist(session, BLOCK)
+    asked = asyncio.create_task(typist.ask(invoked=invoked))
+    await asyncio.wait({asked}, timeout=0.3)
+    assert not asked.done()
+    while not asked.done():
+        await until(slow, slow.n + 1)
+    assert [each.text for each in await asked] != []
