@@ -1,0 +1,91 @@
+"""
+fim-lsp and llama.vim in a real Neovim, on a real model, writing code again that people wrote.
+
+    scripts/get-qwen 0.5b
+    python -m benchmarks.real_sessions --llama-vim DIR ~/src/mlx-lm ~/src/crush
+    python -m benchmarks.real_sessions --clients fim-lsp --sessions 2 --set tune --explain ~/src/pygls
+
+A session takes about 80 seconds per client. The clients play it in turn, each on a fresh server; on a machine that
+has other work the times say little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from benchmarks.real_sessions.choice import SEED, SETS, written
+from benchmarks.real_sessions.editing import CLIENTS, Terms, play
+from benchmarks.real_sessions.scores import Played, as_json, explained, table
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+QWEN = "qwen2.5-coder-{}-instruct-q4_k_m.gguf"
+SIZES = ("0.5b", "1.5b")
+
+
+def main() -> None:
+    """Play, print, write."""
+    options = _options()
+    terms = Terms(_model(options.model), options.threads, options.llama_vim)
+    played: dict[str, list[Played]] = {client: [] for client in options.clients}
+    chosen = written(options.histories, options.sessions, options.set, options.seed)
+    for session in chosen:
+        for client in options.clients:
+            print(f"{client}: {session.name}", file=sys.stderr, flush=True)
+            played[client].append(play(client, session, terms))
+            if options.explain:
+                print(explained(played[client][-1]) + "\n", flush=True)
+    for client, sessions in played.items():
+        print(f"{client}, {terms.model.name}, {options.threads} threads\n\n{table(sessions)}\n")
+    if options.json:
+        found = {
+            "sessions": [{**each._asdict(), "repo": each.repo.name} for each in chosen],
+            "played": [as_json(each) for sessions in played.values() for each in sessions],
+        }
+        options.json.write_text(json.dumps(found, indent=1), "utf-8")
+
+
+def _model(named: str) -> Path:
+    """The file of a model that `scripts/get-qwen` fetched, or one that is named."""
+    if named not in SIZES:
+        return Path(named)
+    return CACHE / "fim-lsp-test" / "qwen" / QWEN.format(named)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.real_sessions",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("histories", nargs="+", type=Path, help="git repositories with code of 2025 or later")
+    add("--model", default="0.5b", help=f"{', '.join(SIZES)} (scripts/get-qwen) or a file")
+    add("--clients", type=_clients, default=["fim-lsp"], help=", ".join(CLIENTS))
+    add("--llama-vim", default="", metavar="DIR", help="a checkout of llama.vim; plays it, too")
+    add("--sessions", type=int, default=5)
+    add("--set", choices=SETS, default="tune", help="which half of the files")
+    add("--seed", type=int, default=SEED)
+    add("--threads", type=int, default=2, help="of the model server")
+    add("--explain", action="store_true", help="print each pause")
+    add("--json", type=Path, metavar="FILE", help="write everything there")
+    options = parser.parse_args()
+    if "llama.vim" in options.clients and not options.llama_vim:
+        parser.error("llama.vim needs --llama-vim DIR")
+    if not _model(options.model).exists():
+        parser.error(f"{_model(options.model)} is missing: sh scripts/get-qwen {options.model}")
+    return options
+
+
+def _clients(text: str) -> list[str]:
+    found = text.split(",")
+    if unknown := set(found) - set(CLIENTS):
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}")
+    return found
+
+
+if __name__ == "__main__":
+    main()
