@@ -31,7 +31,8 @@ def main() -> None:
     options = _options()
     terms = Terms(_model(options.model), options.threads, options.llama_vim)
     played: dict[str, list[Played]] = {client: [] for client in options.clients}
-    chosen = written(options.histories, options.sessions, options.set, options.seed)
+    n = options.skip + options.sessions
+    chosen = written(options.histories, n, options.set, options.seed)[options.skip :]
     for session in chosen:
         for client in options.clients:
             print(f"{client}: {session.name}", file=sys.stderr, flush=True)
@@ -67,6 +68,7 @@ def _options() -> argparse.Namespace:
     add("--clients", type=_clients, default=["fim-lsp"], help=", ".join(CLIENTS))
     add("--llama-vim", default="", metavar="DIR", help="a checkout of llama.vim; plays it, too")
     add("--sessions", type=int, default=5)
+    add("--skip", type=int, default=0, help="so many sessions before them")
     add("--set", choices=SETS, default="tune", help="which half of the files")
     add("--seed", type=int, default=SEED)
     add("--threads", type=int, default=2, help="of the model server")

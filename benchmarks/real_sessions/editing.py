@@ -27,7 +27,7 @@ from benchmarks.real_sessions import observed
 from benchmarks.real_sessions.choice import PAUSE_LINE, Written
 from benchmarks.real_sessions.relay import relayed, requests
 from benchmarks.real_sessions.scores import Pause, Played, Shown
-from benchmarks.side_by_side import rest
+from benchmarks.side_by_side import cpu_seconds, rest
 from fim_lsp.suggest.lines import indent
 from tests.editors import programs
 from tests.editors.conftest import furnish
@@ -97,16 +97,16 @@ def play(client: str, session: Written, terms: Terms) -> Played:
     ):
         home, server = Path(folder), programs.process("benchmarks.serve", os.getpid())
         relay_file, notes = home / "relay.json", home / "observed.jsonl"
-        before, cpu = _counted(url), _cpu_seconds(server)
         with relayed(url, relay_file) as there:
             init = CLIENTS[client].format(url=there, llama_vim=terms.llama_vim)
             with _neovim(home, _checkout(home, session), init, notes) as editor:
+                before, cpu, others = _counted(url), cpu_seconds(server.pid), _others_seconds()
                 pauses = tuple(_typed(editor, session, is_ours=client == "fim-lsp"))
-                cpu = _cpu_seconds(server) - cpu
+                cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
                 evaluated, decoded = (b - a for a, b in zip(before, _counted(url), strict=True))
         return Played(
             client, session.name, pauses, requests(relay_file), observed.decisions(notes),
-            evaluated, decoded, cpu,
+            evaluated, decoded, cpu, others,
         )  # fmt: skip
 
 
@@ -188,6 +188,7 @@ def _counted(url: str) -> tuple[int, int]:
     return metrics.evaluated(text), metrics.decoded(text)
 
 
-def _cpu_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+def _others_seconds() -> float:
+    """CPU time of all that this benchmark did not start: on a quiet machine it does not grow."""
+    user_nice_system = psutil.cpu_times()[:3]
+    return float(sum(user_nice_system)) - cpu_seconds(os.getpid())

@@ -66,7 +66,11 @@ class Pause(NamedTuple):
 
 
 class Played(NamedTuple):
-    """A session as one client had it; *cpu_s* is the model server's, *decisions* are fim-lsp's own."""
+    """
+    A session as one client had it; *decisions* are fim-lsp's own.
+
+    *cpu_s* is CPU time of the model server, *others_s* of what else ran on the machine.
+    """
 
     client: str
     session: str
@@ -76,6 +80,7 @@ class Played(NamedTuple):
     evaluated: int
     decoded: int
     cpu_s: float
+    others_s: float
 
 
 class Score(NamedTuple):
@@ -152,7 +157,8 @@ def costs(played: Sequence[Played]) -> str:
         f"{sum(len(each.pauses) for each in played)} pauses in {len(played)} sessions. "
         f"Tokens of context behind what is shown (least, median, most): {behind}. "
         f"The model: {cpu:.0f} CPU seconds, {total[0]} tokens evaluated, {total[1]} decoded. "
-        f"Requests ended: {how or 'none'}."
+        f"Requests ended: {how or 'none'}. "
+        f"Other work on the machine took {sum(each.others_s for each in played):.0f} CPU seconds meanwhile."
     )
 
 

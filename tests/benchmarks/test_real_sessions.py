@@ -143,7 +143,7 @@ def test_reports_say_what_was_shown_and_who_cut_it() -> None:
     """With the figures of the wire, and how requests ended."""
     decision = Decision(10.1, "end", "not sure")
     shown = PAUSE._replace(shown=PAUSE.shown[:2])
-    played = Played("fim-lsp", "a.py:1", (shown,), (WHOLE,), (decision,), 70, 8, 1.5)
+    played = Played("fim-lsp", "a.py:1", (shown,), (WHOLE,), (decision,), 70, 8, 1.5, 0.5)
     assert "| 0.3 s | 1 | 1 | 7 | 0 |" in table([played])
     assert "300, 300, 300" in table([played])
     assert "not sure 1" in table([played])
