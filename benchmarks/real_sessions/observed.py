@@ -1,5 +1,5 @@
 """
-fim-lsp with its decisions noted: how much of a text is sure, which filters cut it, how each request ends.
+fim-lsp with its decisions noted: what the filters leave of a text, and how each request ends.
 
     FIM_OBSERVED=FILE python -m benchmarks.real_sessions.observed --stdio
 
@@ -13,16 +13,15 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 from unittest.mock import patch
 
 from benchmarks.real_sessions.scores import Decision
 from fim_lsp import __main__ as program
 from fim_lsp.session import completer
 from fim_lsp.session.stats import Stats
-from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
-from fim_lsp.suggest.request import CompletionRequest, gated
 
 FILE = "FIM_OBSERVED"
 
@@ -42,16 +41,10 @@ def run(notes: TextIO) -> int:
     def note(what: str, words: str) -> None:
         print(json.dumps(Decision(time.monotonic(), what, words)), file=notes, flush=True)
 
-    def noted_gated(request: CompletionRequest, candidate: Candidate) -> Candidate:
-        kept = gated(request, candidate)
-        if candidate.text:
-            note("gate", f"{kept.text!r} of {candidate.text!r}")
-        return kept
-
-    def noted_polish(candidate: Candidate, cursor: Cursor) -> Candidate:
-        left = polish(candidate, cursor)
+    def noted_polish(candidate: Candidate, *around: Any) -> Candidate:
+        left = polish(candidate, *around)
         cuts = ", ".join(f"{cut.filter} ({cut.why})" for cut in left.cuts)
-        note("filters", f"{left.text!r} left" + (f" by {cuts}" if cuts else ""))
+        note("filters", f"{left.text!r} of {candidate.text!r}" + (f", by {cuts}" if cuts else ""))
         return left
 
     def noted_answered(stats: Stats, outcome: str, ms: float) -> None:
@@ -59,7 +52,6 @@ def run(notes: TextIO) -> int:
         answered(stats, outcome, ms)
 
     with (
-        patch.object(completer, "gated", noted_gated),
         patch.object(completer, "polish", noted_polish),
         patch.object(Stats, "answered", noted_answered),
     ):

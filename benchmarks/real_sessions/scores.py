@@ -39,7 +39,7 @@ class Request(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Something that fim-lsp decided at a time: *what* (gate, filters, end), in which *words*."""
+    """Something that fim-lsp decided at a time: *what* (filters, end), in which *words*."""
 
     at: float
     what: str
