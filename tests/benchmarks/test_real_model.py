@@ -11,6 +11,7 @@ from benchmarks.real_sessions import editing
 from benchmarks.real_sessions.choice import SETS, written
 from tests.benchmarks.test_real_sessions import NEW, commit, module
 from tests.editors import programs
+from tests.llama_server import PROGRAM
 
 # Before tests get another cache folder.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -19,6 +20,7 @@ MODEL = CACHE / "fim-lsp-test" / "qwen" / "qwen2.5-coder-0.5b-instruct-q4_k_m.gg
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.server,
+    pytest.mark.skipif(not PROGRAM, reason="a minute long: run by scripts/test-server"),
     pytest.mark.skipif(not MODEL.exists(), reason="no Qwen2.5-Coder: sh scripts/get-qwen 0.5b"),
     pytest.mark.skipif(
         not programs.program("nvim").exists(), reason="no Neovim: sh scripts/install-editors"
