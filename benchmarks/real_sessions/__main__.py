@@ -13,23 +13,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-from pathlib import Path
 
-from benchmarks.real_sessions.choice import SEED, SETS, written
+from benchmarks.real_sessions.arguments import parsed, parser
+from benchmarks.real_sessions.choice import written
 from benchmarks.real_sessions.editing import CLIENTS, Terms, play
 from benchmarks.real_sessions.scores import Played, as_json, explained, table
-
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-QWEN = "qwen2.5-coder-{}-instruct-q4_k_m.gguf"
-SIZES = ("0.5b", "1.5b")
 
 
 def main() -> None:
     """Play, print, write."""
     options = _options()
-    terms = Terms(_model(options.model), options.threads, options.llama_vim)
+    terms = Terms(options.model, options.threads, options.llama_vim)
     played: dict[str, list[Played]] = {client: [] for client in options.clients}
     n = options.skip + options.sessions
     chosen = written(options.histories, n, options.set, options.seed)[options.skip :]
@@ -49,36 +44,16 @@ def main() -> None:
         options.json.write_text(json.dumps(found, indent=1), "utf-8")
 
 
-def _model(named: str) -> Path:
-    """The file of a model that `scripts/get-qwen` fetched, or one that is named."""
-    if named not in SIZES:
-        return Path(named)
-    return CACHE / "fim-lsp-test" / "qwen" / QWEN.format(named)
-
-
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.real_sessions",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("histories", nargs="+", type=Path, help="git repositories with code of 2025 or later")
-    add("--model", default="0.5b", help=f"{', '.join(SIZES)} (scripts/get-qwen) or a file")
+    known = parser("real_sessions", __doc__, threads=2)
+    add = known.add_argument
     add("--clients", type=_clients, default=["fim-lsp"], help=", ".join(CLIENTS))
-    add("--llama-vim", default="", metavar="DIR", help="a checkout of llama.vim; plays it, too")
+    add("--llama-vim", default="", metavar="DIR", help="a checkout of llama.vim")
     add("--sessions", type=int, default=5)
     add("--skip", type=int, default=0, help="so many sessions before them")
-    add("--set", choices=SETS, default="tune", help="which half of the files")
-    add("--seed", type=int, default=SEED)
-    add("--threads", type=int, default=2, help="of the model server")
-    add("--explain", action="store_true", help="print each pause")
-    add("--json", type=Path, metavar="FILE", help="write everything there")
-    options = parser.parse_args()
+    options = parsed(known)
     if "llama.vim" in options.clients and not options.llama_vim:
-        parser.error("llama.vim needs --llama-vim DIR")
-    if not _model(options.model).exists():
-        parser.error(f"{_model(options.model)} is missing: sh scripts/get-qwen {options.model}")
+        known.error("llama.vim needs --llama-vim DIR")
     return options
 
 

@@ -69,6 +69,21 @@ def written(repos: Sequence[Path], n: int, part: str, seed: int = SEED) -> list[
     return list(islice((found for found in in_turn if found), n))
 
 
+def checkout(home: Path, session: Written) -> Path:
+    """The repository of *session* without its block."""
+    folder = home / "code"
+    for command in (
+        ["clone", "--quiet", "--shared", "--no-checkout", str(session.repo.resolve()), str(folder)],
+        ["-C", str(folder), "checkout", "--quiet", "--detach", session.commit],
+    ):
+        subprocess.run(["git", *command], check=True)
+    file = folder / session.path
+    lines = file.read_bytes().decode("utf-8", "replace").split("\n")
+    lines[session.start : session.start + len(session.block)] = [""]
+    file.write_text("\n".join(lines), "utf-8")
+    return folder
+
+
 def in_set(path: str) -> str:
     """The set that a file belongs to."""
     return SETS[zlib.crc32(path.encode()) % len(SETS)]

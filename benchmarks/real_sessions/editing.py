@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,7 +23,7 @@ import psutil
 
 from benchmarks import metrics, serve
 from benchmarks.real_sessions import observed
-from benchmarks.real_sessions.choice import PAUSE_LINE, Written
+from benchmarks.real_sessions.choice import PAUSE_LINE, Written, checkout
 from benchmarks.real_sessions.relay import relayed, requests
 from benchmarks.real_sessions.scores import Pause, Played, Shown
 from benchmarks.side_by_side import cpu_seconds, rest
@@ -99,7 +98,7 @@ def play(client: str, session: Written, terms: Terms) -> Played:
         relay_file, notes = home / "relay.json", home / "observed.jsonl"
         with relayed(url, relay_file) as there:
             init = CLIENTS[client].format(url=there, llama_vim=terms.llama_vim)
-            with _neovim(home, _checkout(home, session), init, notes) as editor:
+            with _neovim(home, checkout(home, session), init, notes) as editor:
                 before, cpu, others = _counted(url), cpu_seconds(server.pid), _others_seconds()
                 pauses = tuple(_typed(editor, session, is_ours=client == "fim-lsp"))
                 cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
@@ -108,21 +107,6 @@ def play(client: str, session: Written, terms: Terms) -> Played:
             client, session.name, pauses, requests(relay_file), observed.decisions(notes),
             evaluated, decoded, cpu, others,
         )  # fmt: skip
-
-
-def _checkout(home: Path, session: Written) -> Path:
-    """The repository of *session* without its block."""
-    folder = home / "code"
-    for command in (
-        ["clone", "--quiet", "--shared", "--no-checkout", str(session.repo.resolve()), str(folder)],
-        ["-C", str(folder), "checkout", "--quiet", "--detach", session.commit],
-    ):
-        subprocess.run(["git", *command], check=True)
-    file = folder / session.path
-    lines = file.read_bytes().decode("utf-8", "replace").split("\n")
-    lines[session.start : session.start + len(session.block)] = [""]
-    file.write_text("\n".join(lines), "utf-8")
-    return folder
 
 
 @contextlib.contextmanager

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from benchmarks.real_sessions import editing
+from benchmarks.real_sessions.arguments import FOLDER
 from benchmarks.real_sessions.choice import SETS, written
 from tests.benchmarks.test_real_sessions import NEW, commit, module
 from tests.editors import programs
 from tests.llama_server import PROGRAM
 
-# Before tests get another cache folder.
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-MODEL = CACHE / "fim-lsp-test" / "qwen" / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+MODEL = FOLDER / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
 
 pytestmark = [
     pytest.mark.slow,

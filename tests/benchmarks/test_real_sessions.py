@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real_sessions.choice import SETS, blocks, in_set, written
+from benchmarks.real_places import KINDS, places
+from benchmarks.real_sessions.choice import SETS, Written, blocks, in_set, written
 from benchmarks.real_sessions.relay import Exchange
 from benchmarks.real_sessions.scores import (
     Decision,
@@ -100,6 +101,26 @@ def test_a_block_ends_where_its_indentation_does() -> None:
     assert ranges == [(3, 9), (4, 9), (11, 17), (12, 17)]
     recent[8] = False
     assert blocks(lines, recent)[0].start == 11
+
+
+def test_places_are_inside_lines_and_at_their_beginnings() -> None:
+    """Each with all of the block behind it; what follows the head of a block is a kind of its own."""
+    block = (
+        "def total(prices, weights):",
+        "    if prices:",
+        "",
+        "        return sum(prices)",
+        "    no",
+    )
+    found = [*places(Written(Path(), "", "a.py", 3, block, ()))]
+    assert [(KINDS.index(each.kind), each.above.rpartition("\n")[2]) for each in found] == [
+        (0, "def total(prices"),
+        (2, "    "),
+        (2, "        "),
+        (0, "        return sum("),
+        (1, "    "),
+    ]
+    assert all(each.above + each.expected == "\n".join(block) for each in found)
 
 
 @pytest.mark.parametrize(
