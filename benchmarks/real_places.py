@@ -23,7 +23,7 @@ from unittest.mock import patch
 
 from benchmarks.real_sessions.arguments import parsed, parser
 from benchmarks.real_sessions.choice import PAUSE_LINE, Written, checkout, written
-from benchmarks.real_sessions.scores import Score, score
+from benchmarks.real_sessions.scores import score
 from benchmarks.serve import serving
 from fim_lsp import events
 from fim_lsp.context.grammars import language_of
@@ -176,24 +176,14 @@ def table(asked: Sequence[Asked]) -> str:
     rows.append("| --- |" + " ---: |" * 7)
     for kind in (*KINDS, "all"):
         mine = [each for each in asked if kind in (each.place.kind, "all")]
-        shown, said = _score(mine, "shown"), _score(mine, "said")
+        shown = score((each.shown, each.place.expected) for each in mine)
+        said = score((each.said, each.place.expected) for each in mine)
         cells = (len(mine), *shown, said.right, said.wrong)
         rows.append(f"| {kind} | " + " | ".join(map(str, cells)) + " |")
     cuts = Counter(cut.partition(" (")[0] for each in asked for cut in each.cuts)
-    ends = Counter(each.outcome for each in asked)
-    rows += [
-        "",
-        *(f"{title}: {_listed(found)}." for title, found in (("Cut by", cuts), ("Ended", ends))),
-    ]
+    for title, found in (("Cut by", cuts), ("Ended", Counter(each.outcome for each in asked))):
+        rows += ["", f"{title}: " + ", ".join(f"{name} {n}" for name, n in found.most_common())]
     return "\n".join(rows)
-
-
-def _score(asked: Sequence[Asked], what: str) -> Score:
-    return score((getattr(each, what), each.place.expected) for each in asked)
-
-
-def _listed(found: Counter[str]) -> str:
-    return ", ".join(f"{name} {n}" for name, n in found.most_common()) or "nothing"
 
 
 def _explained(asked: Asked) -> str:
