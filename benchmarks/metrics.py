@@ -38,6 +38,11 @@ def evaluated(text: str) -> int:
     return UNKNOWN
 
 
+def decoded(text: str) -> int:
+    """Tokens that a llama.cpp has decoded since it started; *text* is its `/metrics`."""
+    return round(float(dict(SAMPLE.findall(text))["llamacpp:tokens_predicted_total"]))
+
+
 async def waiting(url: str) -> int:
     """How many requests the vLLM at *url* has not begun."""
     async with httpx.AsyncClient(trust_env=False) as client:

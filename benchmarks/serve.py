@@ -51,7 +51,6 @@ def main() -> None:
     params.n_parallel, params.kv_unified = N_SLOTS, False
     params.n_batch = params.n_ubatch = N_BATCH
     params.cache_ram_mib = CACHE_RAM_MIB
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.endpoint_slots = params.endpoint_metrics = params.endpoint_props = True
     params.n_ctx = N_CTX * N_SLOTS
     with tempfile.TemporaryDirectory() as folder:
@@ -62,6 +61,8 @@ def main() -> None:
 def _serve(params: Any, flags: dict[str, Any]) -> None:
     import xllamacpp  # noqa: PLC0415
 
+    n_threads = flags.pop("n_threads", 1)
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = n_threads
     for name, value in flags.items():
         setattr(params, name, value)
     server = xllamacpp.Server(params)

@@ -1,0 +1,178 @@
+"""
+One session in a real Neovim, with one client, on a model server of its own.
+
+Other files are looked at first, then the file without its block; after a jump and a rest in normal mode the
+block's first lines are typed, with a pause inside each line and behind each line break. After a line break the
+cursor goes to the indentation of the line that follows, as with an editor that indents. Nothing is accepted.
+Ghost text is what stands in the clients' virtual text when Neovim has drawn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from benchmarks import metrics, serve
+from benchmarks.real_sessions import observed
+from benchmarks.real_sessions.choice import PAUSE_LINE, Written, checkout
+from benchmarks.real_sessions.relay import relayed, requests
+from benchmarks.real_sessions.scores import Pause, Played, Shown
+from benchmarks.side_by_side import cpu_seconds, rest
+from fim_lsp.suggest.lines import indent
+from tests.editors import programs
+from tests.editors.conftest import furnish
+from tests.editors.neovim import Neovim
+
+KEY_S = 0.12
+LOOK_S, REST_S, PAUSE_S = 2.0, 6.0, 4.0
+PAUSE_AFTER = 0.6  # of a line
+READ_S = 0.1  # a last drawing may be under way
+
+WATCH = """
+local key, shown, drawn = 0, {}, vim.api.nvim_create_namespace('real_sessions')
+local names = { 'fim.ghost', 'vt_fim' }
+vim.on_key(function() key, shown = vim.uv.hrtime(), {} end)
+local function joined(parts)
+  return vim.iter(parts):map(function(part) return part[1] end):join('')
+end
+local function ghost()
+  local first, lines = '', {}
+  for _, name in ipairs(names) do
+    local space = vim.api.nvim_get_namespaces()[name]
+    for _, mark in ipairs(space and vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true }) or {}) do
+      first = first .. joined(mark[4].virt_text or {})
+      vim.list_extend(lines, vim.tbl_map(joined, mark[4].virt_lines or {}))
+    end
+  end
+  return table.concat({ first, unpack(lines) }, '\\n')
+end
+vim.api.nvim_set_decoration_provider(drawn, { on_end = function()
+  local text = ghost()
+  if #shown == 0 or shown[#shown][2] ~= text then
+    table.insert(shown, { (vim.uv.hrtime() - key) / 1e6, text })
+  end
+end })
+function _G.pause() return { key / 1e9, shown } end
+vim.o.swapfile, vim.o.autoindent = false, false
+vim.cmd('filetype indent off')
+vim.api.nvim_create_autocmd('FileType', { callback = function()
+  vim.schedule(function() vim.opt_local.formatoptions = '' end)  -- no comment signs that were not typed
+end })
+"""
+FIM_LSP = """
+vim.g.fim = {{ ghost_text = 'own' }}
+vim.lsp.config('fim', {{ settings = {{ fim = {{ backend = {{ kind = 'llama-server', url = '{url}' }} }} }} }})
+vim.lsp.enable('fim')
+"""
+LLAMA_VIM = """
+vim.opt.rtp:append('{llama_vim}')
+vim.g.llama_config = {{ endpoint_fim = '{url}/infill', show_info = 0, keymap_fim_accept_full = '', keymap_fim_accept_line = '' }}
+"""
+CLIENTS = {"fim-lsp": FIM_LSP, "llama.vim": LLAMA_VIM}
+
+
+class Terms(NamedTuple):
+    """What is the same for all sessions."""
+
+    model: Path
+    n_threads: int
+    llama_vim: str
+
+
+def play(client: str, session: Written, terms: Terms) -> Played:
+    """*session* with *client*."""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        serve.serving(terms.model, n_threads=terms.n_threads) as url,
+    ):
+        home, server = Path(folder), programs.process("benchmarks.serve", os.getpid())
+        relay_file, notes = home / "relay.json", home / "observed.jsonl"
+        with relayed(url, relay_file) as there:
+            init = CLIENTS[client].format(url=there, llama_vim=terms.llama_vim)
+            with _neovim(home, checkout(home, session), init, notes) as editor:
+                before, cpu, others = _counted(url), cpu_seconds(server.pid), _others_seconds()
+                pauses = tuple(_typed(editor, session, is_ours=client == "fim-lsp"))
+                cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
+                evaluated, decoded = (b - a for a, b in zip(before, _counted(url), strict=True))
+        return Played(
+            client, session.name, pauses, requests(relay_file), observed.decisions(notes),
+            evaluated, decoded, cpu, others,
+        )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _neovim(home: Path, folder: Path, init: str, notes: Path) -> Iterator[Neovim]:
+    furnish(home, "")
+    (home / ".local/bin/fim-lsp").write_text(
+        f'#!/bin/sh\n{observed.FILE}="{notes}" PYTHONPATH="{programs.REPOSITORY}" '
+        f'exec "{sys.executable}" -m benchmarks.real_sessions.observed "$@"\n'
+    )
+    editor = Neovim(home, folder, WATCH + init)
+    try:
+        yield editor
+    finally:
+        editor.close()
+
+
+def _typed(editor: Neovim, session: Written, *, is_ours: bool) -> Iterator[Pause]:
+    """Go to the place, and type; each pause."""
+    for n, other in enumerate(session.others):
+        if is_ours and n == 0:
+            editor.edit(editor.folder / other)  # waits until the model is there
+        editor.send(f":edit {other}\r")
+        rest(editor, LOOK_S)
+    editor.send(f":edit {session.path}\r")
+    rest(editor, LOOK_S)
+    editor.send(f":{session.start + 1}\r")
+    rest(editor, REST_S)
+    whole, lines = "\n".join(session.block), session.typed
+    at, keys = 0, "i"
+    for n, line in enumerate(lines):
+        width = len(indent(line))
+        editor.send(keys + line[:width])
+        rest(editor, KEY_S)
+        if n and line.strip():
+            yield _pause(editor, f"line {n + 1}, at its beginning", whole, at + width)
+        stop = width + round((len(line) - width) * PAUSE_AFTER)
+        for column in range(width, len(line)):
+            editor.send(line[column])
+            if column + 1 == stop and len(line.strip()) >= PAUSE_LINE:
+                yield _pause(editor, f"line {n + 1}, inside", whole, at + stop)
+            else:
+                rest(editor, KEY_S)
+        at, keys = at + len(line) + 1, "\r"
+    there = editor.lua(
+        f"vim.api.nvim_buf_get_lines(0, {session.start}, {session.start + len(lines)}, true)"
+    )
+    assert tuple(there) == lines, f"typed {lines}, there is {there}"
+
+
+def _pause(editor: Neovim, where: str, whole: str, at: int) -> Pause:
+    """Type nothing for a while; what was on screen meanwhile."""
+    rest(editor, PAUSE_S + READ_S)
+    ended = time.monotonic()
+    key, shown = editor.lua("pause()")
+    typed = whole[:at].rpartition("\n")[2]
+    return Pause(where, typed, whole[at:], key, ended, tuple(Shown(ms, text) for ms, text in shown))
+
+
+def _counted(url: str) -> tuple[int, int]:
+    """Tokens that the server has evaluated and decoded in its life."""
+    with urllib.request.urlopen(f"{url}/metrics") as answer:
+        text = answer.read().decode()
+    return metrics.evaluated(text), metrics.decoded(text)
+
+
+def _others_seconds() -> float:
+    """CPU time of all that this benchmark did not start: on a quiet machine it does not grow."""
+    user_nice_system = psutil.cpu_times()[:3]
+    return float(sum(user_nice_system)) - cpu_seconds(os.getpid())

@@ -1,0 +1,197 @@
+"""
+What was on screen in each pause, against what the person wrote: counts and tables. Pure.
+
+Right characters are the common beginning of the shown text and of what was written there, wrong ones the rest
+of what is shown; so a text of several lines that goes wrong early has many wrong ones.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+AFTER_S = (0.1, 0.3, 1.0, 2.0, 4.0)  # after the last key
+
+
+class Shown(NamedTuple):
+    """A ghost *text*, "" for none, and when it came on screen, in milliseconds after the last key."""
+
+    ms: float
+    text: str
+
+
+class Request(NamedTuple):
+    """
+    A request for text on the wire: seconds on the machine's clock, tokens of its prompt, what the model said.
+
+    *first* is when the first of it came, 0 for never; *how* is whole, closed (by the client) or empty.
+    """
+
+    began: float
+    first: float
+    ended: float
+    n_prompt: int
+    text: str
+    how: str
+
+
+class Decision(NamedTuple):
+    """Something that fim-lsp decided at a time: *what* (filters, end), in which *words*."""
+
+    at: float
+    what: str
+    words: str
+
+
+class Pause(NamedTuple):
+    """
+    One pause: the line so far, what was written behind it, what was shown.
+
+    *key* is when the last key came, *ended* when the pause did, in seconds.
+    """
+
+    where: str
+    typed: str
+    expected: str
+    key: float
+    ended: float
+    shown: tuple[Shown, ...]
+
+    def at(self, seconds: float) -> str:
+        """The ghost text so long after the last key."""
+        return next((each.text for each in self.shown[::-1] if each.ms <= seconds * 1000), "")
+
+
+class Played(NamedTuple):
+    """
+    A session as one client had it; *decisions* are fim-lsp's own.
+
+    *cpu_s* is CPU time of the model server, *others_s* of what else ran on the machine.
+    """
+
+    client: str
+    session: str
+    pauses: tuple[Pause, ...]
+    requests: tuple[Request, ...]
+    decisions: tuple[Decision, ...]
+    evaluated: int
+    decoded: int
+    cpu_s: float
+    others_s: float
+
+
+class Score(NamedTuple):
+    """Pauses with ghost text, those whose first line is exact, and characters."""
+
+    shown: int
+    exact: int
+    right: int
+    wrong: int
+
+
+def score(texts: Iterable[tuple[str, str]]) -> Score:
+    """Of shown texts, each beside what was *expected*."""
+    shown = exact = right = wrong = 0
+    for text, expected in texts:
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, expected, strict=False))
+        )
+        first, meant = (each.partition("\n")[0].rstrip() for each in (text, expected))
+        shown += bool(text.strip())
+        exact += bool(first) and first == meant
+        right, wrong = right + same, wrong + len(text) - same
+    return Score(shown, exact, right, wrong)
+
+
+def said(pause: Pause, requests: Sequence[Request]) -> Request | None:
+    """The request behind what is shown, or last answered, when *pause* ends."""
+    answered = [each for each in requests if each.text and 0 < each.first <= pause.ended]
+    text = pause.at(AFTER_S[-1]).strip()
+    behind = [each for each in answered if text and text in each.text]
+    found = behind or answered
+    return found[-1] if found else None
+
+
+def ends(played: Iterable[Played]) -> Counter[str]:
+    """How requests ended: as fim-lsp counts them, else as they did on the wire."""
+    found: Counter[str] = Counter()
+    for each in played:
+        own = [words for _, what, words in each.decisions if what == "end"]
+        found.update(own or [request.how for request in each.requests])
+    return found
+
+
+def table(played: Sequence[Played]) -> str:
+    """A client's sessions in Markdown, by the time after the last key."""
+    pauses = [pause for each in played for pause in each.pauses]
+    rows = [
+        "| after the last key | shown | first line exact | right | wrong |",
+        "| --- |" + " ---: |" * 4,
+    ]
+    for seconds in AFTER_S:
+        cells = score((pause.at(seconds), pause.expected) for pause in pauses)
+        rows.append(f"| {seconds} s | " + " | ".join(map(str, cells)) + " |")
+    return "\n".join([*rows, "", costs(played)])
+
+
+def costs(played: Sequence[Played]) -> str:
+    """What a client's sessions cost, in words."""
+    contexts = [
+        found.n_prompt
+        for each in played
+        for pause in each.pauses
+        if pause.at(AFTER_S[-1]).strip() and (found := said(pause, each.requests))
+    ]
+    behind = (
+        f"{min(contexts)}, {statistics.median(contexts):.0f}, {max(contexts)}"
+        if contexts
+        else "none"
+    )
+    cpu = sum(each.cpu_s for each in played)
+    total = [sum(each.evaluated for each in played), sum(each.decoded for each in played)]
+    how = ", ".join(f"{words} {n}" for words, n in ends(played).most_common())
+    return (
+        f"{sum(len(each.pauses) for each in played)} pauses in {len(played)} sessions. "
+        f"Tokens of context behind what is shown (least, median, most): {behind}. "
+        f"The model: {cpu:.0f} CPU seconds, {total[0]} tokens evaluated, {total[1]} decoded. "
+        f"Requests ended: {how or 'none'}. "
+        f"Other work on the machine took {sum(each.others_s for each in played):.0f} CPU seconds meanwhile."
+    )
+
+
+def explained(played: Played) -> str:
+    """Each pause of a session: what was typed, shown and said, and what fim-lsp made of it."""
+    rows = [f"## {played.client}: {played.session}"]
+    for pause in played.pauses:
+        first = next((each for each in pause.shown if each.text.strip()), None)
+        text, found = pause.at(AFTER_S[-1]), said(pause, played.requests)
+        one = score([(text, pause.expected)])
+        rows += [
+            f"\n{pause.where}: typed {pause.typed!r}",
+            f"  written  {pause.expected[: len(text) + 40]!r}",
+            f"  shown    {text!r}" + (f", first after {first.ms:.0f} ms" if first else "")
+            + f", {one.right} right, {one.wrong} wrong",
+        ]  # fmt: skip
+        if found:
+            rows.append(f"  said     {found.text!r}, behind {found.n_prompt} tokens ({found.how})")
+        rows += [
+            f"  {each.at - pause.key:+7.3f} s {each.what}: {each.words}"
+            for each in played.decisions
+            if pause.key <= each.at <= pause.ended
+        ]
+    return "\n".join(rows)
+
+
+def as_json(played: Played) -> dict[str, Any]:
+    """Everything, for `--json`."""
+    each = played._asdict()
+    for name in ("requests", "decisions"):
+        each[name] = [one._asdict() for one in getattr(played, name)]
+    each["pauses"] = [
+        {**pause._asdict(), "shown": [one._asdict() for one in pause.shown]}
+        for pause in played.pauses
+    ]
+    return each

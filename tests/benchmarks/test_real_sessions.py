@@ -1,0 +1,191 @@
+"""The choice of what is written again, and the counting of what was shown."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmarks.real_places import KINDS, places
+from benchmarks.real_sessions.choice import SETS, Written, blocks, in_set, written
+from benchmarks.real_sessions.relay import Exchange
+from benchmarks.real_sessions.scores import (
+    Decision,
+    Pause,
+    Played,
+    Request,
+    Score,
+    Shown,
+    ends,
+    explained,
+    said,
+    score,
+    table,
+)
+
+FUNCTION = """\
+def {name}(prices, weights):
+    total = sum(prices)
+    heaviest = max(weights)
+    if heaviest > total:
+        return heaviest
+    return total - heaviest
+"""
+OLD, NEW = "2024-06-01T12:00:00+00:00", "2025-06-01T12:00:00+00:00"
+
+
+def commit(repo: Path, at: str, **files: str) -> None:
+    """Write *files*, and commit them at a time."""
+    for name, text in files.items():
+        (repo / f"{name}.py").write_text(text)
+    who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@a", "GIT_AUTHOR_DATE": at}
+    env = {**os.environ, **who, **{key.replace("AUTHOR", "COMMITTER"): who[key] for key in who}}
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "x"]):
+        subprocess.run(["git", "-C", str(repo), *words], env=env, check=True)
+
+
+def module(*names: str) -> str:
+    """A file with a function of each name."""
+    return "import math\n\n\n" + "\n\n".join(FUNCTION.format(name=name) for name in names)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve files, each with functions that were written before and after the year began."""
+    repo = tmp_path_factory.mktemp("history")
+    names = [f"shop_{n}" for n in range(12)]
+    old = {name: module(*(f"old_{n}" for n in range(5))) for name in names}
+    commit(repo, OLD, **old)
+    commit(
+        repo,
+        NEW,
+        **{name: text + "\n\n" + FUNCTION.format(name="new") for name, text in old.items()},
+    )
+    return repo
+
+
+def test_only_what_was_written_lately_is_written_again(history: Path) -> None:
+    """By the blame of each line."""
+    found = [each for part in SETS for each in written([history], 12, part)]
+    assert len(found) == 12
+    assert {each.block[0] for each in found} <= {
+        "def new(prices, weights):",
+        "    total = sum(prices)",
+    }
+    assert all(each.others and each.path not in each.others for each in found)
+
+
+def test_the_choice_is_the_same_every_time(history: Path) -> None:
+    """A set and a seed name the sessions; no file is in both sets."""
+    tune, held_out = (written([history], 12, part) for part in SETS)
+    assert tune == written([history], 12, SETS[0])
+    assert tune != written([history], 12, SETS[0], seed=1)
+    assert {in_set(each.path) for each in tune} == {SETS[0]}
+    assert not {each.path for each in tune} & {each.path for each in held_out}
+
+
+def test_histories_take_turns(history: Path, tmp_path: Path) -> None:
+    """So a few sessions are of all of them."""
+    commit(tmp_path, NEW, **{f"other_{n}": module(*"abcdefg") for n in range(4)})
+    repos = [each.repo for each in written([history, tmp_path], 4, in_set("other_0.py"))]
+    assert repos[:2] == [history, tmp_path]
+
+
+def test_a_block_ends_where_its_indentation_does() -> None:
+    """Or its paragraph, once it has lines enough; a block with a line that is not recent is none."""
+    lines = module("first", "second").split("\n")
+    recent = [True] * len(lines)
+    ranges = [(block.start, block.stop) for block in blocks(lines, recent)]
+    assert ranges == [(3, 9), (4, 9), (11, 17), (12, 17)]
+    recent[8] = False
+    assert blocks(lines, recent)[0].start == 11
+
+
+def test_places_are_inside_lines_and_at_their_beginnings() -> None:
+    """Each with all of the block behind it; what follows the head of a block is a kind of its own."""
+    block = (
+        "def total(prices, weights):",
+        "    if prices:",
+        "",
+        "        return sum(prices)",
+        "    no",
+    )
+    found = [*places(Written(Path(), "", "a.py", 3, block, ()))]
+    assert [(KINDS.index(each.kind), each.above.rpartition("\n")[2]) for each in found] == [
+        (0, "def total(prices"),
+        (2, "    "),
+        (2, "        "),
+        (0, "        return sum("),
+        (1, "    "),
+    ]
+    assert all(each.above + each.expected == "\n".join(block) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "counts"),
+    [
+        ("", "x = 1", Score(0, 0, 0, 0)),
+        ("x = 1", "x = 1\ny = 2", Score(1, 1, 5, 0)),
+        ("x = 1\nz", "x = 1\ny", Score(1, 1, 6, 1)),
+        ("x = 10", "x = 1", Score(1, 0, 5, 1)),
+        ("  ", "x", Score(0, 0, 0, 2)),
+    ],
+)
+def test_right_characters_end_at_the_first_that_is_not(
+    text: str, expected: str, counts: Score
+) -> None:
+    """What follows it is wrong, and a first line is exact or not."""
+    assert score([(text, expected)]) == counts
+
+
+WHOLE = Request(10.0, 10.2, 10.4, 300, "tal = 1\nmore", "whole")
+PAUSE = Pause(
+    "line 1", "to", "tal = 1", 10.0, 14.1, (Shown(1, ""), Shown(250, "tal = 1"), Shown(3000, ""))
+)
+
+
+def test_a_pause_is_seen_at_several_times() -> None:
+    """What is on screen then, not what came at any time."""
+    assert [PAUSE.at(seconds) for seconds in (0.1, 0.3, 2, 4)] == ["", "tal = 1", "tal = 1", ""]
+
+
+def test_a_suggestion_is_traced_to_its_request() -> None:
+    """The newest that says it, not one that said something else later."""
+    later = WHOLE._replace(began=11.0, first=11.1, text="nothing of it", n_prompt=9)
+    shown = PAUSE._replace(shown=PAUSE.shown[:2])
+    assert said(shown, [WHOLE, later]) == WHOLE
+    assert said(shown, [later]) == later
+    assert said(shown, [WHOLE._replace(first=0.0)]) is None
+
+
+def test_reports_say_what_was_shown_and_who_cut_it() -> None:
+    """With the figures of the wire, and how requests ended."""
+    decision = Decision(10.1, "end", "not sure")
+    shown = PAUSE._replace(shown=PAUSE.shown[:2])
+    played = Played("fim-lsp", "a.py:1", (shown,), (WHOLE,), (decision,), 70, 8, 1.5, 0.5)
+    assert "| 0.3 s | 1 | 1 | 7 | 0 |" in table([played])
+    assert "300, 300, 300" in table([played])
+    assert "not sure 1" in table([played])
+    assert "+0.100 s end: not sure" in explained(played)
+    assert "said     'tal = 1\\nmore', behind 300 tokens" in explained(played)
+    assert ends([played._replace(decisions=())]) == {"whole": 1}
+
+
+def test_answers_are_read_off_the_wire() -> None:
+    """A stream of events, in chunks or not, and an answer in one piece; requests without text are none."""
+    stream = Exchange("/completion", b'{"prompt": [1, 2, 3], "n_predict": 9, "stream": true}')
+    for data in (b'data: {"content":"a"}\n\n', b'\r\n1a\r\ndata: {"content":"b","stop":true}\n\n'):
+        stream.took(data)
+    noted = stream.noted()
+    assert noted is not None
+    assert noted[3:] == (3, "ab", "whole")
+    once = Exchange("/infill", b'{"prompt": "x", "n_predict": 9}')
+    assert once.noted() == (once.began, 0.0, once.began, 0, "", "closed")
+    once.took(b'HTTP/1.1 200 OK\r\n\r\n{"content":"c","tokens_cached":12,"timings/predicted_n":2}')
+    noted = once.noted()
+    assert noted is not None
+    assert noted[3:] == (10, "c", "whole")
+    assert Exchange("/completion", b'{"prompt": [1], "n_predict": 0}').noted() is None
+    assert Exchange("/slots", b"").noted() is None
