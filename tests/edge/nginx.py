@@ -63,7 +63,11 @@ class Edge:
         )
 
     def ask(
-        self, method: str, target: str, headers: Mapping[str, str] = LOGIN, body: bytes | None = None
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str] = LOGIN,
+        body: bytes | None = None,
     ) -> tuple[int, bytes]:
         """Status and body of the answer."""
         with closing(self.connection()) as connection:

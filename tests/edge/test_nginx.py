@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,12 +13,13 @@ from hypothesis import strategies as st
 
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.api_key import Key
+from server_bridge.protocol import Request
 from tests.edge.nginx import KEY, LOGIN, SERVER_KEY, Edge, edge
+from tests.edge.spellings import absolute, spelled
 from tests.edge.upstream import Upstream
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
-from server_bridge.protocol import Request
 
 ALLOWED = {
     "vllm": {"POST /v1/completions", "GET /v1/models", "GET /health"},
@@ -47,26 +47,6 @@ def front(kind: str, fronts: dict[str, Edge], behind: Upstream) -> Edge:
     return fronts[kind]
 
 
-def spelled(path: str) -> Iterator[str]:
-    """Ways to write *path*, or to reach it by another, that a proxy or the server behind it may read as *path*."""
-    name = path.removeprefix("/")
-    yield from (f"/{path}", f"//{path}", f"{path}/", f"{path}//", f"/.{path}", f"{path}/.", f"/x/..{path}")
-    yield from (f"{path}?", f"{path}?url=http://192.0.2.1", f"{path};x", f"{path}#x", f"{path}%20", f"{path}%00")
-    yield from (f"/%2e{path}", f"/v1/%2e%2e{path}", f"/v1/%252e%252e{path}", f"/v1%2f..{path}", f"/..{path}")
-    yield from (f"/%{ord(name[0]):02x}{name[1:]}", f"/%25{ord(name[0]):02x}{name[1:]}", f"/{name.replace('/', '%2f')}")
-    yield from (f"/{name.upper()}", f"/{name.title()}", f"\\{name}", f"/\\{name}", name, f"*{path}", "*")
-    for before in ("/v1/models", "/v1/completions", "/health", "/props"):
-        yield from (f"{before}{path}", f"{before}/..{path}", f"{before}/../..{path}", f"{before}/..;{path}")
-        yield from (f"{before}%2f..%2f..%2f{name}", f"{before}?{path}", f"{before}#{path}", f"{before}%00{path}")
-        yield from (f"{before}%0d%0aX:%20{path}", f"{before}%20HTTP/1.1%0d%0a{path}", f"{before};{path}")
-
-
-def absolute(path: str) -> Iterator[str]:
-    """*path* with a server's name."""
-    for server in ("http://router:8000", "https://127.0.0.1", "http://evil.example", "ws://x", "http://u:p@x"):
-        yield f"{server}{path}"
-
-
 def test_only_the_requests_of_an_editor_pass(kind: str, front: Edge, behind: Upstream) -> None:
     """Each with every method: what is not in the list is 404, and reaches no server."""
     with closing(front.connection()) as connection:
@@ -85,7 +65,12 @@ def test_no_other_spelling_passes(path: str, front: Edge, behind: Upstream) -> N
     """With the key and without it; of a path that is in the list, too."""
     with closing(front.connection()) as connection:
         for target in {*spelled(path)} - {path}:
-            for method, headers in [("GET", LOGIN), ("POST", LOGIN), ("DELETE", LOGIN), ("GET", {})]:
+            for method, headers in [
+                ("GET", LOGIN),
+                ("POST", LOGIN),
+                ("DELETE", LOGIN),
+                ("GET", {}),
+            ]:
                 connection.request(method, target, headers=headers)
                 answer = connection.getresponse()
                 answer.read()
@@ -168,7 +153,9 @@ def test_a_request_inside_another_does_not_pass(
     assert all(SMUGGLED not in each.body for each in behind.seen)
 
 
-def test_headers_that_a_router_may_obey_stay_outside(front: Edge, kind: str, behind: Upstream) -> None:
+def test_headers_that_a_router_may_obey_stay_outside(
+    front: Edge, kind: str, behind: Upstream
+) -> None:
     """The session's goes through, and the servers' own key in place of the editor's."""
     strange = {
         "X-SMG-Target-Worker": "http://192.0.2.1", "X-Data-Parallel-Rank": "1", "X-Request-ID": "1",
@@ -186,7 +173,7 @@ def test_headers_that_a_router_may_obey_stay_outside(front: Edge, kind: str, beh
         assert session.items() <= seen.headers.items()
 
 
-WRONG = (
+WRONG: tuple[dict[str, str], ...] = (
     {}, {"Authorization": ""}, {"Authorization": "Bearer"}, {"Authorization": "Bearer "},
     {"Authorization": KEY}, {"Authorization": f"Basic {KEY}"}, {"Authorization": f"Token {KEY}"},
     {"Authorization": f"Bearer {KEY[:-1]}"}, {"Authorization": f"Bearer {KEY}x"},
@@ -197,13 +184,11 @@ WRONG = (
 )  # fmt: skip
 
 
-def test_without_a_key_of_the_file_nothing_passes(
-    kind: str, front: Edge, behind: Upstream
-) -> None:
+def test_without_a_key_of_the_file_nothing_passes(kind: str, front: Edge, behind: Upstream) -> None:
     """One answer for all wrong keys, and for every request; it says nothing of the key that was sent."""
     answers = {
-        front.ask(*allowed.split(), headers)  # type: ignore[misc]
-        for allowed in ALLOWED[kind]
+        front.ask(method, target, headers)
+        for method, target in map(str.split, ALLOWED[kind])
         for headers in WRONG
     }
     assert len(answers) == 1
@@ -217,8 +202,12 @@ def test_a_key_is_in_no_log_and_no_argument(front: Edge, behind: Upstream) -> No
     front.ask("GET", f"/v1/models?api_key={KEY}")
     front.ask("GET", f"/{KEY}", {})
     front.ask("GET", "/health", {"Authorization": f"Basic {KEY}"})
-    front.exchange(b"GET /health HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s" % KEY.encode(), 0.2)
-    front.exchange(b"GET /health HTTP/1.1\r\nHost: \x01\r\nAuthorization: %s\r\n\r\n" % KEY.encode())
+    front.exchange(
+        b"GET /health HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s" % KEY.encode(), 0.2
+    )
+    front.exchange(
+        b"GET /health HTTP/1.1\r\nHost: \x01\r\nAuthorization: %s\r\n\r\n" % KEY.encode()
+    )
     command = Path(f"/proc/{front.process.pid}/cmdline").read_text("utf-8")
     for key in (KEY, SERVER_KEY):
         assert key not in front.log
@@ -229,7 +218,9 @@ def test_a_key_is_in_no_log_and_no_argument(front: Edge, behind: Upstream) -> No
 def test_only_over_tls(front: Edge, behind: Upstream) -> None:
     """Plain HTTP is refused, and TLS 1.1."""
     with socket.create_connection(("127.0.0.1", front.port)) as plain:
-        plain.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % KEY.encode())
+        plain.sendall(
+            b"GET /health HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % KEY.encode()
+        )
         assert plain.recv(100).startswith(b"HTTP/1.1 400 ")
     old = ssl.create_default_context(cafile=front.authority)
     old.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
@@ -254,9 +245,7 @@ def test_a_stream_comes_piece_by_piece_and_ends_with_its_client(
     assert behind.left.wait(20)
 
 
-async def test_fim_lsp_completes_through_it(
-    kind: str, tmp_path: Path
-) -> None:
+async def test_fim_lsp_completes_through_it(kind: str, tmp_path: Path) -> None:
     """With a real llama.cpp behind, which knows the servers' key only."""
     (tmp_path / "key").write_text(KEY, "utf-8")
     with llama_server(BUNDLED, api_keys=[SERVER_KEY]) as url:
