@@ -78,14 +78,13 @@ class Edge:
     def exchange(self, raw: bytes, patience_s: float = PATIENCE_S) -> bytes:
         """All that comes back for *raw*, which is no request of a well-behaved client."""
         context = ssl.create_default_context(cafile=self.authority)
-        address = ("127.0.0.1", self.port)
-        with socket.create_connection(address, patience_s) as plain:
-            with context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
-                connection.sendall(raw)
-                found = b""
-                with suppress(ssl.SSLError, ConnectionError, TimeoutError):
-                    while piece := connection.recv(65536):
-                        found += piece
+        plain = socket.create_connection(("127.0.0.1", self.port), patience_s)
+        found = b""
+        with context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+            connection.sendall(raw)
+            with suppress(ssl.SSLError, ConnectionError, TimeoutError):
+                while piece := connection.recv(65536):
+                    found += piece
         return found
 
 

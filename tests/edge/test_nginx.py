@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -20,14 +20,8 @@ from tests.edge.upstream import Upstream
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
+from tests.test_deploy import ALLOWED
 
-ALLOWED = {
-    "vllm": {"POST /v1/completions", "GET /v1/models", "GET /health"},
-    "llama.cpp": {
-        "POST /completion", "POST /tokenize", "POST /detokenize",
-        "GET /props", "GET /slots", "GET /health",
-    },
-}  # fmt: skip
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "get", "X")
 OWN = {"TRACE": 405, "CONNECT": 405}  # nginx refuses these by itself
 PASSED = {"Authorization", "Content-Type", "Content-Length", "X-Session-ID", "X-SMG-Routing-Key"}
@@ -248,17 +242,15 @@ def test_a_stream_comes_piece_by_piece_and_ends_with_its_client(
 async def test_fim_lsp_completes_through_it(kind: str, tmp_path: Path) -> None:
     """With a real llama.cpp behind, which knows the servers' key only."""
     (tmp_path / "key").write_text(KEY, "utf-8")
-    with llama_server(BUNDLED, api_keys=[SERVER_KEY]) as url:
-        with edge(kind, url.removeprefix("http://"), tmp_path) as front:
-            backend = open_backend(
-                BackendSettings(
-                    "openai" if kind == "vllm" else "llama-server", front.url,
-                    key=Key(file=str(tmp_path / "key")), ca_file=front.authority,
-                    session_header="X-Session-ID", context_tokens=4096, template="",
-                )
-            )  # fmt: skip
-            try:
-                assert (await backend.complete(Request(short(), n_predict=8))).text
-            finally:
-                await backend.aclose()
-            assert KEY not in front.log
+    with ExitStack() as stack:
+        url = stack.enter_context(llama_server(BUNDLED, api_keys=[SERVER_KEY]))
+        front = stack.enter_context(edge(kind, url.removeprefix("http://"), tmp_path))
+        settings = BackendSettings(
+            "openai" if kind == "vllm" else "llama-server", front.url, key=Key(file=f"{tmp_path}/key"),
+            ca_file=front.authority, session_header="X-Session-ID", context_tokens=4096,
+        )  # fmt: skip
+        backend = open_backend(settings)
+        try:
+            assert (await backend.complete(Request(short(), n_predict=8))).text
+        finally:
+            await backend.aclose()

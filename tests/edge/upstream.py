@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -89,7 +89,11 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.rfile.read(1):
             noted.left.set()
 
-    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = _answer
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        """Every method of HTTP, as `http.server` looks for it."""
+        if name.startswith("do_"):
+            return self._answer
+        raise AttributeError(name)
 
     def log_message(self, format: str, *args: object) -> None:
         """Not to the terminal."""
