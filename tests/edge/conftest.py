@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
 from tests.edge.nginx import PROGRAM, Edge, edge
 from tests.edge.upstream import Upstream, upstream
+from tests.test_deploy import ALLOWED
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,10 +33,6 @@ def fronts(behind: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """nginx of each deployment, in front of `behind`."""
     with ExitStack() as stack:
         yield {
-            name: stack.enter_context(edge(name, behind.address, _folder(tmp_path_factory)))
-            for name in ("vllm", "llama.cpp")
+            name: stack.enter_context(edge(name, behind.address, tmp_path_factory.mktemp("nginx")))
+            for name in ALLOWED
         }
-
-
-def _folder(factory: pytest.TempPathFactory) -> Path:
-    return factory.mktemp("nginx")

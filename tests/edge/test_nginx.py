@@ -23,7 +23,6 @@ from tests.server_bridge.prompts import short
 from tests.test_deploy import ALLOWED
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "get", "X")
-OWN = {"TRACE": 405, "CONNECT": 405}  # nginx refuses these by itself
 PASSED = {"Authorization", "Content-Type", "Content-Length", "X-Session-ID", "X-SMG-Routing-Key"}
 ADDED = {"Host"}
 
@@ -83,16 +82,14 @@ def test_a_target_with_a_servers_name_is_its_path(kind: str, front: Edge, behind
     assert {each.headers["Host"] for each in behind.seen} <= {"servers"}
 
 
-@pytest.mark.parametrize(("method", "status"), OWN.items())
-def test_methods_that_nginx_refuses_itself(
-    method: str, status: int, front: Edge, behind: Upstream
-) -> None:
-    """They have a status of their own."""
+@pytest.mark.parametrize("method", ["TRACE", "CONNECT"])
+def test_methods_that_nginx_refuses_itself(method: str, front: Edge, behind: Upstream) -> None:
+    """They have a status of their own: 405, in newer versions 400."""
     answer = front.exchange(
         b"%s /health HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n"
         % (method.encode(), KEY.encode())
     )
-    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert answer.startswith((b"HTTP/1.1 405 ", b"HTTP/1.1 400 "))
     assert not behind.seen
 
 
