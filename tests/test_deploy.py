@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,24 @@ from tests.test_tidy import ROOT
 
 DEPLOY = ROOT / "deploy"
 DASHBOARD = DEPLOY / "monitoring/grafana/fim-lsp.json"
+ALLOWED = {
+    "vllm": {"POST /v1/completions", "GET /v1/models", "GET /health"},
+    "llama.cpp": {
+        "POST /completion", "POST /tokenize", "POST /detokenize",
+        "GET /props", "GET /slots", "GET /health",
+    },
+}  # fmt: skip
+ISOLATED = {"com.docker.network.bridge.gateway_mode_ipv4": "isolated"}
 SERIES = re.compile(r"vllm:\w+")
 
 
 def read(path: Path) -> Any:
     return yaml.safe_load(path.read_text("utf-8"))
+
+
+def nginx(name: str) -> str:
+    """A deployment's nginx.conf without its comments."""
+    return re.sub(r"#.*", "", (DEPLOY / name / "nginx.conf").read_text("utf-8"))
 
 
 def series() -> set[str]:
@@ -55,16 +69,129 @@ def test_a_compose_file_names_what_is_there(name: str) -> None:
                 assert source in compose["volumes"]
 
 
-@pytest.mark.parametrize("name", ["vllm", "llama.cpp"])
+@pytest.mark.parametrize("name", ALLOWED)
 def test_nginx_asks_servers_of_the_compose_file(name: str) -> None:
     """Braces are balanced, and each upstream server is a service."""
-    text = re.sub(r"#.*", "", (DEPLOY / name / "nginx.conf").read_text("utf-8"))
+    text = nginx(name)
     assert text.count("{") == text.count("}")
     services = read(DEPLOY / name / "compose.yaml")["services"]
     asked = re.findall(r"^\s*server ([\w-]+):\d+", text, re.MULTILINE)
     assert asked
     assert set(asked) <= set(services)
     assert "proxy_buffering off;" in text  # a stream comes piece by piece
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_nginx_passes_on_the_requests_of_an_editor_and_no_other(name: str) -> None:
+    """One place asks a server, for a path out of a table; what is not in the table is 404."""
+    text = nginx(name)
+    table = re.search(r'map "\$request_method \$request_uri" \$path \{(.*?)\}', text, re.DOTALL)
+    assert table is not None
+    rows = [line.split(maxsplit=2) for line in table[1].split(";") if line.strip()]
+    assert {" ".join(row) for row in rows if row[0] != "default"} == {
+        f'"~^{request}$" {request.partition(" ")[2]}' for request in ALLOWED[name]
+    }
+    assert ["default", '""'] in rows
+    assert re.findall(r"\bproxy_pass [^;]+", text) == ["proxy_pass http://servers$path"]
+    assert re.findall(r"\blocation [^{]+", text) == ["location / "]
+    assert re.search(
+        r'if \(\$path = ""\) \{ return 404; \}\s+if \(\$key = ""\) \{ return 401; \}', text
+    )
+    assert not re.search(
+        r"\b(rewrite|alias|root|try_files|error_page|include (?!/run/keys))\b", text
+    )
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_nginx_wants_tls_and_a_key(name: str) -> None:
+    """It listens nowhere else; the key is that of a file, and is neither sent on nor logged."""
+    text = nginx(name)
+    assert re.findall(r"\blisten [^;]+", text) == ["listen 443 ssl"]
+    assert "ssl_protocols TLSv1.2 TLSv1.3;" in text
+    assert re.search(
+        r'map \$http_authorization \$key \{\s+include /run/keys.conf;\s+default "";', text
+    )
+    assert "proxy_pass_request_headers off;" in text
+    assert "proxy_set_header Authorization $key;" in text
+    assert "$http_authorization" not in text.replace("map $http_authorization $key", "")
+    assert "access_log off;" in text
+    assert "log_format" not in text
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_only_nginx_is_reached_from_other_machines(name: str) -> None:
+    """The rest publishes no port, and lives in networks that have no way out and none in."""
+    compose = read(DEPLOY / name / "compose.yaml")
+    services, networks = compose["services"], compose["networks"]
+    published = {
+        each: service.get("ports") for each, service in services.items() if "ports" in service
+    }
+    assert published.pop("tls") == ["443:443"]
+    assert published in ({}, {"grafana": ["127.0.0.1:3000:3000"]})
+    inside = {each for each, network in networks.items() if network}
+    for each in inside:
+        assert networks[each]["internal"]
+        assert ISOLATED.items() <= networks[each]["driver_opts"].items()
+    outside = {each for each, service in services.items() if {*service["networks"]} - inside}
+    assert outside == {"tls", "grafana", "download"} & {*services}
+    assert not any("network_mode" in service for service in services.values())
+
+
+def test_nginx_alone_reaches_the_router() -> None:
+    """It listens on an address of the network that the two share, and no other part is there."""
+    compose = read(DEPLOY / "vllm/compose.yaml")
+    services = compose["services"]
+    assert {each for each, service in services.items() if "front" in service["networks"]} == {
+        "tls",
+        "router",
+    }
+    words = services["router"]["command"].split()
+    address = services["router"]["networks"]["front"]["ipv4_address"]
+    assert words[words.index("--host") + 1] == address
+    assert "--prometheus-host" not in words  # its own default is loopback
+    [subnet] = compose["networks"]["front"]["ipam"]["config"]
+    for each in ("tls", "router"):
+        at = ip_address(services[each]["networks"]["front"]["ipv4_address"])
+        assert at in ip_network(subnet["subnet"])
+
+
+def test_helm_lets_nginx_alone_reach_the_router() -> None:
+    """No ingress; a policy for each kind of pod; nginx with the files of the Compose deployment."""
+    values = read(DEPLOY / "vllm/values.yaml")
+    assert not values["routerSpec"]["ingress"]["enabled"]
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in values["extraObjects"]}
+    [pod] = [
+        each["spec"]["template"] for (kind, _), each in objects.items() if kind == "Deployment"
+    ]
+    [rule] = objects["NetworkPolicy", "fim-router"]["spec"]["ingress"]
+    [who] = rule["from"]
+    assert who == {"podSelector": {"matchLabels": pod["metadata"]["labels"]}}
+    router = objects["Service", "router"]["spec"]["selector"]
+    assert objects["NetworkPolicy", "fim-router"]["spec"]["podSelector"] == {"matchLabels": router}
+    [rule] = objects["NetworkPolicy", "fim-replicas"]["spec"]["ingress"]
+    assert {"podSelector": {"matchLabels": router}} in rule["from"]
+    open_to_all = [each["spec"] for each in objects.values() if each["spec"].get("type")]
+    assert [(each["selector"], each["ports"]) for each in open_to_all] == [
+        (pod["metadata"]["labels"], [{"port": 443}])
+    ]
+    [container] = pod["spec"]["containers"]
+    compose = read(DEPLOY / "vllm/compose.yaml")["services"]["tls"]
+    assert container["image"] == compose["image"]
+    assert {each["mountPath"] for each in container["volumeMounts"]} == {
+        *(volume.split(":")[1] for volume in compose["volumes"]),
+        *compose["tmpfs"],
+    }
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_no_key_is_in_an_argument(name: str) -> None:
+    """Nor in the file itself: they come from keys.txt and from .env, which must be there."""
+    services = read(DEPLOY / name / "compose.yaml")["services"]
+    for service in services.values():
+        assert "KEY" not in str(service.get("command"))
+        for variable, value in service.get("environment", {}).items():
+            assert not variable.endswith("_KEY") or value == "${SERVER_KEY:?set it in .env}"
+    assert "SERVER_KEY" in services["tls"]["environment"]
 
 
 def test_replicas_say_what_they_reused() -> None:

@@ -66,17 +66,17 @@ class Running:
 
     def __init__(self, command: Sequence[str], url: str) -> None:
         self.url = url
-        self._command = list(command)
+        self.command = list(command)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it; see `wait`."""
-        folder = Path(PYTHON).parent.parent / "log"
+        folder = Path(self.command[0]).parent.parent / "log"
         folder.mkdir(exist_ok=True)
         environment = {**os.environ, **ENVIRONMENT}
         with (folder / f"{self.url.rpartition(':')[2]}.log").open("wb") as log:
             self._process = subprocess.Popen(
-                self._command, env=environment, stdout=log, stderr=log, start_new_session=True
+                self.command, env=environment, stdout=log, stderr=log, start_new_session=True
             )
 
     def wait(self) -> None:
@@ -87,7 +87,7 @@ class Running:
             with suppress(OSError), urllib.request.urlopen(self.url + "/health", timeout=1):
                 return
             time.sleep(0.2)
-        raise TimeoutError(f"{self.url} does not come up: {' '.join(self._command)}")
+        raise TimeoutError(f"{self.url} does not come up: {' '.join(self.command)}")
 
     def kill(self) -> None:
         """End it without a word, with the processes that it started."""

@@ -1,0 +1,135 @@
+"""
+A real nginx with the configuration, the script and the key file of deploy/; only addresses and folders are others.
+
+    with edge("vllm", "127.0.0.2:8000", folder) as front: front.ask("GET", "/v1/models", headers)
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import secrets
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import trustme
+
+from tests.llama_server import free_port
+from tests.test_tidy import ROOT
+
+PROGRAM = os.environ.get("FIM_TEST_NGINX", "")
+SERVER_KEY = secrets.token_hex(32)  # what the servers behind nginx know
+KEY = secrets.token_hex(32)  # an editor's
+LOGIN = {"Authorization": f"Bearer {KEY}"}
+START_S = 20.0
+PATIENCE_S = 20.0
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A running nginx: its *port* on 127.0.0.1, its process and its *folder*."""
+
+    port: int
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def url(self) -> str:
+        """Where editors find it."""
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def authority(self) -> str:
+        """The file of the certificates that they trust."""
+        return str(self.folder / "ca.pem")
+
+    @property
+    def log(self) -> str:
+        """All that it has written, at a level more talkative than the deployment's."""
+        return (self.folder / "error.log").read_text("utf-8")
+
+    def connection(self) -> http.client.HTTPSConnection:
+        """A connection that sends targets as they are written, and opens itself again."""
+        context = ssl.create_default_context(cafile=self.authority)
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self.port, timeout=PATIENCE_S, context=context
+        )
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str] = LOGIN,
+        body: bytes | None = None,
+    ) -> tuple[int, bytes]:
+        """Status and body of the answer."""
+        with closing(self.connection()) as connection:
+            connection.request(method, target, body, dict(headers))
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+    def exchange(self, raw: bytes, patience_s: float = PATIENCE_S) -> bytes:
+        """All that comes back for *raw*, which is no request of a well-behaved client."""
+        context = ssl.create_default_context(cafile=self.authority)
+        plain = socket.create_connection(("127.0.0.1", self.port), patience_s)
+        found = b""
+        with context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+            connection.sendall(raw)
+            with suppress(ssl.SSLError, ConnectionError, TimeoutError):
+                while piece := connection.recv(65536):
+                    found += piece
+        return found
+
+
+@contextmanager
+def edge(deployment: str, upstream: str, folder: Path) -> Iterator[Edge]:
+    """nginx of *deployment*, with all its servers at the address *upstream*; its files are in *folder*."""
+    port = free_port()
+    _write_secrets(folder)
+    (folder / "nginx.conf").write_text(_configuration(deployment, upstream, port, folder), "utf-8")
+    options = ["-p", str(folder), "-c", "nginx.conf", "-e", "error.log"]
+    here = "daemon off; master_process off; pid nginx.pid; error_log error.log info;"
+    with subprocess.Popen([PROGRAM, *options, "-g", here]) as process:
+        try:
+            _wait(process, port, folder)
+            yield Edge(port, folder, process)
+        finally:
+            process.terminate()
+
+
+def _write_secrets(folder: Path) -> None:
+    """Certificates, and the table that deploy/keys.sh makes of a key file."""
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    certificate.private_key_pem.write_to_path(str(folder / "key.pem"))
+    certificate.cert_chain_pems[0].write_to_path(str(folder / "certificate.pem"))
+    (folder / "keys.txt").write_text(f"# an editor\n{KEY}\n{secrets.token_hex(32)}\n", "utf-8")
+    script = [str(ROOT / "deploy/keys.sh"), str(folder / "keys.txt"), str(folder / "keys.conf")]
+    subprocess.run(["sh", *script], check=True, env={**os.environ, "SERVER_KEY": SERVER_KEY})
+
+
+def _configuration(deployment: str, upstream: str, port: int, folder: Path) -> str:
+    text = (ROOT / f"deploy/{deployment}/nginx.conf").read_text("utf-8")
+    text = re.sub(r"(?m)^(\s+server) [\w-]+:\d+", rf"\1 {upstream}", text)
+    text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
+    text = text.replace("/etc/nginx", str(folder)).replace("/run/", f"{folder}/")
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    places = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
+    return text.replace("http {\n", f"http {{\n{places}", 1)
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.02)
+    raise TimeoutError((folder / "error.log").read_text("utf-8"))

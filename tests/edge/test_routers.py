@@ -1,0 +1,199 @@
+"""Real routers behind deploy/'s nginx: their control paths, which ask for no key, are out of reach."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.edge.nginx import KEY, LOGIN, PATIENCE_S, SERVER_KEY, Edge, edge
+from tests.edge.spellings import absolute, spelled
+from tests.edge.upstream import MODEL, Upstream, upstream
+from tests.llama_server import free_port
+from tests.test_deploy import DEPLOY, read
+from tests.vllm_server import Running, running
+
+PYTHON = os.environ.get("FIM_TEST_ROUTERS", "")
+pytestmark = pytest.mark.skipif(not PYTHON, reason="needs the routers: scripts/test-edge")
+
+ADDRESS = "127.0.0.2"  # nginx listens on another one
+ELSEWHERE = "127.0.0.3"
+N_REQUESTS = 16
+BODY = json.dumps({"model": MODEL, "prompt": "secret = 1"}).encode()
+
+# From their help, their strings and their answers. {evil} is a server of the attacker's, {team} one of the team's.
+CONTROL = {
+    "vllm-router": """
+        /add_worker?url={evil} /remove_worker?url={team} /list_workers /workers /workers/{team} /flush_cache /get_loads
+        /get_server_info /get_model_info /health_generate /liveness /readiness /scheduling/diagnostics
+        /finish_session?session_id=1 /generate /inference/v1/generate /rerank /v1/rerank /v1/chat/completions
+        /v1/chat/completions/render /v1/completions/render /v1/embeddings /v1/responses /v1/responses/render
+        /v1/responses/1 /v1/responses/1/cancel /v1/responses/1/input /metrics
+        /tokenize /detokenize /invocations /v1/load_lora_adapter /sleep /wake_up /reset_prefix_cache /collective_rpc
+        /start_profile /server_info /anything
+    """,  # the last two lines are of vLLM: the router passes on what it does not know
+    "sglang-router": """
+        /workers /workers/1 /add_worker?url={evil} /flush_cache /get_loads /get_server_info /server_info /get_model_info
+        /model_info /health_generate /liveness /readiness /engine_metrics /metrics /generate /rerank /v1/rerank
+        /v1/classify /v1/chat/completions /v1/embeddings /v1/responses /v1/responses/1 /v1/responses/1/cancel
+        /v1/responses/1/input_items /v1/conversations /v1/conversations/1 /v1/conversations/1/items
+        /v1/conversations/1/items/1 /v1/tokenize /v1/detokenize /v1/tokenizers /v1/tokenizers/1
+        /v1/tokenizers/1/status /parse/function_call /parse/reasoning /wasm /wasm/1 /ha/status /ha/health /ha/workers
+        /ha/workers/1 /ha/policies /ha/policies/1 /ha/config/1 /ha/rate-limit /ha/rate-limit/stats /ha/shutdown
+    """,
+}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A team's router and its two workers, nginx before it, and a server of an attacker's."""
+
+    router: Running
+    front: Edge
+    team: tuple[Upstream, Upstream]
+    evil: Upstream
+
+    @property
+    def workers(self) -> set[str]:
+        """Whom the router would send a completion to."""
+        with urllib.request.urlopen(f"{self.router.url}/workers") as answer:
+            return {each["url"] for each in json.load(answer)["workers"] if each["is_healthy"]}
+
+    def paths(self, kind: str) -> list[str]:
+        """The control paths with addresses in them."""
+        return CONTROL[kind].format(evil=self.evil.url, team=self.team[0].url).split()
+
+    def add_evil(self, ask: Any) -> None:
+        """Every way to add a worker, through *ask*."""
+        ask("POST", f"/add_worker?url={self.evil.url}", b"")
+        ask("POST", "/workers", json.dumps({"url": self.evil.url}).encode())
+
+
+@pytest.fixture(params=CONTROL)
+def kind(request: pytest.FixtureRequest) -> str:
+    """A router."""
+    return str(request.param)
+
+
+@pytest.fixture
+def cluster(kind: str, tmp_path: Path) -> Iterator[Cluster]:
+    """Everything started for one test."""
+    with ExitStack() as stack:
+        one, two, evil = (stack.enter_context(upstream()) for _ in range(3))
+        router = _router(kind, [one.url, two.url])
+        stack.enter_context(running(router))
+        front = stack.enter_context(edge("vllm", router.url.removeprefix("http://"), tmp_path))
+        found = Cluster(router, front, (one, two), evil)
+        until(lambda: len(found.workers) == len(found.team))  # the gateway is ready before
+        yield found
+
+
+def _router(kind: str, workers: list[str]) -> Running:
+    """vllm-router as the Compose file starts it, SGLang's gateway as docs/scaling.md says; at addresses of this test."""
+    options = ["--host", ADDRESS, "--port", str(port := free_port())]
+    options += ["--prometheus-port", str(free_port()), "--worker-urls", *workers]
+    if kind == "vllm-router":
+        flags = shlex.split(read(DEPLOY / "vllm/compose.yaml")["services"]["router"]["command"])
+        module, *own = "vllm_router.launch_router", *flags[1 : flags.index("--worker-urls")]
+    else:
+        module, *own = "sglang_router.launch_router", "--policy", "manual"
+        own += ["--prometheus-host", "127.0.0.1"]
+    return Running([PYTHON, "-m", module, *own, *options], f"http://{ADDRESS}:{port}")
+
+
+def until(check: Callable[[], bool]) -> None:
+    """Ask again and again; each time is a request, which takes its time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not check():
+        assert time.monotonic() < deadline
+
+
+def a_session() -> dict[str, str]:
+    """The headers of a client that no other is."""
+    return {"X-Session-ID": secrets.token_hex(), "X-SMG-Routing-Key": secrets.token_hex()}
+
+
+def directly(cluster: Cluster, method: str, target: str, body: bytes) -> None:
+    """Ask the router itself, as only nginx can in a deployment."""
+    url = f"{cluster.router.url}{target}"
+    headers = {"Content-Type": "application/json"}
+    asked = urllib.request.Request(url, body, headers, method=method)
+    try:
+        urllib.request.urlopen(asked).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+
+
+def test_what_nginx_keeps_out(kind: str, cluster: Cluster) -> None:
+    """Without it, a stranger adds a worker to the router, and the team's code goes there."""
+    cluster.add_evil(lambda method, target, body: directly(cluster, method, target, body))
+    until(lambda: cluster.evil.url in cluster.workers)
+    for _ in range(4 * N_REQUESTS):
+        cluster.front.ask("POST", "/v1/completions", LOGIN | a_session(), BODY)
+    assert b"secret" in cluster.evil.completions[0].body
+
+
+def test_no_control_path_answers(kind: str, cluster: Cluster) -> None:
+    """With a key or without: 404; the workers are the team's, and so are the completions that follow."""
+    with closing(cluster.front.connection()) as connection:
+
+        def refused(method: str, target: str, headers: dict[str, str], body: bytes = BODY) -> None:
+            connection.request(method, target, body, headers)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status in {404, 400}, (method, target)
+
+        for path in cluster.paths(kind):
+            for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+                refused(method, path, LOGIN)
+                refused(method, path, {})
+            for target in (*spelled(path), *absolute(path)):
+                refused("POST", target, LOGIN)
+        cluster.add_evil(lambda method, target, body: refused(method, target, LOGIN, body))
+    assert cluster.workers == {each.url for each in cluster.team}
+    for _ in range(N_REQUESTS):
+        obeyed = {"X-SMG-Target-Worker": cluster.evil.url}
+        status, _ = cluster.front.ask("POST", "/v1/completions", LOGIN | a_session() | obeyed, BODY)
+        assert status == 200
+    assert not cluster.evil.seen
+    assert sum(len(each.completions) for each in cluster.team) == N_REQUESTS
+
+
+def test_the_workers_get_their_own_key(kind: str, cluster: Cluster) -> None:
+    """And never an editor's, so that a worker that is not the team's could do nothing with it."""
+    for target, body in [("/v1/models", None), ("/health", None), ("/v1/completions", BODY)]:
+        assert cluster.front.ask("POST" if body else "GET", target, body=body)[0] == 200
+    seen = [request for each in cluster.team for request in each.seen]
+    assert KEY not in str(seen)
+    [completion] = [request for each in cluster.team for request in each.completions]
+    found = {name.lower(): value for name, value in completion.headers.items()}
+    assert found["authorization"] == f"Bearer {SERVER_KEY}"
+
+
+def test_a_session_stays_on_its_worker(kind: str, cluster: Cluster) -> None:
+    """The header that the router reads comes through nginx."""
+    session = a_session()
+    for _ in range(N_REQUESTS):
+        cluster.front.ask("POST", "/v1/completions", LOGIN | session, BODY)
+    assert sorted(len(each.completions) for each in cluster.team) == [0, N_REQUESTS]
+
+
+def test_a_router_listens_on_its_address_only(kind: str, cluster: Cluster) -> None:
+    """Its paths and its metrics, with the flags of the deployment."""
+    words = cluster.router.command[::-1]  # the last of two counts
+    for option in ("--port", "--prometheus-port"):
+        port = int(words[words.index(option) - 1])
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((ELSEWHERE, port))
