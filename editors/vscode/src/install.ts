@@ -2,7 +2,7 @@
 // folder per version, so that an update of the extension updates the server.
 
 import { spawn } from "node:child_process";
-import { readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as vscode from "vscode";
 
@@ -35,10 +35,12 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
   }
   const title = "Installing fim-lsp, about 165 MB";
   const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+  const storage = context.globalStorageUri.fsPath;
   try {
+    await mkdir(storage, { recursive: true });
     await vscode.window.withProgress(options, (progress, token) => {
       const run = (command: string, ...args: string[]) =>
-        output(command, args, token, (line) => progress.report({ message: shortened(line) }));
+        output(command, args, storage, token, (line) => progress.report({ message: shortened(line) }));
       return install(environment(context), wheel, run);
     });
     await removeOthers(context);
@@ -54,27 +56,31 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
 type Run = (command: string, ...args: string[]) => Promise<void>;
 
 async function install(folder: string, wheel: string, run: Run): Promise<void> {
-  await run(await python(run), "-m", "venv", "--clear", folder);
-  const pip = ["-u", "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off"];
+  await run(await python(run), "-I", "-m", "venv", "--clear", folder); // -I: no modules of the current folder
+  const pip = ["-I", "-u", "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off"];
   await run(join(folder, BIN, "python"), ...pip, wheel); // -u: a line is seen as it is written
 }
 
 async function python(run: Run): Promise<string> {
   for (const name of PYTHONS) {
-    if (await run(name, "-c", IS_NEW_ENOUGH).then(() => true, () => false)) return name;
+    if (await run(name, "-I", "-c", IS_NEW_ENOUGH).then(() => true, () => false)) return name;
   }
   throw new Error("Python 3.10 or newer was not found.");
 }
 
-/** Run a command and hear each line of its output; throws with all of it when the command fails. */
+/**
+ * Run a command in the folder `cwd` and hear each line of its output; throws with all of it when the
+ * command fails. The current folder may be a cloned repository, whose `venv.py` Python would take.
+ */
 function output(
   command: string,
   args: string[],
+  cwd: string,
   token: vscode.CancellationToken,
   hear: (line: string) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args);
+    const child = spawn(command, args, { cwd });
     const cancelling = token.onCancellationRequested(() => child.kill());
     let said = "";
     const listen = (data: Buffer) => {
