@@ -168,7 +168,7 @@ class LspClient:
     async def _answer(self, request: Any) -> Any:
         try:
             return await asyncio.wait_for(request, ANSWER_SECONDS)
-        except (asyncio.TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
+        except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
             raise ServerError("\n".join((*self._last_lines, f"no answer: {error!r}"))) from error
 
 
@@ -200,7 +200,7 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
     finally:
         try:
             await asyncio.wait_for(process.wait(), EXIT_SECONDS)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             process.kill()
         await client.stop()  # type: ignore[no-untyped-call]
         await listener
@@ -226,7 +226,7 @@ async def _initialize(
     )
     try:
         await asyncio.wait_for(client.initialize_async(params), START_SECONDS)
-    except (asyncio.TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
+    except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
         raise ServerError(
             "\n".join((*last_lines, f"the server did not start: {error!r}"))
         ) from error

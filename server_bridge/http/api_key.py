@@ -86,7 +86,7 @@ async def _from_command(command: str) -> str:
     """The first line that *command* prints; its errors are not shown, for they might hold the key."""
     try:
         code, printed = await _run(*shlex.split(command, posix=os.name != "nt"))
-    except (OSError, ValueError, TypeError, asyncio.TimeoutError) as error:
+    except (TimeoutError, OSError, ValueError, TypeError) as error:
         raise BackendUnusable(
             f"fim.backend.apiKeyCommand cannot be run ({type(error).__name__}): try it in a terminal"
         ) from None

@@ -219,7 +219,7 @@ class Http:
             asked = client.stream(method, self._address + path, content=body, extensions=extensions)
             try:
                 answer = await asyncio.wait_for(self._read(asked, path), seconds)
-            except (httpx.TimeoutException, asyncio.TimeoutError, BackendUnavailable):
+            except (TimeoutError, httpx.TimeoutException, BackendUnavailable):
                 self._drop()
                 raise
         try:
@@ -294,7 +294,7 @@ class Http:
         except (httpx.RemoteProtocolError, httpx.NetworkError) as error:
             # The server closed an idle connection just as we wrote (or died): prove it again.
             raise Unproven(f"{self.url} closed the connection") from error
-        except (httpx.TimeoutException, asyncio.TimeoutError) as error:
+        except (TimeoutError, httpx.TimeoutException) as error:
             raise BackendTimeout(f"{self.url} did not answer in time") from error
         except httpx.HTTPError as error:
             raise BackendUnavailable(f"the connection to {self.url} failed: {error}") from error

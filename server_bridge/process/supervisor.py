@@ -121,7 +121,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     _send(process, signal.SIGTERM)
     try:
         await asyncio.wait_for(process.wait(), GRACE_S)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         _send(process, KILL)
         await process.wait()
 

@@ -8,8 +8,8 @@ import * as vscode from "vscode";
 
 const WINDOWS = process.platform === "win32";
 const BIN = WINDOWS ? "Scripts" : "bin";
-const PYTHONS = ["python3", "python", "py", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"];
-const IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 10))";
+const PYTHONS = ["python3", "python", "py", "python3.14", "python3.13", "python3.12", "python3.11"];
+const IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 11))";
 const REASON_CHARS = 300; // of what a failed command said; the end has the reason
 
 export const PROGRAM = WINDOWS ? "fim-lsp.exe" : "fim-lsp";
@@ -65,7 +65,7 @@ async function python(run: Run): Promise<string> {
   for (const name of PYTHONS) {
     if (await run(name, "-I", "-c", IS_NEW_ENOUGH).then(() => true, () => false)) return name;
   }
-  throw new Error("Python 3.10 or newer was not found.");
+  throw new Error("Python 3.11 or newer was not found.");
 }
 
 /**
