@@ -19,8 +19,8 @@ from fim_lsp import __version__
 
 ROOT = Path(__file__).parent.parent
 CONTRACT = {
-    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.private_files",
-    "server_bridge.machine.sockets", "server_bridge.weights.table", "server_bridge.fim.reading",
+    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.executables",
+    "server_bridge.machine.private_files", "server_bridge.machine.sockets", "server_bridge.weights.table", "server_bridge.fim.reading",
 }  # fmt: skip
 
 # Folders of decisions: values in, values out.
@@ -42,10 +42,7 @@ ONLY = {
         "fim_lsp.lsp.commands",
         "fim_lsp.lsp.server", "fim_lsp.cli",
     },
-    "subprocess": {
-        "server_bridge.process.programs",
-        "fim_lsp.cli", "fim_lsp.workspace.syntax_process",
-    },
+    "subprocess": {"server_bridge.machine.executables", "fim_lsp.cli.service"},
     "xllamacpp": {"server_bridge.process.embedded_child"},
     "server_bridge": {"fim_lsp.__main__", "fim_lsp.model_server"},
     "fim_lsp": set[str](),

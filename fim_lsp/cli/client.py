@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -27,6 +26,7 @@ from pygls.protocol import JsonRPCResponseMessage, default_converter
 from fim_lsp import __version__
 from fim_lsp.documents import Document, Edit, Position, after, edited, opened
 from fim_lsp.lsp import convert
+from server_bridge.machine.executables import PACKAGES, python_command
 
 # Longest wait for one answer. A first completion on a slow machine evaluates the whole prompt.
 ANSWER_SECONDS = 60.0
@@ -40,10 +40,6 @@ POLL_SECONDS = 0.1  # often enough for a line of progress
 LOG_LINES = 20  # of the server, kept for an error message
 
 ENCODING = "utf-16"  # the one that every client supports
-
-SERVER = (sys.executable, "-m", "fim_lsp", "--stdio")
-# `-m` looks in the current folder first: never let that be the user's project.
-SERVER_FOLDER = Path(__file__).resolve().parent.parent.parent
 
 LANGUAGES = {
     ".bash": "shellscript", ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cs": "csharp", ".css": "css",
@@ -182,7 +178,7 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
     # pygls logs every message that it sends, and late answers as errors.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     last_lines: deque[str] = deque(maxlen=LOG_LINES)
-    await client.start_io(*SERVER, cwd=SERVER_FOLDER)
+    await client.start_io(*python_command("fim_lsp", "--stdio"), cwd=PACKAGES)
     process = client._server  # noqa: SLF001 - pygls has no other access to the process
     assert process is not None
     assert process.stderr is not None

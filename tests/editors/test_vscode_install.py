@@ -57,3 +57,36 @@ def test_nothing_of_a_repository_is_run(path: str, tmp_path: Path) -> None:
     assert len(shown) == 1  # no error
     assert not (repository / "ran").exists()
     assert subprocess.check_output([shown[0]], text=True) == "the server\n"
+
+
+FIND = """
+import { findServer } from "./server";
+const { FOLDER: folder } = process.env;
+const context = { extension: { packageJSON: { version: "0" } }, globalStorageUri: { fsPath: `${folder}/storage` } };
+console.log(await findServer(context));
+"""
+
+
+def test_a_program_of_the_repository_is_no_server(tmp_path: Path) -> None:
+    """Neither by a relative folder of the PATH, nor by a relative path in the settings."""
+    repository = hostile(tmp_path / "repository")
+    for name in ("fim-lsp", "bin/fim-lsp"):
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_text("#!/bin/sh\n")
+        (repository / name).chmod(0o755)
+    for path in (".", "./bin", "bin", ""):
+        env = {"FOLDER": str(tmp_path), "HOME": str(tmp_path), "PATH": path}
+        for chosen in ("", "./fim-lsp", "bin/fim-lsp"):
+            assert run(FIND, repository, tmp_path, FIM_SERVER_PATH=chosen, **env) == "undefined\n"
+    env["PATH"] = os.pathsep.join((".", str(repository / "bin")))  # which the user has chosen
+    assert run(FIND, repository, tmp_path, **env) == f"{repository}/bin/fim-lsp\n"
+
+
+def test_nothing_is_installed_in_a_workspace_that_is_not_trusted(tmp_path: Path) -> None:
+    """The user reads why, and is shown the way."""
+    make_wheel(tmp_path / "extension/server")
+    env = environment(tmp_path, "/nowhere")
+    shown = run(INSTALL, tmp_path, tmp_path, FIM_TRUSTED="no", **env)
+    assert "not trusted" in shown
+    assert "Manage Workspace Trust" in shown
+    assert not (tmp_path / "storage").exists()

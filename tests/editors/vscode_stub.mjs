@@ -6,11 +6,12 @@ const nothing = () => undefined;
 export const ProgressLocation = { Notification: 15 };
 export const workspace = {
   isTrusted: process.env.FIM_TRUSTED !== "no",
-  getConfiguration: () => ({ get: (_, otherwise) => otherwise }),
+  getConfiguration: () => ({ get: (_, otherwise) => process.env.FIM_SERVER_PATH ?? otherwise }),
 };
 export const commands = { executeCommand: nothing };
 export const window = {
   showErrorMessage: async (message) => console.log(message),
+  showWarningMessage: async (message, ...ways) => console.log(message, ...ways),
   withProgress: (_, work) =>
     work({ report: nothing }, { isCancellationRequested: false, onCancellationRequested: () => ({ dispose: nothing }) }),
 };
