@@ -171,5 +171,5 @@ async def _answer(client: Client, n: int, step: Step) -> Answer:
 async def _idle(client: Client, seconds: float) -> None:
     try:
         await asyncio.wait_for(client.wait_idle(), seconds)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         return

@@ -91,7 +91,7 @@ def _setup(given: argparse.Namespace) -> int:
 
     if code := setup.run(given, files.user_file(), model_server.getter(given)):
         return code
-    return _doctor(argparse.Namespace(json=False, layouts=None, speculation=None))
+    return _doctor(argparse.Namespace(json=False, root=Path(), layouts=None, speculation=None))
 
 
 def _doctor(given: argparse.Namespace) -> int:
@@ -100,7 +100,7 @@ def _doctor(given: argparse.Namespace) -> int:
     from fim_lsp.settings import files, merge
     from server_bridge.llama.props import open_to_pages
 
-    given_files = files.found((Path.cwd(),))
+    given_files = files.found((given.root.resolve(),))
     config, problems = merge.configured(given_files.layers)
     if given.layouts is not None:
         return doctor.run_layouts(given, open_backend(config))

@@ -12,7 +12,6 @@ import ast
 import importlib
 import itertools
 import re
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from fim_lsp.suggest import lines
 from server_bridge.fim import text, tokens
 from tests.test_tidy import PATHS, name_of
 
-parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
+parser: Any = importlib.import_module("re._parser")
 
 # By the characters of a text, the seconds with which it is known to be linear: steps of `re` take 2 ns or more.
 # The first sizes tell an exponential pattern and a cubic one.

@@ -19,8 +19,8 @@ from fim_lsp import __version__
 
 ROOT = Path(__file__).parent.parent
 CONTRACT = {
-    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.private_files",
-    "server_bridge.machine.sockets", "server_bridge.weights.table", "server_bridge.fim.reading",
+    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.executables",
+    "server_bridge.machine.private_files", "server_bridge.machine.sockets", "server_bridge.weights.table", "server_bridge.fim.reading",
 }  # fmt: skip
 
 # Folders of decisions: values in, values out.
@@ -42,10 +42,7 @@ ONLY = {
         "fim_lsp.lsp.commands",
         "fim_lsp.lsp.server", "fim_lsp.cli",
     },
-    "subprocess": {
-        "server_bridge.process.programs",
-        "fim_lsp.cli", "fim_lsp.workspace.syntax_process",
-    },
+    "subprocess": {"server_bridge.machine.executables", "fim_lsp.cli.service"},
     "xllamacpp": {"server_bridge.process.embedded_child"},
     "server_bridge": {"fim_lsp.__main__", "fim_lsp.model_server"},
     "fim_lsp": set[str](),
@@ -184,13 +181,41 @@ def test_the_version_is_the_same_everywhere() -> None:
         assert manifest["version"] == __version__, name
 
 
+NO_TEST = "**no test yet**"
+ABSOLUTE = r"\b(never|nobody|nothing|none|no one|no others?|no web page|always|everything|alone)\b"
+FINDINGS = {f"1.{n}" for n in range(1, 29)} | {f"2.{n}" for n in range(1, 11)}
+
+
 def test_the_tests_that_security_names_exist() -> None:
-    """Every promise of SECURITY.md has tests, in files that are there."""
-    rows = re.findall(
-        r"^\| .* \| (.*) \|$", (ROOT / "SECURITY.md").read_text("utf-8"), re.MULTILINE
-    )
-    for row in rows[2:]:  # behind the head
+    """Every promise of SECURITY.md, and every row of its map, has tests that are there, or says that it has none."""
+    text = (ROOT / "SECURITY.md").read_text("utf-8")
+    rows = re.findall(r"^\| .* \| (.*) \|$", text, re.MULTILINE)
+    for row in rows:
         named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row)
-        assert named, row
-        for path, function in named:
-            assert f"def {function}" in (ROOT / path).read_text("utf-8"), (path, function)
+        assert named or row in ("tests", NO_TEST), row
+        assert len(named) == row.count("`tests/"), row
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text + _privacy())
+    for path, function in named:
+        end = r"\(" if function else ""
+        assert re.search(rf"def {function}{end}", (ROOT / path).read_text("utf-8")), (
+            path,
+            function,
+        )
+
+
+def test_every_finding_stands_in_the_map() -> None:
+    """Those of both reviews, by number, each in a row with its tests."""
+    table = (ROOT / "SECURITY.md").read_text("utf-8").partition("## What is trusted")[2]
+    cells = re.findall(r"^\| .* \| ([^|]*) \| [^|]* \|$", table, re.MULTILINE)
+    assert {*re.findall(r"\d\.\d+", " ".join(cells))} == FINDINGS
+
+
+def test_absolute_words_stand_beside_a_test() -> None:
+    """In SECURITY.md and docs/privacy.md "never" and its like are claims: the line names what attacks them."""
+    text = (ROOT / "SECURITY.md").read_text("utf-8") + _privacy()
+    claims = [line for line in text.splitlines() if re.search(ABSOLUTE, line, re.IGNORECASE)]
+    assert [line for line in claims if "`tests/" not in line] == []
+
+
+def _privacy() -> str:
+    return (ROOT / "docs/privacy.md").read_text("utf-8")

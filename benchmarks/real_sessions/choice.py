@@ -12,7 +12,7 @@ import random
 import subprocess
 import zlib
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -162,7 +162,7 @@ def _blamed(repo: Path, commit: str, path: str) -> tuple[list[str], list[bool]]:
     lines, recent, is_recent = [], [], False
     for row in _git(repo, "blame", "--line-porcelain", commit, "--", path).split("\n"):
         if row.startswith("author-time "):
-            at = datetime.fromtimestamp(int(row.split()[1]), timezone.utc)
+            at = datetime.fromtimestamp(int(row.split()[1]), UTC)
             is_recent = at.date() >= SINCE
         elif row.startswith("\t"):
             lines.append(row[1:].removesuffix("\r"))

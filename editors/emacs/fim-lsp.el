@@ -26,9 +26,31 @@ For example ((backend . ((url . \"http://127.0.0.1:8012\"))))."
 ;; lsp-mode's own key, C-<return>, cannot be typed in a terminal.
 (define-key lsp-inline-completion-active-map (kbd "C-c TAB") #'lsp-inline-completion-accept)
 
+;; The current folder, and relative folders of the PATH, may be those of a cloned repository.
+(defun fim-lsp--connection ()
+  "Start the server in the home folder, by the absolute path of its program."
+  (let* ((connection (lsp-stdio-connection #'fim-lsp--command))
+         (connect (plist-get connection :connect)))
+    (plist-put connection :connect
+               (lambda (&rest arguments)
+                 (let ((default-directory (fim-lsp--folder))
+                       (lsp-use-workspace-root-for-server-default-directory nil))
+                   (apply connect arguments))))))
+
+(defun fim-lsp--folder ()
+  "The home folder, on the machine of the current buffer."
+  (concat (file-remote-p default-directory) "~/"))
+
+(defun fim-lsp--command ()
+  "The command line, with the absolute path of a program that is there."
+  (let* ((default-directory (fim-lsp--folder))
+         (exec-path (seq-filter #'file-name-absolute-p exec-path))
+         (program (executable-find (car fim-lsp-command) (file-remote-p default-directory))))
+    (cons (or program (car fim-lsp-command)) (cdr fim-lsp-command))))
+
 (lsp-register-client
  (make-lsp-client
-  :new-connection (lsp-stdio-connection (lambda () fim-lsp-command))
+  :new-connection (fim-lsp--connection)
   :activation-fn (lambda (&rest _) (derived-mode-p 'prog-mode))
   :initialization-options (lambda () `((fim . ,fim-lsp-settings)))
   :add-on? t

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -27,6 +26,7 @@ from pygls.protocol import JsonRPCResponseMessage, default_converter
 from fim_lsp import __version__
 from fim_lsp.documents import Document, Edit, Position, after, edited, opened
 from fim_lsp.lsp import convert
+from server_bridge.machine.executables import PACKAGES, python_command
 
 # Longest wait for one answer. A first completion on a slow machine evaluates the whole prompt.
 ANSWER_SECONDS = 60.0
@@ -40,10 +40,6 @@ POLL_SECONDS = 0.1  # often enough for a line of progress
 LOG_LINES = 20  # of the server, kept for an error message
 
 ENCODING = "utf-16"  # the one that every client supports
-
-SERVER = (sys.executable, "-m", "fim_lsp", "--stdio")
-# `-m` looks in the current folder first: never let that be the user's project.
-SERVER_FOLDER = Path(__file__).resolve().parent.parent.parent
 
 LANGUAGES = {
     ".bash": "shellscript", ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cs": "csharp", ".css": "css",
@@ -168,7 +164,7 @@ class LspClient:
     async def _answer(self, request: Any) -> Any:
         try:
             return await asyncio.wait_for(request, ANSWER_SECONDS)
-        except (asyncio.TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
+        except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
             raise ServerError("\n".join((*self._last_lines, f"no answer: {error!r}"))) from error
 
 
@@ -182,7 +178,7 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
     # pygls logs every message that it sends, and late answers as errors.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     last_lines: deque[str] = deque(maxlen=LOG_LINES)
-    await client.start_io(*SERVER, cwd=SERVER_FOLDER)
+    await client.start_io(*python_command("fim_lsp", "--stdio"), cwd=PACKAGES)
     process = client._server  # noqa: SLF001 - pygls has no other access to the process
     assert process is not None
     assert process.stderr is not None
@@ -200,7 +196,7 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
     finally:
         try:
             await asyncio.wait_for(process.wait(), EXIT_SECONDS)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             process.kill()
         await client.stop()  # type: ignore[no-untyped-call]
         await listener
@@ -226,7 +222,7 @@ async def _initialize(
     )
     try:
         await asyncio.wait_for(client.initialize_async(params), START_SECONDS)
-    except (asyncio.TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
+    except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
         raise ServerError(
             "\n".join((*last_lines, f"the server did not start: {error!r}"))
         ) from error

@@ -158,6 +158,10 @@ def _add_doctor(commands: Commands) -> None:
     doctor = commands.add_parser("doctor", help="check backend, model and settings")
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
     doctor.add_argument(
+        "--root", metavar="FOLDER", type=Path, default=Path(),
+        help="the project whose .fim-lsp.toml holds (default: the current folder)",
+    )  # fmt: skip
+    doctor.add_argument(
         "--layouts", metavar="PATH", nargs="*", type=Path,
         help="compare prompt layouts on your own files with your own model",
     )  # fmt: skip

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import os
 import plistlib
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import list2cmdline
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from fim_lsp.cli.terminal import screen_on
+from server_bridge.machine.executables import neutral_folder, program_path, python_command, run
 
 NAME = "fim-lsp"
 ASK_S = 30.0
@@ -94,7 +95,7 @@ def task(command: Sequence[str], user: str) -> bytes:
     text = TASK.format(
         user=escape(user),
         program=escape(program),
-        arguments=escape(subprocess.list2cmdline(arguments)),
+        arguments=escape(list2cmdline(arguments)),
         folder=escape(str(Path(program).anchor)),
     )
     return text.encode("utf-16")
@@ -136,7 +137,7 @@ def service(system: str, command: Sequence[str], cache: Path) -> Service:
 
 def command_of(words: Sequence[str]) -> tuple[str, ...]:
     """The command line of `fim-lsp serve` with these *words*, as a system finds it at login."""
-    return (sys.executable, "-m", "fim_lsp", "serve", *words)
+    return python_command("fim_lsp", "serve", *words)
 
 
 def install(made: Service) -> int:
@@ -175,7 +176,7 @@ def _told(commands: Sequence[Sequence[str]], done: str) -> int:
         if problem := _run(command):
             screen.line(f"fim-lsp: {command[0]}: {problem}. Where it can be reached, run:")
             for each in commands[idx:]:
-                screen.line("    " + subprocess.list2cmdline(each))
+                screen.line("    " + list2cmdline(each))
             return 1
     screen.line(done)
     return 0
@@ -183,11 +184,12 @@ def _told(commands: Sequence[Sequence[str]], done: str) -> int:
 
 def _run(command: Sequence[str]) -> str:
     """Run a command of the system; what went wrong, "" if nothing did."""
+    name, *arguments = command
+    if (program := program_path(name)) is None:
+        return "it is not installed"
     try:
-        ran = subprocess.run(  # noqa: S603 (the system's own program, looked for on the PATH)
-            command, capture_output=True, text=True, timeout=ASK_S, check=False, cwd=Path.home()
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        ran = run((program, *arguments), neutral_folder(), ASK_S)
+    except OSError as error:
         return str(error)
     said = (ran.stderr or ran.stdout).strip().splitlines()
     return "" if ran.returncode == 0 else (said[0] if said else f"exit code {ran.returncode}")

@@ -10,14 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+import tomllib
 from collections.abc import Mapping
 from typing import Any
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 HEADER = re.compile(r"\s*\[(.*?)\]")
 ASSIGNED = re.compile(r"""=\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^#\s]*(?:[ \t]+[^#\s]+)*)""")

@@ -97,7 +97,7 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
                 refused("another user's process")
             else:
                 await _serve(reader, writer, refuse, handle)
-        except (OSError, h11.ProtocolError, asyncio.TimeoutError, asyncio.CancelledError) as error:
+        except (TimeoutError, OSError, h11.ProtocolError, asyncio.CancelledError) as error:
             log.debug("a connection ended: %r", error)
         except Exception:
             log.exception("a request failed")

@@ -56,7 +56,7 @@ async def client(host: str, port: int, token: str, left: Callable[[], None]) -> 
             try:
                 received = await asyncio.wait_for(check, FIRST_MESSAGE_S)
                 return Client(received, connection.makefile("wb"), left)
-            except (Refused, BadFrame, OSError, asyncio.TimeoutError) as error:
+            except (TimeoutError, Refused, BadFrame, OSError) as error:
                 why = str(error) or "it did not say initialize"
                 log.warning("refused a connection from %s: %s", _written(*address[:2]), why)
                 _close(connection)

@@ -138,7 +138,7 @@ class Completer:
         try:
             seconds = until - asyncio.get_running_loop().time()
             return await asyncio.wait_for(answer, seconds)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             self.trouble = self._connection.state.message or "the model server does not answer"
             log.warning("no completion in time: %s", self.trouble)
             return "too late", []

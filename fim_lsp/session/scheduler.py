@@ -155,8 +155,8 @@ class Scheduler:
         if not more and self._jobs.get(kind) is job:
             del self._jobs[kind]
 
-    async def _wait_change(self, timeout: float | None) -> None:
+    async def _wait_change(self, longest_s: float | None) -> None:
         try:
-            await asyncio.wait_for(self._changed.wait(), timeout)
-        except asyncio.TimeoutError:
+            await asyncio.wait_for(self._changed.wait(), longest_s)
+        except TimeoutError:
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -18,11 +18,6 @@ import platformdirs
 
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import Layer, configured
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 PROJECT_FILE = ".fim-lsp.toml"
 _MOST_BYTES = 16_384  # five times all settings with comments

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.syntax import Unit, UnitKind, units
+from server_bridge.machine.executables import PACKAGES, Child, python_command, start
 
 LIMIT_S = 20.0
 """Until a child without an answer is ended. It ends itself after `syntax_child.CPU_S` of work; this is
@@ -26,8 +24,7 @@ ten times that, for busy machines and for Windows, which cannot count work."""
 DEATHS = 20
 """Children that may be lost. Each costs up to 2 s of work and 0.1 s for the next one to start."""
 
-_CHILD = (sys.executable, "-m", "fim_lsp.workspace.syntax_child")
-_FOLDER = Path(__file__).resolve().parent.parent.parent  # -m looks there first, not in a project
+_CHILD = python_command("fim_lsp.workspace.syntax_child")
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +34,7 @@ class SyntaxProcess:
 
     def __init__(self) -> None:
         self.closed = False
-        self._child: subprocess.Popen[str] | None = None
+        self._child: Child | None = None
         self._n_deaths = 0
 
     def units(self, language: str, text: str) -> Sequence[Unit] | None:
@@ -85,7 +82,7 @@ class SyntaxProcess:
         answer: list[Any] | None = json.loads(said)
         return answer
 
-    def _lost(self, child: subprocess.Popen[str]) -> None:
+    def _lost(self, child: Child) -> None:
         self._child = None
         self._n_deaths += not self.closed
         _ended(child)
@@ -93,25 +90,15 @@ class SyntaxProcess:
             log.info("%d texts ended the parser; from now on all are cut by lines", DEATHS)
 
 
-def _started() -> subprocess.Popen[str] | None:
-    pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
+def _started() -> Child | None:
     try:
-        return subprocess.Popen(  # noqa: S603 (our own module)
-            _CHILD,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=quiet,
-            cwd=_FOLDER,
-            text=True,
-            encoding="utf-8",
-            start_new_session=True,  # Ctrl-C is for the session
-        )
+        return start(_CHILD, PACKAGES)
     except OSError as error:
         log.info("no process to parse in, all texts are cut by lines: %s", error)
         return None
 
 
-def _said(child: subprocess.Popen[str], request: str) -> str:
+def _said(child: Child, request: str) -> str:
     """The line that *child* answers with; without a line end when it ended instead."""
     assert child.stdin is not None
     assert child.stdout is not None
@@ -123,7 +110,7 @@ def _said(child: subprocess.Popen[str], request: str) -> str:
         return ""
 
 
-def _ended(child: subprocess.Popen[str]) -> None:
+def _ended(child: Child) -> None:
     """Nothing of *child* stays: no process, no open pipe."""
     child.kill()
     try:

@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server_bridge.machine import private_files
-from server_bridge.machine.executables import KILL, neutral_folder, program_path, signal_group
+from server_bridge.machine.executables import (
+    KILL,
+    neutral_folder,
+    program_path,
+    signal_group,
+    start_async,
+)
 from server_bridge.protocol import BackendUnusable
 
 COMMAND_S = 60.0  # a password manager may ask its user
@@ -86,7 +92,7 @@ async def _from_command(command: str) -> str:
     """The first line that *command* prints; its errors are not shown, for they might hold the key."""
     try:
         code, printed = await _run(*shlex.split(command, posix=os.name != "nt"))
-    except (OSError, ValueError, TypeError, asyncio.TimeoutError) as error:
+    except (TimeoutError, OSError, ValueError, TypeError) as error:
         raise BackendUnusable(
             f"fim.backend.apiKeyCommand cannot be run ({type(error).__name__}): try it in a terminal"
         ) from None
@@ -103,14 +109,12 @@ async def _run(name: str, *arguments: str) -> tuple[int | None, str]:
     """The exit code and output of the program *name*, which does not outlive the caller."""
     if (program := program_path(name)) is None:
         raise FileNotFoundError(name)
-    process = await asyncio.create_subprocess_exec(
-        program,
-        *arguments,
+    process = await start_async(
+        (program, *arguments),
+        neutral_folder(),  # the user's project is not trusted
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        cwd=neutral_folder(),  # the user's project is not trusted
-        start_new_session=True,  # it may start others, and must not read the editor's terminal
     )
     try:
         printed, _ = await asyncio.wait_for(process.communicate(), COMMAND_S)

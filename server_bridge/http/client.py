@@ -224,7 +224,7 @@ class Http:
             asked = client.stream(method, self._address + path, content=body, extensions=extensions)
             try:
                 answer = await self._within(seconds, self._read(asked, path))
-            except (httpx.TimeoutException, asyncio.TimeoutError, BackendUnavailable):
+            except (TimeoutError, httpx.TimeoutException, BackendUnavailable):
                 self._drop()
                 raise
         try:
@@ -262,7 +262,7 @@ class Http:
         try:
             while not (await asyncio.wait({task}, timeout=seconds))[0]:
                 if self.is_working is None or not await self.is_working():
-                    raise asyncio.TimeoutError
+                    raise TimeoutError
             return task.result()
         finally:
             if not task.done():
@@ -312,7 +312,7 @@ class Http:
         except (httpx.RemoteProtocolError, httpx.NetworkError) as error:
             # The server closed an idle connection just as we wrote (or died): prove it again.
             raise Unproven(f"{self.url} closed the connection") from error
-        except (httpx.TimeoutException, asyncio.TimeoutError) as error:
+        except (TimeoutError, httpx.TimeoutException) as error:
             raise BackendTimeout(f"{self.url} did not answer in time") from error
         except httpx.HTTPError as error:
             raise BackendUnavailable(f"the connection to {self.url} failed: {error}") from error

@@ -72,7 +72,7 @@ class PlainTransport(httpx.AsyncBaseTransport):
         connecting = asyncio.get_running_loop().create_connection(Wire, host, port)
         try:
             _, wire = await asyncio.wait_for(connecting, seconds)
-        except asyncio.TimeoutError as error:
+        except TimeoutError as error:
             raise httpx.ConnectTimeout("no answer", request=request) from error
         except OSError as error:
             raise httpx.ConnectError(str(error), request=request) from error

@@ -104,7 +104,7 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
                 yield event
                 last = now = time.monotonic()
             if now > last + patience_s:
-                raise asyncio.TimeoutError
+                raise TimeoutError
     for event in _said(url, [rest]):
         yield event
 

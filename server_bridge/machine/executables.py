@@ -1,17 +1,29 @@
 """
-Programs that we run: where they are, never in the current folder, and how they end with all they started.
+Programs that we run: where they are, how they start, and how they end with all they started.
 
 An editor starts us in the user's project, and a cloned repository is not trusted: Windows would run
-its `pass.exe` when `pass` is asked for, and every system its `./pass` where the PATH has a `.` in it.
+its `pass.exe` when `pass` is asked for, every system its `./pass` where the PATH has a `.` in it, and
+Python its `json.py`. So a program has an absolute path, its folder is one of ours or the user's home,
+and our own modules run with `-P`. All processes of both packages start here (`tests/test_starts.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeAlias
+
+Child: TypeAlias = "subprocess.Popen[str]"
+Printed: TypeAlias = "subprocess.CompletedProcess[str]"
+
+PACKAGES = Path(__file__).resolve().parent.parent.parent
+"""Where both packages are, and our own modules run."""
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows knows one end only
 
@@ -36,6 +48,50 @@ def neutral_folder() -> Path:
     return home if home.is_dir() else Path(Path.cwd().anchor)
 
 
+def python_command(module: str, *arguments: str) -> tuple[str, ...]:
+    """The command that runs *module* with this Python, and takes no module from the current folder."""
+    return (sys.executable, "-P", "-m", module, *arguments)
+
+
+def start(argv: Sequence[str], cwd: Path) -> Child:
+    """Start a program that hears and answers in lines. Raises OSError."""
+    _refuse_relative(argv, cwd)
+    pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(  # noqa: S603 (the path is absolute)
+        argv,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=quiet,
+        cwd=cwd,
+        encoding="utf-8",
+        start_new_session=True,
+    )
+
+
+def run(argv: Sequence[str], cwd: Path, limit_s: float) -> Printed:
+    """Run a program that hears nothing, to its end. Raises OSError, also where it takes longer than *limit_s*."""
+    _refuse_relative(argv, cwd)
+    try:
+        return subprocess.run(  # noqa: S603 (the path is absolute)
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=limit_s,
+            check=False,
+            cwd=cwd,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(f"no answer in {limit_s:.0f} s") from error
+
+
+async def start_async(argv: Sequence[str], cwd: Path, **options: Any) -> asyncio.subprocess.Process:
+    """Start a program in a session of its own, so that `signal_group` reaches all it starts. Raises OSError."""
+    _refuse_relative(argv, cwd)
+    return await asyncio.create_subprocess_exec(*argv, cwd=cwd, start_new_session=True, **options)
+
+
 def signal_group(pid: int, number: int) -> None:
     """Send a signal to the process *pid* and all it started, if it was started with a session of its own."""
     with suppress(ProcessLookupError, PermissionError):
@@ -43,6 +99,12 @@ def signal_group(pid: int, number: int) -> None:
             os.kill(pid, signal.SIGTERM)  # which ends it at once there
         else:
             os.killpg(pid, number)
+
+
+def _refuse_relative(argv: Sequence[str], cwd: Path) -> None:
+    for path in (argv[0], cwd):
+        if not Path(path).is_absolute():
+            raise FileNotFoundError(f"{path} is no absolute path")
 
 
 def _expanded(path: str) -> Path:

@@ -245,7 +245,7 @@ class OpenAiServer:
         try:
             whole = self._whole(client, text, options)
             answer, timings = await asyncio.wait_for(whole, self._http.patience_s)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             raise BackendTimeout(f"{self._http.url} did not answer in time") from None
         client.estimate.wholes(text + answer.text, options.get("stop", ()))
         return answer, timings

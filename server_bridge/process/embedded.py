@@ -155,7 +155,7 @@ class Embedded:
             answer: dict[str, str] = json.loads(
                 await asyncio.wait_for(child.stdout.readline(), START_S)
             )
-        except (ValueError, OSError, asyncio.TimeoutError):
+        except (TimeoutError, ValueError, OSError):
             await self._supervisor.fail()
             raise BackendUnavailable("llama.cpp did not start") from None
         except BaseException:

@@ -10,13 +10,11 @@ import json
 import os
 import re
 import secrets
-import subprocess
-import sys
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from server_bridge.http.api_key import ServedKey
-from server_bridge.machine.executables import neutral_folder
+from server_bridge.machine.executables import PACKAGES, neutral_folder, python_command, run
 from server_bridge.process import command_line, sizing
 from server_bridge.protocol import BackendUnusable
 
@@ -125,9 +123,9 @@ def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
     """The engine of this package, which tells its parent at which *port* it is (0: at any)."""
     given = {**asdict(settings), "key": key, "port": port}
     return Program(
-        argv=(sys.executable, "-m", "server_bridge.process.embedded_child"),
+        argv=python_command("server_bridge.process.embedded_child"),
         port=port,
-        cwd=PACKAGE.parent,  # -m looks there first
+        cwd=PACKAGES,
         key=key,
         log=Path(settings.log) if settings.log else None,
         settings=json.dumps(given).encode() + b"\n",
@@ -166,16 +164,7 @@ def _absolute(path: str) -> str:
 def _printed(server: str, option: str) -> str:
     """What a program prints, "" if it does not end well."""
     try:
-        done = subprocess.run(  # noqa: S603 (the user named it, or it is on the PATH)
-            [server, option],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=ASK_S,
-            check=False,
-            cwd=neutral_folder(),
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = run((server, option), neutral_folder(), ASK_S)
+    except OSError:
         return ""
     return done.stdout if done.returncode == 0 else ""

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from server_bridge.machine.executables import KILL, signal_group
+from server_bridge.machine.executables import KILL, signal_group, start_async
 from server_bridge.process.embedded_child import PR_SET_PDEATHSIG
 from server_bridge.process.programs import KEY_ENV, Program
 
@@ -93,15 +93,14 @@ def ending(code: int) -> str:
 async def _spawn(program: Program) -> asyncio.subprocess.Process:
     """Start *program* and write its settings to it."""
     with Path(program.log or os.devnull).open("ab") as log:  # noqa: ASYNC230 (a thread would lose it when cancelled)
-        process = await asyncio.create_subprocess_exec(
-            *program.argv,
+        process = await start_async(
+            program.argv,
+            program.cwd,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE if program.answers else log,
             stderr=log,
-            cwd=program.cwd,
             env={name: value for name, value in os.environ.items() if name != KEY_ENV},
             umask=0o077,  # what it saves of prompts, other users may not read
-            start_new_session=True,  # Ctrl-C is for us, and the whole group can be ended
             preexec_fn=_die_with_us if program.is_foreign and LIBC else None,
         )
     assert process.stdin is not None
@@ -121,7 +120,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     _send(process, signal.SIGTERM)
     try:
         await asyncio.wait_for(process.wait(), GRACE_S)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         _send(process, KILL)
         await process.wait()
 

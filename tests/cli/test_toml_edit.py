@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+import tomllib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.cli.toml_edit import CannotEdit, edited
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 URL = {"url": "http://127.0.0.1:8012"}
 SET = 'url = "http://127.0.0.1:8012"\n'

@@ -98,6 +98,8 @@ def test_lsp_mode(home: Path, project: Path) -> None:
 
         type_at_the_end(editor, "initialized successfully")
         editor.wait_until(shown, "the overlay")
+        server = programs.process("fim_lsp --stdio", editor.pid)
+        assert server.cwd() == str(home)  # not in the project, which may be a cloned repository
         editor.send("\x03\t")
         assert saved(editor, project / "shop.py").startswith(SHOP + TYPED + REST_OF_WORD)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +14,6 @@ import pytest
 from tests.editors import programs
 from tests.editors.conftest import SHOP
 from tests.editors.helix import Helix
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 pytestmark = [
     pytest.mark.editors,

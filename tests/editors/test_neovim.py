@@ -292,12 +292,44 @@ def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
         neovim.close()
 
 
-def test_the_page_in_a_browser(typed: Neovim) -> None:
+def test_the_page_in_a_browser(typed: Neovim, home: Path) -> None:
     """:Fim page opens the address of the server's own page in the user's browser."""
-    typed.lua(
-        "(function() vim.ui.open = function(uri) _G.opened = uri return {}, nil end return 1 end)()"
+    opened = home / "opened"
+    script(
+        home / ".local/bin/xdg-open",
+        f"printf %s \"$1\" >'{opened}.part'; mv '{opened}.part' '{opened}'",
     )
     typed.send(ESCAPE + ":Fim page\r")
-    typed.wait_until(lambda: typed.lua("_G.opened or ''"), "the browser")
-    with urllib.request.urlopen(f"{typed.lua('_G.opened')}page/state") as answer:
+    typed.wait_until(opened.exists, "the browser")
+    with urllib.request.urlopen(f"{opened.read_text()}page/state") as answer:
         assert json.load(answer)["stats"]["shown"] > 0
+
+
+def test_nothing_of_a_repository_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a relative folder on the PATH, server and browser are those of the user, and run at home."""
+    furnish(tmp_path)
+    late = tmp_path / "late"
+    (tmp_path / ".local/bin").rename(late)
+    script(late / "xdg-open", f"pwd >'{tmp_path}/opened'")
+    repository = tmp_path / "repository"
+    for name in ("fim-lsp", "xdg-open"):
+        script(repository / name, f"touch '{repository}/ran-{name}'")
+    (repository / "shop.py").write_text(SHOP)
+    monkeypatch.setenv("PATH", os.pathsep.join((".", str(late), os.environ["PATH"])))
+    neovim = Neovim(tmp_path, repository, INIT.format(ghost_text="nil"))
+    try:
+        neovim.edit(repository / "shop.py")
+        assert programs.process("fim_lsp --stdio", neovim.pid).cwd() == str(tmp_path)
+        neovim.send(":Fim page\r")
+        neovim.wait_until((tmp_path / "opened").exists, "the browser")
+        neovim.send(":Fim doctor\r")
+        neovim.wait_for("settings")
+    finally:
+        neovim.close()
+    assert not [*repository.glob("ran-*")]
+
+
+def script(path: Path, body: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)

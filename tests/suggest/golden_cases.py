@@ -8,18 +8,13 @@ that changed something, in order. `whole = false` says that a budget ended the t
 
 from __future__ import annotations
 
-import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from fim_lsp.documents import Position, opened
 from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
 from fim_lsp.suggest.filters import polish
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 GOLDEN = Path(__file__).parent / "golden"
 CURSOR, OPEN, CLOSE = "▮⟦⟧"

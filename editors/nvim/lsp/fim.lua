@@ -1,13 +1,15 @@
 -- The client's configuration: `vim.lsp.enable('fim')` finds this file on the runtimepath.
 -- Change it with `vim.lsp.config('fim', { cmd = …, settings = { fim = … } })`, see |fim-settings|.
 
+local process = require('fim.process')
 local capabilities = vim.lsp.protocol.make_client_capabilities()
 -- Neovim 0.11 does not declare inline completion; this plugin draws it there, too.
 capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
 
 ---@type vim.lsp.Config
 return {
-  cmd = { 'fim-lsp', '--stdio' },
+  cmd = { process.path('fim-lsp') or 'fim-lsp', '--stdio' },
+  cmd_cwd = process.folder(),
   root_markers = { '.git' },
   capabilities = capabilities,
   settings = { fim = { status = { notify = true } } },
@@ -17,8 +19,7 @@ return {
     end,
     ['window/showDocument'] = function(_, params)
       if params.external then
-        local _, problem = vim.ui.open(params.uri)
-        if problem then
+        if not process.open(params.uri) then
           vim.notify('fim: ' .. params.uri, vim.log.levels.INFO) -- there is no browser here
         end
       else

@@ -2,16 +2,17 @@
 // through vscode-languageclient.
 
 import * as vscode from "vscode";
-import { LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
+import { type Executable, LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
 import { watch } from "./events";
 import { installServer, wheelOf } from "./install";
 import { DISMISS, NextEdits, WHY } from "./nextEdit";
 import { offerModel } from "./offer";
 import { showPage } from "./page";
+import { ownFolder, serverProcess } from "./processes";
 import { clearPath, configuredPath, findServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
 import { StatusBar, type Status } from "./status";
-import { cursorPlace, runInTerminal } from "./terminal";
+import { cursorPlace, projectFolder, runInTerminal } from "./terminal";
 
 // What the status bar shows for the server's process. The server itself reports on its backend, as
 // soon as a document is open.
@@ -49,13 +50,16 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       await inTerminal(context, "setup");
       await start(); // with what it wrote
     }),
-    vscode.commands.registerCommand("fim.doctor", () => inTerminal(context, "doctor")),
+    vscode.commands.registerCommand("fim.doctor", () => inTerminal(context, "doctor", ...projectFolder())),
     vscode.commands.registerCommand("fim.why", async () => {
       const place = await cursorPlace();
       if (place !== undefined) await inTerminal(context, "complete", place, "--why");
     }),
     vscode.workspace.onDidChangeConfiguration(async (change) => {
       if (change.affectsConfiguration("fim.serverPath")) await start();
+    }),
+    vscode.workspace.onDidGrantWorkspaceTrust(async () => {
+      if (client === undefined) await start(); // what could not be installed before
     }),
   );
   await start();
@@ -68,7 +72,7 @@ function trouble(message: string): Status {
 async function inTerminal(context: vscode.ExtensionContext, ...args: string[]): Promise<void> {
   const program = await findServer(context);
   if (program === undefined) await offerInstallation(context);
-  else await runInTerminal(program, ...args);
+  else await runInTerminal(context, program, ...args);
 }
 
 export async function deactivate(): Promise<void> {
@@ -84,10 +88,10 @@ async function startClient(
   const command = (await findServer(context)) ?? (await installFirst(context, status));
   if (command === undefined) {
     status.update(trouble("The server is not installed."));
-    void offerInstallation(context);
+    if (vscode.workspace.isTrusted || configuredPath() !== "") void offerInstallation(context);
     return;
   }
-  const mine = (client = makeClient(command, output));
+  const mine = (client = makeClient(serverProcess(command, await ownFolder(context)), output));
   mine.onDidChangeState(({ newState }) => {
     if (client !== mine) return;
     status.update(LIFE[newState]);
@@ -118,8 +122,7 @@ async function stopClient(): Promise<void> {
   await old?.dispose().catch(() => undefined); // it may have ended by itself
 }
 
-function makeClient(command: string, output: vscode.LogOutputChannel): LanguageClient {
-  const server = { command, args: ["--stdio"] };
+function makeClient(server: Executable, output: vscode.LogOutputChannel): LanguageClient {
   return new LanguageClient("fim", "fim-lsp", server, {
     documentSelector: ["file", "untitled", "vscode-notebook-cell"].map((scheme) => ({ scheme })),
     outputChannel: output,

@@ -1,22 +1,22 @@
 // The server of this extension in a Python environment of its own, in the extension's storage: one
 // folder per version, so that an update of the extension updates the server.
 
-import { spawn } from "node:child_process";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { ownFolder, programPath, run } from "./processes";
 
 const WINDOWS = process.platform === "win32";
 const BIN = WINDOWS ? "Scripts" : "bin";
-const PYTHONS = ["python3", "python", "py", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"];
-const IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 10))";
+const PYTHONS = ["python3", "python", "py", "python3.14", "python3.13", "python3.12", "python3.11"];
+const IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 11))";
 const REASON_CHARS = 300; // of what a failed command said; the end has the reason
 
-export const PROGRAM = WINDOWS ? "fim-lsp.exe" : "fim-lsp";
+export const PROGRAM = "fim-lsp";
 
 /** Where the server of this version is, or would be, installed. */
 export function ownProgram(context: vscode.ExtensionContext): string {
-  return join(environment(context), BIN, PROGRAM);
+  return join(environment(context), BIN, WINDOWS ? `${PROGRAM}.exe` : PROGRAM);
 }
 
 /** The server as this build of the extension brings it, if it does. */
@@ -26,8 +26,12 @@ export async function wheelOf(context: vscode.ExtensionContext): Promise<string 
   return wheel && join(folder, wheel);
 }
 
-/** Install it, and show how far that is. False when it failed or was cancelled, after a message. */
+/** Install it, and show how far that is. False when it may not be, failed or was cancelled, after a message. */
 export async function installServer(context: vscode.ExtensionContext): Promise<boolean> {
+  if (!vscode.workspace.isTrusted) {
+    void offerTrust();
+    return false;
+  }
   const wheel = await wheelOf(context);
   if (wheel === undefined) {
     void vscode.window.showErrorMessage("This build of the extension brings no server; see its README.");
@@ -36,10 +40,11 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
   const title = "Installing fim-lsp, about 165 MB";
   const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
   try {
+    const storage = await ownFolder(context);
     await vscode.window.withProgress(options, (progress, token) => {
-      const run = (command: string, ...args: string[]) =>
-        output(command, args, token, (line) => progress.report({ message: shortened(line) }));
-      return install(environment(context), wheel, run);
+      const runHere = (program: string, ...args: string[]) =>
+        run(program, args, storage, token, (line) => progress.report({ message: shortened(line) }));
+      return install(environment(context), wheel, runHere);
     });
     await removeOthers(context);
     return true;
@@ -51,45 +56,28 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
   }
 }
 
-type Run = (command: string, ...args: string[]) => Promise<void>;
+/** Say why nothing is installed in this workspace, with the way to change that; `activate` hears of it. */
+async function offerTrust(): Promise<void> {
+  const manage = "Manage Workspace Trust";
+  const message = "fim-lsp installs nothing in a workspace that is not trusted. Trust this one, or open a trusted one once.";
+  const answer = await vscode.window.showWarningMessage(message, manage);
+  if (answer === manage) await vscode.commands.executeCommand("workbench.trust.manage");
+}
+
+type Run = (program: string, ...args: string[]) => Promise<void>;
 
 async function install(folder: string, wheel: string, run: Run): Promise<void> {
-  await run(await python(run), "-m", "venv", "--clear", folder);
-  const pip = ["-u", "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off"];
-  await run(join(folder, BIN, "python"), ...pip, wheel); // -u: a line is seen as it is written
+  await run(await python(run), "-I", "-m", "venv", "--clear", folder); // -I: no modules but Python's own
+  const pip = ["-I", "-u", "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off"];
+  await run(join(folder, BIN, WINDOWS ? "python.exe" : "python"), ...pip, wheel); // -u: a line is seen as it is written
 }
 
 async function python(run: Run): Promise<string> {
   for (const name of PYTHONS) {
-    if (await run(name, "-c", IS_NEW_ENOUGH).then(() => true, () => false)) return name;
+    const path = await programPath(name);
+    if (path !== undefined && (await run(path, "-I", "-c", IS_NEW_ENOUGH).then(() => true, () => false))) return path;
   }
-  throw new Error("Python 3.10 or newer was not found.");
-}
-
-/** Run a command and hear each line of its output; throws with all of it when the command fails. */
-function output(
-  command: string,
-  args: string[],
-  token: vscode.CancellationToken,
-  hear: (line: string) => void,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args);
-    const cancelling = token.onCancellationRequested(() => child.kill());
-    let said = "";
-    const listen = (data: Buffer) => {
-      said += data;
-      hear(said.trimEnd().split("\n").at(-1) ?? "");
-    };
-    child.stdout.on("data", listen);
-    child.stderr.on("data", listen);
-    child.on("error", reject);
-    child.on("close", (code) => {
-      cancelling.dispose();
-      if (code === 0) resolve();
-      else reject(new Error(token.isCancellationRequested ? "it was cancelled." : said));
-    });
-  });
+  throw new Error("Python 3.11 or newer was not found.");
 }
 
 /** "Collecting xllamacpp>=2026.10 (from fim-lsp)" as "Collecting xllamacpp". */

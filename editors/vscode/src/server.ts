@@ -1,10 +1,10 @@
 // The server's program: where it is, and what the user is asked where it is not.
 
-import { access, constants } from "node:fs/promises";
 import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import * as vscode from "vscode";
 import { ownProgram, PROGRAM, wheelOf } from "./install";
+import { programPath } from "./processes";
 
 /** `fim.serverPath`, "" where it is not set. */
 export function configuredPath(): string {
@@ -12,20 +12,16 @@ export function configuredPath(): string {
 }
 
 /**
- * The program to run: `fim.serverPath`, else on the PATH, else where pipx and uv put programs
+ * The program to run: `fim.serverPath` (an absolute path), else on the PATH, else where pipx and uv put programs
  * (editors started from a desktop often miss that part of the PATH), else what this version of the
  * extension has installed.
  */
 export async function findServer(context: vscode.ExtensionContext): Promise<string | undefined> {
   const configured = configuredPath();
-  if (configured !== "") {
-    const path = configured.replace(/^~(?=[/\\])/, homedir());
-    return (await executable(path)) ? path : undefined;
-  }
-  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  const outside = [...folders, join(homedir(), ".local", "bin")].map((folder) => join(folder, PROGRAM));
-  for (const path of [...outside, ownProgram(context)]) {
-    if (await executable(path)) return path;
+  if (configured !== "") return programPath(configured);
+  for (const name of [PROGRAM, join(homedir(), ".local", "bin", PROGRAM), ownProgram(context)]) {
+    const path = await programPath(name);
+    if (path !== undefined) return path;
   }
   return undefined;
 }
@@ -51,8 +47,4 @@ export async function clearPath(): Promise<void> {
   const settings = vscode.workspace.getConfiguration("fim");
   await settings.update("serverPath", undefined, vscode.ConfigurationTarget.Global);
   if (configuredPath() !== "") await vscode.commands.executeCommand("workbench.action.openSettings", "fim.serverPath");
-}
-
-async function executable(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(() => true, () => false);
 }

@@ -35,6 +35,17 @@ async def save(backend: Backend, at: int = 500) -> int:
     return await backend.save(replace(prompt(MIDDLE, at=at), path=f"app/{at}.py"))
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_path_that_a_server_names_is_not_waited_for(ours: bool, tmp_path: Path) -> None:
+    """A pipe in place of a model's file is read by neither kind of server's client."""
+    pipe = tmp_path / "model.gguf"
+    os.mkfifo(pipe)
+    assert '"file": []' in slot_files.identity({}, str(pipe), ours=ours)
+    real = slot_files.identity({}, str(BUNDLED), ours=ours)
+    assert ('"file": []' in real) is not ours  # another's file is not opened at all
+
+
 def states(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.bin"))
 

@@ -3,6 +3,7 @@
 local M = {}
 
 local health = vim.health
+local process = require('fim.process')
 local STATS_TIMEOUT_MS = 2000 -- the answer needs no model; a server that takes longer is stuck
 
 local function check_neovim()
@@ -17,13 +18,13 @@ local function check_command()
   local program = require('fim.terminal').program()
   if not program then
     health.info('the server is started by a function')
-  elseif vim.fn.executable(program) == 0 then
-    health.error(('%q is not found'):format(program), {
+  elseif not process.path(program) then
+    health.error(('%q is not found; relative folders of the PATH are not looked in'):format(program), {
       'install it, in a checkout of its repository: pipx install .',
       "or say where it is: vim.lsp.config('fim', { cmd = { '/path/to/fim-lsp', '--stdio' } })",
     })
   else
-    health.ok(('server: %s'):format(vim.fn.exepath(program)))
+    health.ok(('server: %s'):format(process.path(program)))
   end
 end
 

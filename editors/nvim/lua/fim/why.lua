@@ -3,6 +3,7 @@
 
 local M = {}
 
+local process = require('fim.process')
 local TIMEOUT_MS = 30000 -- it starts a server of its own, and perhaps a model
 local TROUBLE = { Error = true, Warning = true }
 
@@ -38,8 +39,13 @@ function M.show()
     return
   end
   local note = vim.bo[buf].modified and { 'This is the file as it is saved; the buffer has changes.' } or {}
+  local command = M.command(file)
+  if not command then
+    pages.float({ 'The program is not found: see :checkhealth fim.' })
+    return
+  end
   vim.notify('fim: looking …')
-  vim.system(M.command(file), { text = true, timeout = TIMEOUT_MS }, function(done)
+  process.run(command, TIMEOUT_MS, function(done)
     vim.schedule(function()
       vim.cmd.echo() -- over "looking"
       pages.float(vim.list_extend(M.lines(done), note))
@@ -49,13 +55,13 @@ end
 
 --- The command line that says why, for the place behind the cursor's character: there typing goes on.
 ---@param file string
----@return string[]
+---@return string[]? without a program there is none
 function M.command(file)
+  local program = process.path(require('fim.terminal').program() or 'fim-lsp')
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local line = vim.api.nvim_get_current_line()
   local before = vim.str_utfindex(line, 'utf-32', col) + (col < #line and 1 or 0)
-  local program = require('fim.terminal').program() or 'fim-lsp'
-  return { program, 'complete', ('%s:%d:%d'):format(file, row, before + 1), '--why' }
+  return program and { program, 'complete', ('%s:%d:%d'):format(file, row, before + 1), '--why' }
 end
 
 --- What a finished command line said, as lines to read.

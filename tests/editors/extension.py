@@ -1,0 +1,44 @@
+"""Parts of the VS Code extension in Node, without a window: bundled with the stub of VS Code's interface."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+from tests.editors import programs
+
+FOLDER = programs.REPOSITORY / "editors/vscode"
+ESBUILD = FOLDER / "node_modules/.bin/esbuild"
+CAN_RUN = ESBUILD.exists() and shutil.which("node") is not None
+
+
+def run(script: str, cwd: Path, into: Path, **environment: str) -> str:
+    """What *script*, a module beside the extension's sources, prints in the folder *cwd*."""
+    bundle = into / "script.mjs"
+    stub = Path(__file__).with_name("vscode_stub.mjs")
+    command = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning"]
+    made = [f"--alias:vscode={stub}", f"--outfile={bundle}"]
+    subprocess.run(
+        [str(ESBUILD), *command, *made], cwd=FOLDER / "src", input=script.encode(), check=True
+    )
+    env = {**os.environ, **environment}
+    node = shutil.which("node")
+    assert node is not None
+    done = subprocess.run([node, bundle], cwd=cwd, env=env, capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def make_wheel(folder: Path) -> None:
+    """A wheel of a server with nothing but its program, which pip can install without a network."""
+    folder.mkdir(parents=True)
+    info = "fim_lsp-0.dist-info"
+    with zipfile.ZipFile(folder / "fim_lsp-0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("fim_lsp.py", "def main():\n    print('the server')\n")
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: fim-lsp\nVersion: 0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")  # fmt: skip
+        wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\nfim-lsp = fim_lsp:main\n")
+        wheel.writestr(f"{info}/RECORD", "")

@@ -1,0 +1,17 @@
+// The part of VS Code's interface that the parts of the extension use that run without a window: see extension.py.
+// What the user would be shown is printed; FIM_TRUSTED says whether the workspace is trusted.
+
+const nothing = () => undefined;
+
+export const ProgressLocation = { Notification: 15 };
+export const workspace = {
+  isTrusted: process.env.FIM_TRUSTED !== "no",
+  getConfiguration: () => ({ get: (_, otherwise) => process.env.FIM_SERVER_PATH ?? otherwise }),
+};
+export const commands = { executeCommand: nothing };
+export const window = {
+  showErrorMessage: async (message) => console.log(message),
+  showWarningMessage: async (message, ...ways) => console.log(message, ...ways),
+  withProgress: (_, work) =>
+    work({ report: nothing }, { isCancellationRequested: false, onCancellationRequested: () => ({ dispose: nothing }) }),
+};
