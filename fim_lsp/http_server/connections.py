@@ -80,8 +80,8 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
     """
     Serve *handle* on a port of 127.0.0.1, 0 for a free one. Raises OSError where it is taken.
 
-    *refuse* sees each request first, without its body. Where the system tells who is at the other end, other users are
-    refused; *refused* hears why.
+    *refuse* sees each request first, without its body. Where the system tells who is at the other end, all but this
+    user are refused; *refused* hears why.
     """
     open_now: set[asyncio.Task[Any]] = set()
 
@@ -93,8 +93,8 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
             if len(open_now) > CONNECTIONS:
                 refused("too many connections")
                 await _end_with(h11.Connection(h11.SERVER), reader, writer, Response(503, {}))
-            elif await _is_other_user(writer):
-                refused("another user's process")
+            elif why := await _why_refused(writer):
+                refused(why)
             else:
                 await _serve(reader, writer, refuse, handle)
         except (OSError, h11.ProtocolError, asyncio.TimeoutError, asyncio.CancelledError) as error:
@@ -110,12 +110,15 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
     return Listener(server, open_now)
 
 
-async def _is_other_user(writer: asyncio.StreamWriter) -> bool:
+async def _why_refused(writer: asyncio.StreamWriter) -> str:
+    """Why the process at the other end is not answered, "" if it is or the system does not tell."""
     connection: socket.socket = writer.get_extra_info("socket")
     if not peer.can_tell():
-        return False
+        return ""
     uid = await asyncio.to_thread(peer.uid, connection)  # of one that is closed it reads files
-    return uid is not None and uid != os.getuid()
+    if uid is None:  # a process that has closed its socket cannot be asked who it was
+        return "a process whose user is not known"
+    return "" if uid == os.getuid() else "another user's process"
 
 
 async def _serve(

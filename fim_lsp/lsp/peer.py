@@ -15,5 +15,5 @@ def can_tell() -> bool:
 def uid(connection: socket.socket) -> int | None:
     """The user at the other end, None where the system does not tell."""
     ours, theirs = connection.getsockname()[:2], connection.getpeername()[:2]
-    found = sockets.established(sockets.end(*theirs), sockets.end(*ours))
+    found = sockets.connected(sockets.end(*theirs), sockets.end(*ours))
     return found.uid if found else None
