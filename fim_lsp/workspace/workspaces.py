@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from fim_lsp.context.chunks import Piece, Source
 from fim_lsp.context.index import Index, holding, updated
@@ -232,7 +232,8 @@ class Workspaces:
         path = paths.judged_path(uri)
         assert path is not None, "see known_verdict"
         root = paths.local_path(location.root or paths.root_of(path, self.roots))
-        return await asyncio.to_thread(why_private, path, root, config.privacy.exclude)
+        places = [(path, root), *paths.placed(path, self.roots)]
+        return await asyncio.to_thread(_why_private, places, config.privacy.exclude)
 
     def files_changed(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
         """Files changed on disk; whether the rules did, and every open document is to be judged."""
@@ -283,6 +284,13 @@ class Workspaces:
         each = [workspace.memory.stats() for workspace in self._by_root.values()]
         names = ("chunks", "queued", "evicted")
         return {n: sum(s[n] for s in each) for n in names}
+
+
+def _why_private(
+    places: Sequence[tuple[PurePath, PurePath | None]], excludes: Collection[str]
+) -> str:
+    """Why a document is private that may be any of the files *places*, each with its root."""
+    return next(filter(None, (why_private(*place, excludes) for place in places)), "")
 
 
 def source(document: Document, location: FileLocation) -> Source:

@@ -48,6 +48,16 @@ async def test_web_pages(at_port: Served) -> None:
         assert "access-control-allow-origin" not in answer.headers
 
 
+@pytest.mark.parametrize("name", ["origin", "sec-fetch-site"])
+async def test_headers_that_are_said_twice(at_port: Served, name: str) -> None:
+    """What allows a request does not take back what forbids it, in whichever order."""
+    own = f"http://127.0.0.1:{at_port.port.port}" if name == "origin" else "same-origin"
+    evil = "https://evil.example" if name == "origin" else "cross-site"
+    for said in ([(name, evil), (name, own)], [(name, own), (name, evil)], [(name, own)] * 2):
+        answer = await at_port.client.get("/page/state", headers=said)
+        assert answer.status_code == 403
+
+
 @pytest.mark.parametrize("target", ["http://evil.example/x", "//evil.example/x", "evil.example:80"])
 async def test_no_other_server_is_asked(at_port: Served, target: str) -> None:
     """What is passed on goes to the user's model server, whatever a request names."""
