@@ -18,20 +18,19 @@ from tests.typist import embedded
 ABOVE = "def add(first, second):\n    return first + second\n\n\n"
 BLOCK = ABOVE + "class Cart:\n    def __init__(self, width, height):\n"
 N_AT_ONCE = 50
+KEY = "Authorization: Bearer secret\r\n"
 
 
 @pytest.fixture
 async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
-    async with served(embedded(), tmp_path, tmp_path / "cache") as found:
+    async with served(embedded(), tmp_path, tmp_path / "cache", token="secret") as found:
         yield found
 
 
 def raw(port: int, body: dict[str, object], path: str = "/infill") -> bytes:
     """A request as it goes onto the wire."""
     content = json.dumps(body).encode()
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(content)}\r\n\r\n"
-    )
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(content)}\r\n{KEY}\r\n"
     return head.encode() + content
 
 
@@ -71,7 +70,7 @@ async def test_requests_that_come_before_the_answer(at_port: Served) -> None:
     """All are answered, in their order."""
     reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
     port = at_port.port.port
-    health = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+    health = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{KEY}\r\n"
     writer.write(raw(port, vim(BLOCK, 4, 4)) + raw(port, vim(BLOCK, 4, 5)) + health.encode())
 
     answers = await until_closed(reader)
