@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.http_server import connections
+from fim_lsp.lsp import peer
 from server_bridge.protocol import Reply, Request
 from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
@@ -105,13 +107,40 @@ async def test_a_client_that_dawdles(at_port: Served, monkeypatch: pytest.Monkey
 
 
 async def test_too_many_connections(at_port: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest is told so."""
+    """The newest of a process is told so."""
     monkeypatch.setattr(connections, "CONNECTIONS", 2)
     ends = [await asyncio.open_connection("127.0.0.1", at_port.port.port) for _ in range(3)]
 
     assert (await until_closed(ends[2][0])).startswith(b"HTTP/1.1 503")
     for _, writer in ends:
         writer.close()
+
+
+HOG = """
+import socket, sys
+held = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(5)]
+print(held[-1].recv(12))
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")
+async def test_one_program_leaves_connections_to_the_others(
+    at_port: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that opens too many gets no more; another one is answered as ever."""
+    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    hog = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-c", HOG, str(at_port.port.port),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert hog.stdout is not None
+    try:
+        assert b"HTTP/1.1 503" in await asyncio.wait_for(hog.stdout.readline(), 20)
+        assert (await at_port.client.get("/health")).status_code == 200
+    finally:
+        await hog.communicate(b"")
 
 
 async def test_a_text_that_would_hold_up_the_editor(at_port: Served) -> None:

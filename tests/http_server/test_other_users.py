@@ -23,12 +23,12 @@ import os, socket, sys
 "".encode("idna")  # read before the user may not
 os.setuid(65534)
 connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-connection.sendall(sys.stdin.buffer.read())
-if sys.argv[2] == "half":
-    connection.shutdown(socket.SHUT_WR)
 try:
+    connection.sendall(sys.stdin.buffer.read())
+    if sys.argv[2] == "half":
+        connection.shutdown(socket.SHUT_WR)
     print(connection.makefile("rb").read())
-except ConnectionResetError:
+except (ConnectionResetError, BrokenPipeError):
     print(b"")
 """
 
