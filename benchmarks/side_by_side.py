@@ -73,7 +73,7 @@ vim.lsp.enable('fim')
 BUILTIN = FIM_LSP.replace("'own'", "'builtin'")
 LLAMA_VIM = """
 vim.opt.rtp:append('{llama_vim}')
-vim.g.llama_config = {{ endpoint_fim = '{url}/infill', show_info = 0 }}
+vim.g.llama_config = {{ endpoint_fim = '{url}/infill', api_key = 'shop', show_info = 0 }}
 """
 MINUET = """
 vim.opt.rtp:append('{plenary}')
@@ -82,7 +82,7 @@ require('minuet').setup({{
   virtualtext = {{ auto_trigger_ft = {{ '*' }} }},
   provider = 'openai_fim_compatible', n_completions = 1, context_window = 512,
   provider_options = {{ openai_fim_compatible = {{
-    api_key = 'TERM', name = 'Llama.cpp', end_point = '{url}/v1/completions', model = 'PLACEHOLDER',
+    api_key = function() return 'shop' end, name = 'Llama.cpp', end_point = '{url}/v1/completions', model = 'PLACEHOLDER',
     optional = {{ max_tokens = 56, top_p = 0.9 }},
     template = {{ suffix = false, prompt = function(before, after)
       return '<|fim_prefix|>' .. before .. '<|fim_suffix|>' .. after .. '<|fim_middle|>'
@@ -191,10 +191,13 @@ def asked(home: Path, url: str, *, through: bool) -> Iterator[tuple[str, tuple[i
         return
     command = [sys.executable, "-m", "fim_lsp", "http", "--root", str(root), "--url", url]
     env = {**os.environ, "XDG_CONFIG_HOME": str(home), "XDG_CACHE_HOME": str(home / "http")}
+    env["FIM_LSP_TOKEN"] = "shop"
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().split()[-1].removesuffix("/infill"), (process.pid,)
+            said = re.search(r"http://[\w.:]+", process.stdout.readline())
+            assert said is not None
+            yield said[0], (process.pid,)
         finally:
             process.terminate()
 

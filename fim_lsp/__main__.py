@@ -77,10 +77,12 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         return _setup(given)
     if given.command == "http":
         from fim_lsp.cli import http
+        from fim_lsp.settings import files
         from server_bridge.llama.props import open_to_pages
 
-        token = os.environ.pop("FIM_LSP_TOKEN", "")
-        return http.run(given, token, open_backend, _cache(), open_to_pages)
+        token = given.token_file or os.environ.pop("FIM_LSP_TOKEN", "")
+        key = http.Key(token) if token else http.kept_key(files.client_key_file())
+        return http.run(given, key, open_backend, _cache(), open_to_pages)
     return _doctor(given)
 
 
@@ -142,11 +144,15 @@ async def _open_port(session: Session, port: int, root: str) -> LocalPort:
     from functools import partial
 
     from fim_lsp.cli.http import advice
-    from fim_lsp.http_server import local_port
+    from fim_lsp.http_server import local_port, own_key
+    from fim_lsp.settings import files
     from server_bridge.llama.props import open_to_pages
 
     advise = partial(advice, session, open_to_pages)
-    return await local_port.opened(session, _cache(), port=port, root=root, advise=advise)
+    token = own_key.kept(files.client_key_file())
+    return await local_port.opened(
+        session, _cache(), port=port, token=token, root=root, advise=advise
+    )
 
 
 def _real_model() -> RealModel | None:

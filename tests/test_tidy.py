@@ -19,7 +19,7 @@ from fim_lsp import __version__
 
 ROOT = Path(__file__).parent.parent
 CONTRACT = {
-    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.executables",
+    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.executables", "server_bridge.machine.owners",
     "server_bridge.machine.private_files", "server_bridge.machine.sockets", "server_bridge.weights.table", "server_bridge.fim.reading",
 }  # fmt: skip
 

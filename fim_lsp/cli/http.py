@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.http_server import local_port
+from fim_lsp.http_server import local_port, own_key
 from fim_lsp.http_server.page import Advice
 from fim_lsp.session.days import Days
 from fim_lsp.session.session import Session
@@ -33,12 +33,26 @@ LIVE = (
     checks.privacy, checks.model, checks.access, checks.context, checks.decoding, checks.speculation,
 )  # fmt: skip
 
+ZED_KEY = "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY"  # or typed into its settings, which keep it safe
+
 OpenToPages = Callable[[str], Awaitable[bool]]
+
+
+class Key(NamedTuple):
+    """What clients must know; *file* is where they may read it, None where it is not kept."""
+
+    token: str
+    file: Path | None = None
+
+
+def kept_key(path: Path) -> Key:
+    """The key of this user's clients, which is made where there is none yet."""
+    return Key(own_key.kept(path), path)
 
 
 def run(
     arguments: Namespace,
-    token: str,
+    key: Key,
     open_backend: Callable[[Config], Backend],
     cache: Path,
     open_to_pages: OpenToPages,
@@ -56,14 +70,15 @@ def run(
     if not root.is_dir():
         screen.line(f"fim-lsp: there is no folder {root}")
         return 1
+    open_session = partial(Session, config, open_backend)
     options = {
         "port": arguments.port or config.http.port,
-        "token": arguments.token_file or token,
+        "token": key.token,
         "root": root.as_uri(),
     }
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_serve(config, open_backend, cache, options, screen, open_to_pages))
+            asyncio.run(_serve(open_session, cache, options, key, screen, open_to_pages))
     except OSError as error:
         screen.line(f"fim-lsp cannot listen on port {options['port']}: {error.strerror or error}")
         return 1
@@ -79,17 +94,17 @@ async def advice(session: Session, open_to_pages: OpenToPages) -> list[Advice]:
 
 
 async def _serve(
-    config: Config,
-    open_backend: Callable[[Config], Backend],
+    open_session: Callable[[], Session],
     cache: Path,
     options: Mapping[str, Any],
+    key: Key,
     screen: Screen,
     open_to_pages: OpenToPages,
 ) -> None:
     ended = asyncio.Event()
     with contextlib.suppress(NotImplementedError):  # Windows ends the process
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    session = Session(config, open_backend)
+    session = open_session()
     session.days = Days(cache, session.counters)
     session.connection.on_status = lambda state: screen.line(_said(state))
     session.handle(events.FoldersChanged((options["root"],)))
@@ -97,7 +112,7 @@ async def _serve(
     try:
         local = await local_port.opened(session, cache, advise=advise, **options)
         try:
-            for line in _addresses(local):
+            for line in _addresses(local, key):
                 screen.line(line)
             session.connection.reach()
             await ended.wait()
@@ -107,13 +122,18 @@ async def _serve(
         await session.aclose()
 
 
-def _addresses(local: local_port.LocalPort) -> list[str]:
-    lines = [
-        f"llama.vim, llama.vscode   {local.url}/infill",
-        f"minuet, Zed               {local.url}/v1/completions",
-        f"the page                  {local.page_url}",
+def _addresses(local: local_port.LocalPort, key: Key) -> list[str]:
+    """What to write into each client's settings; Vim's can read the key from its file, so that it is in no dotfile."""
+    url, in_vim, in_lua = local.url, f"'{key.token}'", f"'{key.token}'"
+    if key.file is not None and "'" not in (path := key.file.as_posix()):
+        in_vim, in_lua = f"readfile('{path}')[0]", f"vim.fn.readfile('{path}')[1]"
+    return [
+        f"llama.vim     let g:llama_config = {{ 'endpoint_fim': '{url}/infill', 'api_key': {in_vim} }}",
+        f'llama.vscode  "llama-vscode.endpoint": "{url}", "llama-vscode.api_key": "{key.token}"',
+        f"minuet        end_point = '{url}/v1/completions', api_key = function() return {in_lua} end",
+        f'Zed           "api_url": "{url}/v1/completions", and in its environment {ZED_KEY}={key.token}',
+        f"the page      {local.page_url}",
     ]
-    return lines + ([f"clients' API key          {local.token}"] if local.token else [])
 
 
 def _said(state: State) -> str:

@@ -145,7 +145,7 @@ def _add_http(commands: Commands) -> None:
     )
     http.add_argument(
         "--token-file", metavar="FILE", type=_token,
-        help="the secret that clients must know (or in FIM_LSP_TOKEN)",
+        help="the key that clients must know (or in FIM_LSP_TOKEN; default: your own, which is kept)",
     )  # fmt: skip
     http.add_argument("--url", help="the model server to ask instead of the configured one")
 

@@ -32,9 +32,8 @@ def why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
 
 
 def knows(headers: Mapping[str, str], token: str) -> bool:
-    """Whether a request carries the secret *token*, as `Authorization: Bearer`; any does where there is none."""
+    """Whether a request carries the secret *token*, as `Authorization: Bearer`."""
     scheme, _, said = headers.get("authorization", "").partition(" ")
     as_said = said.strip().encode("utf-8", "surrogateescape")
-    return not token or (
-        scheme.lower() == "bearer" and hmac.compare_digest(as_said, token.encode())
-    )
+    is_right = hmac.compare_digest(as_said, token.encode())
+    return bool(token) and scheme.lower() == "bearer" and is_right

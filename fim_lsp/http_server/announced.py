@@ -16,7 +16,7 @@ FOLDER = "http"
 
 
 class Announced(NamedTuple):
-    """A port of the process *pid*; *token* is the secret it wants to hear, "" for none. *file* says so."""
+    """A port of the process *pid*; *token* is the secret it wants to hear. *file* says so."""
 
     url: str
     token: str

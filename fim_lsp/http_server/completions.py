@@ -72,7 +72,7 @@ class Completions:
     async def complete(self, asked: Asked, limits: Limits, hear: Hear | None = None) -> Completion:
         """What to insert where *asked* has its cursor; *hear* is told how it begins, longer each time."""
         if asked.is_warm_up:
-            self._texts.show(asked.extras)
+            await self._texts.show(asked.extras)
             return NOTHING
         place = await self._texts.place(asked)
         if place is None:

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -27,7 +27,8 @@ IDLE_S = 60.0  # between two requests on a connection
 HEAD_S = 10.0  # for the first of them to begin
 BODY_S = 10.0  # for the rest of a request that has begun
 UNREAD_S = 1.0  # for what a client still sends when it was answered already
-CONNECTIONS = 64
+CONNECTIONS = 64  # of one process, or of all together where the system does not tell whose they are
+IN_ALL = 192  # a process may have 256 files open on macOS
 READ_BYTES = 65_536
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class Listener(NamedTuple):
     """A port that is open, and the connections there."""
 
     server: asyncio.Server
-    open_now: set[asyncio.Task[Any]]
+    open_now: Mapping[asyncio.Task[Any], socket.socket]
 
     @property
     def port(self) -> int:
@@ -80,21 +81,22 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
     """
     Serve *handle* on a port of 127.0.0.1, 0 for a free one. Raises OSError where it is taken.
 
-    *refuse* sees each request first, without its body. Where the system tells who is at the other end, other users are
-    refused; *refused* hears why.
+    *refuse* sees each request first, without its body. Where the system tells who is at the other end, all but this
+    user are refused; *refused* hears why.
     """
-    open_now: set[asyncio.Task[Any]] = set()
+    open_now: dict[asyncio.Task[Any], socket.socket] = {}
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        open_now.add(task)
+        before = [*open_now.values()]
+        open_now[task] = connection = writer.get_extra_info("socket")
         try:
-            if len(open_now) > CONNECTIONS:
+            if len(open_now) <= IN_ALL and (why := await _why_refused(connection)):
+                refused(why)
+            elif await _are_too_many(before, connection):
                 refused("too many connections")
                 await _end_with(h11.Connection(h11.SERVER), reader, writer, Response(503, {}))
-            elif await _is_other_user(writer):
-                refused("another user's process")
             else:
                 await _serve(reader, writer, refuse, handle)
         except (TimeoutError, OSError, h11.ProtocolError, asyncio.CancelledError) as error:
@@ -102,7 +104,7 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
         except Exception:
             log.exception("a request failed")
         finally:
-            open_now.discard(task)
+            del open_now[task]
             with contextlib.suppress(OSError, RuntimeError):
                 writer.close()
 
@@ -110,12 +112,22 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
     return Listener(server, open_now)
 
 
-async def _is_other_user(writer: asyncio.StreamWriter) -> bool:
-    connection: socket.socket = writer.get_extra_info("socket")
+async def _are_too_many(before: Sequence[socket.socket], newest: socket.socket) -> bool:
+    """Whether the process of the *newest* connection had its share *before*, so that the others keep theirs."""
+    if not CONNECTIONS <= len(before) < IN_ALL:
+        return len(before) >= IN_ALL
+    newest_owner, *owners = await asyncio.to_thread(peer.processes, (newest, *before))
+    return owners.count(newest_owner) >= CONNECTIONS
+
+
+async def _why_refused(connection: socket.socket) -> str:
+    """Why the process at the other end is not answered, "" if it is or the system does not tell."""
     if not peer.can_tell():
-        return False
+        return ""
     uid = await asyncio.to_thread(peer.uid, connection)  # of one that is closed it reads files
-    return uid is not None and uid != os.getuid()
+    if uid is None:  # a process that has closed its socket cannot be asked who it was
+        return "a process whose user is not known"
+    return "" if uid == os.getuid() else "another user's process"
 
 
 async def _serve(
@@ -126,7 +138,7 @@ async def _serve(
         head = await asyncio.wait_for(_event(wire, reader, writer), seconds)
         if not isinstance(head, h11.Request):
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+        headers = _combined(head)
         target = head.target.decode("latin-1").partition("?")[0]
         request = Request(head.method.decode(), target, headers, b"")
         if refusal := refuse(request):
@@ -143,6 +155,15 @@ async def _serve(
             return
         wire.start_next_cycle()
         seconds = IDLE_S
+
+
+def _combined(head: h11.Request) -> dict[str, str]:
+    """The fields by name; one that is said twice is a list (RFC 9110, 5.3), so that no check passes over the first."""
+    headers: dict[str, str] = {}
+    for field, said in head.headers:
+        name, value = field.decode("latin-1"), said.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
 
 
 async def _end_with(

@@ -20,6 +20,7 @@ from fim_lsp import __version__
 from fim_lsp.http_server import answers, requests
 from fim_lsp.http_server.completions import Completion, Completions
 from fim_lsp.http_server.connections import Request, Response
+from fim_lsp.http_server.look_up import NotKnown
 from fim_lsp.http_server.requests import Asked, Body
 from fim_lsp.session.session import Session
 from server_bridge.protocol import (
@@ -33,7 +34,7 @@ from server_bridge.protocol import (
 JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
 STATUS = {BackendRejected: 400, BackendTimeout: 504, BackendUnusable: 502}
-DOWN = 503
+DOWN, NOT_KNOWN = 503, 422
 PROMPT_BYTES = 1_000_000  # ten times what clients send: nothing may hold up an editor's session
 OPENAI = {"/v1/completions"}
 DONE = b"data: [DONE]\n\n"
@@ -69,6 +70,8 @@ class Faces:
             return error(400, "the body is no JSON object")
         try:
             return await self._post(request.target, body, request.body)
+        except NotKnown as failure:
+            return error(NOT_KNOWN, str(failure))
         except BackendError as failure:
             status = next((s for kind, s in STATUS.items() if isinstance(failure, kind)), DOWN)
             return error(status, str(failure))
@@ -105,7 +108,11 @@ class Faces:
                 if asked.region is None and text.startswith(sent) and text != sent:
                     piece, sent = text[len(sent) :], text
                     yield _event(spelled(piece, model))
-            done = await task
+            try:
+                done = await task
+            except NotKnown as failure:
+                yield _event({"error": {"code": NOT_KNOWN, "message": str(failure)}})
+                return
             rest = done.text[len(sent) :] if done.text.startswith(sent) else ""
             last = self._answer(path, {**body, "n_cmpl": 1}, done._replace(text=rest))
             yield _event(last) + (DONE if path in OPENAI else b"")

@@ -1,9 +1,10 @@
 """
 The port of this machine at which a session answers other programs, and shows what it does.
 
-It listens on 127.0.0.1 only, answers no web page, and, where the system tells, only programs of this user; where it
-does not, and where a token was given, the token must be known. While it is open a file that only this user may read
-says where it is.
+It listens on 127.0.0.1 only, answers no web page, and, where the system tells, only programs of this user. All of them
+must know a token, so that no single check is between another user and the code. The page has one of its own, which ends
+with the process: browsers are started with an address that others may see. While the port is open a file that only this
+user may read says where it is.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from fim_lsp.http_server import admission, announced, connections
 from fim_lsp.http_server.completions import Completions
 from fim_lsp.http_server.connections import Request, Response
 from fim_lsp.http_server.faces import Faces, error
-from fim_lsp.http_server.page import Advice, Advise, Page
+from fim_lsp.http_server.page import STATE, Advice, Advise, Page
 from fim_lsp.http_server.texts import Texts
-from fim_lsp.lsp import peer
 from fim_lsp.session.session import Session
 from fim_lsp.workspace import paths
 
@@ -43,6 +43,7 @@ class LocalPort:
         self.refused: Counter[str] = page.refused
         self.port = 0
         self.token = token
+        self._page_token = secrets.token_urlsafe()
         self._session = session
         self._page = page
         self._faces = faces
@@ -58,7 +59,7 @@ class LocalPort:
     @property
     def page_url(self) -> str:
         """Where the page is, with the token that it needs; what follows # is never sent."""
-        return f"{self.url}/#{self.token}" if self.token else f"{self.url}/"
+        return f"{self.url}/#{self._page_token}"
 
     @property
     def counts(self) -> Counter[str]:
@@ -90,9 +91,14 @@ class LocalPort:
         if why := admission.why_refused(request.target, request.headers, self.port):
             self._refuse(why)
             return _safe(error(FORBIDDEN, f"refused: {why}"))
-        if self._page.static(request) or admission.knows(request.headers, self.token):
+        tokens = [self.token, *([self._page_token] if request.target == STATE else [])]
+        if self._page.static(request) or any(
+            admission.knows(request.headers, each) for each in tokens
+        ):
             return None
-        self._refuse("the token is missing or wrong")
+        self._refuse(
+            "the token is missing or wrong: give clients the API key that `fim-lsp http` prints"
+        )
         return _safe(error(UNKNOWN, "the token is missing or wrong (Authorization: Bearer …)"))
 
     async def _answer(self, request: Request) -> Response:
@@ -123,10 +129,10 @@ async def opened(
     """
     A port for *session*, listening; *root* is the folder, as a URI, that clients' paths count from.
 
-    Raises OSError where the port is taken.
+    Clients must know *token*, or where none is given one that nothing but the announcement says. Raises OSError where the
+    port is taken.
     """
-    if not token and not peer.can_tell():
-        token = secrets.token_urlsafe()
+    token = token or secrets.token_urlsafe()
     folder = paths.local_path(root) if root else None
     texts = Texts(session, root, Path(folder) if folder else None)
     faces = Faces(session, Completions(session, texts))

@@ -1,8 +1,9 @@
 """
 Stateless requests into documents of the session: opened, edited as the client's text was, closed again. State.
 
-A text belongs to the document of its path; one without a path belongs to the document in which most of its lines
-stand, else to the file in which they do, else to a new one. What the user typed between two requests becomes one edit,
+A text belongs to the document of its path; one without a path, or with one that no file has, belongs to the document in
+which most of its lines stand, else to the file in which they do, else to a new one. Where too many files might have it
+to look at all, it is not answered: one of them could be private. What the user typed between two requests becomes one edit,
 so that all that is kept for documents in an editor serves here, too.
 """
 
@@ -21,8 +22,9 @@ from fim_lsp import events
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Edit, Position, after, difference, split, unix
 from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, placed
+from fim_lsp.http_server.look_up import LookUp
 from fim_lsp.http_server.requests import Asked
-from fim_lsp.http_server.whose_text import file_of, text_of
+from fim_lsp.http_server.whose_text import LEAST, Whose, telling, text_of
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import Selected
 from fim_lsp.workspace.files import uri_of
@@ -31,16 +33,22 @@ from server_bridge.protocol import Chunk
 KEPT = 8  # texts that were asked about last
 VERSIONS = 1_000_000  # ours begin where no editor's gets to
 SHOWN = 16  # other texts that clients show, the newest
+PACE = 20  # a text is not looked up for lines that were typed before so many times what that took
 
 
 @dataclass(slots=True)
 class Text:
-    """A document of the session, where its cursor was last, its version, and what was suggested there."""
+    """
+    A document of the session, where its cursor was last, its version, and what was suggested there; the *lines* that
+    it was looked up with, and when it may be looked up for a few more.
+    """
 
     uri: str
     cursor: Position
     version: int
     suggested: str = ""
+    lines: frozenset[str] = frozenset()
+    rested_s: float = 0.0
 
 
 class Place(NamedTuple):
@@ -63,28 +71,36 @@ class Texts:
         self._versions = itertools.count(VERSIONS)
         self._numbers = itertools.count(1)
         self._turn = asyncio.Lock()
+        self._look_up = LookUp(folder, lambda: session.config.privacy.exclude) if folder else None
 
     async def place(self, asked: Asked) -> Place | None:
         """
         Where in the session *asked* is to be answered, its text being as the client has it.
 
-        None for a request ahead of the user that is not about what was suggested last.
+        None for a request ahead of the user that is not about what was suggested last. Raises NotKnown.
         """
         excerpt = asked.excerpt._replace(
             before=unix(asked.excerpt.before), after=unix(asked.excerpt.after)
         )
         async with self._turn:
-            self.show(asked.extras)
+            await self._show(asked.extras)
             self._forget_taken()
             found = self._found(excerpt)
-            if found is None:
-                return None if asked.ahead else await self._opened(excerpt)
+            whose = await self._other(found[0], excerpt) if found else None
+            if found is None or whose is not None:
+                return None if asked.ahead else await self._opened(excerpt, whose)
             return self._moved(*found, asked)
 
-    def show(self, extras: tuple[Chunk, ...]) -> None:
+    async def show(self, extras: tuple[Chunk, ...]) -> None:
         """Let other texts inform suggestions; files of the folder are known already, as they are on disk."""
+        async with self._turn:
+            await self._show(extras)
+
+    async def _show(self, extras: tuple[Chunk, ...]) -> None:
         for uri, text in [*self._named(extras).items()][-SHOWN:]:
             if uri in self._session.documents and uri not in self._shown:
+                continue
+            if self._look_up and not await self._look_up.is_new(text):
                 continue
             if self._shown.get(uri) != text:
                 name = uri.rpartition("/")[2]
@@ -119,21 +135,48 @@ class Texts:
         self._kept.move_to_end(best[0])
         return self._kept[best[0]], best[1]
 
-    async def _opened(self, excerpt: Excerpt) -> Place:
+    async def _other(self, text: Text, excerpt: Excerpt) -> Whose | None:
+        """The file that a text without a name is from if it is not the one that it was taken for."""
+        lines, edges = telling(excerpt)
+        if excerpt.path or self._look_up is None:
+            return None
+        document = self._session.documents[text.uri]
+        seen = {line.strip() for line in (*document.lines, *text.suggested.split("\n"))}
+        is_rested = asyncio.get_running_loop().time() >= text.rested_s
+        n_typed = len(lines - edges - text.lines) if is_rested else 0
+        if len(lines - edges - seen) < LEAST and n_typed < LEAST:
+            return None
+        whose = await self._look_up.whose(excerpt)
+        self._note(text, lines)
+        if not whose.path or self._uri(whose.path) == text.uri:
+            return None
+        self._session.handle(events.Closed(text.uri))
+        self._kept = OrderedDict((k, each) for k, each in self._kept.items() if each is not text)
+        return whose
+
+    def _note(self, text: Text, lines: frozenset[str]) -> None:
+        """The text was just looked up, with *lines*."""
+        text.lines |= lines
+        if self._look_up:
+            text.rested_s = asyncio.get_running_loop().time() + PACE * self._look_up.cost_s
+
+    async def _opened(self, excerpt: Excerpt, whose: Whose | None = None) -> Place:
         """A document for a text that is new, or a part of one that has nothing in common with what was seen of it."""
-        path, on_disk = excerpt.path, ""
-        if self._folder:
-            path = path or await asyncio.to_thread(file_of, excerpt, self._folder)
-            if path and not Path(path).is_absolute():
-                on_disk = await asyncio.to_thread(text_of, self._folder / path)
-        lines: Sequence[str] = split(unix(on_disk))
-        if not (where := placed(lines, excerpt)):
-            where = alone(excerpt)
-            lines = where.lines
-        key = self._uri(path or f"untitled-{next(self._numbers)}")
+        path = excerpt.path
+        found = await self._on_disk(path, excerpt) if self._is_there(path) else None
+        if self._look_up and not found and not Path(path).is_absolute():
+            whose = whose or await self._look_up.whose(excerpt)
+            path = whose.path or path
+            found = await self._on_disk(path, excerpt)
+        lines, where = found or ((), alone(excerpt))
+        lines = lines or where.lines
+        path = path or f"untitled-{next(self._numbers)}"
+        key = self._uri(excerpt.path or path)
         if not (text := self._kept.get(key)):
-            text = self._fresh(key, excerpt.language or language_of(path), "".join(lines))
+            uri = await self._free_uri(path)
+            text = self._fresh(uri, excerpt.language or language_of(path), "".join(lines))
             self._kept[key] = text
+        self._note(text, telling(excerpt)[0])
         if (lines := self._session.documents[text.uri].lines) != where.lines:
             self._change(text, difference(lines, where.lines))  # an edit that is not saved yet
         text.cursor = where.cursor
@@ -141,10 +184,25 @@ class Texts:
             self._session.handle(events.Closed(self._kept.popitem(last=False)[1].uri))
         return Place(text, where.cursor)
 
+    async def _on_disk(self, path: str, excerpt: Excerpt) -> tuple[Sequence[str], Placed] | None:
+        """What the folder's file *path* says, with the excerpt in its place; None where it has none there."""
+        if self._folder is None or not path or Path(path).is_absolute():
+            return None
+        lines = split(unix(await asyncio.to_thread(text_of, self._folder / path)))
+        where = placed(lines, excerpt)
+        return (lines, where) if where else None
+
+    async def _free_uri(self, path: str) -> str:
+        """The URI of *path*; if an editor has that file open, another one that is as private."""
+        uri = self._uri(path)
+        if uri not in self._session.documents or uri in self._shown:
+            return uri
+        if self._look_up and not await self._look_up.why_private(path):
+            return self._uri(f"untitled-{next(self._numbers)}")
+        return f"untitled:{uri.removeprefix('file://')}"
+
     def _fresh(self, uri: str, language: str, shown: str) -> Text:
-        """A document of our own; beside that of an editor, if one has the file open."""
-        if uri in self._session.documents and uri not in self._shown:
-            uri = self._uri(f"untitled-{next(self._numbers)}")
+        """A document of our own."""
         self._shown.pop(uri, None)
         text = Text(uri, Position(0, 0), next(self._versions))
         self._session.handle(events.Opened(uri, language, text.version, shown))
@@ -166,11 +224,15 @@ class Texts:
         """The texts by URI that are not on disk below the folder; pieces of one file together."""
         found: dict[str, str] = {}
         for name, text in extras:
-            on_disk = self._folder is not None and os.path.exists(self._folder / name)  # noqa: PTH110 (names may be too long)
-            if name and not on_disk:
+            if name and not self._is_there(name):
                 uri = self._uri(name)
                 found[uri] = f"{found[uri]}\n{unix(text)}" if uri in found else unix(text)
         return found
+
+    def _is_there(self, name: str) -> bool:
+        """Whether a client that says *name* means a file of the folder, or one elsewhere."""
+        folder = self._folder
+        return bool(name) and folder is not None and os.path.lexists(folder / name)
 
     # -- edits ----------------------------------------------------------------------------------
 

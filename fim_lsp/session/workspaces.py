@@ -7,8 +7,9 @@ What is open in one workspace never shows in the prompts of another.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import PurePath
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.documents import Document
@@ -66,7 +67,8 @@ class Workspaces:
         path = paths.judged_path(uri)
         assert path is not None, "see known_verdict"
         root = paths.local_path(location.root or paths.root_of(path, self.roots))
-        return await asyncio.to_thread(why_private, path, root, config.privacy.exclude)
+        places = [(path, root), *paths.placed(path, self.roots)]
+        return await asyncio.to_thread(_why_private, places, config.privacy.exclude)
 
     def files_changed(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
         """Files changed on disk; whether the rules did, and every open document is to be judged."""
@@ -110,6 +112,13 @@ class Workspaces:
 
     def _report(self, root: str, n_done: int, n_files: int) -> None:
         self.progress(root, n_done, n_files)
+
+
+def _why_private(
+    places: Sequence[tuple[PurePath, PurePath | None]], excludes: Collection[str]
+) -> str:
+    """Why a document is private that may be any of the files *places*, each with its root."""
+    return next(filter(None, (why_private(*place, excludes) for place in places)), "")
 
 
 def source(document: Document, location: FileLocation) -> Source:

@@ -86,6 +86,11 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("fim-lsp", appauthor=False)
 
 
+def client_key_file() -> Path:
+    """Where the key is kept that clients of the local port must know."""
+    return platformdirs.user_state_path("fim-lsp", appauthor=False) / "client-key"
+
+
 def user_file() -> Path:
     """Where the user's own settings are, whether they exist or not."""
     return platformdirs.user_config_path("fim-lsp", appauthor=False) / "config.toml"

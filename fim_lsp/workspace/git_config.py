@@ -29,6 +29,10 @@ _QUOTED = re.compile(rb'"((?:[^"\\\n]|\\.|\\\n)*)"')
 _PLAIN = re.compile(rb'(?:[^"\\\n#;]|\\.|\\\n)+')
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"b": b"\b", b"\n": b""}
+# What `git -c` gives to the programs it starts: 'key'='value', and before git 2.31 'key=value'
+_WORD = r"(?:'[^']*'|\\['!])"
+_PARAMETER = re.compile(rf"({_WORD}+)(=({_WORD}*))?")
+_LETTERS = re.compile(r"'([^']*)'|\\(['!])")
 _TRUE = re.compile(r"true|yes|on|[-+]?0*[1-9]\d*[kmg]?", re.IGNORECASE)
 
 _SYSTEM = {
@@ -115,7 +119,14 @@ def is_abroad(path: Path) -> bool:
 def _settings(path: Path, depth: int, included: list[Path]) -> Iterator[Setting]:
     """The settings of a file and of those it includes, where it does; these are *included* then."""
     data = read(path, LONGEST, follow=True)
-    for each in parsed(data) if data else ():
+    yield from _with_included(parsed(data) if data else (), path, depth, included)
+
+
+def _with_included(
+    settings: Iterable[Setting], path: Path, depth: int, included: list[Path]
+) -> Iterator[Setting]:
+    """*settings*, which *path* says, and those of the files that they include."""
+    for each in settings:
         yield each
         section, _, key = each.key.rpartition(".")
         if key == "path" and section.partition(".")[0] in ("include", "includeif") and depth:
@@ -129,12 +140,30 @@ def _settings(path: Path, depth: int, included: list[Path]) -> Iterator[Setting]
 
 
 def _variables() -> Iterator[Setting]:
-    """The settings in the environment; they count over all files."""
+    """The settings in the environment, with the files that they include; they count over all other files."""
+    yield from _with_included(_in_environment(), Path("/"), _DEPTH, [])
+
+
+def _in_environment() -> Iterator[Setting]:
     count = os.environ.get("GIT_CONFIG_COUNT", "")
     for n in range(int(count) if count.isdecimal() and len(count) < _DIGITS else 0):
         key, value = (os.environ.get(f"GIT_CONFIG_{what}_{n}", "") for what in ("KEY", "VALUE"))
-        section, _, name = key.rpartition(".")
-        yield Setting(f"{section.lower()}.{name.lower()}", value)
+        yield Setting(_lower(key), value)
+    for said in _PARAMETER.finditer(os.environ.get("GIT_CONFIG_PARAMETERS", "")):
+        key, has_value, value = _unquoted(said[1]), said[2], _unquoted(said[3] or "")
+        if not has_value:
+            key, has_value, value = key.partition("=")
+        yield Setting(_lower(key), value if has_value and said[2] != "=" else "true")
+
+
+def _lower(key: str) -> str:
+    section, _, name = key.rpartition(".")
+    return f"{section.lower()}.{name.lower()}"
+
+
+def _unquoted(words: str) -> str:
+    """A text that git quoted for a shell."""
+    return _LETTERS.sub(lambda found: found[1] or found[2] or "", words)
 
 
 def _value(data: bytes, at: int) -> tuple[bytes, int]:

@@ -75,6 +75,16 @@ def root_of(file: PurePath, roots: tuple[str, ...]) -> str:
     return max(holding, key=lambda pair: len(pair[1].parts), default=("", None))[0]
 
 
+def placed(name: PurePath, roots: tuple[str, ...]) -> list[tuple[PurePath, PurePath]]:
+    """
+    Where a text that has only a *name* would be saved: in any of the *roots*, each beside its root.
+
+    An editor writes no folder for a new text of which it is not known yet where it goes.
+    """
+    folders = [path for root in roots if (path := local_path(root))]
+    return [] if name.is_absolute() else [(folder / name, folder) for folder in folders]
+
+
 def changes_rules(uri: str, excludes_files: Collection[PurePath] = ()) -> bool:
     """
     Does a change of this file change which files are private?

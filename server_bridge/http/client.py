@@ -285,9 +285,12 @@ class Http:
         await self._checked(event, info)
 
     def _tagged(self, body: bytes) -> bytes:
-        """The JSON object *body* with what every request says before it."""
+        """The JSON object *body* with what every request says before it; a program may have put blanks around it."""
+        if not self._fields:
+            return body
         fields = json.dumps(self._fields).encode()
-        return b"{%s}" % b",".join(filter(None, (fields[1:-1], body[1:-1])))
+        inside = body.strip(b" \t\r\n")[1:-1]
+        return b"{%s}" % b",".join(filter(None, (fields[1:-1], inside.strip(b" \t\r\n"))))
 
     @contextmanager
     def _mapped(self, httpx: Any) -> Iterator[None]:

@@ -37,7 +37,7 @@ _READ = 1 << 16
 
 
 class Socket(NamedTuple):
-    """One end of a connection, or a socket that listens; what is closed at one end is in neither state."""
+    """One end of a connection, or a socket that listens; *inode* is 0 where no process has it open."""
 
     local: End
     remote: End
@@ -56,8 +56,12 @@ def end(host: str, port: int) -> End:
     return plain(ipaddress.ip_address(host.partition("%")[0])), port
 
 
-def established(local: End, remote: End) -> Socket | None:
-    """The socket at *local* that is connected with *remote*; None where the system does not tell."""
+def connected(local: End, remote: End) -> Socket | None:
+    """
+    The socket at *local* that is connected with *remote*, also where either end has shut down its half.
+
+    None where the system does not tell, and once no process has that socket open.
+    """
     hosts = local[0].packed, remote[0].packed
     try:
         found = _asked(local[0].version, ESTABLISHED, (local[1], remote[1]), hosts, 0)
@@ -65,8 +69,7 @@ def established(local: End, remote: End) -> Socket | None:
         OSError
     ):  # ENOENT, too: a kernel that cannot tell says what one says that has no such socket
         found = listed(TABLES)
-    wanted = (each for each in found if each[:3] == (local, remote, ESTABLISHED) and each.inode)
-    return next(wanted, None)
+    return next((each for each in found if each[:2] == (local, remote) and each.inode), None)
 
 
 def listening(port: int) -> list[Socket]:

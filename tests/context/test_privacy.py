@@ -112,11 +112,15 @@ server.pem~ .server.pem.swp .server.key.swo server.pem.bak #server.pem# .#server
 .id_rsa.swp id_rsa~ .credentials.json.swp credentials.json.bak credentials~ terraform.tfvars~ .terraform.tfvars.un~
 .netrc~ .npmrc.bak .server.pem.kate-swp server.pem___jb_tmp___ server.pem___jb_old___ ~$server.pem ._server.pem
 .#server.pem.bak~ server.pem::$DATA server.pem. kubeconfig.bak
+.config/sops/age/keys.txt .terraform.d/credentials.tfrc.json .kaggle/kaggle.json .cache/huggingface/token
+.config/glab-cli/config.yml .config/hub .config/doctl/config.yaml .fly/config.yml .config/solana/id.json .config/weechat/sec.conf
+.config/hcloud/cli.toml .config/stripe/config.toml .config/op/config .config/ngrok/ngrok.yml .codex/auth.json .authinfo
+token.json .flaskenv passwords.txt google-services.json .sentryclirc .config/github-copilot/apps.json .smbcredentials
 """
 ORDINARY = """
 a.py env.py environment.ts keyboard.py monkey.key.ts credentials.py src/credentials/x.py Credentials/Provider.cs
 secrets.py git.py config.json docker/config.json npmrc.md history.ts vault_passthrough.go kubeconfig.go a.py~ .a.py.swp
-#a.py# key.c pem.rs id.py .gitignore .gitattributes .github/workflows/x.yml aws/x.py token.ts password.tsx auth.json
+#a.py# key.c pem.rs id.py .gitignore .gitattributes .github/workflows/x.yml aws/x.py token.ts password.tsx locales/en/auth.json tokens.json passwords.py huggingface/token.py
 a.py.bak main.rs.orig ssh/config.go settings.xml tfvars.go service_account.py __init__.py .editorconfig
 """
 
@@ -127,6 +131,12 @@ def test_names_that_hold_secrets_are_refused(path: str) -> None:
     for place in ("/w/", "/w/src/deep/", "/home/u/"):
         assert why(place + path, SECRETS, files={}) == "it matches fim.privacy.exclude"
     assert why("/w/" + path.upper(), SECRETS, files={})
+
+
+@pytest.mark.parametrize("path", ["/w/auth.json", "/w/AUTH.json"])
+def test_names_that_hold_secrets_in_the_folder_of_the_project(path: str) -> None:
+    """Below it they are as often texts of a program."""
+    assert why(path, SECRETS, files={}) == "it matches fim.privacy.exclude"
 
 
 @pytest.mark.parametrize("path", ORDINARY.split())

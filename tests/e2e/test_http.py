@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from fim_lsp.settings import files
 from tests.e2e.client import GHOST_TEXT, ROOT, Editor
 
 A = "file:///shop/a.py"
@@ -22,10 +23,16 @@ BROWSER = {**GHOST_TEXT, "window": {"showDocument": {"support": True}}}
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def got(url: str, body: dict[str, Any] | None = None) -> Any:
+def got(url: str, body: dict[str, Any] | None = None, *, key: str = "") -> Any:
     data = None if body is None else json.dumps(body).encode()
-    with OPENER.open(urllib.request.Request(url, data), timeout=30) as answer:
+    headers = {"Authorization": f"Bearer {key}"}
+    with OPENER.open(urllib.request.Request(url, data, headers), timeout=30) as answer:
         return json.load(answer)
+
+
+def kept_key() -> str:
+    """What `fim-lsp http` and every editor's port want to hear."""
+    return files.client_key_file().read_text().strip()
 
 
 def run(editor: Editor, command: str) -> Any:
@@ -46,7 +53,8 @@ def test_the_page_of_an_editor(editor: Editor) -> None:
 
     url = str(run(editor, "fim.openPage"))
     editor.wait_for(lambda: bool(opened(editor)), "a browser")
-    state = got(url + "page/state")
+    address, _, token = url.partition("#")
+    state = got(address + "page/state", key=token)
 
     assert opened(editor) == [{"uri": url, "external": True}]
     assert state["stats"]["requests"] == 1
@@ -56,7 +64,7 @@ def test_the_page_of_an_editor(editor: Editor) -> None:
     assert opened(editor)[1]["uri"] == url
     assert editor.bye() == 0
     with pytest.raises(urllib.error.URLError):
-        got(url + "health")
+        got(address + "health", key=token)
 
 
 def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> None:
@@ -68,7 +76,10 @@ def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> 
     url = str(run(editor, "fim.openPage"))
     body = {"prompt": "def add(first, second):\n    ret", "suffix": "\n"}
 
-    answer = got(url + "v1/completions", body)
+    address, _, token = url.partition("#")
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        got(address + "v1/completions", body, key=token)  # that is for the page alone
+    answer = got(address + "v1/completions", body, key=kept_key())
 
     assert answer["choices"][0]["text"].startswith("urn")
     assert any(url in message["message"] for message in editor.messages("window/showMessage"))
@@ -86,8 +97,17 @@ def test_the_command_line(tmp_path: Path) -> None:
         [*command, "http", "--root", str(tmp_path)], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True
     ) as process:  # fmt: skip
         assert process.stdout is not None
-        url = process.stdout.readline().split()[-1].removesuffix("/infill")
-        answer = got(url + "/infill", {"input_prefix": "def add(first, second):\n", "prompt": "    ret", "input_suffix": ""})  # fmt: skip
+        said = [process.stdout.readline() for _ in range(5)]
+        url = said[0].split("'")[3].removesuffix("/infill")
+        key = Path(said[0].split("'")[-2]).read_text().strip()
+        asked = {
+            "input_prefix": "def add(first, second):\n",
+            "prompt": "    ret",
+            "input_suffix": "",
+        }
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            got(url + "/infill", asked)
+        answer = got(url + "/infill", asked, key=key)
         doctor = subprocess.run(
             [*command, "doctor", "--json"], cwd=ROOT, env=env, capture_output=True, text=True, check=False
         )  # fmt: skip
@@ -95,6 +115,11 @@ def test_the_command_line(tmp_path: Path) -> None:
         code = process.wait(30)
 
     assert answer["content"].startswith("urn")
+    assert f'"llama-vscode.endpoint": "{url}", "llama-vscode.api_key": "{key}"' in said[1]
+    assert f"'{url}/v1/completions'" in said[2]
+    assert said[3].rstrip().endswith(f"_API_KEY={key}")
+    assert said[4].split()[-1].startswith(f"{url}/#")
+    assert key not in said[0] + said[2] + said[4]
     assert any(url in finding["says"] for finding in json.loads(doctor.stdout)["findings"])
     assert code == 0
     kept = [path.name for path in (tmp_path / "CACHE").rglob("*") if path.is_file()]

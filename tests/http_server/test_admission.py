@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from fim_lsp.http_server import own_key
 from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
 
@@ -48,6 +50,16 @@ async def test_web_pages(at_port: Served) -> None:
         assert "access-control-allow-origin" not in answer.headers
 
 
+@pytest.mark.parametrize("name", ["origin", "sec-fetch-site"])
+async def test_headers_that_are_said_twice(at_port: Served, name: str) -> None:
+    """What allows a request does not take back what forbids it, in whichever order."""
+    own = f"http://127.0.0.1:{at_port.port.port}" if name == "origin" else "same-origin"
+    evil = "https://evil.example" if name == "origin" else "cross-site"
+    for said in ([(name, evil), (name, own)], [(name, own), (name, evil)], [(name, own)] * 2):
+        answer = await at_port.client.get("/page/state", headers=said)
+        assert answer.status_code == 403
+
+
 @pytest.mark.parametrize("target", ["http://evil.example/x", "//evil.example/x", "evil.example:80"])
 async def test_no_other_server_is_asked(at_port: Served, target: str) -> None:
     """What is passed on goes to the user's model server, whatever a request names."""
@@ -83,7 +95,46 @@ async def test_the_token(tmp_path: Path) -> None:
             assert (await at_port.client.get("/", headers=said)).status_code == 200
         known = {"authorization": "Bearer secret"}
         assert (await at_port.client.get("/page/state", headers=known)).status_code == 200
-        assert at_port.port.refused["the token is missing or wrong"] == 12
+        assert sum(at_port.port.refused.values()) == 12
+
+
+async def test_there_is_always_a_token(tmp_path: Path) -> None:
+    """Also where none is set and the system tells the user: no answer hangs on one check alone."""
+    async with served(embedded(), tmp_path, tmp_path / "cache") as at_port:
+        assert at_port.port.token
+        at_port.client.headers.pop("authorization", None)
+        for said in ({}, {"authorization": "Bearer"}, {"authorization": "Bearer x"}):
+            for path in ("/page/state", "/health", "/v1/models"):
+                assert (await at_port.client.get(path, headers=said)).status_code == 401
+            answer = await at_port.client.post("/tokenize", json={"content": "a"}, headers=said)
+            assert answer.status_code == 401
+        assert at_port.port.counts["passed through"] == 0
+
+
+async def test_the_pages_token_is_for_the_page(at_port: Served) -> None:
+    """A browser shows its address to others: what is in it ends with the process, and asks no model."""
+    said = {"authorization": f"Bearer {at_port.port.page_url.partition('#')[2]}"}
+
+    assert (await at_port.client.get("/page/state", headers=said)).status_code == 200
+    for path in ("/infill", "/v1/completions", "/tokenize"):
+        answer = await at_port.client.post(path, json=vim("a", 0, 1), headers=said)
+        assert answer.status_code == 401
+
+
+def test_the_key_is_kept(tmp_path: Path) -> None:
+    """Made once, for the user alone; one that others could read is replaced; it works where nothing can be kept."""
+    file = tmp_path / "state" / "client-key"
+    key = own_key.kept(file)
+    assert key == own_key.kept(file)
+    assert len(key) > 30
+    if os.name == "posix":
+        assert file.stat().st_mode & 0o077 == 0
+        file.chmod(0o644)
+        assert own_key.kept(file) not in ("", key)
+    (tmp_path / "file").write_text("")
+    assert own_key.kept(tmp_path / "file" / "client-key")
+    file.write_text("\n")
+    assert own_key.kept(file)
 
 
 async def test_it_listens_on_this_machine_only(at_port: Served) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.http_server import connections
+from fim_lsp.lsp import peer
 from server_bridge.protocol import Reply, Request
 from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
@@ -18,20 +20,19 @@ from tests.typist import embedded
 ABOVE = "def add(first, second):\n    return first + second\n\n\n"
 BLOCK = ABOVE + "class Cart:\n    def __init__(self, width, height):\n"
 N_AT_ONCE = 50
+KEY = "Authorization: Bearer secret\r\n"
 
 
 @pytest.fixture
 async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
-    async with served(embedded(), tmp_path, tmp_path / "cache") as found:
+    async with served(embedded(), tmp_path, tmp_path / "cache", token="secret") as found:
         yield found
 
 
 def raw(port: int, body: dict[str, object], path: str = "/infill") -> bytes:
     """A request as it goes onto the wire."""
     content = json.dumps(body).encode()
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(content)}\r\n\r\n"
-    )
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(content)}\r\n{KEY}\r\n"
     return head.encode() + content
 
 
@@ -71,7 +72,7 @@ async def test_requests_that_come_before_the_answer(at_port: Served) -> None:
     """All are answered, in their order."""
     reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
     port = at_port.port.port
-    health = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+    health = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{KEY}\r\n"
     writer.write(raw(port, vim(BLOCK, 4, 4)) + raw(port, vim(BLOCK, 4, 5)) + health.encode())
 
     answers = await until_closed(reader)
@@ -106,13 +107,40 @@ async def test_a_client_that_dawdles(at_port: Served, monkeypatch: pytest.Monkey
 
 
 async def test_too_many_connections(at_port: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest is told so."""
+    """The newest of a process is told so."""
     monkeypatch.setattr(connections, "CONNECTIONS", 2)
     ends = [await asyncio.open_connection("127.0.0.1", at_port.port.port) for _ in range(3)]
 
     assert (await until_closed(ends[2][0])).startswith(b"HTTP/1.1 503")
     for _, writer in ends:
         writer.close()
+
+
+HOG = """
+import socket, sys
+held = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(5)]
+print(held[-1].recv(12))
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")
+async def test_one_program_leaves_connections_to_the_others(
+    at_port: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that opens too many gets no more; another one is answered as ever."""
+    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    hog = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-c", HOG, str(at_port.port.port),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert hog.stdout is not None
+    try:
+        assert b"HTTP/1.1 503" in await asyncio.wait_for(hog.stdout.readline(), 20)
+        assert (await at_port.client.get("/health")).status_code == 200
+    finally:
+        await hog.communicate(b"")
 
 
 async def test_a_text_that_would_hold_up_the_editor(at_port: Served) -> None:

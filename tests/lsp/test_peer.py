@@ -19,7 +19,7 @@ from server_bridge.machine import sockets
 def test_a_connection_of_our_own_is_ours(
     host: str, is_told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over both families; once it is closed at the other end nothing is known."""
+    """Over both families, also where its sending half is shut down; once it is closed nothing is known."""
     if not is_told:
         monkeypatch.setattr(sockets, "_SOCK_DIAG", 31)  # there is no such protocol
     own = host.removeprefix("::ffff:")
@@ -34,6 +34,8 @@ def test_a_connection_of_our_own_is_ours(
         client.connect((host, listener.getsockname()[1]))
         server, _ = listener.accept()
         with server:
+            assert peer.uid(server) == os.getuid()
+            client.shutdown(socket.SHUT_WR)
             assert peer.uid(server) == os.getuid()
             client.close()
             assert peer.uid(server) is None

@@ -177,6 +177,8 @@ async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Proj
         ("untitled:.ENV", "it matches fim.privacy.exclude"),
         ("untitled:Untitled-1", ""),
         ("untitled:{root}/ignored.py", "it matches .gitignore"),
+        ("untitled:ignored.py", "it matches .gitignore"),
+        ("untitled:sub/../ignored.py", "it matches .gitignore"),
         ("vscode-notebook-cell:{root}/ignored.ipynb#ch1", "it matches .gitignore"),
         ("vscode-notebook-cell:{root}/open.ipynb#ch1", ""),
         ("vscode-notebook-cell:/etc/x.ipynb#ch1", "it lies in a folder of the system"),

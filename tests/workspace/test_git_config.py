@@ -91,6 +91,41 @@ def test_settings_in_the_environment_count(monkeypatch: pytest.MonkeyPatch) -> N
     assert values([], "core.ignorecase") == []
 
 
+HANDED_DOWN = {
+    "core.x=1": "1",
+    "Core.X=a b=c": "a b=c",
+    "core.x=it's 'quoted'!": "it's 'quoted'!",
+    "core.x=": "",
+    "core.x": "true",
+}
+
+
+@pytest.mark.parametrize("said", HANDED_DOWN)
+def test_settings_that_git_was_started_with_count(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git hands `git -c` to the editor that it starts, in two forms; both count over all else."""
+    tell = "alias.handed=!printenv GIT_CONFIG_PARAMETERS"
+    handed_down = git("-c", "core.x=first", "-c", said, "-c", tell, "handed", cwd=tmp_path).decode()
+    quoted = said.replace("'", r"'\''").replace("!", r"'\!'")
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.x")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "counted")
+    for form in (handed_down.strip(), f"'core.x=first' '{quoted}'"):
+        monkeypatch.setenv("GIT_CONFIG_PARAMETERS", form)
+        assert values([], "core.x") == [Setting("core.x", HANDED_DOWN[said])]
+
+
+def test_the_environment_may_include_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with `git -c include.path=…`."""
+    (tmp_path / "more").write_text("[core]\nx = 5\n")
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'include.path'='{tmp_path}/more'")
+
+    assert values([], "core.x") == [Setting("core.x", "5")]
+
+
 def test_truth_has_many_names() -> None:
     """Words in any case, and numbers but for zero."""
     assert all(map(is_true, ("true", "Yes", "on", "1", "2", "-1", "010", "1k")))

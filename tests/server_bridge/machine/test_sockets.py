@@ -36,12 +36,12 @@ def test_a_row(row: tuple[object, ...], found: Socket, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "inode", "is_known"), [(1, 77, True), (1, 0, False), (4, 77, False), (6, 0, False)]
+    ("state", "inode", "is_known"), [(1, 77, True), (1, 0, False), (4, 77, True), (6, 0, False)]
 )
-def test_only_what_is_open_at_both_ends_has_a_user(
+def test_only_what_a_process_has_open_has_a_user(
     state: int, inode: int, is_known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one that is closed the table says root."""
+    """Also where one half is shut down; of a socket that is closed the table says root."""
     found = Socket(*ENDS, state, 0, inode)
     monkeypatch.setattr(sockets, "_asked", lambda *_: [found])
-    assert sockets.established(*ENDS) == (found if is_known else None)
+    assert sockets.connected(*ENDS) == (found if is_known else None)
