@@ -145,7 +145,7 @@ class Dispatcher:
         typed: str,
         sample: int = 0,
     ) -> Generation:
-        prompt = self._framing.compose(frame, typed, doc_state.tape)
+        prompt = self._framing.compose(frame, typed)
         terms = pacing.terms(request, sample)
         generation = Generation(request.cursor, frame.window, typed, prompt, terms, terms.n_predict)
         if not sample:
@@ -213,7 +213,7 @@ class Dispatcher:
         return generation.waiting > 0 or asyncio.get_running_loop().time() < generation.until
 
     def _keep(self, generation: Generation, doc_state: DocumentState) -> None:
-        """Keep what a generation brought: the tape, and, once it is whole, what is known now."""
+        """Keep what a generation brought, once it is whole."""
         doc_state.took(generation)
         if generation.phase in (Phase.WHOLE, Phase.SHORT) and not generation.is_kept:
             generation.is_kept = True
