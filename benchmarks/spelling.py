@@ -6,8 +6,8 @@ What a real model says inside words while lines are typed, and how the words bef
 
 Lines that came into git *repositories* since 2025, which no model here was trained on, are typed key by key; every few
 keys the model is asked as a session asks it. An answer that is the rest of the line is accepted. Characters are right up
-to the first that is not what stood there. A word of an answer is broken where the file does not have it and has one
-that is nearly the same.
+to the first that is not what stood there. Words that the file does not have, but nearly, are listed: read them, some are
+broken and others plurals.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Ask(NamedTuple):
     rest: str
     inside: bool  # a word
     misspelled: bool
-    broken: list[str]
+    doubtful: list[str]
     prompt_n: int
 
 
@@ -100,11 +100,11 @@ def summary(asks: list[Ask]) -> str:
     costs = sorted(ask.prompt_n for ask in asks)
     right = sum(_n_right(ask) for ask in inside)
     wrong = sum(len(ask.said) - _n_right(ask) for ask in inside)
-    broken = [word for ask in asks for word in ask.broken]
+    doubtful = [word for ask in asks for word in ask.doubtful]
     return (
         f"{len(asks)} answers, {len(inside)} inside words: {sum(a.said == a.rest for a in inside)} lines exact, "
         f"{right} characters right, {wrong} wrong\n"
-        f"misspelled middles {sum(ask.misspelled for ask in asks)}, broken words {len(broken)} {broken}\n"
+        f"misspelled middles {sum(ask.misspelled for ask in asks)}, doubtful words {doubtful}\n"
         f"tokens evaluated: mean {sum(costs) / len(costs):.2f}, p50 {costs[len(costs) // 2]}, "
         f"p95 {costs[len(costs) * 95 // 100]}"
     )
@@ -117,7 +117,6 @@ async def _measured(url: str, where: list[Place]) -> list[Ask]:
     await tokenizer.specials("")
     for place in where:
         asks += [ask async for ask in _typed(backend, tokenizer, place)]
-        print(len(asks), summary(asks), flush=True)
     await backend.aclose()
     await link.aclose()
     return asks
@@ -146,7 +145,7 @@ async def _typed(backend: LlamaServer, tokenizer: Tokenizer, place: Place) -> As
             yield Ask(
                 said, rest.rstrip(), wanted[at - 2 : at + 1].isalpha(),
                 [t.id for t in reply.middle] != [t.id for t in await tokenizer.run(prompt.middle)],
-                _broken(typed, said, place.text), reply.timings.prompt_n,
+                _doubtful(typed, said, place.text), reply.timings.prompt_n,
             )  # fmt: skip
         is_first = False
         at += len(rest) + 1 if said == rest.rstrip() else EVERY
@@ -161,8 +160,8 @@ def _n_right(ask: Ask) -> int:
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(ask.said), len(ask.rest)))
 
 
-def _broken(typed: str, said: str, text: str) -> list[str]:
-    """Words of an answer but its last, which may be cut, that look like a slip of one that the file has."""
+def _doubtful(typed: str, said: str, text: str) -> list[str]:
+    """Words of an answer that look like a slip of one that the file has."""
     half = re.split(r"[^A-Za-z_]", typed)[-1]
     known = set(WORD.findall(text))
     words = set(WORD.findall(half + said)) - known

@@ -97,11 +97,6 @@ async def test_finished_words_have_their_own_tokens(session: Session, seed: int)
     await edited(Typist(session), random.Random(seed))
     assert len(sent) > N_STEPS // 4
     for prompt, tokens in sent:
-        if tokens == await tokenizer.run(prompt.middle):
-            continue
-        made = len(b"".join(token.text for token in prompt.tape))
-        assert made, prompt.middle
-        assert made <= len(heal(prompt.middle)[1].encode()) + len(prompt.tape[0].text)
-        finished = prompt.middle.encode()[:-made].decode()
-        assert tokens == await tokenizer.run(finished) + prompt.tape
+        own = await tokenizer.run(heal(prompt.middle)[0] if prompt.tape else prompt.middle)
+        assert [token.id for token in tokens[: len(own)]] == [token.id for token in own]
     await link.aclose()
