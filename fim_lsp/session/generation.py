@@ -68,8 +68,9 @@ class Terms:
 class Generation:
     """
     *typed* is the middle at *cursor* where it began, *prompt* the one it began with. *raw* is all that came: it begins
-    with what the prompt forced, and *tokens* spell it. *left* is how many tokens it may still decode. *is_idle*: no task
-    runs it. *until* is a time of the event loop. *is_shown*: a request was answered with a part of it; *is_kept*: what it says is among the known continuations.
+    with what the prompt forced, and *tokens* spell it. *left* is how many tokens it may still decode. *is_idle*: no
+    task runs it. *until* is a time of the event loop. *is_shown*: a request was answered with a part of it; *is_kept*:
+    what it says is among the known continuations.
     """
 
     cursor: Cursor
