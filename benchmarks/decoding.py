@@ -99,8 +99,8 @@ async def measured(backend: Backend, where: list[Place]) -> list[Row]:
     await backend.connect()
     rows = [Row(portion) for portion in PORTIONS]
     for n, cursor in enumerate(where):
-        request = prompt(cursor, frame(cursor, backend.state), cursor.typed, ())
-        newer = prompt(cursor, frame(cursor, backend.state), cursor.typed + NEWER, ())
+        request = prompt(cursor, frame(cursor, backend.state), cursor.typed)
+        newer = prompt(cursor, frame(cursor, backend.state), cursor.typed + NEWER)
         while (await backend.warm(request, pacing.step_tokens(backend.state))).left:
             pass
         whole, _, long_ms = await decoded(backend, request, STREAM)

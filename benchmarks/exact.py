@@ -4,7 +4,7 @@ Whether a warm cache gives the same text as a cold one: greedy tokens of the sam
     python -m benchmarks.exact                          # 500 places in the standard library; half an hour
     python -m benchmarks.exact --places 60 src/         # your own code
 
-At each place a line is typed key by key as a session types it: the tape grows, is cut by a slip and a
+At each place a line is typed key by key as a session types it: the middle grows, is cut by a slip and a
 backspace, half words are forced; each is answered by a stream that is closed early. The text from the warm cache at the end is
 compared with the same tokens evaluated cold. Floating-point sums depend on how many tokens are
 evaluated together, so cold evaluation does not even agree with itself once the server's micro-batch
@@ -32,7 +32,6 @@ from typing import Any, NamedTuple
 from benchmarks.places import LIBRARY, Place, frame, keys, places, prompt
 from benchmarks.serve import BUNDLED, N_BATCH, serving
 from benchmarks.wire import Wire
-from fim_lsp.prompt import tape
 from fim_lsp.session import pacing
 from server_bridge.http.shapes import read
 from server_bridge.llama import completion
@@ -96,7 +95,7 @@ def main() -> None:
     print(table(rows), claim(rows), sep="\n")
 
 
-WARM = "the warm tape"
+WARM = "the warm cache"
 OTHER = f"cold, micro-batch of {{}} instead of {N_BATCH}"
 SHIFTED = "K-shift after a chunk in front went"
 
@@ -111,15 +110,11 @@ async def warmed(wire: Wire, where: list[Place]) -> list[Case]:
 async def _typed(backend: LlamaServer, wire: Wire, place: Place) -> Case:
     """Type the line with a request after each key; then decode `N_TOKENS`."""
     shown = frame(place, backend.state)
-    known: tape.Tape = ()
-    while (
-        await backend.warm(prompt(place, shown, "", ()), pacing.step_tokens(backend.state))
-    ).left:
+    while (await backend.warm(prompt(place, shown, ""), pacing.step_tokens(backend.state))).left:
         pass
     for typed in keys(place):
-        asked = prompt(place, shown, typed, known)
-        known = await _decoded(backend, Request(asked, N_TOKENS), N_PIECES)
-    asked = prompt(place, shown, place.typed, known)
+        await _decoded(backend, Request(prompt(place, shown, typed), N_TOKENS), N_PIECES)
+    asked = prompt(place, shown, place.typed)
     before, wanted = len(wire.calls), Request(asked, N_TOKENS)
     await _decoded(backend, wanted)
     first, last = wire.calls[before], wire.calls[-1]
@@ -128,15 +123,13 @@ async def _typed(backend: LlamaServer, wire: Wire, place: Place) -> Case:
     return Case(first.prompt, completion.options(wanted), await _ids(backend, longer), made)
 
 
-async def _decoded(backend: LlamaServer, request: Request, n_pieces: int = 0) -> tape.Tape:
-    """Greedy tokens in a stream, closed after *n_pieces* if that is set; what the cache holds then."""
-    known: tape.Tape = ()
+async def _decoded(backend: LlamaServer, request: Request, n_pieces: int = 0) -> None:
+    """Greedy tokens in a stream, closed after *n_pieces* if that is set."""
     async with aclosing(backend.stream(request)) as replies:
-        async for reply in replies:
-            known, n_pieces = tape.after(reply), n_pieces - 1
+        async for _ in replies:
+            n_pieces -= 1
             if not n_pieces:
                 break
-    return known
 
 
 async def _ids(backend: LlamaServer, asked: Prompt) -> list[int]:
@@ -161,7 +154,7 @@ async def shifted(wire: Wire, case: Case) -> list[int]:
 
 
 async def compared(wire: Wire, cases: list[Case], others: dict[str, list[list[int]]]) -> list[Row]:
-    """Every row against cold evaluation on this server, the warm tape first."""
+    """Every row against cold evaluation on this server, the warm cache first."""
     reference = [await cold(wire, case) for case in cases]
     rows = []
     for name, answers in {WARM: [case.warm for case in cases], **others}.items():
@@ -207,12 +200,12 @@ def table(rows: list[Row]) -> str:
 
 
 def claim(rows: list[Row]) -> str:
-    """Whether the warm tape is as exact as cold evaluation is, in a sentence."""
+    """Whether the warm cache is as exact as cold evaluation is, in a sentence."""
     warm, other = rows[0].gaps, rows[1].gaps
     chance = ERRORS * math.sqrt(len(warm) + len(other))  # of two counts, each with its own error
     holds = len(warm) <= len(other) + chance and max(warm, default=0.0) <= NEAR_TIE
     return (
-        f"{'Holds' if holds else 'DOES NOT HOLD'}: the warm tape differs at {len(warm)} places, by "
+        f"{'Holds' if holds else 'DOES NOT HOLD'}: the warm cache differs at {len(warm)} places, by "
         f"{max(warm, default=0.0):.2f} nats at most; {rows[1].name} at {len(other)} (± {chance:.0f} by chance)."
     )
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from fim_lsp.documents import Document, Position, opened
 from fim_lsp.prompt import compose, window
 from fim_lsp.prompt.frame import Frame, Header
-from fim_lsp.prompt.tape import Tape
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Chunk, Prompt, State
 
@@ -78,13 +77,13 @@ def frame(place: Place, state: State) -> Frame:
     return Frame(Header("library", place.chunks, place.path), around)
 
 
-def prompt(place: Place, frame: Frame, typed: str, tape: Tape) -> Prompt:
+def prompt(place: Place, frame: Frame, typed: str) -> Prompt:
     """The prompt once *typed* is there."""
     lines = list(place.document.lines)
     lines[place.line] = typed + "\n"
     document = opened(place.document.uri, "python", 1, "".join(lines))
     middle = window.middle(frame.window, document, Position(place.line, len(typed)))
-    return compose.compose(frame, middle, tape)
+    return compose.compose(frame, middle)
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, list[str]]]:

@@ -143,7 +143,7 @@ async def _evaluate(backend: Backend, ahead: Prompt, step: int) -> int:
 
 def _fresh(where: Place, backend: Backend) -> Iterator[Prompt]:
     """Prompts that no server has seen: each begins differently."""
-    around = prompt(where, frame(where, backend.state), where.typed, ())
+    around = prompt(where, frame(where, backend.state), where.typed)
     n = 0
     while True:
         n += 1
@@ -152,7 +152,7 @@ def _fresh(where: Place, backend: Backend) -> Iterator[Prompt]:
 
 def _key(where: Place, backend: Backend) -> Prompt:
     """The request of a key: a small prompt of another file."""
-    around = prompt(where, frame(where, backend.state), where.typed, ())
+    around = prompt(where, frame(where, backend.state), where.typed)
     return replace(around, repo="typed", chunks=())
 
 

@@ -6,7 +6,7 @@ backend keeps what it evaluated up to the first token that differs from last tim
 changes rarely stands first and what changes with every key stands last.
 
     repo, chunks…, path, prefix, suffix      frozen while the user types
-    middle                                   grows by what is typed; its `tape` spells it in tokens
+    middle                                   grows by what is typed; its `tape` is a word that is being made
     forced                                   half a word: not in the prompt, the output must begin with it
 
 A backend turns a prompt into token ids (llama.cpp) or text (OpenAI-style) and knows nothing else
@@ -42,8 +42,8 @@ class Prompt:
     """
     What the model is shown, stable parts first. Text uses `\\n` line ends only.
 
-    *tape* is a run of tokens that spells a beginning of *middle* (maybe all of it, never more):
-    ids which the backend's cache holds already and which must not be tokenised again.
+    *tape* are tokens that the model made and that spell the end of *middle*: they are sent as they are, where all
+    else is spelled as the tokenizer would.
     *forced* continues *middle*: the output must begin with it (token healing).
     *language*, as the editor names it, is not shown; it may decide which server is asked.
     """
@@ -121,13 +121,17 @@ class Reply:
 
 def extended(prompt: Prompt, reply: Reply) -> Prompt:
     """The prompt that continues where *reply* ended, reusing every token the backend just made."""
-    return appended(prompt, reply.text, reply.middle + reply.tokens)
+    return appended(prompt, reply.text, reply.tokens)
 
 
-def appended(prompt: Prompt, text: str, tape: tuple[Token, ...]) -> Prompt:
-    """The prompt with *text* behind it, all of its middle spelled by *tape*."""
+def appended(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
+    """The prompt with *text* behind it, as the model spelled it if *tokens* are all of it."""
+    is_spelled = b"".join(token.text for token in tokens) == text.encode()
     return dataclasses.replace(
-        prompt, middle=prompt.middle + text, tape=tape, forced=prompt.forced[len(text) :]
+        prompt,
+        middle=prompt.middle + text,
+        tape=prompt.tape + tokens if is_spelled else (),
+        forced=prompt.forced[len(text) :],
     )
 
 

@@ -11,7 +11,6 @@ import contextlib
 import random
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -120,7 +119,7 @@ def _next_prompt(session: Session, uri: str, home: Position, typed: str) -> Prom
     state = session._open.states[uri]  # noqa: SLF001
     prompt = session._framing.next_prompt(state, session.documents[uri])  # noqa: SLF001
     assert prompt is not None
-    return replace(prompt, tape=())
+    return prompt
 
 
 async def said(server: LlamaServer, prompt: Prompt) -> tuple[str, bool]:

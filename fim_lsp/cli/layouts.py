@@ -114,7 +114,7 @@ def prompt_at(backend: Backend, trial: Trial, n_earlier: int = 0, *, classic: bo
     text = "".join(document.lines[min(window.first, line) : line])
     frame = Frame(Header("", (), trial.path), Window(window.first, line, text, window.suffix))
     typed = document.between(Position(line, 0), position)
-    return compose(frame, typed, (), classic=classic)
+    return compose(frame, typed, classic=classic)
 
 
 async def _ask(

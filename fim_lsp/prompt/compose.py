@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.secrets.scrub import scrubbed_parts
-from fim_lsp.prompt import tape
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.prompt.healing import heal
 from fim_lsp.prompt.window import Budget
@@ -22,11 +21,11 @@ SMALL_CONTEXT = 4096  # tokens, until the backend says
 SCAFFOLD = 64  # tokens of control marks, names and paths
 
 
-def compose(frame: Frame, typed: str, known: tape.Tape, *, classic: bool = False) -> Prompt:
+def compose(frame: Frame, typed: str, *, classic: bool = False) -> Prompt:
     """
     The prompt for a cursor behind *typed*, the middle of the frame's window.
 
-    *known* is the tape of an earlier prompt in the same window. *classic*: the layout without a middle.
+    *classic*: the layout without a middle.
     """
     kept, half = heal(typed)
     prefix, middle, forced, suffix = _scrubbed(
@@ -43,7 +42,6 @@ def compose(frame: Frame, typed: str, known: tape.Tape, *, classic: bool = False
         prefix=prefix,
         suffix=suffix,
         middle=middle,
-        tape=tape.spelled(known, middle),
         forced=forced,
         language=frame.header.language,
     )

@@ -1,29 +1,32 @@
 """
-The tape: the tokens of the middle as the backend's cache holds them. Pure.
+The tape: the tokens of a word that the model has begun. Pure.
 
-Every reply says how it spelled the prompt's middle and what it generated; together that is what
-lies in the cache after `<|fim_middle|>`. Typing through a suggestion or accepting it walks along
-the tape (nothing to evaluate), backspace and undo walk back, other text leaves it behind. No state
-machine is needed for that: the tape that serves a text is the longest run that spells its beginning.
+A prompt is spelled as the tokenizer would, because a model goes on as it reads: a half word that was forced may have
+come out as `c` and `hat`, and words behind it would be broken at the same place. Only where a generation goes on
+inside a word its own tokens stand, because the rest of that word follows them and no others.
 """
 
 from __future__ import annotations
 
-from server_bridge.protocol import Reply, Token
+from dataclasses import replace
+
+from fim_lsp.prompt.healing import heal
+from server_bridge.protocol import Prompt, Token, appended
 
 Tape = tuple[Token, ...]
 
 
-def spelled(tape: Tape, middle: str) -> Tape:
-    """The longest run of *tape* that spells a beginning of *middle*; O(tokens of the middle)."""
-    wanted, at = middle.encode(), 0
-    for n, token in enumerate(tape):
-        if not wanted.startswith(token.text, at):
-            return tape[:n]
-        at += len(token.text)
-    return tape
+def resumed(prompt: Prompt, text: str, tokens: Tape) -> Prompt:
+    """The prompt that goes on behind *text*, which *tokens* spell: finished words are spelled again."""
+    whole = appended(prompt, text, tokens)
+    return replace(whole, tape=_last_word(whole.middle, whole.tape))
 
 
-def after(reply: Reply) -> Tape:
-    """What the cache holds after *reply*."""
-    return reply.middle + reply.tokens
+def _last_word(middle: str, tape: Tape) -> Tape:
+    """Those of *tape* that spell the last word of *middle*, or more where one of them reaches before it."""
+    size = len(heal(middle)[1].encode())
+    n = 0
+    while size > 0 and n < len(tape):
+        n += 1
+        size -= len(tape[-n].text)
+    return tape[len(tape) - n :]

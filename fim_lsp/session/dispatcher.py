@@ -100,7 +100,7 @@ class Dispatcher:
             return
         shown = doc_state.frame.window
         here = window.middle(shown, request.document, request.position)
-        if self._framing.compose(doc_state.frame, here, ()).suffix != shown.suffix:
+        if self._framing.compose(doc_state.frame, here).suffix != shown.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
         typed = window.middle(shown, after.document, after.position)
         generation = self._new(after, doc_state, doc_state.frame, typed)
@@ -156,7 +156,7 @@ class Dispatcher:
         typed: str,
         sample: int = 0,
     ) -> Generation:
-        prompt = self._framing.compose(frame, typed, doc_state.tape)
+        prompt = self._framing.compose(frame, typed)
         terms = pacing.terms(request, sample)
         generation = Generation(request.cursor, frame.window, typed, prompt, terms, terms.n_predict)
         if not sample:
@@ -232,7 +232,7 @@ class Dispatcher:
         return goes_on(stream, now, is_wire_wanted=self._scheduler.wanted)
 
     def _keep(self, generation: Generation, doc_state: DocumentState) -> None:
-        """Keep what a generation brought: the tape, and, once it is whole, what is known now."""
+        """Keep what a generation brought, once it is whole."""
         doc_state.took(generation)
         if generation.phase in (Phase.WHOLE, Phase.SHORT) and not generation.is_kept:
             generation.is_kept = True

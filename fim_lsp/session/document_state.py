@@ -17,7 +17,6 @@ from fim_lsp.documents import Document, Edit, Position, carried
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, HeaderFor
-from fim_lsp.prompt.tape import Tape
 from fim_lsp.prompt.window import Budget, Fit, Window
 from fim_lsp.session.generation import Generation
 from fim_lsp.suggest.continuations import Continuations
@@ -45,7 +44,6 @@ class DocumentState:
     private: str = UNJUDGED
     frame: Frame | None = None
     next: Frame | None = None
-    tape: Tape = ()
     position: Position | None = None
     deleted: bool = False
     typed: bool = False
@@ -147,19 +145,13 @@ class DocumentState:
     # -- changes of the frame in use -----------------------------------------------------------
 
     def install(self, new: Frame) -> Frame:
-        """Go on with *new*; a tape spells the middle of one window only."""
-        if self.frame is None or new.window != self.frame.window:
-            self.tape = ()
+        """Go on with *new*."""
         self.frame, self.next = new, None
         return new
 
-    def restore(self, frame: Frame, tape: Tape) -> None:
-        """Go on with the frame and tape of an earlier run."""
-        self.frame, self.tape = frame, tape
-
     def reset(self) -> None:
         """Nothing is frozen any more."""
-        self.frame, self.next, self.tape = None, None, ()
+        self.frame, self.next = None, None
 
     def shrink(self, long: Frame) -> bool:
         """Show less from now on, because a prompt with *long* did not fit; False at the end."""
@@ -194,9 +186,7 @@ class DocumentState:
             generation.end()
 
     def took(self, generation: Generation) -> None:
-        """Keep what *generation* brought to the cache; once it has ended, no request can join it."""
-        if self.frame and generation.window == self.frame.window and generation.tape:
-            self.tape = generation.tape
+        """Let go of *generation* once it has ended: no request can join it."""
         if generation.ended and generation in self.generations:
             self.generations.remove(generation)
 

@@ -13,7 +13,6 @@ from functools import partial
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import compose, window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, affordable, beside
-from fim_lsp.prompt.tape import Tape
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.document_state import DocumentState
@@ -32,18 +31,15 @@ class Framing:
         self._connection = connection
         self._open_documents = open_documents
 
-    def compose(self, frame: Frame, typed: str, tape: Tape) -> Prompt:
+    def compose(self, frame: Frame, typed: str) -> Prompt:
         """The prompt for a cursor behind *typed*, the middle of the frame's window."""
         classic = self._connection.config.prompt.layout == "classic"
-        return compose.compose(frame, typed, tape, classic=classic)
+        return compose.compose(frame, typed, classic=classic)
 
-    def prompt(
-        self, doc_state: DocumentState, frame: Frame, document: Document, position: Position
-    ) -> Prompt:
-        """The prompt for *position* in *frame*, which may be another than the one in use."""
+    def prompt(self, frame: Frame, document: Document, position: Position) -> Prompt:
+        """The prompt for *position* in *frame*."""
         typed = window.middle(frame.window, document, position)
-        same = doc_state.frame is not None and frame.window == doc_state.frame.window
-        return self.compose(frame, typed, doc_state.tape if same else ())
+        return self.compose(frame, typed)
 
     def next_prompt(self, doc_state: DocumentState, document: Document) -> Prompt | None:
         """What the model would be shown at the cursor; None where it is not known."""
@@ -52,7 +48,7 @@ class Framing:
         position = document.clamp(doc_state.position)
         frames = doc_state.usable(document, position, self._budget(doc_state))
         frame = (frames or self._quick(doc_state, document, position))[0]
-        return self.prompt(doc_state, frame, document, position)
+        return self.prompt(frame, document, position)
 
     async def best(self, doc_state: DocumentState, document: Document, position: Position) -> Frame:
         """
@@ -62,9 +58,7 @@ class Framing:
         """
 
         async def measured(frame: Frame) -> Measure:
-            return await self._connection.backend.measure(
-                self.prompt(doc_state, frame, document, position)
-            )
+            return await self._connection.backend.measure(self.prompt(frame, document, position))
 
         usable = doc_state.usable(document, position, self._budget(doc_state))
         costs = [((m := await measured(frame)).total - m.cached, frame) for frame in usable]

@@ -26,12 +26,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 
-from fim_lsp.prompt import tape
+from fim_lsp.prompt.tape import Tape, resumed
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop, appended
+from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop
 
 
 class Phase(enum.Enum):
@@ -68,9 +68,9 @@ class Terms:
 class Generation:
     """
     *typed* is the middle at *cursor* where it began, *prompt* the one it began with. *raw* is all that came: it begins
-    with what the prompt forced, and *tokens* spell it. *tape* spells the middle with it, *left* is how many
-    tokens it may still decode. *is_idle*: no task runs it. *until* is a time of the event loop. *is_shown*: a
-    request was answered with a part of it; *is_kept*: what it says is among the known continuations.
+    with what the prompt forced, and *tokens* spell it. *left* is how many tokens it may still decode. *is_idle*: no
+    task runs it. *until* is a time of the event loop. *is_shown*: a request was answered with a part of it; *is_kept*:
+    what it says is among the known continuations.
     """
 
     cursor: Cursor
@@ -81,8 +81,7 @@ class Generation:
     left: int
     phase: Phase = Phase.PREFILL
     raw: str = ""
-    tokens: tape.Tape = ()
-    tape: tape.Tape = ()
+    tokens: Tape = ()
     waiting: int = 0
     until: float = 0.0
     is_idle: bool = True
@@ -108,7 +107,7 @@ class Generation:
     @property
     def rest(self) -> Prompt:
         """The prompt that goes on behind all that came."""
-        return appended(self.prompt, self.raw, self.tape) if self.raw else self.prompt
+        return resumed(self.prompt, self.raw, self.tokens)
 
     @property
     def ended(self) -> bool:
@@ -157,7 +156,6 @@ class Generation:
         self.raw += reply.text
         self.tokens += reply.tokens
         self.left -= max(1, reply.timings.predicted_n)
-        self.tape = tape.after(reply)
         if reply.stop in (Stop.END, Stop.WORD) or self._is_enough(reply.text):
             self.phase = Phase.WHOLE
         elif reply.stop is Stop.FULL or self.left <= 0:

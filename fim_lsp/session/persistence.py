@@ -74,7 +74,7 @@ class Persistence:
         chunks = workspace.chunks(_viewport(doc_state.uri, shown))
         header = doc_state.header(chunks)
         if saved is not None and _same_file(saved.frame.header, header):
-            doc_state.restore(still_true(saved.frame, chunks), saved.tape)
+            doc_state.frame = still_true(saved.frame, chunks)
             typed = saved.typed
         if chunks or doc_state.frame:
             work = self._restore(doc_state, header, typed)
@@ -163,7 +163,7 @@ class Persistence:
         fresh = {uri for uri, each in documents.items() if each != self._on_disk.get(uri)}
         for uri in fresh:
             each = documents[uri]
-            if not await self._prefill.save(each.frame, each.typed, each.tape):
+            if not await self._prefill.save(each.frame, each.typed):
                 del documents[uri]
         if fresh and documents:
             self._on_disk |= documents
@@ -192,7 +192,7 @@ def _to_save(state: DocumentState, document: Document | None) -> SavedDocument |
     parts = (shown.prefix, typed, shown.suffix)
     if scrubbed_parts(parts) != parts:  # a window must be as the file has it, or it is of no use
         return None
-    return SavedDocument(state.frame, typed, state.tape)
+    return SavedDocument(state.frame, typed)
 
 
 def _viewport(uri: str, shown: Window) -> Viewport:

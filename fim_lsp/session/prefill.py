@@ -13,7 +13,6 @@ from functools import partial
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import compose
 from fim_lsp.prompt.frame import Frame, Header
-from fim_lsp.prompt.tape import Tape
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.document_state import DocumentState
@@ -73,7 +72,7 @@ class Prefill:
         backend, frame = self._connection.backend, doc_state.frame or Frame(header, NOWHERE)
         if not self._ready:
             return
-        prompt = self._framing.compose(frame, typed, doc_state.tape)
+        prompt = self._framing.compose(frame, typed)
 
         async def load() -> int:
             await backend.restore(prompt)
@@ -88,11 +87,11 @@ class Prefill:
         elif doc_state.frame is frame:
             doc_state.reset()
 
-    async def save(self, frame: Frame, typed: str, tape: Tape) -> bool:
+    async def save(self, frame: Frame, typed: str) -> bool:
         """Have the backend save what it evaluated of a prompt; whether it did."""
         if not self._ready:
             return False
-        prompt = self._framing.compose(frame, typed, tape)
+        prompt = self._framing.compose(frame, typed)
         return await self._scheduler.foreground(partial(self._connection.backend.save, prompt)) > 0
 
     async def _choose_chunks(self, doc_state: DocumentState) -> bool:
@@ -115,7 +114,7 @@ class Prefill:
         frame = await self._framing.best(doc_state, document, position)
         if frame is not doc_state.frame:
             doc_state.next = frame
-        return await self._step(doc_state, frame, document, position) > 0
+        return await self._step(frame, document, position) > 0
 
     async def _next_step(self, doc_state: DocumentState) -> bool:
         """One step of what the next request at the cursor will want; True while there is more."""
@@ -127,7 +126,7 @@ class Prefill:
         try:
             if not await self._pays(doc_state, frame, document, position):
                 return False
-            left = await self._step(doc_state, frame, document, position)
+            left = await self._step(frame, document, position)
         except PromptTooLong as error:
             return self._framing.shrunk(doc_state, frame, error)
         if left or not self._open_documents.current(doc_state):
@@ -149,7 +148,7 @@ class Prefill:
         """
         state = self._connection.state
         measure = await self._connection.backend.measure(
-            self._framing.prompt(doc_state, frame, document, position)
+            self._framing.prompt(frame, document, position)
         )
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
         if (missing := seconds - self._scheduler.quiet_s) <= 0:
@@ -162,11 +161,9 @@ class Prefill:
     def _ready(self) -> bool:
         return self._connection.state.health is Health.READY
 
-    async def _step(
-        self, doc_state: DocumentState, frame: Frame, document: Document, position: Position
-    ) -> int:
+    async def _step(self, frame: Frame, document: Document, position: Position) -> int:
         """Evaluate a step of *frame* up to *position*; how many tokens are left."""
-        prompt = self._framing.prompt(doc_state, frame, document, position)
+        prompt = self._framing.prompt(frame, document, position)
         size = step_tokens(self._connection.state)
         warmed = await self._connection.backend.warm(prompt, size)
         self._stats.warmed(warmed, waited_for=False)

@@ -1,8 +1,8 @@
 """
 What is needed of a session to go on after a restart where it was, as a file per workspace.
 
-The model's state is saved by the backend. Here stand the ring and, by document, frame and tape: with
-them the first prompt is the last one again, token for token. Files are private (0600 in folders of
+The model's state is saved by the backend. Here stand the ring and, by document, the frame and what
+was typed: with them the first prompt is the last one again. Files are private (0600 in folders of
 mode 0700), a file is replaced whole or not at all, and one that cannot be read is as good as none.
 All of this touches the disk: call it in a thread.
 """
@@ -20,10 +20,9 @@ from xxhash import xxh3_64_hexdigest
 from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
-from fim_lsp.prompt.tape import Tape
 from fim_lsp.session import days
 from server_bridge.machine import private_files
-from server_bridge.protocol import Chunk, Token
+from server_bridge.protocol import Chunk
 
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
@@ -31,18 +30,15 @@ PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
 
 log = logging.getLogger(__name__)
 _json = make_converter(detailed_validation=False)
-_json.register_unstructure_hook(Token, lambda token: [token.id, token.text.hex()])
 _json.register_structure_hook(Chunk, lambda raw, _: Chunk(str(raw[0]), str(raw[1])))
-_json.register_structure_hook(Token, lambda raw, _: Token(int(raw[0]), bytes.fromhex(raw[1])))
 
 
 @dataclass(frozen=True, slots=True)
 class SavedDocument:
-    """Where the cursor was in a document: behind *typed*, of which *tape* spells a beginning."""
+    """Where the cursor was in a document: behind *typed*."""
 
     frame: Frame
     typed: str
-    tape: Tape
 
 
 @dataclass(frozen=True, slots=True)

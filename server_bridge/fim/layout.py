@@ -62,7 +62,7 @@ def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     """
     The prompt in the order the model was trained on, as far as that leaves stable parts first.
 
-    The middle is always last and its text is given by tokens (see `tokens_left`), not here.
+    The middle is always last and its text is given by tokens (see `taped`), not here.
     """
     family = fim.family
     head = family.head.format
@@ -81,19 +81,19 @@ def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     return segments
 
 
-def tokens_left(prompt: Prompt) -> tuple[tuple[Token, ...], str]:
+def taped(middle: str, tape: tuple[Token, ...]) -> tuple[str, tuple[Token, ...]]:
     """
-    The tape, and what of the middle it does not spell: text still to be tokenised.
+    *middle* up to where *tape* spells it, text still to be tokenised, and the tape.
 
-    A tape cut by an edit may end inside a character; then its last tokens are left out.
+    A tape may begin inside a character; then its first tokens are left out.
     """
-    middle, tape = prompt.middle.encode(), prompt.tape
-    at = sum(len(token.text) for token in tape)
-    assert middle.startswith(b"".join(t.text for t in tape)), "the tape must begin the middle"
-    while tape and _inside_character(middle, at):
-        at -= len(tape[-1].text)
-        tape = tape[:-1]
-    return tape, middle[at:].decode()
+    data, spelled = middle.encode(), b"".join(token.text for token in tape)
+    assert data.endswith(spelled), "the tape must end the middle"
+    at = len(data) - len(spelled)
+    while tape and _inside_character(data, at):
+        at += len(tape[0].text)
+        tape = tape[1:]
+    return data[:at].decode(), tape
 
 
 def spelled(numbers: Sequence[int], pieces: Mapping[int, bytes], text: str) -> tuple[Token, ...]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from server_bridge.fim.chat import CHAT
-from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, tokens_left
+from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, taped
 from server_bridge.fim.tokens import PLAIN, Family, Specials, named_base
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
@@ -305,8 +305,8 @@ class LlamaServer:
         parts: list[tuple[Kind, Ids]] = []
         for kind, marks, text in layout(prompt, connected.specials):
             parts.append((kind, joined((ids(marks), await tokenizer.text(text)))))
-        tape, rest = tokens_left(replace(prompt, tape=await tokenizer.own(prompt.tape)))
-        middle = tape + await tokenizer.run(rest)
+        finished, tape = taped(prompt.middle, tokenizer.own(prompt.tape))
+        middle = await tokenizer.run(finished) + tape
         kind, marks_only = parts.pop()
         parts.append((kind, joined((marks_only, ids([t.id for t in middle])))))
         whole = joined(run for _, run in parts)

@@ -2,8 +2,7 @@
 Texts into a llama.cpp server's token ids, each asked for once; and ids back into bytes.
 
 User text is never read as control tokens (`parse_special` is false). Frozen texts (chunks, windows) are
-kept as packed ids, typed runs (a word, a bracket) as tokens with their bytes, so that a key typed
-before costs no request.
+kept as packed ids, middles as tokens with their bytes, so that a key inside a word costs no request.
 """
 
 from __future__ import annotations
@@ -16,14 +15,13 @@ from server_bridge import running_mean
 from server_bridge.fim import chat
 from server_bridge.fim.layout import Ids, Lru, ids, spelled
 from server_bridge.fim.tokens import PLAIN, Specials, families, specials
-from server_bridge.http.responses import ServerError
 from server_bridge.http.shapes import UnexpectedAnswer, unexpected
 from server_bridge.llama import answers
 from server_bridge.llama.link import Link
-from server_bridge.protocol import BackendRejected, Token
+from server_bridge.protocol import Token
 
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
-N_RUNS = 4096  # a day's vocabulary
+N_RUNS = 256  # middles of some hundred characters, a few kilobytes each
 GUARD = "\x01"  # stands in no vocabulary, so that it is a byte of its own and never part of a longer token
 SPACE = "\u2581"  # how SentencePiece writes one
 ENOUGH_CHARS = 200  # shorter texts say little about characters per token
@@ -62,7 +60,7 @@ class Tokenizer:
         return self._texts.put(text, ids(numbers))
 
     async def run(self, text: str) -> tuple[Token, ...]:
-        """A few words as tokens with their bytes."""
+        """A few lines as tokens with their bytes."""
         if (known := self._runs.get(text)) is not None or not text:
             return known or ()
         pieces = (await self._pieces_of(self._guarded(text)))[self._n_guard :]
@@ -104,15 +102,9 @@ class Tokenizer:
                 self._pieces[number] = content.encode()
         return spelled(numbers, self._pieces, text)
 
-    async def own(self, tape: tuple[Token, ...]) -> tuple[Token, ...]:
-        """As much of *tape* as is spelled in this model's tokens: another server may have made it."""
-        for n, token in enumerate(tape):
-            known = self._pieces.get(token.id)
-            if known is None and await self._spells(tape[n:]):
-                return tape
-            if known != token.text:
-                return tape[:n]
-        return tape
+    def own(self, tape: tuple[Token, ...]) -> tuple[Token, ...]:
+        """*tape*, or nothing where this model did not make it: another server may have."""
+        return tape if all(self._pieces.get(token.id) == token.text for token in tape) else ()
 
     async def specials(self, model: str) -> Specials | None:
         """The first family all of whose spellings are one token each for this model."""
@@ -178,20 +170,6 @@ class Tokenizer:
 
     def _guarded(self, text: str) -> str:
         return GUARD + text if self._n_guard else text
-
-    async def _spells(self, tape: tuple[Token, ...]) -> bool:
-        """Whether these ids stand for these texts here; one question for all, as after a restart."""
-        numbers = [token.id for token in tape]
-        if min(numbers) < 0:  # made by a server that told no ids
-            return False
-        try:
-            text = await self._detokenize(numbers)
-        except (BackendRejected, ServerError):  # llama.cpp fails on an id that it does not have
-            return False
-        if text.encode() != b"".join(token.text for token in tape):
-            return False
-        self._pieces.update((token.id, token.text) for token in tape)
-        return True
 
     def _unknown(self, numbers: Sequence[int]) -> set[int]:
         return set(numbers) - self._pieces.keys()

@@ -16,7 +16,7 @@ async def test_all_ways_give_the_same_text() -> None:
         backend = endless(url)
         await backend.connect()
         for place in places([LIBRARY], 3, 0):
-            asked = prompt(place, frame(place, backend.state), place.typed, ())
+            asked = prompt(place, frame(place, backend.state), place.typed)
             await backend.warm(asked, 4096)
             whole, _, _ = await decoded(backend, asked, STREAM)
             assert sum(reply.timings.predicted_n for reply in whole) == N_TOKENS

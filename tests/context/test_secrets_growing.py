@@ -46,7 +46,7 @@ TYPED = {
 def prompts(text: str, start: int) -> Iterator[str]:
     """What the model reads last while *text* is typed from *start* on, key by key."""
     for end in range(start, len(text) + 1):
-        prompt = compose(FRAME, text[:end], ())
+        prompt = compose(FRAME, text[:end])
         yield prompt.middle + prompt.forced
 
 

@@ -10,7 +10,7 @@ from fim_lsp.prompt.compose import budget, compose, ring_limits
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.settings.config import Config, RingConfig
-from server_bridge.protocol import Chunk, Health, State, Token
+from server_bridge.protocol import Chunk, Health, State
 
 HEADER = Header("shop", (Chunk("b.py", "rate = 3\n"),), "a.py", "python")
 FRAME = Frame(HEADER, Window(0, 1, "import b\n", "\nprint(x)\n"))
@@ -19,30 +19,21 @@ READY = State(Health.READY, "llama-server", n_ctx=12_000, chars_per_token=3.0)
 
 def test_the_half_typed_word_is_forced_and_not_shown() -> None:
     """It stays out of the middle, so it never enters the backend's cache."""
-    prompt = compose(FRAME, "x = b.ra", ())
+    prompt = compose(FRAME, "x = b.ra")
     assert (prompt.middle, prompt.forced) == ("x = b", ".ra")
     assert (prompt.prefix, prompt.suffix) == ("import b\n", "\nprint(x)\n")
 
 
-@pytest.mark.parametrize(
-    ("typed", "n_tokens"), [("x = b.r", 2), ("x = b.rate.s", 4), ("x", 0), ("y = 1", 0)]
-)
-def test_the_tape_is_used_as_far_as_it_spells_the_middle(typed: str, n_tokens: int) -> None:
-    """Typing on and going back reuse the ids the backend has; other text leaves them."""
-    tape = tuple(Token(n, text) for n, text in enumerate((b"x =", b" b", b".", b"rate")))
-    assert compose(FRAME, typed, tape).tape == tape[:n_tokens]
-
-
 def test_a_prompt_grows_by_what_is_typed() -> None:
     """From key to key nothing changes but the end of the middle."""
-    first, second = (compose(FRAME, typed, ()) for typed in ("x = b", "x = b.rate"))
+    first, second = (compose(FRAME, typed) for typed in ("x = b", "x = b.rate"))
     assert dataclasses.replace(second, middle=first.middle, forced=first.forced) == first
     assert second.middle.startswith(first.middle)
 
 
 def test_the_classic_layout_has_no_middle() -> None:
     """What was typed stands at the end of the prefix, as llama.vim has it."""
-    prompt = compose(FRAME, "x = b.ra", (), classic=True)
+    prompt = compose(FRAME, "x = b.ra", classic=True)
     assert (prompt.prefix, prompt.middle) == ("import b\nx = b", "")
 
 

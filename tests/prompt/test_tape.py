@@ -1,36 +1,44 @@
-"""The tape follows what is typed, accepted and taken back."""
+"""A generation that goes on inside a word goes on from its own tokens, and from no others."""
 
 from __future__ import annotations
 
 import pytest
 
-from fim_lsp.prompt.tape import spelled
-from server_bridge.protocol import Token
+from fim_lsp.prompt.tape import resumed
+from server_bridge.protocol import Prompt, Token
 
-TAPE = tuple(Token(n, text.encode()) for n, text in enumerate(["def", " f", "(x", "):\n", "    "]))
+PROMPT = Prompt("", (), "a.py", "", "", middle="x = f(", forced=" cha")
+
+
+def tokens(*texts: bytes) -> tuple[Token, ...]:
+    """Tokens with these texts."""
+    return tuple(Token(n, text) for n, text in enumerate(texts))
 
 
 @pytest.mark.parametrize(
-    ("middle", "n_tokens"),
+    ("made", "n_kept"),
     [
-        ("", 0),
-        ("de", 0),
-        ("def", 1),
-        ("def f", 2),
-        ("def f(", 2),
-        ("def f(x):\n    ", 5),
-        ("def f(y", 2),
-        ("def f(x):\n    return", 5),
+        ((), 0),
+        ((b" c",), 1),
+        ((b" c", b"hat"), 2),
+        ((b" c", b"hat", b"_temp"), 1),
+        ((b" c", b"hat", b"_temp", b"late", b"):\n"), 0),
+        ((b" chat", b"\n    ret"), 1),
     ],
 )
-def test_the_longest_beginning_is_kept(middle: str, n_tokens: int) -> None:
-    """Typing along keeps tokens, other text leaves them from where it differs."""
-    assert spelled(TAPE, middle) == TAPE[:n_tokens]
+def test_only_the_last_word_keeps_its_tokens(made: tuple[bytes, ...], n_kept: int) -> None:
+    """Finished words are left to the tokenizer; a token that reaches before the last word stays whole."""
+    tape = tokens(*made)
+    prompt = resumed(PROMPT, b"".join(made).decode(), tape)
+    assert prompt.tape == tape[len(tape) - n_kept :]
+    assert prompt.middle == PROMPT.middle + b"".join(made).decode()
 
 
-def test_a_token_may_end_inside_a_character() -> None:
-    """Half a character spells no text; both halves do."""
-    whole = "é".encode()
-    tape = (Token(1, whole[:1]), Token(2, whole[1:]))
-    assert spelled(tape, "é") == tape
-    assert spelled(tape, "e") == ()
+def test_what_is_left_of_the_half_word_is_still_forced() -> None:
+    """A generation that stopped inside it goes on to its end."""
+    assert resumed(PROMPT, " c", tokens(b" c")).forced == "ha"
+
+
+def test_tokens_that_are_not_all_of_the_text_are_not_used() -> None:
+    """Some servers tell no ids for some characters; their text is spelled by the tokenizer."""
+    assert resumed(PROMPT, " cha", tokens(b" c")).tape == ()

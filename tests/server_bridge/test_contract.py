@@ -24,7 +24,6 @@ from server_bridge.protocol import (
     Reply,
     Request,
     Stop,
-    Token,
     Warmed,
     extended,
     rest,
@@ -311,11 +310,11 @@ async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Backe
 
 async def test_typing_evaluates_what_was_typed(backend: Backend) -> None:
     """On a trace of keys every prediction of the cache holds, and a key costs a few tokens."""
-    prompt_n, tape = [], tuple[Token, ...]()
+    prompt_n = []
     for middle, half in keystrokes():
-        typed = replace(prompt(middle, half, at=300), tape=tape)
+        typed = prompt(middle, half, at=300)
         reply = await backend.complete(Request(typed, n_predict=4))
-        timings, tape = reply.timings, reply.middle
+        timings = reply.timings
         assert timings.expected_n in (None, timings.cache_n)
         if counts(backend):
             assert (await backend.measure(typed)).total == timings.cache_n + timings.prompt_n
@@ -336,22 +335,10 @@ async def test_several_files_in_turn_are_predicted(backend: Backend) -> None:
     assert all(agreed)
 
 
-async def test_a_tape_changes_no_token(backend: Backend) -> None:
-    """Text that was typed has the same ids whether a tape spells its beginning or not."""
-    if backend.state.model == SENTENCEPIECE:
-        pytest.skip("its pieces go across words, so that the cut before a half word may be seen")
-    tape = tuple[Token, ...]()
-    for middle, _ in list(keystrokes())[:40]:
-        plain = await backend.complete(Request(prompt(middle), n_predict=1))
-        taped = await backend.complete(Request(replace(prompt(middle), tape=tape), n_predict=1))
-        assert plain.middle == taped.middle
-        tape = taped.middle
-
-
-async def test_a_tape_cut_inside_a_character_is_shortened(backend: Backend) -> None:
-    """An edit may leave a tape that ends in half a character; it is left out, not sent."""
-    tape = (await backend.complete(Request(prompt("é = 'è"), n_predict=1))).middle
-    half = tape[:1] if len(tape[0].text) == 1 else ()
+async def test_a_tape_that_begins_inside_a_character_is_shortened(backend: Backend) -> None:
+    """A word may begin behind half of a character's tokens; they are left out, not sent."""
+    tape = (await backend.complete(Request(prompt("è = 'é"), n_predict=1))).middle
+    half = tape[-1:] if len(tape[-1].text) == 1 else ()
     reply = await backend.complete(Request(replace(prompt("è = 'é"), tape=half), n_predict=1))
     assert b"".join(t.text for t in reply.middle).decode() == "è = 'é"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.fim.layout import Lru, grammar, head, ids, joined, layout, spelled, tokens_left
+from server_bridge.fim.layout import Lru, grammar, head, ids, joined, layout, spelled, taped
 from server_bridge.fim.tokens import FAMILIES, Family, Specials, families, specials
-from server_bridge.protocol import Prompt, Token
+from server_bridge.protocol import Token
 from tests.server_bridge.fim.templates import PROMPT, TEMPLATES
 
 
@@ -75,13 +75,13 @@ def test_spelled_tokens_spell_a_beginning(text: str, cut: int, other: str) -> No
 
 
 @given(st.text(), st.integers(0, 9))
-def test_tape_and_rest_spell_the_middle(middle: str, cut: int) -> None:
-    """Wherever the tape ends, even inside a character, tape and rest together are the middle."""
+def test_text_and_tape_spell_the_middle(middle: str, cut: int) -> None:
+    """Wherever the tape begins, even inside a character, the text before it and the tape together are the middle."""
     data = middle.encode()
-    tape = tuple(Token(byte, bytes([byte])) for byte in data[:cut])
-    kept, rest = tokens_left(Prompt("", (), "", "", "", middle, tape))
-    assert b"".join(t.text for t in kept).decode() + rest == middle
-    assert kept == tape[: len(kept)]
+    tape = tuple(Token(byte, bytes([byte])) for byte in data[cut:])
+    text, kept = taped(middle, tape)
+    assert text + b"".join(t.text for t in kept).decode() == middle
+    assert kept == tape[len(tape) - len(kept) :]
 
 
 def test_the_longest_unused_value_is_forgotten() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import Prompt, Request, Token
+from server_bridge.protocol import Prompt, Request
 from tests.llama_server import llama_server
 from tests.server_bridge.prompts import keystrokes, prompt
 
@@ -68,10 +68,9 @@ async def test_no_character_is_cut(gemma: str, forced: str) -> None:
 
 async def test_a_key_costs_little(gemma: str) -> None:
     """The prompt only grows."""
-    server, tape, costs = LlamaServer(Http(gemma)), tuple[Token, ...](), []
+    server, costs = LlamaServer(Http(gemma)), []
     for middle, half in [*keystrokes()][:12]:
-        reply = await server.complete(Request(replace(prompt(middle, half), tape=tape), 4))
-        tape = reply.middle
+        reply = await server.complete(Request(prompt(middle, half), 4))
         costs.append(reply.timings.prompt_n)
     await server.aclose()
     assert costs[0] > 500

@@ -12,7 +12,7 @@ from server_bridge.fim import chat
 from server_bridge.http.client import Http
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import Chunk, Prompt, Request, Stop, Token
+from server_bridge.protocol import Chunk, Prompt, Request, Stop
 from tests.llama_server import llama_server
 from tests.server_bridge.prompts import keystrokes, prompt, short
 
@@ -47,11 +47,9 @@ class Heard(Http):
 async def test_a_key_costs_what_it_types(unusual_models: dict[str, Path], kind: str) -> None:
     """The prompt only grows: after the first request a few tokens are evaluated per key, as foretold."""
     with llama_server(unusual_models[kind]) as url:
-        server, tape, costs = LlamaServer(url), tuple[Token, ...](), []
+        server, costs = LlamaServer(url), []
         for middle, half in [*keystrokes()][:N_KEYS]:
-            asked = replace(prompt(middle, half), tape=tape)
-            reply = await server.complete(Request(asked, 8))
-            tape = reply.middle
+            reply = await server.complete(Request(prompt(middle, half), 8))
             assert reply.text.startswith(half)
             assert reply.timings.expected_n in (None, reply.timings.cache_n)
             costs.append(reply.timings.prompt_n)

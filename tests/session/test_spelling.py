@@ -1,0 +1,102 @@
+"""What stands before the cursor is shown to the model in the tokens that its tokenizer makes of it."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.prompt.healing import heal
+from fim_lsp.session.session import Session
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.http.client import Http
+from server_bridge.llama.link import Link
+from server_bridge.llama.tokenizer import Tokenizer
+from server_bridge.protocol import Prompt, Reply, Request, Token
+from tests.llama_server import llama_server
+from tests.models import BUNDLED
+from tests.typist import QUICK, Typist
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")  # before tests get another
+QWEN = CACHE / "fim-lsp-test" / "qwen" / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+TYPED = "def total(prices, tax_rate):\n    amount = sum(prices)\n    return round(amount * tax_rate, 2)\n\n\n"
+N_STEPS = 40
+SEEDS = range(3)
+
+
+@pytest.fixture(
+    params=[
+        *("bundled", "sentencepiece"),
+        pytest.param(
+            "qwen",
+            marks=[pytest.mark.slow, pytest.mark.skipif(not QWEN.exists(), reason="no Qwen here")],
+        ),
+    ]
+)
+async def session(request: pytest.FixtureRequest) -> AsyncIterator[Session]:
+    """One for each kind of vocabulary."""
+    models = {"bundled": BUNDLED, "qwen": QWEN}
+    name = request.param
+    model = models[name] if name in models else request.getfixturevalue("unusual_models")[name]
+    with llama_server(model) as url:
+        session = Session(QUICK, lambda _: open_backend(BackendSettings("llama-server", url)))
+        await session.connection.wait_ready()
+        yield session
+        await session.aclose()
+
+
+def middles_of(session: Session) -> list[tuple[Prompt, tuple[Token, ...]]]:
+    """The prompts that are sent from now on, and the tokens that their middles were sent in."""
+    seen: list[tuple[Prompt, tuple[Token, ...]]] = []
+    backend = session.connection.backend
+    stream = backend.stream
+
+    async def noting(request: Request) -> AsyncGenerator[Reply, None]:
+        is_first = True
+        async with aclosing(stream(request)) as replies:
+            async for reply in replies:
+                if is_first:
+                    seen.append((request.prompt, reply.middle))
+                is_first = False
+                yield reply
+
+    backend.stream = noting  # type: ignore[method-assign]
+    return seen
+
+
+async def edited(typist: Typist, rng: random.Random) -> None:
+    """Type, accept and take back at random; an answer is asked for after each step."""
+    at = 0
+    for _ in range(N_STEPS):
+        found = await typist.ask(invoked=True)
+        step = rng.random()
+        if found and found[0].text and step < 0.3:
+            typist.accept(found[0])
+        elif found and found[0].text and step < 0.5:
+            typist.type(found[0].text[: rng.randint(1, 3)])
+        elif step < 0.65 and typist.cursor.column > 0:
+            typist.backspace(rng.randint(1, min(6, typist.cursor.column)))
+        else:
+            n = rng.randint(1, 4)
+            typist.type(TYPED[at : at + n])
+            at = (at + n) % (len(TYPED) - 4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_finished_words_have_their_own_tokens(session: Session, seed: int) -> None:
+    """After any typing, accepting and taking back; only a word that is being made may have others."""
+    link = Link(Http(session.connection.state.url))
+    await link.meet()
+    tokenizer = Tokenizer(link, 3.0)
+    await tokenizer.specials("")
+    sent = middles_of(session)
+    await edited(Typist(session), random.Random(seed))
+    assert len(sent) > N_STEPS // 4
+    for prompt, tokens in sent:
+        own = await tokenizer.run(heal(prompt.middle)[0] if prompt.tape else prompt.middle)
+        assert [token.id for token in tokens[: len(own)]] == [token.id for token in own]
+    await link.aclose()
