@@ -30,8 +30,6 @@ from server_bridge.protocol import Token
 # the model alone is exactly right at 19 %, lines alone at 13 %, with this rule they are at 25 %: where
 # the two disagree below it the line is right 20 times of 44 and the model once, from it on 5 of 16 and 3.
 SURE = 0.8
-# A setting says how sure; its third power keeps about as many right characters as a mean of that size did.
-POWER = 3
 NOT_SURE = "not sure"
 # What drafts are worth at most: repetitive text goes on as drafted, and then does not (test_speculation).
 DRAFTED = math.log(0.6)
@@ -69,6 +67,29 @@ def behind(known: Iterable[Odds], n_typed: int) -> tuple[Odds, ...]:
     return tuple(left)
 
 
+def respelled(known: tuple[Odds, ...], said: str, text: str) -> tuple[Odds, ...]:
+    """
+    The odds of *text*, which is *said* with other white space, maybe without some of its beginning or its end.
+
+    So the visible characters of a token are the same in both.
+    """
+    if not known or said.startswith(text):
+        return known
+    visible, wanted = "".join(said.split()), "".join(text.split())
+    n_lost = max(0, visible.find(wanted))
+    ends = [0, *(at for at, sign in enumerate(text, 1) if not sign.isspace())]
+    left: list[Odds] = []
+    starts = n_visible = at = 0
+    for end, logprob in known:
+        n_visible += len("".join(said[at:end].split()))
+        at = end
+        if n_visible > n_lost:
+            here = ends[min(n_visible - n_lost, len(ends) - 1)]
+            left.append(Odds(here, logprob if starts >= n_lost else None))
+        starts = n_visible
+    return tuple(left)
+
+
 def confidence(known: Iterable[Odds], text: str) -> float:
     """The geometric mean of the probabilities of *text*'s tokens; 1.0 where none is known."""
     starts, logprobs = 0, list[float]()
@@ -81,12 +102,12 @@ def confidence(known: Iterable[Odds], text: str) -> float:
 
 def least(sure: float) -> float:
     """The logarithm of the probability below which a text is not shown."""
-    return POWER * math.log(sure) if sure > 0 else -math.inf
+    return math.log(sure) if sure > 0 else -math.inf
 
 
 def likely(candidate: Candidate, sure: float) -> Candidate:
     """
-    The longest beginning of *candidate*, cut between words, that is right with a probability of *sure* cubed.
+    The longest beginning of *candidate*, cut between words, that is right with a probability of *sure*.
     """
     known = [logprob for _, logprob in candidate.odds if logprob is not None]
     if not known or sure <= 0:
@@ -94,6 +115,8 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
     limit, unknown = least(sure), min(sum(known) / len(known), DRAFTED)
     total, sure_until = 0.0, 0
     for end, logprob in candidate.odds:
+        if sure_until >= len(candidate.text):  # what follows was cut away
+            break
         if sure_until:  # else it was typed in part, and says nothing
             total += unknown if logprob is None else logprob
         elif logprob is not None:
@@ -110,7 +133,7 @@ def _cut(candidate: Candidate, end: int) -> Candidate:
     if _is_word(text[end : end + 1]):
         while _is_word(text[end - 1 : end]):
             end -= 1
-    return replace(candidate, text=text[:end].rstrip(), whole=True, why=NOT_SURE)
+    return replace(candidate, text=text[:end].rstrip(), whole=False, why=NOT_SURE)
 
 
 def _is_word(sign: str) -> bool:
