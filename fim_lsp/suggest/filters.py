@@ -43,8 +43,6 @@ PATH_LINE = re.compile(
 # Accepting costs a key: a single character is faster typed than read.
 VISIBLE_CHARS = 2
 
-QUOTES = ('"', "'", "`", '"""', "'''")
-
 USUAL_STEPS = (4, 3, 2)  # spaces per level of indentation
 
 
@@ -105,8 +103,9 @@ def unfinished(candidate: Candidate, cursor: Cursor) -> Candidate:
 def _without_opener(text: str, cursor: Cursor) -> str:
     """*text* without the brackets and quotes at its end that open something, but a block."""
     so_far = (cursor.before + text).rstrip()
-    opener = open_quote(so_far, cursor.language) or so_far[-1:]
-    opens = opener in CLOSER or (opener in QUOTES and so_far.endswith(opener))
+    quote = open_quote(so_far, cursor.language)
+    opener = quote or so_far[-1:]
+    opens = so_far.endswith(quote) if quote else opener in CLOSER
     if not (opens and text.strip()) or opens_block(so_far, cursor.language):
         return text
     return _without_opener(text.rstrip()[: -len(opener)], cursor)
