@@ -37,7 +37,7 @@ from fim_lsp.suggest.filters import polish
 from server_bridge.llama.backend import LlamaServer
 
 N_LINES = 60  # typed key by key
-THRESHOLDS = (0.0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9)  # as in the settings
+THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9)
 SETS = ("places", "keys")
 
 
@@ -53,38 +53,32 @@ class Said:
 
 def mean(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
     """All or nothing, by the mean."""
-    shown = polish(candidate, cursor).text
-    sure = confidence(candidate.odds, shown)
-    return candidate if sure >= least else replace(candidate, text="")
+    shown = polish(candidate, cursor)
+    sure = confidence(candidate.odds, shown.text)
+    return shown if sure >= least else replace(shown, text="")
 
 
-def words(candidate: Candidate, least: float, _: Cursor) -> Candidate:
-    """As far as the product allows, cut between words."""
-    return likely(candidate, least)
-
-
-def lines(candidate: Candidate, least: float, _: Cursor) -> Candidate:
-    """As far as the product allows, cut between lines."""
-    found = likely(candidate, least)
-    if len(found.text) == len(candidate.text):
-        return found
-    return replace(found, text=found.text[: max(0, found.text.rfind("\n"))])
+def words(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
+    """As far as the product allows, cut between words, before the filters."""
+    return polish(likely(candidate, least), cursor)
 
 
 def whole(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
     """All or nothing, by the product over what would be shown."""
-    shown = polish(candidate, cursor).text
-    short = replace(candidate, text=candidate.text[: max(len(shown), 1)])
-    odds = tuple(each for each in candidate.odds if each.end <= len(short.text))
-    sure = likely(replace(short, odds=odds), least).text == short.text
-    return candidate if sure else replace(candidate, text="")
+    shown = polish(candidate, cursor)
+    return shown if likely(shown, least) is shown else replace(shown, text="")
+
+
+def polish_sure(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
+    """What is shown: the filters see all of the text, then it is cut."""
+    return polish(candidate, cursor, least)
 
 
 RULES: dict[str, Callable[[Candidate, float, Cursor], Candidate]] = {
     "mean, all": mean,
     "product, all": whole,
-    "product, lines": lines,
-    "product, words": words,
+    "product, words, then filters": words,
+    "filters, then product": polish_sure,
 }
 
 
@@ -117,8 +111,7 @@ def row(
     """One point of a curve."""
     n_shown = n_right = n_wrong = 0
     for each in said:
-        kept = rule(each.candidate, least, each.cursor)
-        text = polish(kept, each.cursor).text if kept.text else ""
+        text = rule(each.candidate, least, each.cursor).text
         right = _n_common(text, each.truth)
         n_shown, n_right, n_wrong = (
             n_shown + bool(text),

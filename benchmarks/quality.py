@@ -89,7 +89,7 @@ async def _measure(
     bench = Session(config, lambda _: server)
     await bench.connection.wait_ready()
     shown, ms = list[Shown](), list[float]()
-    candidates: list[tuple[Candidate, Cursor]] = []
+    candidates: list[tuple[Candidate, Cursor, float]] = []
     with _recorded(candidates):
         for hole in wanted:
             one, took = await _suggested(bench, hole, packages[hole.package])
@@ -164,12 +164,12 @@ def _uri(hole: Hole, path: str) -> str:
 
 
 @contextlib.contextmanager
-def _recorded(candidates: list[tuple[Candidate, Cursor]]) -> Iterator[None]:
+def _recorded(candidates: list[tuple[Candidate, Cursor, float]]) -> Iterator[None]:
     """Keep every candidate before it is polished, to polish it in other ways later."""
 
-    def noting(candidate: Candidate, cursor: Cursor) -> Candidate:
-        candidates.append((candidate, cursor))
-        return polish(candidate, cursor)
+    def noting(candidate: Candidate, cursor: Cursor, sure: float) -> Candidate:
+        candidates.append((candidate, cursor, sure))
+        return polish(candidate, cursor, sure)
 
     with mock.patch.object(completer, "polish", noting):
         yield
@@ -186,9 +186,11 @@ def _forgetful() -> Iterator[None]:
         yield
 
 
-def _ablations(shown: list[Shown], candidates: list[tuple[Candidate, Cursor]]) -> dict[str, object]:
+def _ablations(
+    shown: list[Shown], candidates: list[tuple[Candidate, Cursor, float]]
+) -> dict[str, object]:
     """The same candidates with one filter left out at a time, and with none."""
-    candidate_of = {_key(cursor): (candidate, cursor) for candidate, cursor in candidates}
+    candidate_of = {_key(each[1]): each for each in candidates}
     known = [
         (one, *candidate_of[_key(one.cursor)]) for one in shown if _key(one.cursor) in candidate_of
     ]
@@ -196,8 +198,8 @@ def _ablations(shown: list[Shown], candidates: list[tuple[Candidate, Cursor]]) -
     figures: dict[str, object] = {}
     for label, off in [("none left out", []), *((name, [name]) for name in names), ("all", names)]:
         again = []
-        for one, candidate, cursor in known:
-            done = polish(candidate, cursor, off)
+        for one, candidate, cursor, sure in known:
+            done = polish(candidate, cursor, sure, off)
             again.append(Shown(one.hole, cursor, one.file, done.text, done.replaces))
         figures[label] = asdict(quality(again))
         _print(f"without {label}", quality(again))

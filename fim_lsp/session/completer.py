@@ -23,7 +23,6 @@ from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.stats import Stats
-from fim_lsp.suggest.confidence import NOT_SURE
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.line_match import continued
@@ -33,7 +32,6 @@ from fim_lsp.suggest.request import (
     CompletionRequest,
     Selected,
     Suggestion,
-    gated,
     request_at,
     suggestion,
     why_not,
@@ -171,13 +169,12 @@ class Completer:
         candidates: list[Candidate],
     ) -> tuple[str, list[Suggestion]]:
         """What is left of *candidates* behind the filters, as suggestions; the first comes first."""
-        sure = [gated(request, candidate) for candidate in candidates]
-        polished = [polish(each, request.cursor) for each in sure if each.text]
+        polished = [polish(each, request.cursor, request.sure) for each in candidates]
         for candidate in polished:
             self._stats.cuts.update(cut.filter for cut in candidate.cuts)
         lasting = outcome != "local" and candidates[0].whole and request.selected is None
         model = self._connection.state.model
-        one = lasting and len(candidates) == len(polished) == 1
+        one = lasting and len(candidates) == 1
         doc_state.displayed = Displayed(request.cursor, polished[0], model) if one else None
         different: dict[str, Candidate] = {}
         for candidate in polished:
@@ -186,8 +183,7 @@ class Completer:
         made = (suggestion(request, each, str(next(self._numbers))) for each in different.values())
         suggestions = [each for each in made if each]
         if not suggestions:
-            unsure = not polished and candidates[0].text
-            return NOT_SURE if unsure else _why_none(polished), []
+            return _why_none(polished), []
         if lasting:
             self._dispatcher.decode_ahead(request, doc_state, suggestions[0])
         return outcome, suggestions
@@ -267,7 +263,7 @@ class Completer:
 
     def _tell(self, request: CompletionRequest, so_far: Candidate) -> None:
         """Let the client of *request* hear what there is before the answer."""
-        candidate = polish(gated(request, so_far), request.cursor)
+        candidate = polish(so_far, request.cursor, request.sure)
         found = suggestion(request, candidate, str(next(self._numbers)))
         if request.client.hear is not None and found:
             if request.client.offers and request.selected is None:
@@ -291,5 +287,5 @@ class Completer:
 
 
 def _why_none(polished: list[Candidate]) -> str:
-    """The filter that left nothing of the first candidate."""
+    """The filter that left nothing of the first candidate, or that the model was not sure of it."""
     return polished[0].cuts[-1].filter if polished else "model"

@@ -27,9 +27,9 @@ from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.scheduler import Scheduler, ended
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.choice import chosen
-from fim_lsp.suggest.confidence import NOT_SURE, behind
+from fim_lsp.suggest.confidence import NOT_SURE, behind, likely
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.request import CompletionRequest, Suggestion, accepted, gated
+from fim_lsp.suggest.request import CompletionRequest, Suggestion, accepted
 from server_bridge.protocol import BackendError, PromptTooLong
 
 # A stream goes on for so long after the last request left: the next key brings one that joins it.
@@ -256,7 +256,7 @@ class Dispatcher:
         """Whether all is known that the request may be shown: what follows is not sure."""
         if not generation.is_unsure or typed != generation.typed:
             return False
-        return gated(request, self._so_far(generation, doc_state, typed)).why == NOT_SURE
+        return likely(self._so_far(generation, doc_state, typed), request.sure).why == NOT_SURE
 
     def _so_far(self, generation: Generation, doc_state: DocumentState, typed: str) -> Candidate:
         """What *generation* says to a request at *typed* before it has ended."""

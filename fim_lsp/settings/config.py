@@ -85,10 +85,10 @@ class CompletionConfig:
         ),
     )
     min_confidence: float = field(
-        default=0.5,  # wrong characters against right ones: suggest/confidence.py
+        default=0.35,  # wrong characters against right ones: suggest/confidence.py
         metadata=option(
             "How sure the model must be of an automatic suggestion, which is cut where it is less: the probability "
-            "that all that is shown is right is at least this number cubed.",
+            "that all that is shown is right, by the model's own odds.",
             Project.TUNE,
             within=(0, 1),
         ),

@@ -100,6 +100,8 @@ def _joints(candidate: Candidate, cursor: Cursor) -> Iterator[Candidate]:
     yield candidate
     for n_chars in range(1, 1 + sum(1 for _ in takewhile(closes_only, after))):
         yield candidate.changed(candidate.text, "closes what the editor closed", n_chars)
+    if not candidate.whole:
+        return  # a bracket that it opens may be closed by what is not there yet
     for at, _ in reversed(list(brackets(text, cursor.language))):
         yield candidate.cut(at, "does not fit the brackets to the right")
 

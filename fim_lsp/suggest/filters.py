@@ -3,19 +3,22 @@ What the model wrote into what is worth showing: an ordered list of small filter
 
 `polish` runs them and notes what each one changed and why; `fim/stats` counts the names. A filter only
 takes away (`reindented` respells white space), so a suggestion is never anything the model did not say.
-To add one: a function, its place in `FILTERS`, a golden case.
+Those in `MEANT` judge the text as the model meant it; then it is cut where the model is not sure, and those in `LEFT`
+see what is left, which may break off anywhere.
+To add one: a function, its place in a list, a golden case.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.brackets import closed_below, opened_here, right_text
+from fim_lsp.suggest.confidence import NOT_SURE, likely, respelled
 from fim_lsp.suggest.cursor import Candidate, Cursor, Cut
-from fim_lsp.suggest.lines import WORD, indent, mark
+from fim_lsp.suggest.lines import CLOSER, WORD, indent, mark, open_quote, opens_block
 from fim_lsp.suggest.repeats import lines_below, looping_lines, stuttering, typed_again
 from fim_lsp.suggest.syntax_check import parses
 
@@ -71,7 +74,20 @@ def extent(candidate: Candidate, cursor: Cursor) -> Candidate:
     return candidate.cut(end, f"end of the {boundary.extent(cursor).value}")
 
 
-def unfinished(candidate: Candidate, _: Cursor) -> Candidate:
+def not_sure(candidate: Candidate, cursor: Cursor, sure: float) -> Candidate:
+    """Cut where the model is not *sure* any more (`likely`): behind a line, in the first line behind a word."""
+    left = likely(candidate, sure)
+    if left is candidate:
+        return candidate
+    newline = left.text.rfind("\n")
+    if left.text[:newline].strip() and newline > 0 and candidate.text[len(left.text)] != "\n":
+        left = replace(left, text=left.text[:newline])
+    text = _without_opener(left.text, cursor).rstrip()
+    left = right_text(replace(left, text=text, replaces=0), cursor)
+    return replace(left, whole=True, why="what follows is not sure")
+
+
+def unfinished(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Drop the line, or in a single line the word, in which a budget ended the text."""
     text = candidate.text.rstrip("\ufffd")  # half a character
     if candidate.whole or not text:
@@ -80,16 +96,25 @@ def unfinished(candidate: Candidate, _: Cursor) -> Candidate:
     if text[:newline].strip() and newline > 0:
         return candidate.cut(newline, "the last line is not finished")
     word = WORD.match(text[::-1])
-    return candidate.cut(len(text) - (word.end() if word else 0), "the last word is not finished")
+    text = _without_opener(text[: len(text) - (word.end() if word else 0)], cursor)
+    return candidate.cut(len(text), "the last word is not finished")
+
+
+def _without_opener(text: str, cursor: Cursor) -> str:
+    """*text* without the brackets and quotes at its end that open something, but a block."""
+    so_far = (cursor.before + text).rstrip()
+    quote = open_quote(so_far, cursor.language)
+    opener = quote or so_far[-1:]
+    opens = so_far.endswith(quote) if quote else opener in CLOSER
+    if not (opens and text.strip()) or opens_block(so_far, cursor.language):
+        return text
+    return _without_opener(text.rstrip()[: -len(opener)], cursor)
 
 
 def broken_character(candidate: Candidate, _: Cursor) -> Candidate:
     """Drop all of a text with bytes that are no character: what stands around them is as doubtful."""
-    return (
-        candidate.cut(0, "has bytes that are no character")
-        if "\ufffd" in candidate.text
-        else candidate
-    )
+    text = candidate.text if candidate.whole else candidate.text.rstrip("\ufffd")
+    return candidate.cut(0, "has bytes that are no character") if "\ufffd" in text else candidate
 
 
 def empty_comment(candidate: Candidate, cursor: Cursor) -> Candidate:
@@ -143,7 +168,7 @@ def too_short(candidate: Candidate, _: Cursor) -> Candidate:
     )
 
 
-FILTERS: tuple[Filter, ...] = (
+MEANT: tuple[Filter, ...] = (
     special_tokens,
     other_text,
     reindented,
@@ -154,31 +179,46 @@ FILTERS: tuple[Filter, ...] = (
     lines_below,
     closed_below,
     opened_here,
-    unfinished,
     broken_character,
     right_text,
     parses,
     empty_comment,
-    trailing_space,
-    too_short,
 )
+LEFT: tuple[Filter, ...] = (unfinished, trailing_space, too_short)
+FILTERS = (*MEANT, *LEFT)
 NAMES = frozenset(each.__name__ for each in FILTERS)
 
 
-def polish(candidate: Candidate, cursor: Cursor, off: Collection[str] = ()) -> Candidate:
+def polish(
+    candidate: Candidate, cursor: Cursor, sure: float = 0.0, off: Collection[str] = ()
+) -> Candidate:
     """
     The candidate as it should be shown, with its cuts; an empty text where nothing should.
 
-    *off* names filters to leave out, to measure what each one does.
+    *sure* is how sure the model must be of it, see `likely`. *off* names filters to leave out, to measure what each
+    one does.
     """
-    for step in FILTERS:
+    meant = _filtered(candidate, cursor, MEANT, off)
+    left = not_sure(meant, cursor, sure)
+    if left is not meant:
+        left = replace(left, cuts=(*meant.cuts, Cut(NOT_SURE, left.why)))
+    left = _filtered(left, cursor, LEFT, off)
+    return left if left.text else _nothing(left)
+
+
+def _filtered(
+    candidate: Candidate, cursor: Cursor, filters: Iterable[Filter], off: Collection[str]
+) -> Candidate:
+    for step in filters:
         if not candidate.text or step.__name__ in off:
             continue
         after = step(candidate, cursor)
         if (after.text, after.replaces) != (candidate.text, candidate.replaces):
-            after = replace(after, cuts=(*candidate.cuts, Cut(step.__name__, after.why)))
+            known = respelled(candidate.odds, candidate.text, after.text)
+            cuts = (*candidate.cuts, Cut(step.__name__, after.why))
+            after = replace(after, odds=known, cuts=cuts)
         candidate = after
-    return candidate if candidate.text else _nothing(candidate)
+    return candidate
 
 
 def _nothing(candidate: Candidate) -> Candidate:

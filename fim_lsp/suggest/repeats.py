@@ -97,11 +97,12 @@ def _following(cursor: Cursor) -> list[str]:
 
 
 def _is_next(line: str, following: list[str]) -> bool:
-    """The next line, or one soon after it that is long enough not to be there twice by chance."""
+    """The next line, or one of its block soon after it that is long enough not to be there twice by chance."""
     said, here = line.strip(), width(line)
+    same_block = takewhile(lambda other: width(other) >= here, following)
     return any(
         said == other.strip() and here == width(other) and (idx == 0 or len(said) >= TELLING_CHARS)
-        for idx, other in enumerate(following)
+        for idx, other in enumerate(same_block)
     )
 
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from fim_lsp.documents import Document, Edit, Position, after, edited
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import likely
 from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
 from server_bridge.protocol import State
 
@@ -72,6 +71,11 @@ class CompletionRequest:
     selected: Selected | None = None
     client: Client = EDITOR
 
+    @property
+    def sure(self) -> float:
+        """How sure the model must be of what interrupts the user; a user who asked wants to see all of it."""
+        return 0.0 if self.invoked else self.config.completion.min_confidence
+
 
 def request_at(  # noqa: PLR0913 (a value of that many parts)
     document: Document,
@@ -126,13 +130,6 @@ def accepted(request: CompletionRequest, suggestion: Suggestion) -> CompletionRe
     return replace(
         request, document=document, position=position, cursor=cursor, invoked=False, selected=None
     )
-
-
-def gated(request: CompletionRequest, candidate: Candidate) -> Candidate:
-    """As much of *candidate* as the model was sure enough of to interrupt the user with it."""
-    if request.invoked:
-        return candidate
-    return likely(candidate, request.config.completion.min_confidence)
 
 
 def suggestion(request: CompletionRequest, candidate: Candidate, id: str) -> Suggestion | None:

@@ -3,7 +3,8 @@ Golden cases: one TOML file each, in `golden/<filter>/`.
 
 `text` is a file with the cursor `▮` and behind it what the model wrote, `⟦…⟧`. `expected` is what is
 to be inserted, `replaces` how many characters on the right it takes the place of (0), `by` the filters
-that changed something, in order. `whole = false` says that a budget ended the text.
+that changed something, in order. `whole = false` says that a budget ended the text. `unsure` is where in the text
+the model stops being sure of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fim_lsp.documents import Position, opened
-from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
+from fim_lsp.suggest.cursor import Candidate, Cursor, Odds, cursor_at
 from fim_lsp.suggest.filters import polish
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -45,7 +46,9 @@ def check(case: dict[str, Any]) -> None:
     cursor, raw = parsed(
         case["text"], case.get("language", "python"), case.get("path", "src/app.py")
     )
-    candidate = polish(Candidate(raw, case.get("whole", True)), cursor)
+    sure_until = raw.index(case["unsure"]) if "unsure" in case else len(raw)
+    odds = (Odds(sure_until, -0.01), Odds(len(raw), -9.0))
+    candidate = polish(Candidate(raw, case.get("whole", True), odds), cursor, sure=0.35)
     assert candidate.text == case["expected"], candidate.cuts
     assert candidate.replaces == case.get("replaces", 0), candidate.cuts
     assert [cut.filter for cut in candidate.cuts] == case.get("by", []), candidate.cuts

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from fim_lsp.suggest.confidence import POWER, SURE, behind, confidence, likely, odds, preferred
+from fim_lsp.suggest.confidence import SURE, behind, confidence, likely, odds, preferred
 from fim_lsp.suggest.cursor import Candidate, Odds
 from server_bridge.protocol import Token
 
@@ -75,15 +75,15 @@ def test_what_is_shown_is_likely_in_all(least: float, shown: str) -> None:
         ("self", 0.9), (".", 1.0), ("wi", 0.9), ("dth", 0.9), (" *", 0.6), (" rate", 0.9),
         (" +", 0.7), (" ta", 0.9), ("x", 0.9),
     )  # fmt: skip
-    assert likely(text, least ** (1 / POWER)).text == shown
+    assert likely(text, least).text == shown
 
 
 def test_what_was_typed_is_certain() -> None:
     """Behind an unlikely word that the user typed, the rest is as likely as it is."""
     text = said(("ta", 0.1), ("x", 0.5), (" *", 0.9), (" rate", 0.9))
-    assert likely(text, 0.3 ** (1 / POWER)).text == ""
+    assert likely(text, 0.3).text == ""
     left = Candidate("x * rate", odds=behind(text.odds, 2))
-    assert likely(left, 0.3 ** (1 / POWER)).text == "x * rate"
+    assert likely(left, 0.3).text == "x * rate"
     inside = Candidate(" rate"[2:], odds=behind(text.odds, len("tax * ra")))
     assert inside.odds == (Odds(2, None),)
     before = behind(text.odds, -3)
@@ -95,11 +95,10 @@ def test_an_unknown_token_is_not_certain() -> None:
     known = said(("a", 0.5), (" b", 0.5), (" c", 0.5), (" d", 0.5))
     some = said(("a", 0.5), (" b", None), (" c", None), (" d", 0.5))
     for least in (0.05, 0.1, 0.2, 0.3, 0.6):
-        sure = least ** (1 / POWER)
-        assert likely(some, sure).text == likely(known, sure).text
+        assert likely(some, least).text == likely(known, least).text
     surer = said(("a", 0.9), (" b", None), (" c", None), (" d", 0.9))  # 0.6 each
-    assert likely(surer, 0.3 ** (1 / POWER)).text == "a b c"
-    assert likely(surer, 0.5 ** (1 / POWER)).text == "a b"
+    assert likely(surer, 0.3).text == "a b c"
+    assert likely(surer, 0.5).text == "a b"
 
 
 def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:

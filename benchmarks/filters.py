@@ -1,0 +1,251 @@
+"""
+What each filter and the gate take away, and how much of that was right: on recent code, with a real model.
+
+    python -m benchmarks.filters --model qwen.gguf --answers qwen.jsonl REPO…     # records what is missing, then replays
+    python -m benchmarks.filters --answers qwen.jsonl                             # replays in seconds
+    python -m benchmarks.filters --answers qwen.jsonl --sure 0.3 --show parses    # and lists what one filter does
+
+REPO… are clones of git repositories, bare ones too (`recent_code` says which places count). An answer is recorded whole,
+with the odds of its tokens (`raw_answers`). The replay shows what an automatic request would be shown: decoding ends where the
+text is whole or the model is not sure any more. A character is right if it and all before it stand in the file there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+from benchmarks.judgement import _n_common
+from benchmarks.raw_answers import Answer, read, record
+from benchmarks.recent_code import places
+from fim_lsp.settings.config import CompletionConfig
+from fim_lsp.suggest import boundary
+from fim_lsp.suggest.confidence import NOT_SURE, confidence, least
+from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.filters import FILTERS, polish
+from fim_lsp.suggest.line_match import continued, lines_in_sight
+
+N_PLAIN, N_HEADERS = 50, 30  # lines of each language, with two places each
+SURE = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8)
+BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
+WORD = re.compile(r"\s*(?:\w+|[^\w\s])")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an answer comes to."""
+
+    answer: Answer
+    candidate: Candidate
+
+    @property
+    def text(self) -> str:
+        """What is to be inserted."""
+        return self.candidate.text
+
+    @property
+    def right(self) -> int:
+        """Characters that are right."""
+        return _n_common(self.text, self.answer.place.truth)
+
+    @property
+    def wrong(self) -> int:
+        """Characters behind those."""
+        return len(self.text) - self.right
+
+    @property
+    def exact(self) -> bool:
+        """Whether the first line is as in the file."""
+        behind = self.answer.cursor.after[self.candidate.replaces :]
+        return bool(self.text) and _first_line(self.text + behind) == _first_line(
+            self.answer.place.truth
+        )
+
+
+def main() -> None:
+    """Record, replay, print."""
+    options = _options()
+    if options.repositories:
+        wanted = places(options.repositories, N_PLAIN, N_HEADERS)[: options.limit]
+        record(options.model, wanted, options.answers)
+    answers = [*read(options.answers)]
+    print(f"{len(answers)} places\n")
+    _table("filter | changes | leaves nothing | first word right | line right | right before | after | wrong before | after",
+           filter_rows(answers, options.sure))  # fmt: skip
+    halves = {"one half": answers[::4] + answers[1::4], "the other": answers[2::4] + answers[3::4]}
+    for name, half in halves.items():
+        print(f"How sure the model must be, on {name}, {len(half)} places:\n")
+        _table(
+            "sure | shown | right | wrong | wrong per right | first lines exact", gate_rows(half)
+        )
+    print("How often a first line is right, by the product of its probabilities:\n")
+    _table("product | lines | mean product | all right | first word right", curve_rows(answers))
+    print("Where a line in sight says something else than the model, by the model's mean:\n")
+    _table("mean | places | the model is right | the line is", local_rows(answers))
+    for line in _listed(answers, options.sure, options.show):
+        print(line)
+
+
+def shown(answer: Answer, sure: float, off: Iterable[str] = ()) -> Shown:
+    """What a request that is not made by hand is shown of *answer*, without the filters *off*."""
+    return Shown(answer, polish(decoded(answer, sure), answer.cursor, sure, [*off]))
+
+
+def decoded(answer: Answer, sure: float) -> Candidate:
+    """As much of *answer* as is decoded."""
+    candidate, total, limit = answer.candidate, 0.0, least(sure)
+    for end, logprob in candidate.odds:
+        total += logprob or 0.0
+        if total < limit:
+            return replace(candidate, text=candidate.text[:end], whole=False)
+    return replace(
+        candidate, whole=candidate.whole or boundary.enough(candidate.text, answer.cursor)
+    )
+
+
+def filter_rows(answers: list[Answer], sure: float) -> Iterator[tuple[object, ...]]:
+    """What each filter does to what all others leave."""
+    with_all = [shown(answer, sure) for answer in answers]
+    for name in (*(each.__name__ for each in FILTERS), NOT_SURE):
+        off = (
+            partial(shown, sure=0.0) if name == NOT_SURE else partial(shown, sure=sure, off=[name])
+        )
+        yield name, *_compared([off(answer) for answer in answers], with_all)
+
+
+def _compared(without: list[Shown], with_it: list[Shown]) -> tuple[object, ...]:
+    pairs = [(a, b) for a, b in zip(without, with_it, strict=True) if a.candidate.text != b.text]
+    lost = [(a, _n_common(a.text, b.text)) for a, b in pairs]
+    n_words = sum(a.right >= _end(WORD, a.text, at) > at for a, at in lost)
+    n_lines = sum(a.right >= _line_end(a.text, at) > at and _ends(a, at) for a, at in lost)
+    sums = (
+        sum(each(one) for one in side)
+        for each in (_right, _wrong)
+        for side in (_of(pairs, 0), _of(pairs, 1))
+    )
+    return len(pairs), sum(not b.text for _, b in pairs), n_words, n_lines, *sums
+
+
+def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
+    """The curve of wrong characters against right ones."""
+    for sure in SURE:
+        found = [shown(answer, sure) for answer in answers]
+        right, wrong = sum(map(_right, found)), sum(map(_wrong, found))
+        n_shown, n_exact = sum(bool(each.text) for each in found), sum(each.exact for each in found)
+        yield sure, n_shown, right, wrong, f"{wrong / max(1, right):.2f}", n_exact
+
+
+def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
+    """How often the first line and its first word are right, by how likely the model thinks the line is."""
+    found: list[tuple[float, bool, bool]] = []
+    for answer in answers:
+        one = shown(answer, 0.0)
+        end = _line_end(one.text, 0)
+        known = [logprob for at, logprob in one.candidate.odds if logprob is not None and at <= end]
+        if one.text and known:
+            is_first_right = one.right >= _end(WORD, one.text, 0)
+            found.append((math.exp(sum(known)), one.right >= end, is_first_right))
+    for low, high in pairwise(BINS):
+        inside = [each for each in found if low <= each[0] < high]
+        if inside:
+            means = (sum(each[idx] for each in inside) / len(inside) for idx in range(3))
+            yield f"{low}–{min(high, 1)}", len(inside), *(f"{mean:.2f}" for mean in means)
+
+
+def local_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
+    """Which of the two is right where they differ."""
+    found: list[tuple[float, bool, bool]] = []
+    for answer in answers:
+        model, cursor = shown(answer, 0.0), answer.cursor
+        sight = lines_in_sight(answer.document.lines, answer.place.line, (), ())
+        line = Shown(answer, polish(continued(cursor, sight), cursor))
+        if line.text and _first_line(line.text) != _first_line(model.text):
+            sure = confidence(model.candidate.odds, model.text)
+            found.append((sure, model.exact, line.exact))
+    for low, high in pairwise(BINS):
+        inside = [each for each in found if low <= each[0] < high]
+        if inside:
+            yield (
+                f"{low}–{min(high, 1)}",
+                len(inside),
+                sum(e[1] for e in inside),
+                sum(e[2] for e in inside),
+            )
+
+
+def _listed(answers: list[Answer], sure: float, name: str) -> Iterator[str]:
+    """The places at which the filter *name* changes something."""
+    off: Callable[[Answer], Shown] = partial(shown, sure=sure, off=[name])
+    for answer in answers if name else []:
+        without, left = off(answer), shown(answer, sure)
+        if without.text != left.text:
+            typed = answer.cursor.before[-40:]
+            yield f"{typed!r} | {without.text!r} | {left.text!r} | {answer.place.truth[:60]!r}"
+
+
+def _of(pairs: list[tuple[Shown, Shown]], idx: int) -> list[Shown]:
+    return [pair[idx] for pair in pairs]
+
+
+def _right(one: Shown) -> int:
+    return one.right
+
+
+def _wrong(one: Shown) -> int:
+    return one.wrong
+
+
+def _first_line(text: str) -> str:
+    return text.lstrip().partition("\n")[0].rstrip()
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def _line_end(text: str, at: int) -> int:
+    """The end of the first line behind *at* with something on it."""
+    visible = at + len(text[at:]) - len(text[at:].lstrip())
+    newline = text.find("\n", visible)
+    return len(text) if newline < 0 else newline
+
+
+def _ends(one: Shown, at: int) -> bool:
+    """Whether the file's line ends where that behind *at* does."""
+    return one.answer.place.truth[_line_end(one.text, at) :][:1] in ("\n", "")
+
+
+def _table(head: str, rows: Iterable[tuple[object, ...]]) -> None:
+    print(f"| {head} |\n|{' --- |' * len(head.split('|'))}")
+    for row in rows:
+        print("| " + " | ".join(map(str, row)) + " |")
+    print()
+
+
+def _options() -> argparse.Namespace:
+    assert __doc__
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("repositories", nargs="*", type=Path, metavar="REPO", help="clones of git repositories")
+    add("--model", type=Path, help="a GGUF file with FIM tokens, to record with")
+    add("--answers", type=Path, required=True, help="the file of recorded answers")
+    add("--limit", type=int, help="record at so many places at most")
+    add("--sure", type=float, default=CompletionConfig().min_confidence, help="as in the settings")
+    add("--show", default="", metavar="FILTER", help="list what a filter does")
+    options = parser.parse_args()
+    if options.repositories and not options.model:
+        parser.error("name the model to record with: --model FILE")
+    return options
+
+
+if __name__ == "__main__":
+    main()
