@@ -20,8 +20,9 @@ JUDGED = 100
 _RANDOM_LETTERS = 4  # oddities that letters count for which are no words
 _SHORT = 4  # characters besides placeholder words from which there is something to hide
 
-# What a value may hold of another one, with a group for its name: variables and templates of shells,
-# CI and programs, format fields. A name is regular: `$kQ9xT2` and `{x}` inside of a word are none.
+# What of a value stands for another one: variables and templates of shells, CI and programs, format
+# fields. A name is regular: `$kQ9xT2` and `{x}` inside of a word are none.
+_REFERENCE_CHARS = re.compile(r"[$%{}<]")
 _REFERENCE = re.compile(
     r"\$\{{1,2}[^{}]{0,80}\}{0,2}|\$\([^()]{0,80}\)?|\{\{[^{}]{0,80}\}{0,2}|%\([\w.]{0,40}\)?[sdr]?|<%[^%]{0,80}%?>?|%[A-Z_]{2,40}%"
     r"|(?:(?<![^\W_])|(?<=\A.))(?<!\$)\$(?=[A-Za-z_])\w{1,64}|\$[A-Z_]{3,64}\d?"
@@ -132,17 +133,14 @@ def is_uuid(value: str) -> bool:
 
 def _without_references(value: str) -> str:
     """The value with a hyphen for each part that stands for another value."""
-    return (
-        _REFERENCE.sub(_unless_irregular, value)
-        if "$" in value or "%" in value or "{" in value or "<" in value or "}" in value
-        else value
-    )
+    if _REFERENCE_CHARS.search(value) is None:
+        return value
+    return _REFERENCE.sub(_unless_irregular, value)
 
 
 def _unless_irregular(reference: re.Match[str]) -> str:
-    return (
-        "-" if len(_ODD.findall(_without_words(reference[0]))) < _IRREGULAR_NAME else reference[0]
-    )
+    odd = len(_ODD.findall(_without_words(reference[0])))
+    return "-" if odd < _IRREGULAR_NAME else reference[0]
 
 
 def _without_words(value: str) -> str:
