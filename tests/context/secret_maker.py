@@ -98,7 +98,8 @@ VALUES: dict[str, Make] = {
     "signs": lambda m: m.of(ALNUM, 1) + m.of(ALNUM + "#%^*()-_=+[].:|~", 14) + m.of(ALNUM, 1),
     "braces": lambda m: m.of(ALNUM, 4) + "{" + m.of(ALNUM, 1) + "}" + m.of(ALNUM, 9),
     "dollar": lambda m: "$" + m.of(ALNUM, 14),
-    "django": lambda m: m.of(BASE36 + "!@#$%^&*(-_=+)", 50),
+    "django": lambda m: "django-insecure-" + m.of(BASE36 + "!@#$%^&*(-_=+)", 50),
+    "salt": lambda m: m.of(ALNUM + SYMBOLS + "[]{}<>()|;:,+= ", 64),
     "kube": lambda m: encoded(f"postgres://app:{m.of(ALNUM, 16)}@db1/shop"),
     "docker": lambda m: encoded(
         f'{{"auths":{{"r.example.org":{{"auth":"{encoded(f"deploy:{m.password(14)}")}"}}}}}}'

@@ -161,8 +161,10 @@ pw16|password = r\"\"\"@@\"\"\"
 pw16|Dim password As String = "@@"
 pw16|db, err := sql.Open("mysql", "app:@@@tcp(db1:3306)/shop")
 letters|define('DB_PASSWORD', '@@');
+salt|define('SECURE_AUTH_SALT', '@@');
+salt|define( 'LOGGED_IN_KEY',    '@@' );
 letters|password = getenv("X", "@@")
-django|SECRET_KEY = 'django-insecure-@@'
+django|SECRET_KEY = '@@'
 signs|password = "@@"
 braces|password = "@@"
 braces|conn = connect(user="app", passwd="@@")

@@ -35,6 +35,8 @@ _SYNTAX = (
     ("token", "bearer", r"[ \t]{1,8}", r"[\w.~+/=-]", "12,4000", ""),
     ("token", "basic", r"[ \t]{1,8}", r"[A-Za-z0-9+/_=-]", "12,1000", ""),
     ("token", "authorization", r"[\"']?[:,][ \t]{0,4}[\"']?[a-z][\w-]{2,20}[ \t]{1,4}", r"[\w.~+/=-]", "12,4000", ""),
+    # the keys and salts of WordPress: 64 signs, spaces among them
+    ("token", "_key _salt", r"[\"'],[ \t]{0,20}[\"']", r"[^\"'\n]", "60,70", r"[\"']"),
     ("password", "mysql mariadb", rf"{_OPTION}-p[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "sshpass login", rf"{_OPTION}-p[ \t]{{0,4}}[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "redis-cli", rf"{_OPTION}-a[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
