@@ -22,7 +22,7 @@ _LEAST = {
     Rank.TOKEN: 8,
     Rank.KEY: 16,
 }  # characters of a value by the rank of its name
-_LINE_ODD = {Rank.PASSWORD: 2, Rank.TOKEN: 3, Rank.KEY: 6}  # of all that stands on a line
+_LINE_ODD = {Rank.PASSWORD: 2, Rank.TOKEN: 3}  # of all that stands on a line
 _TOKEN_ODD, _KEY_ODD = 2, 4  # likewise its oddities: 0.7 % and 0.2 % of other strings have as many
 
 
@@ -83,7 +83,7 @@ def _found(
             continue
         for kind, value in _values(lower, name.end(), forms):
             start, stop = value.span(value.lastindex or 0)
-            if kind is not Kind.LINE or _is_set(text, word.start()):
+            if kind is not Kind.LINE or (named in _LINE_ODD and _is_set(text, word.start())):
                 stop -= text[stop - 1] == "\\"
                 yield Field(named, kind, word.start(), name["rest"], start, stop)
         for literal in further(lower, name.end(), _LEAST[named]):
