@@ -97,7 +97,7 @@ async def _answer(server: LlamaServer, place: Place) -> Answer:
     shown = window.anchored(document, position, BUDGET, None)
     frame = Frame(Header("", (), place.path, place.language), shown)
     typed = window.middle(shown, document, position)
-    prompt = compose.compose(frame, typed, ())
+    prompt = compose.compose(frame, typed)
     said, tokens, whole, n_beyond = "", tuple[Token, ...](), False, 0
     async with aclosing(server.stream(Request(prompt, N_TOKENS))) as replies:
         async for reply in replies:

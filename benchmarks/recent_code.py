@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import random
 import subprocess
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from fim_lsp.context.grammars import language_of
 from fim_lsp.suggest.lines import CLOSER, indent, opens_block, unclosed, width
 
-SINCE = datetime(2025, 1, 1, tzinfo=timezone.utc).timestamp()
+SINCE = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
 LANGUAGES = ("python", "lua", "go", "typescript")
 TYPED = 0.6
 SHORTEST = 8  # visible characters of a line

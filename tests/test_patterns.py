@@ -215,7 +215,7 @@ def test_all_functions_that_make_patterns_are_known() -> None:
         if isinstance(node, ast.FunctionDef) and "re.compile(" in ast.unparse(node)
     }
     assert makers == {
-        "fim_lsp.context.secrets.fields._forms",
+        "fim_lsp.context.secrets.forms._forms",
         "fim_lsp.context.secrets.issuers._form",
         "fim_lsp.suggest.lines.scanner",
         "server_bridge.fim.text._looks_special",

@@ -9,6 +9,7 @@ placeholders. A literal such as `password = "hunter2"` is in neither set.
 from __future__ import annotations
 
 import os
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,8 @@ GENERATED = {
     "version": lambda m: f'"version": "1.{m.digits(2)}.{m.digits(1)}-beta.{m.digits(1)}"',
 }  # fmt: skip
 EACH = 12
+WRITTEN = {".py", ".pyi", ".js", ".ts", ".c", ".h", ".toml"}
+MUCH = 200_000  # characters of a file that no user opens
 
 
 def listed() -> list[str]:
@@ -73,6 +76,22 @@ def telling() -> list[str]:
     """Of the lines of the standard library and of packages, those with a word the rules look for."""
     found = dict.fromkeys(line for line in _library() if TELLING.search(line))
     return list(found)
+
+
+def files(n_lines: int) -> Iterator[str]:
+    """Whole files that people wrote, chosen by chance, until they have so many lines."""
+    folders = (Path(os.__file__).parent, Path(httpx.__file__).parent.parent)
+    paths = sorted(
+        {path for folder in folders for path in folder.rglob("*") if path.suffix in WRITTEN}
+    )
+    random.Random(11).shuffle(paths)
+    for path in paths:
+        text = path.read_text("utf-8", "replace")
+        if len(text) < MUCH:
+            yield text
+            n_lines -= text.count("\n")
+        if n_lines < 0:
+            return
 
 
 def own() -> list[str]:

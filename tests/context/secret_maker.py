@@ -73,6 +73,11 @@ class Maker:
         return [self.of(BASE64, 64) for _ in range(n)]
 
 
+def encoded(text: str) -> str:
+    """*text* in base64."""
+    return base64.b64encode(text.encode()).decode()
+
+
 Make = Callable[[Maker], str]
 
 VALUES: dict[str, Make] = {
@@ -89,6 +94,16 @@ VALUES: dict[str, Make] = {
     "base64": lambda m: m.base64(32),
     "url48": lambda m: m.of(URLSAFE, 48),
     "uuid": lambda m: m.uuid(),
+    "letters": lambda m: m.of(string.ascii_letters, 14),
+    "signs": lambda m: m.of(ALNUM, 1) + m.of(ALNUM + "#%^*()-_=+[].:|~", 14) + m.of(ALNUM, 1),
+    "braces": lambda m: m.of(ALNUM, 4) + "{" + m.of(ALNUM, 1) + "}" + m.of(ALNUM, 9),
+    "dollar": lambda m: "$" + m.of(ALNUM, 14),
+    "django": lambda m: "django-insecure-" + m.of(BASE36 + "!@#$%^&*(-_=+)", 50),
+    "salt": lambda m: m.of(ALNUM + SYMBOLS + "[]{}<>()|;:,+= ", 64),
+    "kube": lambda m: encoded(f"postgres://app:{m.of(ALNUM, 16)}@db1/shop"),
+    "docker": lambda m: encoded(
+        f'{{"auths":{{"r.example.org":{{"auth":"{encoded(f"deploy:{m.password(14)}")}"}}}}}}'
+    ),
 }
 
 

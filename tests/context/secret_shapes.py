@@ -150,6 +150,26 @@ uuid|HEROKU_API_KEY = "@@"
 hex32|TWILIO_AUTH_TOKEN = "@@"
 alnum40|LINEAR_CLIENT_SECRET = "@@"
 base64|azure_storage_key = "@@"
+pw16|password = os.getenv("DB_PASSWORD") or '@@'
+pw16|SECRET_KEY = env('SECRET_KEY', default='@@')
+pw16|parser.add_argument('--password', type=str, default='@@')
+pw16|@click.option("--password", envvar="DB_PASSWORD", default="@@")
+pw16|    password: str = Field(default="@@")
+alnum32|SECRET_KEY = (\\n    "@@"\\n)
+pw16|password = '''@@'''
+pw16|password = r\"\"\"@@\"\"\"
+pw16|Dim password As String = "@@"
+pw16|db, err := sql.Open("mysql", "app:@@@tcp(db1:3306)/shop")
+letters|define('DB_PASSWORD', '@@');
+salt|define('SECURE_AUTH_SALT', '@@');
+salt|define( 'LOGGED_IN_KEY',    '@@' );
+letters|password = getenv("X", "@@")
+django|SECRET_KEY = '@@'
+signs|password = "@@"
+braces|password = "@@"
+braces|conn = connect(user="app", passwd="@@")
+dollar|password = "@@"
+dollar|'password' => '@@',
 """
 
 # configuration files, command lines, protocols
@@ -278,6 +298,24 @@ alnum40|aws configure set aws_secret_access_key @@
 pw16|wifi_psk="@@"
 pw16|passphrase: @@
 pw16|psk=@@
+pw16|password: &db "@@"
+pw16|password: !!str @@
+pw16|  db_password = <<-EOT\\n    @@\\n  EOT
+pw16|export DB_PASSWORD=$(cat <<'EOF'\\n@@\\nEOF\\n)
+pw16|DB_PASSWORD: ${DB_PASSWORD:-@@}
+pw16|spring.datasource.password=${DB_PASSWORD:@@}
+pw16|jdbc:oracle:thin:app/@@@//db1:1521/shop
+pw16|sqlplus app/@@@db1
+pw16|smbclient //files1/share -U app%@@
+pw16|ldapsearch -x -D cn=admin -w @@ -b dc=example
+pw16|Driver={ODBC Driver 18};Server=db1;Uid=app;Pwd={@@};
+signs|"Server=db1;Uid=app;Pwd=@@"
+signs|DB_PASSWORD=@@
+signs|password: @@
+pw16|host=db1 user=app password=@@ dbname=shop
+pw16|<password><![CDATA[@@]]></password>
+kube|data:\\n  DATABASE_URL: @@
+docker|data:\\n  .dockerconfigjson: @@
 """
 
 

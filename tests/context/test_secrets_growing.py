@@ -37,6 +37,8 @@ TYPED = {
     "typed": ('api_key: Final[str] = "', "", MAKER.of(HEX, 32)),
     "dotenv": ("DB_PASSWORD=", "", MAKER.of(ALNUM, 20)),
     "flag": ("run --password ", "", MAKER.of(ALNUM, 20)),
+    "fallback": ('password = getenv("X") or "', "", "a7" + MAKER.of(ALNUM, 18)),
+    "default": ('option("--password", default="', "", "a7" + MAKER.of(ALNUM, 18)),
     "connection": ('"Server=db1;Password=', "", MAKER.of(ALNUM, 20)),
     "query": ("https://example.org/?a=1&access_token=", "", MAKER.of(ALNUM, 20)),
     "element": ("<password>", "", MAKER.of(ALNUM, 20)),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.span import Span
-from fim_lsp.context.secrets.values import is_password, is_random_so_far, oddities
+from fim_lsp.context.secrets.values import is_password, is_random_so_far, is_reference, oddities
 
 
 class Form(NamedTuple):
@@ -35,10 +35,15 @@ _SYNTAX = (
     ("token", "bearer", r"[ \t]{1,8}", r"[\w.~+/=-]", "12,4000", ""),
     ("token", "basic", r"[ \t]{1,8}", r"[A-Za-z0-9+/_=-]", "12,1000", ""),
     ("token", "authorization", r"[\"']?[:,][ \t]{0,4}[\"']?[a-z][\w-]{2,20}[ \t]{1,4}", r"[\w.~+/=-]", "12,4000", ""),
+    # the keys and salts of WordPress: 64 signs, spaces among them
+    ("token", "_key _salt", r"[\"'],[ \t]{0,20}[\"']", r"[^\"'\n]", "60,70", r"[\"']"),
     ("password", "mysql mariadb", rf"{_OPTION}-p[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "sshpass login", rf"{_OPTION}-p[ \t]{{0,4}}[\"']?(?!-)", _WORD, "5,200", ""),
     ("password", "redis-cli", rf"{_OPTION}-a[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
-    ("password", "-u", r"(?:ser)?[ =]{0,4}[\"']?[\w.@+-]{0,64}:[\"']?", _WORD, "5,200", ""),
+    ("password", "-u", r"(?:ser)?[ =]{0,4}[\"']?[\w.@+-]{0,64}[:%][\"']?", _WORD, "5,200", ""),
+    ("password", "ldap", rf"(?:search|add|modify|delete|whoami|passwd){_OPTION}-w[ \t]{{0,4}}[\"']?(?!-)", _WORD, "5,200", ""),
+    ("password", "jdbc:oracle", r":\w{2,5}:[\w.$#-]{1,64}/", r"[^\s\"'@]", "3,200", "@"),
+    ("password", "sqlplus", rf"{_OPTION}[\"']?[\w.$#-]{{1,64}}/", r"[^\s\"'@/]", "3,200", "@"),
     ("password", "-pass", r"(?:in|out)?[ \t]{1,4}[\"']?pass:", _WORD, "5,200", ""),
     ("password", "echo", r"[ \t]{1,4}[\"']?", r"[^\s\"'|]", "6,200", r"[\"']?[ \t]{0,4}\|[^\n]{0,80}--password-stdin"),
     ("password", "securestring", r"[ \t]{1,8}(?:-string[ \t]{1,8})?[\"']", _WORD, "5,200", r"[\"']"),
@@ -57,7 +62,11 @@ _FORMS = tuple(
     for name, words, before, value, count, end in _SYNTAX
 )
 
-_URL_PASSWORD = re.compile(r"://([^\s:/@\"'<>]{0,64}):([^\s/\"'<>{}]{2,255})@")
+# User and password in front of an address: in URLs, and in Go's names of data sources.
+_URL_PASSWORD = re.compile(r"://([^\s:/@\"'<>]{0,64}):([^\s/\"'<>]{2,255})@")
+_ADDRESS = re.compile(r"@(?:tcp|udp|unix)\(")
+_SOURCE = 265  # characters of a user and a password
+_IN_FRONT = re.compile(r"([\w.+-]{1,64}):([^\s\"'`]{2,200})\Z")
 _URL_PASSWORD_GROWING = re.compile(  # a port has no other characters than digits
     r"://[^\s:/@\"'<>]{0,64}:(?![$%*])(?=\d{0,255}[^\d\s/\"'<>{}])([^\s/\"'<>{}]{1,255})\Z"
 )
@@ -75,8 +84,12 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
                 yield Span(*match.span(1), form.name)
     for match in _URL_PASSWORD.finditer(text):
         user, password = match.groups()
-        if password != user and not _PLACEHOLDER.fullmatch(password):
+        if password != user and not (_PLACEHOLDER.fullmatch(password) or is_reference(password)):
             yield Span(*match.span(2), "password in a URL")
+    for address in _ADDRESS.finditer(text):
+        source = _IN_FRONT.search(text, max(0, address.start() - _SOURCE), address.start())
+        if source and not (_PLACEHOLDER.fullmatch(source[2]) or is_reference(source[2])):
+            yield Span(*source.span(2), "password of a data source")
 
 
 def growing_credentials(text: str, lower: str) -> Iterator[int]:
@@ -95,9 +108,14 @@ def _matches(
 ) -> Iterator[re.Match[str]]:
     """Where *pattern* holds behind one of *words*."""
     for word in words:
-        at = lower.find(word)
-        while at >= 0:
+        for at in _places(word, lower):
             match = pattern.match(text, at + len(word))
             if match is not None:
                 yield match
-            at = lower.find(word, at + len(word))
+
+
+def _places(word: str, text: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))

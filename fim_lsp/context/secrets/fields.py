@@ -2,40 +2,28 @@ r"""
 Secrets by the name in front of them: assignments, calls, settings, flags, headers, elements. Pure.
 
 Where a telling word stands (`names`), the end of the name is read, then what stands between it and
-a value in the languages and formats in use, then the value is judged (`values`). Every repeat is
-bounded, and none but those that say so cross a line end: each word costs the same at most.
+a value (`forms`), or in the rest of the statement (`statements`), then the value is judged (`values`).
 """
 
 from __future__ import annotations
 
-import enum
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.names import WORD, Rank, goes_on, rank
+from fim_lsp.context.secrets.forms import BARE, GROWING, LONGEST, WHOLE, Form, Kind
+from fim_lsp.context.secrets.names import NAME_CHARS, WORD, Rank, goes_on, rank
 from fim_lsp.context.secrets.span import Span
+from fim_lsp.context.secrets.statements import Literal, literals, open_literals
 from fim_lsp.context.secrets.values import is_mixed, is_password, is_uuid, is_word, oddities
 
-_LONGEST = 300  # characters of a value before it is known to be a secret
-_TOKEN_LENGTH, _KEY_LENGTH = 8, 16  # least characters of a value by the rank of its name
+_LEAST = {
+    Rank.PASSWORD: 4,
+    Rank.TOKEN: 8,
+    Rank.KEY: 16,
+}  # characters of a value by the rank of its name
+_LINE_ODD = {Rank.PASSWORD: 2, Rank.TOKEN: 3}  # of all that stands on a line
 _TOKEN_ODD, _KEY_ODD = 2, 4  # likewise its oddities: 0.7 % and 0.2 % of other strings have as many
-
-
-class Kind(enum.Enum):
-    """How sure it is that the value belongs to the name, and that it is a literal."""
-
-    LITERAL = enum.auto()
-    BARE = enum.auto()  # unquoted: in a program, it may be a variable
-    ELEMENT = enum.auto()  # of XML
-    LOOSE = enum.auto()  # another argument, the argument of a call, the next word
-
-
-class Form(NamedTuple):
-    """What may follow a name; the last group is the value."""
-
-    kind: Kind
-    pattern: re.Pattern[str]
 
 
 class Field(NamedTuple):
@@ -51,72 +39,18 @@ class Field(NamedTuple):
 
 # The rest of the name, a closing quote, brackets, the size of an array: `_HASH"]`, `[32]`.
 _NAME_END = re.compile(
-    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\])?(?=[\s=:,;({<>|?!+.-])"
+    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\]|\$)?(?=[\s=:,;({<>|?!+.-])"
 )
 
-_GAP = r"[ \t]{0,40}"
-_NEXT_LINE = rf"(?:\r?\n{_GAP})"
-_EQUALS = r"(?:={1,3}>?|!==?|:{1,3}=|[?+.]=|\|\|=?|\?\?=?|\?:|:|<-|->)"
-_TYPED = r":[ \t]{0,4}[&*]?(?:'\w{1,16} )?[\w:.\[\]<>| ?]{1,48}?[ \t]{0,4}=|(?:string|str|\[\]byte)[ \t]{0,8}="
-_SET = rf"{_GAP}(?:{_TYPED}|{_EQUALS}){_GAP}"
-_CALL = r"(?:new )?[\w.:\[\]]{1,24}!?\((?:\|\| ?)?"
-_TAG = r"[\w.:-]{1,40}"
-_BARE = r"[^\s\"'`,;&<>(){}\[\]|\\]"
-_MORE = re.compile(f"{_BARE}*")
-_NO_CALL = r"(?![(\[{|])"
-
-# kind, what stands before the value, the value's characters ("" for a quoted one), what ends it
-_SYNTAX = (
-    (Kind.LITERAL, _SET, "", ""),
-    # `name: X, value: y`, over a line end
-    (Kind.LITERAL, rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?", r"[^\s\"'<>]", ""),
-    (Kind.LOOSE, rf"(?:{_SET}{_CALL}|{_GAP}[,({{])[ \t]{{0,8}}", "", ""),
-    (Kind.BARE, rf"{_GAP}(?:[:?+]?=|:){_GAP}", _BARE, _NO_CALL),
-    # `<x>v</x>`, `<key>x</key><string>v</string>`, over line ends
-    (Kind.ELEMENT, rf"(?=[ \t<>])[^<>\n]{{0,60}}(?:</{_TAG}>\s{{0,40}}<{_TAG})?>\s{{0,40}}", r"[^<>\s\"']", r"\s{0,40}<"),
-    # Terraform's `variable "x" { … default = "y" }`, over line ends
-    (Kind.LITERAL, r"[ \t]?\{[^{}]{0,200}?\bdefault[ \t]{0,12}=[ \t]{0,4}", "", ""),
-    # YAML's `|`, over a line end
-    (Kind.LITERAL, r":[ \t]{0,4}[|>][+-]?[ \t]{0,4}\r?\n[ \t]{1,40}", r"[^\s\"']", r"(?=\s|\Z)"),
-    (Kind.LOOSE, r"[ \t]{1,40}", "", r"(?=[\s;,)}\]]|\Z)"),
-    (Kind.LOOSE, r"[ \t]{1,40}", _BARE, r"(?=[\s;,)}\]]|\Z)"),
-)  # fmt: skip
-
-
-def _forms(*, whole: bool) -> tuple[Form, ...]:
-    """The forms of *whole* values, or of those that end where the text ends."""
-    return tuple(
-        Form(kind, re.compile(before + (_value(value, whole=whole) if value else _quoted(whole=whole)) + (end if whole else r"\Z")))
-        for kind, before, value, end in _SYNTAX
-    )  # fmt: skip
-
-
-def _value(chars: str, *, whole: bool, group: int = 1) -> str:
-    """All *chars* that follow: a look-ahead that is matched again, because `re` never goes back into one."""
-    least = 4 if whole else 1
-    return rf"(?=({chars}{{{least},{_LONGEST}}}))\{group}"
-
-
-def _quoted(*, whole: bool) -> str:
-    """A string in any language, or one that the line ends before it is closed; prose is none."""
-    rows = (('"', '"'), ("'", "'"), ("`", "`"), (r"\[\[", r"\]"), (r"q[qw]?\{", r"\}"))
-    strings = "|".join(
-        opening
-        + _value(rf"[^{closing}\s]", whole=whole, group=n)
-        + (rf"(?![ \t]){closing}?" if whole else "")
-        for n, (opening, closing) in enumerate(rows, 1)
-    )
-    return rf"[a-z@$#]{{0,3}}\\{{0,2}}(?:{strings})"
-
-
-_WHOLE = _forms(whole=True)
-_GROWING = _forms(whole=False)
+_MORE = re.compile(f"{BARE}*")
+_LINE = 100  # characters of a line in front of a name
+_MARKS = " \t>+*;#-"  # of comments, lists and differences
 
 
 def fields(text: str, lower: str) -> Iterator[Span]:
     """The secret values of named fields; *lower* is *text* in small letters, as long."""
     done = 0
-    for field in _found(text, lower, _WHOLE):
+    for field in _found(text, lower, WHOLE, literals):
         if field.end > done and is_secret(field, text[field.start : field.end]):
             done = _whole_end(text, field)
             yield Span(field.start, done, f"value of a {field.rank.name.lower()}")
@@ -124,7 +58,7 @@ def fields(text: str, lower: str) -> Iterator[Span]:
 
 def _whole_end(text: str, field: Field) -> int:
     """Where the value ends, also one that is longer than the forms look."""
-    if field.end - field.start < _LONGEST:
+    if field.end - field.start < LONGEST:
         return field.end
     more = _MORE.match(text, field.end)
     return more.end() if more else field.end
@@ -132,24 +66,56 @@ def _whole_end(text: str, field: Field) -> int:
 
 def growing_fields(text: str, lower: str) -> Iterator[Field]:
     """Named fields whose value ends with *text*, not yet judged."""
-    return _found(text, lower, _GROWING)
+    return _found(text, lower, GROWING, open_literals)
 
 
-def _found(text: str, lower: str, forms: tuple[Form, ...]) -> Iterator[Field]:
+def _found(
+    text: str,
+    lower: str,
+    forms: tuple[Form, ...],
+    further: Callable[[str, int, int], Iterator[Literal]],
+) -> Iterator[Field]:
+    """Every value that may be that of a name, each with the forms in which it follows the name."""
     for word in WORD.finditer(lower):
         name = None if goes_on(text, word.end()) else _NAME_END.match(text, word.end())
-        if name is None:
+        named = name and rank(text, word.start(), word.end(), name["rest"])
+        if name is None or named is None:
             continue
-        values = ((form.kind, form.pattern.match(lower, name.end())) for form in forms)
-        kind, value = next((found for found in values if found[1]), (Kind.LOOSE, None))
-        if value and (named := rank(text, word.start(), word.end(), name["rest"])):
+        for kind, value in _values(lower, name.end(), forms):
             start, stop = value.span(value.lastindex or 0)
-            stop -= text[stop - 1] == "\\"
-            yield Field(named, kind, word.start(), name["rest"], start, stop)
+            if kind is not Kind.LINE or (named in _LINE_ODD and _is_set(text, word.start())):
+                stop -= text[stop - 1] == "\\"
+                yield Field(named, kind, word.start(), name["rest"], start, stop)
+        for literal in further(lower, name.end(), _LEAST[named]):
+            kind = Kind.FALLBACK if literal.fallback else Kind.LOOSE
+            yield Field(named, kind, word.start(), name["rest"], literal.start, literal.end)
+
+
+def _is_set(text: str, at: int) -> bool:
+    """Whether the name at *at* begins its line or follows another setting: `;x=`, `a=b x=`, `export x=`."""
+    line = text[max(0, at - _LINE, text.rfind("\n", max(0, at - _LINE), at) + 1) : at]
+    head = line.rstrip(NAME_CHARS)
+    words = head.lstrip(_MARKS).split()
+    if not words or head.endswith((";", "?", "&")):
+        return True
+    alone = len(words) == 1 and words[0].isalpha()
+    return head[-1].isspace() and (alone or "=" in words[-1] or words[-1] == "-e")
+
+
+def _values(lower: str, at: int, forms: tuple[Form, ...]) -> Iterator[tuple[Kind, re.Match[str]]]:
+    """The first form that matches, behind that of a whole line."""
+    for form in forms:
+        value = form.pattern.match(lower, at)
+        if value:
+            yield form.kind, value
+            if form.kind is not Kind.LINE:
+                return
 
 
 def is_secret(field: Field, value: str) -> bool:
     """Whether *value* is one for a name of that rank."""
+    if field.kind is Kind.LINE:
+        return oddities(value) >= _LINE_ODD[field.rank]
     if field.rank is Rank.PASSWORD:
         odd = field.kind is not Kind.LOOSE or oddities(value) > 0
         return (is_password(value) and odd) or (
@@ -157,7 +123,9 @@ def is_secret(field: Field, value: str) -> bool:
         )
     if field.rank is Rank.TOKEN:
         mixed = (
-            field.kind is Kind.LITERAL and len(value) >= _KEY_LENGTH and is_mixed(value, kinds=3)
+            field.kind is Kind.LITERAL
+            and len(value) >= _LEAST[Rank.KEY]
+            and is_mixed(value, kinds=3)
         )
-        return len(value) >= _TOKEN_LENGTH and oddities(value) + mixed >= _TOKEN_ODD
-    return len(value) >= _KEY_LENGTH and oddities(value) >= _KEY_ODD and not is_uuid(value)
+        return len(value) >= _LEAST[Rank.TOKEN] and oddities(value) + mixed >= _TOKEN_ODD
+    return len(value) >= _LEAST[Rank.KEY] and oddities(value) >= _KEY_ODD and not is_uuid(value)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 
 from fim_lsp.context.secrets.credentials import growing_credentials
-from fim_lsp.context.secrets.fields import Field, Kind, growing_fields, is_secret
+from fim_lsp.context.secrets.fields import Field, growing_fields, is_secret
+from fim_lsp.context.secrets.forms import Kind
 from fim_lsp.context.secrets.names import Rank
 from fim_lsp.context.secrets.scan import lowered
 from fim_lsp.context.secrets.span import Span
@@ -64,5 +65,5 @@ def _is_growing(head: str, field: Field) -> bool:
         return tag > head.rfind(">", 0, field.name) and head[tag + 1] != "/"
     name = f"\n{head}"[max(0, field.name - _NAME) : field.start + 1]
     telling = field.rank is Rank.PASSWORD or not (field.rest or _PLAIN.search(name))
-    literal = field.kind is Kind.LITERAL and telling
+    literal = field.kind in {Kind.LITERAL, Kind.FALLBACK} and telling
     return literal or is_random_so_far(value) or _SET.search(name) is not None

@@ -27,6 +27,7 @@ _LINE = re.compile(
 
 # The rest of a block whose first line is out of sight.
 _KEY_LINE = r"[ \t]{0,40}[A-Za-z0-9+/]{60,76}={0,2}[ \t]{0,8}\r?"
+_PUTTY = re.compile(r"Private-Lines: \d{1,4}((?:\r?\n[A-Za-z0-9+/=]{16,80}){1,300})")
 _MATERIAL = re.compile(rf"\n{_KEY_LINE}(?:\n{_KEY_LINE}){{2,}}(?=\n|\Z)")
 
 
@@ -34,6 +35,8 @@ def key_blocks(text: str) -> Iterator[Span]:
     """Every private key block or part of one in *text*."""
     if "PRIVATE KEY" in text:
         yield from _blocks(text)
+    for match in _PUTTY.finditer(text):
+        yield Span(*match.span(1), "private key")
     for match in _MATERIAL.finditer("\n" + text):
         yield Span(match.start(), match.end() - 1, "key material")
 

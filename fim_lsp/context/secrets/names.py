@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
+import string
 
 
 class Rank(enum.IntEnum):
@@ -56,7 +57,7 @@ _ABOUT = {
     "role", "scope", "scopes",
 }  # fmt: skip
 _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]{1,40}|[A-Z]{1,40})(?=\d{0,2}\Z)")
-_BEFORE = re.compile(r"[\w.-]{0,40} ?\Z")
+NAME_CHARS = string.ascii_letters + string.digits + "_.-"
 _AROUND = 40  # characters in front of a word that are looked at
 
 
@@ -67,8 +68,8 @@ def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
     *rest* is what follows the word in the name.
     """
     word = text[start:end].lower()
-    before = _BEFORE.search(text[max(0, start - _AROUND) : start])
-    owner = before[0].lower().rstrip("_.- ") if before else ""
+    before = text[max(0, start - _AROUND) : start].removesuffix(" ")
+    owner = before[len(before.rstrip(NAME_CHARS)) :].lower().rstrip("_.-")
     begins = _begins(text, start)
     if _is_about(rest) or not (begins or _joined(word, owner)):
         return None

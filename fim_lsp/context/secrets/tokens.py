@@ -7,6 +7,8 @@ them, however many there are: 7 ms per megabyte. Nothing here backtracks over mo
 
 from __future__ import annotations
 
+import itertools
+import operator
 import re
 import string
 from collections.abc import Iterator
@@ -17,17 +19,26 @@ from fim_lsp.context.secrets.values import is_mixed, is_random_so_far, oddities
 
 _CUT = 12  # characters behind a prefix from which a token that is not whole is worth hiding
 _CUT_RANDOM, _RANDOM = 2, 3  # oddities of a body that was cut, and of one that might be a name
-_ENDINGS = {prefix[-3:] for prefix in ISSUERS}
-_LENGTHS = sorted(set(map(len, ISSUERS)), reverse=True)  # the longest prefix says most
+_ENDINGS = {  # of prefixes, with their lengths: the longest prefix says most
+    ending: sorted({len(prefix) for prefix in ISSUERS if prefix[-3:] == ending}, reverse=True)
+    for ending in {prefix[-3:] for prefix in ISSUERS}
+}
 
 _LONGEST_WORD = 64
 _WORD_CHARS = string.ascii_letters + string.digits + "-_~."
 
 # Forms whose marks begin with a rare character: one search tells whether a text has any of them.
-_FIRST = string.ascii_uppercase + string.digits + "$:_"
+_FIRST = string.ascii_uppercase + string.digits + "$:_{"
 _RARE = tuple(form for form in FORMS if form.mark[0] in _FIRST and form.mark != "SK")
 _OFTEN = tuple(form for form in FORMS if form not in _RARE)
-_RARE_MARK = re.compile("|".join(re.escape(form.mark) for form in _RARE))
+_RARE_MARK = re.compile(  # `re` looks at the first character of each branch: one branch for each
+    "|".join(
+        re.escape(first) + "(?:" + "|".join(re.escape(mark[1:]) for mark in marks) + ")"
+        for first, marks in itertools.groupby(
+            sorted({form.mark for form in _RARE}, reverse=True), operator.itemgetter(0)
+        )
+    )
+)
 _TOKEN_CHARS = _WORD_CHARS + "/+=:@"
 _QUOTES = ('"', "'", "`", "=")
 
@@ -46,7 +57,11 @@ def tokens(text: str) -> Iterator[Span]:
     """Every token in *text*, whole or cut at its end."""
     for form in _forms_in(text):
         for match in form.pattern.finditer(text):
-            start = _word_start(text, match.start()) if form.late else match.start()
+            start = (
+                min(_word_start(text, match.start()), match.start() - form.late)
+                if form.late
+                else match.start()
+            )
             yield Span(start, match.end(), form.name)
     for match in _JWT.finditer(text):
         yield Span(*match.span(), "JSON web token")
@@ -61,9 +76,10 @@ def tokens(text: str) -> Iterator[Span]:
 
 
 def _forms_in(text: str) -> Iterator[Form]:
-    """The forms whose mark occurs; those with a rare first character are looked for together first."""
-    forms = FORMS if _RARE_MARK.search(text) else _OFTEN
-    return (form for form in forms if form.mark in text)
+    """The forms whose mark occurs; those with a rare first character are looked for together."""
+    yield from (form for form in _OFTEN if form.mark in text)
+    marks = {*_RARE_MARK.findall(text)}
+    yield from (form for form in _RARE if form.mark in marks)
 
 
 def growing_tokens(text: str) -> Iterator[int]:
@@ -76,7 +92,11 @@ def growing_tokens(text: str) -> Iterator[int]:
     for form in _forms_in(text[run:]):
         match = form.growing.search(text, run)
         if match is not None:
-            start = _word_start(text, match.start()) if form.late else match.start()
+            start = (
+                min(_word_start(text, match.start()), match.start() - form.late)
+                if form.late
+                else match.start()
+            )
             if form.late or is_random_so_far(text[match.start() + len(form.mark) :]):
                 yield start
     for sign in _SIGN_TYPED.finditer(text, run):
@@ -101,9 +121,7 @@ def _word_start(text: str, at: int) -> int:
 
 def _prefix_before(text: str, end: int) -> str:
     """The prefix of an issuer that ends at *end* and does not stand inside a word, else ""."""
-    if text[end - 3 : end] not in _ENDINGS:
-        return ""
-    for length in _LENGTHS:
+    for length in _ENDINGS.get(text[end - 3 : end], ()):
         prefix = text[max(0, end - length) : end]
         if prefix in ISSUERS and _begins(text, end - len(prefix)):
             return prefix

@@ -12,20 +12,32 @@ from __future__ import annotations
 
 import re
 
+from fim_lsp.context.secrets.letters import is_random
+
 JUDGED = 100
 """Characters of a value that are judged: what is random is so from its beginning."""
 
+_RANDOM_LETTERS = 4  # oddities that letters count for which are no words
 _SHORT = 4  # characters besides placeholder words from which there is something to hide
 
-# A value that is looked up elsewhere, computed, or describes others: variables and templates of
-# shells, CI and programs, printf and format fields, markup, calls, patterns, addresses, dates.
-_REFERENCE_CHARS = re.compile(r"[$%(){}<>:*\\\[@&!]|-\d\dT|^0x|^[;,\]]")
+# What of a value stands for another one: variables and templates of shells, CI and programs, format
+# fields. A name is regular: `$kQ9xT2` and `{x}` inside of a word are none.
+_REFERENCE_CHARS = re.compile(r"[$%{}<]")
 _REFERENCE = re.compile(
-    r"(?:^|[-_./:=,])\$(?:\w|$)|\$[A-Z_]{3}|\$[({]|\{\{|\{[A-Za-z_]\w*(?:[}.:!\[(]|$)|\}\}"
-    r"|%\(|<%|%>|>$|\(\)|->|::|\.\*|\\[dDwWsSxuU]|\[\^?[A-Za-z]-"
-    r"|^(?:[\[\]{(),;:<%&*]|[!@][A-Za-z_./:]*$|0x[0-9a-fA-F_]{0,16}$|\d{4}-\d\d-\d\dT"
-    r"|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}$)"
+    r"\$\{{1,2}[^{}]{0,80}\}{0,2}|\$\([^()]{0,80}\)?|\{\{[^{}]{0,80}\}{0,2}|%\([\w.]{0,40}\)?[sdr]?|<%[^%]{0,80}%?>?|%[A-Z_]{2,40}%"
+    r"|(?:(?<![^\W_])|(?<=\A.))(?<!\$)\$(?=[A-Za-z_])\w{1,64}|\$[A-Z_]{3,64}\d?"
+    r"|(?<![^\W_])\{(?:[A-Za-z_][\w.:!\[\]()]{0,64}|\d?)\}|\A\$?\{[A-Za-z_]\w{0,64}(?:[.:!\[(]|\Z)|\}\}"
 )
+# What describes others, or says of the whole value that it is looked up or computed: printf fields,
+# markup, calls, patterns, addresses, dates.
+_SYNTAX_CHARS = re.compile(r"[$%(){}<>:*\\\[@&!]|^[~.]{0,2}/|-\d\dT|^0x|^[;,\]]")
+_SYNTAX = re.compile(
+    r"<%|%>|>$|\(\)|->|::|\.\*|\\[dDwWsSxuU]|\[\^?[A-Za-z]-"
+    r"|^(?:[\[\]{(),;:<%&*]|[!@][A-Za-z_./:]*$|0x[0-9a-fA-F_]{0,16}$|\d{4}-\d\d-\d\dT"
+    r"|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}$|(?:~|\.{0,2})/[\w.-]{1,64}/)"
+)
+_IRREGULAR_NAME = 2  # oddities that the name of a variable does not have
+_IRREGULAR = 3  # oddities with which a value is random, whatever syntax its signs look like
 
 # What placeholders, names of keys and names of algorithms are made of, small; longer words first.
 _WORDS = re.compile(
@@ -44,7 +56,7 @@ _ODD = re.compile(
     r"\d(?=[A-Za-z])"  # a digit that ends no word
     r"|[a-z](?=[A-Z](?![a-z]{2}))"  # a capital that begins no word
     rf"|{_SIGN.pattern}"
-    r"|[b-df-hj-np-tv-xz]{4}"
+    r"|(?!ngth|nstr|bscr|ghts|mpts)[b-df-hj-np-tv-xz]{4}"
 )
 _ODD_SO_FAR = re.compile(
     rf"[A-Za-z]\d|\d[A-Za-z]|[a-z][A-Z](?:[A-Z]{{2}}|[a-z][A-Z])|{_SIGN.pattern}"
@@ -54,26 +66,44 @@ _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{0,4}(?:-[0-9a-f-]*)?")
 
 def is_reference(value: str) -> bool:
     """Whether *value* stands for another one: a variable, a template, a call, a pattern."""
-    return _REFERENCE_CHARS.search(value) is not None and _REFERENCE.search(value) is not None
+    if _SYNTAX_CHARS.search(value) is None:
+        return False
+    rest = _without_references(value)
+    if rest != value and _n_alnum(rest) <= _SHORT:
+        return True
+    return _SYNTAX.search(rest) is not None and len(_ODD.findall(_without_words(rest))) < _IRREGULAR
 
 
 def oddities(value: str) -> int:
     """How often *value* breaks the rules that names keep; 0 for a reference or a placeholder."""
     value = value[:JUDGED]
-    if not _ODD.search(value) or is_reference(value):  # the cheap test first: most values end here
+    if not _ODD.search(value):  # the cheap test first: most values end here
+        return _RANDOM_LETTERS if is_random(value) else 0
+    if is_reference(value):
         return 0
-    rest = _without_words(value)
-    return len(_ODD.findall(rest)) if _n_alnum(rest) > _SHORT else 0
+    rest = _without_words(_without_references(value))
+    if _n_alnum(rest) <= _SHORT:
+        return 0
+    odd = len(_ODD.findall(rest))
+    return max(odd, _RANDOM_LETTERS) if is_random(rest.strip("-")) else odd
 
 
 def is_password(value: str) -> bool:
-    """Letters with digits or signs that are no placeholder: enough where a name says password."""
+    """Letters with digits or signs that are no placeholder, or random ones: enough where a name says password."""
     value = value[:JUDGED]
-    if value.isalpha() or value.isdigit() or is_reference(value):
+    if value.isdigit() or is_reference(value):
         return False
-    rest = _without_words(value)
+    part = _without_references(value)
+    rest = _without_words(part)
+    if is_random(rest.strip("-")):
+        return True
     mixed = any(map(str.isdigit, rest)) or _SIGN.search(rest) is not None
-    return mixed and any(map(str.isalpha, rest)) and _n_alnum(rest) > _SHORT
+    return (
+        mixed
+        and (part == value or _ODD.search(rest) is not None)
+        and any(map(str.isalpha, rest))
+        and _n_alnum(rest) > _SHORT
+    )
 
 
 def is_word(value: str) -> bool:
@@ -99,6 +129,18 @@ def is_random_so_far(value: str) -> bool:
 def is_uuid(value: str) -> bool:
     """An id by form, or the beginning of one; only a telling name makes a secret of it."""
     return _UUID.fullmatch(value) is not None
+
+
+def _without_references(value: str) -> str:
+    """The value with a hyphen for each part that stands for another value."""
+    if _REFERENCE_CHARS.search(value) is None:
+        return value
+    return _REFERENCE.sub(_unless_irregular, value)
+
+
+def _unless_irregular(reference: re.Match[str]) -> str:
+    odd = len(_ODD.findall(_without_words(reference[0])))
+    return "-" if odd < _IRREGULAR_NAME else reference[0]
 
 
 def _without_words(value: str) -> str:

@@ -1,0 +1,60 @@
+"""Every form of the data file is found, whole, and none by halves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fim_lsp.context.secrets.issuers import ROWS, TYPED_FIRST, Row
+from fim_lsp.context.secrets.scan import secrets
+from tests.context.secret_maker import ALNUM, BASE64, HEX, UPPER, URLSAFE, Maker
+
+ALPHABETS = {
+    "h": HEX,
+    "A": UPPER,
+    "w": ALNUM,
+    "u": URLSAFE,
+    "b": BASE64,
+    "c": ALNUM,
+}
+TOKENS = [(row, prefix) for row in ROWS for prefix in row.prefixes.split()]
+EACH, FOUND = 20, 18  # tokens of a prefix; of short ones some look like names
+
+
+def made(form: str, maker: Maker) -> str:
+    """A text of the *form*, as short as it may be."""
+    pieces = re.finditer(r"([dhAwubc])(\d+)(?:-\d+)?!?|(.)", form)
+    return "".join(each[3] or _of(each[1], int(each[2]), maker) for each in pieces)
+
+
+def _of(alphabet: str, length: int, maker: Maker) -> str:
+    return maker.digits(length) if alphabet == "d" else maker.of(ALPHABETS[alphabet], length)
+
+
+def is_found(token: str) -> bool:
+    """Whether the whole *token* is, in a string."""
+    spans = secrets(f'x = "{token}"')
+    return (
+        bool(spans)
+        and spans[0].start <= 5 + len(token) // 2
+        and max(span.end for span in spans) >= 5 + len(token)
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "prefix"), TOKENS, ids=[f"{row.name} {prefix}" for row, prefix in TOKENS]
+)
+def test_tokens_of_the_least_length_are_found(row: Row, prefix: str) -> None:
+    """Behind any name, of the characters that their issuer uses."""
+    maker, mark = Maker(12), prefix.rstrip('!"') or prefix
+    tokens = [made(row.before, maker) + mark + made(row.after, maker) for _ in range(EACH)]
+
+    assert sum(map(is_found, tokens)) >= FOUND, tokens
+
+
+def test_each_line_has_a_source() -> None:
+    """Where a form is known from is said, for those who check it."""
+    assert len({row.name for row in ROWS}) > 140
+    assert all({*row.source.split()} <= {"g", "t", "p"} and row.source for row in ROWS)
+    assert set(TYPED_FIRST) >= {"AKIA", "eyJ"}
