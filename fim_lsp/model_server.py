@@ -65,6 +65,11 @@ def machine_in_words() -> str:
     return ", ".join((*words, server or "no llama-server: the engine inside this package is used"))
 
 
+def best_offer() -> Offer | None:
+    """The model of the table that suits this machine, with the server that it has; None where none does."""
+    return choice.named(_offers(programs.machine(program_path("llama-server"))), "auto")
+
+
 def getter(given: Namespace) -> Callable[[str], str]:
     """
     A function that gets a model by its name, "" for one to be offered here, and gives its path.

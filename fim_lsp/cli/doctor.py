@@ -33,7 +33,8 @@ def run(arguments: Namespace, target: Target) -> int:
         print(json.dumps({"works": works, "findings": [f._asdict() for f in findings]}, indent=2))
     else:
         screen.line()
-        screen.line("Completions work." if works else "Completions cannot work yet: see above.")
+        end = "Completions work." if works else "Completions cannot work as set up: see above."
+        screen.line(end)
     return 0 if works else 1
 
 

@@ -214,5 +214,10 @@ def test_the_doctor_says_what_to_change(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    for says in ("chunkz", "unencrypted", "export NO_SUCH_KEY", "Completions cannot work yet"):
+    for says in (
+        "chunkz",
+        "unencrypted",
+        "export NO_SUCH_KEY",
+        "Completions cannot work as set up",
+    ):
         assert says in done.stdout, done.stdout
