@@ -16,7 +16,7 @@ from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
 from server_bridge.weights.choice import offers
 from server_bridge.weights.table import GIGABYTE, NAMES
 
-HERE, NOBODY = "http://127.0.0.1:8012", "http://127.0.0.1:9"
+HERE, NO_SERVER = "http://127.0.0.1:8012", "http://127.0.0.1:9"
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ async def test_a_model_is_the_right_one_or_second_best(
 async def test_a_named_server_that_does_not_answer_is_named(*, openai: bool) -> None:
     """Also where the bundled model answers in its place: that is not what was set up."""
     kind = {"kind": "openai"} if openai else {}
-    config, _ = configured([Layer("file", {"backend": {"url": NOBODY, **kind}})])
+    config, _ = configured([Layer("file", {"backend": {"url": NO_SERVER, **kind}})])
     backend = open_backend(config)
     try:
         [found] = await model(Target(config, (), backend, open_to_pages))
     finally:
         await backend.aclose()
     assert found.level == "bad"
-    assert NOBODY in found.says
+    assert NO_SERVER in found.says
 
 
 @pytest.mark.parametrize(

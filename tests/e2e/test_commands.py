@@ -163,3 +163,45 @@ def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
 
 def methods(editor: Editor) -> list[str]:
     return [each["method"] for each in editor.asked]
+
+
+def test_why_there_is_no_suggestion(editor: Editor) -> None:
+    """The session at work answers, for the text that it has: how the last request ended, or else how one would."""
+    editor.initialize(initializationOptions={"fim.backend.kind": "embedded"})
+    editor.open(A, "def area(width, height):\n    return width\n")
+
+    def why(line: int, character: int) -> str:
+        place = {"uri": A, "position": {"line": line, "character": character}}
+        told: str = editor.request("fim/why", place)
+        assert run(editor, "fim.why", place) == told
+        return told
+
+    assert why(1, 13).startswith("While typing nothing: the cursor is inside a word")
+    found = [*ask(editor, 1, 16, 1), *ask(editor, 1, 16, 1)]
+    assert why(1, 16).startswith("By hand '" if found else "By hand nothing: ")
+    assert "a toy for Python" in why(1, 16)
+    before = editor.request("fim/stats", {})["requests"]
+    assert why(1, 16)
+    assert editor.request("fim/stats", {})["requests"] == before
+    assert "is too large, or not open" in str(run(editor, "fim.why", {"uri": "file:///none.py"}))
+    assert any("inside a word" in each["message"] for each in editor.messages("window/showMessage"))
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_asking_by_hand_for_nothing(editor: Editor) -> None:
+    """A user who asked and gets nothing is told why, each time."""
+    editor.initialize(initializationOptions={"fim.backend.kind": "embedded"})
+    editor.open("file:///shop/.env", "KEY=\n")
+    at = {"line": 0, "character": 4}
+    params = {
+        "textDocument": {"uri": "file:///shop/.env"},
+        "position": at,
+        "context": {"triggerKind": 1},
+    }
+    for _ in range(2):
+        assert editor.request(INLINE, params)["items"] == []
+    told = [each["message"] for each in editor.messages("window/showMessage")]
+    assert len([each for each in told if "No suggestion: the file is private" in each]) == 2
+    editor.finish()
+    assert editor.bye() == 0

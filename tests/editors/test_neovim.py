@@ -6,6 +6,7 @@ import json
 import os
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,41 @@ def test_undo_takes_back_just_the_suggestion(typed: Neovim) -> None:
     typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text as typed")
 
 
+def test_repeating_with_a_dot(typed: Neovim) -> None:
+    """`.` inserts again what was typed and accepted, as it is."""
+    typed.send(TAB)
+    typed.wait_until(lambda: REST_OF_LINE in typed.buffer, "the text")
+    inserted = typed.buffer.removeprefix(SHOP)
+    typed.send(ESCAPE)
+    typed.wait_until(lambda: typed.lua("vim.api.nvim_get_mode().mode") == "n", "normal mode")
+    typed.send("G.")
+    typed.wait_for_buffer(inserted + "\n" + inserted)
+
+
+@pytest.mark.parametrize(("keys", "n_lines"), [(TAB, 0), (WORD + LINE, 1)], ids=["all", "parts"])
+def test_a_macro_has_what_was_accepted(
+    editor: Neovim, project: Path, keys: str, n_lines: int
+) -> None:
+    """Recorded with typed text around it; replayed, also with a count, the text is the same."""
+    file = project / f"macro_{n_lines}.py"
+    file.write_text(SHOP)
+    editor.edit(file)
+    editor.send("qqGo" + TYPED.replace("\n", "\r"))
+    editor.wait_for("for w" + REST_OF_LINE)
+    for key in keys:
+        length = len(editor.buffer)
+        editor.send(key)
+        editor.wait_until(partial(lambda n: len(editor.buffer) > n, length), "the text")
+    editor.send(" # À\tla" + ESCAPE)
+    editor.wait_until(lambda: editor.lua("vim.api.nvim_get_mode().mode") == "n", "normal mode")
+    editor.send("q")
+    recorded = editor.buffer.removeprefix(SHOP)
+    assert REST_OF_LINE + (" # À" if n_lines else "") in recorded
+    assert "# from the userla" in recorded  # what Tab does without a suggestion
+    editor.send("2@q")
+    editor.wait_for_buffer("\n".join([recorded] * 3))
+
+
 def test_dismissing(typed: Neovim) -> None:
     """The ghost text is hidden, the buffer stays."""
     typed.send(DISMISS)
@@ -223,9 +259,31 @@ def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
 
 def test_why_nothing_is_suggested(typed: Neovim) -> None:
     """:Fim why names the switch that is off."""
-    typed.send(ESCAPE + ":Fim toggle buffer\r:Fim why\r")
+    typed.send(ESCAPE + ":Fim toggle buffer\r")
+    typed.wait_for("fim: suggestions are off in this buffer")
+    typed.send(":Fim why\r")
     typed.wait_for("Suggestions are switched off: :Fim toggle")
     typed.send(":Fim toggle buffer\r")
+    typed.wait_for("fim: suggestions are on in this buffer")
+
+
+def test_why_asks_the_server_about_the_text_on_screen(typed: Neovim) -> None:
+    """The buffer is not saved; no second server is started."""
+    servers = len(programs.processes("fim_lsp", typed.pid))
+    typed.send(" = 1" + ESCAPE + "bb:Fim why\r")
+    typed.wait_for("code stands right of the cursor")
+    assert len(programs.processes("fim_lsp", typed.pid)) == servers
+
+
+def test_ghost_text_is_in_one_window(typed: Neovim) -> None:
+    """Of two windows on a buffer, the one with the cursor shows the suggestion."""
+    if typed.lua("require('fim').uses_builtin()"):
+        pytest.skip("Neovim draws")
+    typed.send(ESCAPE + ":split\rA")
+    typed.wait_for("for w" + REST_OF_LINE)
+    typed.settle()
+    assert typed.text.count("for w" + REST_OF_LINE) == 1
+    typed.send(ESCAPE + ":only\r")
 
 
 def test_the_log_has_no_errors(typed: Neovim, home: Path) -> None:

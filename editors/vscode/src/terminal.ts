@@ -17,12 +17,3 @@ export async function runInTerminal(program: string, ...args: string[]): Promise
     });
   });
 }
-
-/** Where the cursor is, as `fim-lsp complete` reads it; undefined without a file. */
-export async function cursorPlace(): Promise<string | undefined> {
-  const editor = vscode.window.activeTextEditor;
-  if (editor?.document.uri.scheme !== "file") return undefined;
-  await editor.document.save(); // the program reads the file
-  const { line, character } = editor.selection.active;
-  return `${editor.document.uri.fsPath}:${line + 1}:${character + 1}`;
-}

@@ -35,6 +35,8 @@ end
 function M.toggle(buf)
   local scope = buf and vim.b[buf] or vim.g
   scope.fim_enabled = scope.fim_enabled == false
+  local where = buf and ' in this buffer' or ''
+  vim.notify(('fim: suggestions are %s%s'):format(scope.fim_enabled and 'on' or 'off', where))
   for _, client in ipairs(vim.lsp.get_clients({ name = 'fim' })) do
     for attached in pairs(client.attached_buffers) do
       M.refresh(attached)
@@ -126,20 +128,24 @@ function M.trigger()
   ghost.request(buf, ghost.INVOKED)
 end
 
---- Write a long text at the cursor (in normal mode after it), until its limit or the next key.
-function M.continue()
-  local client = require('fim.status').server()
-  if not client then
-    return
-  end
+--- Where typing goes on, as commands of the server take it: in normal mode behind the cursor's character.
+---@param client vim.lsp.Client
+function M.place(client)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local line = vim.api.nvim_get_current_line()
   if vim.api.nvim_get_mode().mode == 'n' and col < #line then
     col = col + 1 + vim.str_utf_end(line, col + 1)
   end
   local character = vim.str_utfindex(line, client.offset_encoding, col)
-  local place = { uri = vim.uri_from_bufnr(0), position = { line = row - 1, character = character } }
-  client:exec_cmd({ title = 'continue', command = 'fim.continueLong', arguments = { place } })
+  return { uri = vim.uri_from_bufnr(0), position = { line = row - 1, character = character } }
+end
+
+--- Write a long text at the cursor (in normal mode after it), until its limit or the next key.
+function M.continue()
+  local client = require('fim.status').server()
+  if client then
+    client:exec_cmd({ title = 'continue', command = 'fim.continueLong', arguments = { M.place(client) } })
+  end
 end
 
 local function cycle(step)

@@ -1,9 +1,8 @@
 -- `:Fim why`: why the next edit on screen is proposed; without one, why no suggestion is shown at the
--- cursor. What the editor knows comes first; then the program is asked, which looks at the file as saved.
+-- cursor. What the editor knows comes first; then the server is asked, which has the text on screen.
 
 local M = {}
 
-local TIMEOUT_MS = 30000 -- it starts a server of its own, and perhaps a model
 local TROUBLE = { Error = true, Warning = true }
 
 --- The reason that the editor knows, or nil.
@@ -29,41 +28,14 @@ end
 function M.show()
   local buf = vim.api.nvim_get_current_buf()
   local pages, reason = require('fim.pages'), require('fim.next_edit').why() or M.reason(buf)
-  local file = vim.api.nvim_buf_get_name(buf)
-  if not reason and vim.fn.filereadable(file) == 0 then
-    reason = 'The buffer is not saved yet; fim-lsp complete --why reads files.'
-  end
   if reason then
     pages.float({ reason })
     return
   end
-  local note = vim.bo[buf].modified and { 'This is the file as it is saved; the buffer has changes.' } or {}
-  vim.notify('fim: looking …')
-  vim.system(M.command(file), { text = true, timeout = TIMEOUT_MS }, function(done)
-    vim.schedule(function()
-      vim.cmd.echo() -- over "looking"
-      pages.float(vim.list_extend(M.lines(done), note))
-    end)
-  end)
-end
-
---- The command line that says why, for the place behind the cursor's character: there typing goes on.
----@param file string
----@return string[]
-function M.command(file)
-  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
-  local line = vim.api.nvim_get_current_line()
-  local before = vim.str_utfindex(line, 'utf-32', col) + (col < #line and 1 or 0)
-  local program = require('fim.terminal').program() or 'fim-lsp'
-  return { program, 'complete', ('%s:%d:%d'):format(file, row, before + 1), '--why' }
-end
-
---- What a finished command line said, as lines to read.
----@param done vim.SystemCompleted
----@return string[]
-function M.lines(done)
-  local text = vim.trim((done.stdout or '') .. '\n' .. (done.stderr or ''))
-  return vim.split(text ~= '' and text or 'fim-lsp gave no answer.', '\n')
+  local client = assert(require('fim.status').server())
+  client:request('fim/why', require('fim').place(client), function(err, said)
+    pages.float(vim.split(err and 'fim: ' .. err.message or said, '\n'))
+  end, buf)
 end
 
 return M
