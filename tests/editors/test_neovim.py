@@ -44,6 +44,7 @@ ghost.grew = function(...)
 end
 function _G.grown() return grown end
 """
+ALT_BACKSLASH = "\x1b\\"
 TAB, WORD, LINE, TRIGGER, DISMISS, ESCAPE = "\t", "\x0c", "\n", "\x07", "\x1d", "\x1b"
 LINES = SHOP.count("\n")
 
@@ -239,7 +240,7 @@ def test_health_and_help(typed: Neovim) -> None:
     assert "ERROR" not in page
     assert page.count("WARNING") == 1
     typed.send(":bwipe\r:helptags ALL\r:help fim-keys\r")
-    typed.wait_for("No key is mapped unless you ask for it.")
+    typed.wait_for("asks for a suggestion now, unless")
     typed.send(":only\r")
 
 
@@ -329,6 +330,30 @@ def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     typed.wait_until(lambda: typed.stats(".backend.state") == "ready", "a backend that is ready")
     typed.send(ESCAPE + "a")
     typed.wait_for("for w" + REST_OF_WORD)
+
+
+def test_the_key_that_asks_by_hand(tmp_path: Path) -> None:
+    """Alt and backslash asks without a setting, told at the start; where nothing comes, a message says why."""
+    furnish(tmp_path)
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    file = tmp_path / "shop/.env"
+    file.write_text("KEY=\n")
+    neovim = Neovim(tmp_path, file.parent, "vim.o.swapfile = false\nvim.lsp.enable('fim')\n")
+    try:
+        neovim.edit(file)
+        neovim.wait_for(":Fim setup gets a real one, Alt+\\ asks by hand")
+        neovim.send("A")
+        neovim.wait_until(lambda: neovim.lua("vim.api.nvim_get_mode().mode") == "i", "insert mode")
+        neovim.send(ALT_BACKSLASH)
+        neovim.wait_for("No suggestion: the file is private")
+        neovim.send(ESCAPE + ":echo 'next'\r")
+        neovim.wait_until(lambda: "No suggestion" not in neovim.text, "no message")
+        neovim.send(":Fim trigger\r")
+        neovim.wait_for("No suggestion: the file is private")
+        assert neovim.lua("vim.api.nvim_get_mode().mode") == "i"
+        assert neovim.buffer == "KEY="
+    finally:
+        neovim.close()
 
 
 def test_setup_takes_effect_at_once(tmp_path: Path) -> None:

@@ -6,16 +6,25 @@
 
 local M = {}
 
+local ASK = '<M-Bslash>' -- Copilot's key for it; Neovim and its usual plugins have no other use for it
+
 ---@class fim.Options `vim.g.fim`; read whenever it matters, so that a change takes effect at once
 ---@field ghost_text? 'own'|'builtin' what shows suggestions; 'own' where Neovim has nothing built in
 ---@field filetypes_off? string[] filetypes that get no completions
----@field keys? table<fim.Action, string> keys; nothing is mapped by default
+---@field keys? table<fim.Action, string|false> keys; by default only the one of `ask_key` is mapped
 
 ---@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'|'next_edit'
 
 ---@return fim.Options
 function M.options()
   return vim.g.fim or {}
+end
+
+--- The key that asks for a suggestion by hand: the user's, else ours, else nil.
+---@return string?
+function M.ask_key()
+  local key = (M.options().keys or {}).trigger
+  return key or (key == nil and ASK or nil)
 end
 
 --- Whether Neovim's own inline completion shows the suggestions.
@@ -114,9 +123,20 @@ function M.dismiss(otherwise)
   return shown
 end
 
---- Ask now, whatever the rules for automatic requests say.
+--- Ask now, whatever the rules for automatic requests say; in normal mode, go on behind the cursor. The
+--- server says why where nothing comes.
 function M.trigger()
   local buf = vim.api.nvim_get_current_buf()
+  local off = require('fim.why').off(buf)
+  if off then
+    vim.notify('fim: ' .. off, vim.log.levels.WARN)
+    return
+  elseif vim.api.nvim_get_mode().mode == 'n' then
+    local options = { once = true, buffer = buf, callback = vim.schedule_wrap(M.trigger) }
+    vim.api.nvim_create_autocmd('InsertEnter', options)
+    vim.api.nvim_feedkeys('a', 'n', false)
+    return
+  end
   if M.uses_builtin() then
     -- Neovim's completion has no function to stop a pending request; leaving insert mode does it.
     pcall(vim.api.nvim_exec_autocmds, 'InsertLeave', {

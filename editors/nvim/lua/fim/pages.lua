@@ -8,6 +8,16 @@ function M.float(lines)
   vim.lsp.util.open_floating_preview(lines, '', { border = 'rounded', focus_id = 'fim', wrap = true })
 end
 
+--- Show a message: where a line of the screen is too short, beside the cursor, because Neovim would ask for Enter.
+---@param message string
+function M.say(message)
+  if #message <= vim.v.echospace and not message:find('\n') then
+    vim.notify(message)
+  else
+    M.float(vim.split(message, '\n'))
+  end
+end
+
 --- The numbers of `fim/stats` as lines to read.
 ---@param stats table
 ---@return string[]

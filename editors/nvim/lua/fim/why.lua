@@ -5,10 +5,10 @@ local M = {}
 
 local TROUBLE = { Error = true, Warning = true }
 
---- The reason that the editor knows, or nil.
+--- Why `buf` gets no suggestions at all, or nil.
 ---@param buf integer
 ---@return string?
-function M.reason(buf)
+function M.off(buf)
   local client = vim.lsp.get_clients({ name = 'fim', bufnr = buf })[1]
   if not client then
     return 'No server is attached to this buffer: see :checkhealth fim.'
@@ -16,6 +16,16 @@ function M.reason(buf)
     return ("filetypes_off in vim.g.fim names '%s'."):format(vim.bo[buf].filetype)
   elseif not require('fim').wanted(buf) then
     return 'Suggestions are switched off: :Fim toggle, or :Fim toggle buffer, switches them on.'
+  end
+end
+
+--- The reason that the editor knows, or nil.
+---@param buf integer
+---@return string?
+function M.reason(buf)
+  local client, off = vim.lsp.get_clients({ name = 'fim', bufnr = buf })[1], M.off(buf)
+  if off then
+    return off
   end
   local status = require('fim.status').of(client.id)
   if not status or status.busy then
