@@ -101,6 +101,7 @@ class Editor(LanguageServer):
         self.roots: tuple[str, ...] = ()
         self.current = ""  # the URI asked about last
         self.answered = Answered()
+        self.n_texts = 0  # long texts asked for
         self._open_session = open_session
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None

@@ -137,7 +137,9 @@ class Messages:
 
         def hear(text: str) -> bool:
             if work is not None:
-                work.reports.put_nowait(Report(message=f"{text.count(chr(10))} lines"))
+                n_lines = text.count("\n") + 1
+                so_far = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "reading what is there"
+                work.reports.put_nowait(Report(message=so_far))
             return work is None or not self._is_cancelled(work)
 
         try:

@@ -91,6 +91,7 @@ def test_writing_on(editor: Editor) -> None:
     assert answer["note"] == ""
     editor.wait_for(lambda: "workspace/applyEdit" in methods(editor), "the edit")
     [asked] = [each for each in editor.asked if each["method"] == "workspace/applyEdit"]
+    editor.wait_for(lambda: bool(editor.messages("window/showMessage")), "the end")
     [edit] = asked["params"]["edit"]["changes"][A]
     assert edit["newText"] == text
     assert edit["range"]["start"] == edit["range"]["end"] == place["position"]
@@ -134,7 +135,7 @@ def test_the_text_is_for_the_version_it_was_written_for(editor: Editor, versione
 
 
 def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
-    """A text that is being written is dropped when the user types."""
+    """A text that is being written is dropped when the user types, or asks for another one; a message says so."""
     endless = write_model(tmp_path / "endless.gguf")  # its text never ends by itself
     editor.initialize(
         capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
@@ -150,6 +151,9 @@ def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
     params = {"command": "fim.continueLong", "arguments": [place]}
     number = editor.ask("workspace/executeCommand", params)
     editor.wait_for(lambda: bool(editor.messages("$/progress")), "the beginning")
+    first, number = number, editor.ask("workspace/executeCommand", params)
+    another = "you asked for another text"
+    assert editor.answer(first)["result"] == {"text": "", "note": another}
     change = {"range": {"start": place["position"], "end": place["position"]}, "text": " 2"}
     editor.notify(
         "textDocument/didChange",
@@ -157,6 +161,9 @@ def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
     )
     assert editor.answer(number)["result"] == {"text": "", "note": "you typed"}
     assert "workspace/applyEdit" not in methods(editor)
+    editor.wait_for(lambda: len(editor.messages("window/showMessage")) > 1, "the end")
+    told = [each["message"] for each in editor.messages("window/showMessage")]
+    assert told == [f"fim-lsp wrote nothing: {why}" for why in (another, "you typed")]
     editor.finish()
     assert editor.bye() == 0
 

@@ -306,10 +306,17 @@ def test_what_the_model_is_shown(typed: Neovim) -> None:
 
 
 def test_writing_on(typed: Neovim) -> None:
-    """:Fim continue writes a text after the cursor, another one each time; one undo takes it back."""
+    """:Fim continue writes a text after the cursor, and says how far it is; one undo takes it back."""
+    typed.lua(
+        "(function() local pages = require('fim.pages'); local progress = pages.progress;"
+        " pages.progress = function(_, value) local ours = progress(_, value);"
+        " if ours and value.kind == 'report' then _G.said = value.message end return ours end return 1 end)()"
+    )
     typed.send(ESCAPE + ":Fim continue\r")
     typed.wait_until(lambda: typed.buffer != SHOP + TYPED, "more text")
     assert typed.buffer.startswith(SHOP + TYPED)
+    typed.wait_for("fim-lsp wrote ")
+    assert "line" in typed.lua("_G.said")
     typed.send("u")
     typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text as typed")
 

@@ -35,6 +35,7 @@ return {
     end,
     ['$/progress'] = function(err, params, ctx)
       if not require('fim.ghost').grew(params.token, params.value) then
+        require('fim.pages').progress(params.token, params.value)
         vim.lsp.handlers['$/progress'](err, params, ctx)
       end
     end,
