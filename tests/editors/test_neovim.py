@@ -253,6 +253,7 @@ def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
     """:Fim shows its lines beside the cursor; the next key is typed, not spent on a prompt."""
     typed.send(ESCAPE + ":Fim\r")
     typed.wait_for("from the cache")
+    typed.wait_for("new text of the model")
     typed.send("ax")
     typed.wait_for_buffer("for wx")
     typed.wait_until(lambda: "from the cache" not in typed.text, "the numbers gone")

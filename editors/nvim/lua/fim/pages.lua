@@ -41,12 +41,16 @@ function M.format(stats)
   local edits = stats.nextEdit
   return {
     ('backend   %s: %s %s'):format(backend.state, backend.kind, backend.model or ''),
-    ('requests  %d, shown %d, accepted %d'):format(stats.requests, stats.shown, stats.accepted),
+    ('requests  %d; %d different suggestions shown, %d accepted'):format(
+      stats.requests, stats.shown, stats.accepted
+    ),
     ('edits     %d shown, %d applied, %d dismissed'):format(edits.shown, edits.taken, edits.dismissed),
     ('tokens    %d evaluated, %d from the cache, %d generated'):format(
       tokens.evaluated, tokens.cached, tokens.predicted
     ),
-    ('latency   %.0f ms (median), %.0f ms (95 %%)'):format(latency.p50 or 0, latency.p95 or 0),
+    ('latency   %.0f ms (median), %.0f ms (95 %%); new text of the model %.0f ms'):format(
+      latency.p50 or 0, latency.p95 or 0, latency.model or 0
+    ),
     ('context   %d of %d chunks, %d waiting'):format(ring.chunks, ring.capacity, ring.queued),
   }
 end
