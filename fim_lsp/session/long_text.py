@@ -108,5 +108,6 @@ async def _write(
     async with contextlib.aclosing(pieces):
         async for piece in pieces:
             written.take(piece)
-            if written.goes_wrong or not go_on(written.text):
+            written.is_cut = not go_on(written.text)
+            if written.is_cut or written.goes_wrong:
                 return

@@ -24,12 +24,13 @@ SPARE = 16  # fewer pieces than tokens: a character may take several
 
 @dataclass(slots=True)
 class Writing:
-    """A text at *cursor* that may take *n_tokens*: what came so far, and whether it *goes_wrong*."""
+    """A text at *cursor* that may take *n_tokens*: what came so far, whether it *goes_wrong* or was ended (*is_cut*)."""
 
     cursor: Cursor
     n_tokens: int
     text: str = ""
     goes_wrong: bool = False
+    is_cut: bool = False
     _n_pieces: int = field(default=0, repr=False)
 
     def take(self, piece: str) -> None:
@@ -41,7 +42,8 @@ class Writing:
 
     def shown(self, trouble: str = "") -> tuple[str, str]:
         """What to insert, and why that is not all, "" where it is."""
-        is_cut = bool(trouble) or self.goes_wrong or self._n_pieces + SPARE > self.n_tokens
+        is_long = self._n_pieces + SPARE > self.n_tokens
+        is_cut = bool(trouble) or self.goes_wrong or self.is_cut or is_long
         text = whole_lines(self.text) if is_cut else self.text
         found = polish(Candidate(text), self.cursor, OFF)
         cut = next((cut for cut in found.cuts if cut.filter in _ENDS), None)

@@ -51,10 +51,12 @@ def test_writing_stops_in_a_loop() -> None:
     assert writing.shown()[0] == BULLETS.rstrip("\n")
 
 
-def test_what_a_budget_cut_ends_with_a_whole_line() -> None:
-    """The last line is not finished."""
-    found, note = written(f"{FIRST}    return to", n_tokens=12).shown()
-    assert (found, note) == (FIRST.rstrip(), "")
+@pytest.mark.parametrize(("n_tokens", "is_cut"), [(12, False), (1000, True)])
+def test_what_was_cut_ends_with_a_whole_line(n_tokens: int, *, is_cut: bool) -> None:
+    """By a budget, or by the user's button: the last line is not finished."""
+    writing = written(f"{FIRST}    return to", n_tokens=n_tokens)
+    writing.is_cut = is_cut
+    assert writing.shown() == (FIRST.rstrip(), "")
 
 
 def test_indentation_is_the_file_s() -> None:
