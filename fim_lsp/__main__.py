@@ -117,6 +117,7 @@ def _doctor(given: argparse.Namespace) -> int:
         model_server.machine_in_words(),
         _cache(),
         open_model(config),
+        model_server.best_offer(),
     )
     return doctor.run(given, target)
 

@@ -20,6 +20,7 @@ from fim_lsp.cli.toml_edit import CannotEdit
 from fim_lsp.lsp.offer import CANCELLED, NotGot, RealModel
 from fim_lsp.settings import files, merge
 from fim_lsp.settings.config import Config
+from server_bridge.machine.addresses import shown
 from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs, served
 from server_bridge.protocol import BackendUnusable
@@ -63,6 +64,11 @@ def machine_in_words() -> str:
             f"{found.gpu / GIGABYTE:.0f} GB free on a GPU" if found.gpu else "no GPU for llama.cpp"
         )
     return ", ".join((*words, server or "no llama-server: the engine inside this package is used"))
+
+
+def best_offer() -> Offer | None:
+    """The model of the table that suits this machine, with the server that it has; None where none does."""
+    return choice.named(_offers(programs.machine(program_path("llama-server"))), "auto")
 
 
 def getter(given: Namespace) -> Callable[[str], str]:
@@ -119,7 +125,7 @@ def _program(given: Namespace) -> programs.Program:
     plan = command_line.Plan(
         model=_model(given, config, machine),
         port=given.port,
-        draft=given.draft or "",
+        draft=_checked(given.draft) if given.draft else "",
         speculate=not given.no_speculation,
         slots_dir=str(cache / "slots") if config.state.save else "",
     )
@@ -130,16 +136,23 @@ def _program(given: Namespace) -> programs.Program:
 
 def _model(given: Namespace, config: Config, machine: command_line.Machine) -> str:
     """The file to serve, "" for the bundled one."""
-    if given.model or given.get:
-        return str(given.model or _got(machine, given, given.get))
-    if config.backend.model.endswith(".gguf"):
-        return config.backend.model
+    if given.get:
+        return _got(machine, given, given.get)
+    if given.model or config.backend.model.endswith(".gguf"):
+        return _checked(given.model or config.backend.model)
     best = choice.named(_offers(machine), "auto")
     path = on_disk.last_used(_folder()) or (best.path if best else "")
     if path or best is None or given.dry_run or not sys.stdin.isatty():
         return path
     screen_on(sys.stdout).line("There is only the bundled model, which is for trying out.")
     return _offered(machine, given)
+
+
+def _checked(name: str) -> str:
+    """*name*, if that is a model's file. Raises _Refused."""
+    if problem := setup.wrong_file(name):
+        raise _Refused(problem)
+    return name
 
 
 def _offered(machine: command_line.Machine, given: Namespace) -> str:
@@ -149,15 +162,24 @@ def _offered(machine: command_line.Machine, given: Namespace) -> str:
     if best is None:
         raise _Refused(TOO_SMALL)
     screen = screen_on(sys.stdout)
-    screen.line("Models, and what they would cost on this machine (see docs/models.md):")
+    screen.say("Models, and what they would cost on this machine (see docs/models.md):")
     for row in offers.rows(found):
         screen.line(row)
+    screen.say(offers.LEGEND)
     offer = offers.asked(found, best, input)
     return _fetched(offer, given.mirror) if offer else ""
 
 
 def _got(machine: command_line.Machine, given: Namespace, name: str) -> str:
-    """The path of the model called *name*, downloaded if the user agrees."""
+    """The path of the model called *name*, downloaded if the user agrees; on a terminal `auto` shows all."""
+    if (
+        name == "auto"
+        and sys.stdin.isatty()
+        and not (given.yes or getattr(given, "dry_run", False))
+    ):
+        if path := _offered(machine, given):
+            return path
+        raise _Refused
     offer = choice.named(_offers(machine), name)
     if offer is None:
         raise _Refused(TOO_SMALL)
@@ -175,11 +197,16 @@ def _fetched(offer: Offer, mirror: str) -> str:
     if offer.path:
         return offer.path
     show = offers.progress(screen, offer.model.name)
+    connecting = f"Connecting to {shown(mirror)}; without an answer that takes half a minute …"
+    if screen.live:
+        screen.status(connecting)
+    else:
+        screen.line(connecting)
     try:
         path = download.fetch(offer.model, _folder(), show, mirror)
     finally:
         screen.status("")
-    screen.line(f"{offer.model.name} is here, and is what was published: {path}")
+    screen.say(f"{offer.model.name} is here, and is what was published: {path}")
     return str(path)
 
 

@@ -22,9 +22,10 @@ from fim_lsp import __version__
 from fim_lsp.cli.client import ServerError, editor
 from fim_lsp.http_server import announced
 from fim_lsp.settings import egress
+from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import user_file
-from server_bridge.machine.addresses import shown
+from server_bridge.machine.addresses import is_loopback, shown
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -32,9 +33,10 @@ from server_bridge.protocol import (
     Prompt,
     Reply,
     Request,
+    State,
     TextModel,
 )
-from server_bridge.weights.table import NAMES, is_bundled
+from server_bridge.weights.table import MOST_MS, NAMES, Model, Offer, is_bundled
 
 # Packages without which nothing works; the embedded engine may be missing where a server is used.
 NEEDED = ("pygls", "lsprotocol", "httpx", "xxhash", "tree-sitter")
@@ -47,8 +49,6 @@ INSTEAD = (
     f"take one that was trained to fill in: fim-lsp setup --get {NAMES[1]}, or without a name the best "
     "one for this machine"
 )
-# From key to ghost text people call it instant up to about here (JetBrains ships at ~150 ms).
-SLOW_MS = 300.0
 TRIAL_TOKENS = 16  # a line of code
 # Typed word by word, more than it takes to see a server that keeps nothing.
 WORDS = ("    difference", "    difference =", "    difference = first", "    difference = first -")
@@ -71,7 +71,7 @@ MEMORIES = {
 
 
 class Finding(NamedTuple):
-    """What a check found. *level* is ok, warn or bad (completions cannot work); *fix* says what to do."""
+    """What a check found. *level* is ok, warn or bad (completions cannot work as set up); *fix* says what to do."""
 
     check: str
     level: str
@@ -86,7 +86,8 @@ class Target:
 
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
     *machine* says what there is to run models with, *cache* is the folder where sessions say where they listen.
-    *next_edits* is the model for next edits, if the settings name one and its server.
+    *next_edits* is the model for next edits, if the settings name one and its server. *best* is the model of the
+    table that suits this machine, None where none does.
     """
 
     config: Config
@@ -96,6 +97,7 @@ class Target:
     machine: str = ""
     cache: Path | None = None
     next_edits: TextModel | None = None
+    best: Offer | None = None
 
 
 Check = Callable[[Target], Awaitable[list[Finding]]]
@@ -175,6 +177,9 @@ async def model(target: Target) -> list[Finding]:
     except BackendError as error:
         return [Finding("model", "bad", str(error), "see docs/configuration.md, fim.backend")]
     where = state.url or target.config.backend.url
+    if state.health is Health.READY and (trouble := _not_the_named(target.config.backend, state)):
+        fix = "start the server there, or name another address: fim-lsp setup --url URL"
+        return [Finding("model", "bad", trouble, fix)]
     if state.health is Health.READY and is_bundled(state.model):
         says = f"{state.kind}: {state.model} works, but is a toy for Python"
         return [Finding("model", "warn", says, "get a real one: fim-lsp setup")]
@@ -236,10 +241,8 @@ async def speed(target: Target) -> list[Finding]:
     if not cost.cache_n:
         fix = "allow prompt caching on the server (llama-server: no --no-cache-prompt)"
         return [Finding("speed", "warn", f"{says}: every key costs the whole prompt", fix)]
-    if ms > SLOW_MS:
-        return [
-            Finding("speed", "warn", f"{says}: slow", "take a smaller model or more GPU layers")
-        ]
+    if fix := _faster(target, (cost.predicted_ms or ms) / max(1, cost.predicted_n)):
+        return [Finding("speed", "warn", f"{says}: slow", fix)]
     return [Finding("speed", "ok", says)]
 
 
@@ -320,6 +323,31 @@ CHECKS: tuple[Check, ...] = (
     version, machine, packages, settings, privacy, server, model, access, context, speed, cache, decoding,
     speculation, ports,
 )  # fmt: skip
+
+
+def _faster(target: Target, ms_per_token: float) -> str:
+    """Say what would be faster where a token takes *ms_per_token*, "" where that is quick or the best that can be had."""
+    state, best = target.backend.state, target.best
+    if ms_per_token <= MOST_MS:
+        return ""
+    if not is_loopback(state.url) and state.kind != "embedded":
+        return "start the server with a smaller model, or with more layers on its GPU"
+    if best is None or best.ms_per_token >= ms_per_token or _is(best.model, state.model):
+        return ""
+    return f"take a smaller model: fim-lsp setup --get {best.model.name}"
+
+
+def _is(model: Model, name: str) -> bool:
+    """Whether a model file called *name* is *model*, in whatever precision."""
+    return Path(name).name.lower().startswith(model.file.removesuffix("-q8_0.gguf"))
+
+
+def _not_the_named(backend: BackendConfig, state: State) -> str:
+    """Why another server answers than the one at `fim.backend.url`, "" where it is that one, or none is named."""
+    named = "" if backend.endpoints else shown(backend.url)
+    if not named or (state.kind != "embedded" and named.startswith(state.url)):
+        return ""
+    return state.message or f"{named} does not answer; {state.model} is used meanwhile"
 
 
 async def _trial(backend: Backend) -> tuple[Reply, float]:

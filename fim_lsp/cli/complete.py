@@ -20,7 +20,7 @@ from fim_lsp.cli.location import FilePosition, InputError, find_position, read_t
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.cli.why import Tried
 from fim_lsp.documents import Position
-from fim_lsp.suggest.outcome import reason
+from fim_lsp.suggest.outcome import TOY, reason
 from server_bridge.weights.table import is_bundled
 
 SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
@@ -39,7 +39,10 @@ def run(arguments: Namespace) -> int:
         return ERROR
     tried, backend = all_tried[-1], stats["backend"]
     if arguments.json:
-        print(json.dumps(_as_json(position, tried, stats), ensure_ascii=False, indent=2))
+        found = _as_json(position, tried, stats)
+        if arguments.why:
+            found["why"] = why.rows(all_tried, backend)
+        print(json.dumps(found, ensure_ascii=False, indent=2))
     elif arguments.why:
         print("\n".join(why.lines(_place(position), all_tried, backend)))
     elif tried.answer.suggestions:
@@ -47,7 +50,7 @@ def run(arguments: Namespace) -> int:
     else:
         screen.line(f"fim-lsp: nothing to suggest here: {reason(tried.outcome, backend)}")
     if screen.live and is_bundled(backend["model"]) and not arguments.why:
-        screen.line(screen.paint(f"(by {why.TOY})", "faint"))
+        screen.line(screen.paint(f"(by {TOY})", "faint"))
     return SUGGESTION if tried.answer.suggestions else NO_SUGGESTION
 
 
@@ -86,7 +89,7 @@ async def _tried(server: LspClient, position: FilePosition, *, invoked: bool) ->
     answer = await server.complete(position.path, position.position, invoked=invoked)
     after = (await server.stats())["outcomes"]
     outcome = next((name for name in after if after[name] > before.get(name, 0)), "")
-    return Tried(answer, outcome)
+    return Tried(answer, outcome, by_hand=invoked)
 
 
 async def _wait_ready(server: LspClient, screen: Screen, *, needed: bool) -> bool:

@@ -103,7 +103,7 @@ async def _start(server: LspClient, screen: Screen) -> None:
     screen.status("")
     if backend["state"] != "ready":
         raise ServerError(backend.get("message") or f"the backend is {backend['state']}")
-    screen.line(
+    screen.say(
         f"{backend['model']} is ready after {waited:.1f} s: llama.cpp inside this package, "
         f"nothing leaves this machine"
     )
@@ -246,12 +246,11 @@ def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
     slow = sorted(tally.waits_ms)[int(0.95 * n_keys)]
     screen.line()
     screen.line(screen.paint("In all", "title"))
-    screen.line(f"""\
+    screen.say(f"""\
   {n_keys} keys typed, and {n_chars} more characters taken from {n_taken} suggestions ({n_multi} of several lines)
   {n_asked} of {n_keys} completions needed the model, the others were known already
   {jumps} tokens evaluated at the {n_keys - n_typing} jumps to a new position, {typing:.1f} per key while typing there
   {stats["tokens"]["background"]} more while idle; {reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
   {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95th percentile)
 
-The bundled model is tiny, for trying out and tests. For real work: fim-lsp setup
-(it shows which models fit this machine, and asks before it downloads).""")
+The bundled model is tiny, for trying out and tests. For real work: fim-lsp setup (it shows which models fit this machine, and asks before it downloads).""")

@@ -33,7 +33,8 @@ def run(arguments: Namespace, target: Target) -> int:
         print(json.dumps({"works": works, "findings": [f._asdict() for f in findings]}, indent=2))
     else:
         screen.line()
-        screen.line("Completions work." if works else "Completions cannot work yet: see above.")
+        end = "Completions work." if works else "Completions cannot work as set up: see above."
+        screen.line(end)
     return 0 if works else 1
 
 
@@ -98,7 +99,7 @@ def _show(screen: Screen, found: list[Finding]) -> None:
         level = screen.paint(f"{finding.level:<5}", ROLES[finding.level])
         says, *more = wrapped(finding.says, screen.width - INDENT)
         screen.line(f"{level} {finding.check:<9} {says}")
-        for line in more + [
-            f"→ {line}" for line in wrapped(finding.fix, screen.width - INDENT - 2)
-        ]:
+        fix = wrapped(finding.fix, screen.width - INDENT - 2)
+        more += [f"{'→ ' if n == 0 else '  '}{line}" for n, line in enumerate(fix)]
+        for line in more:
             screen.line(" " * INDENT + line)

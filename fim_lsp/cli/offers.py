@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from fim_lsp.cli.terminal import Screen
 from server_bridge.weights.table import GIGABYTE, Offer
 
+LEGEND = """\
+ms a token: to write one, a line is some 12. First look: to read a file once, in the background. Lines and across: how
+often a line is right to the letter, as published, within a file and where it takes other files."""
 Ask = Callable[[str], str]
 MEGABYTE = 1e6
 BAR = 24  # characters

@@ -16,14 +16,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
-from fim_lsp.cli.terminal import Screen, screen_on
+from fim_lsp.cli.terminal import Screen, fitted, screen_on
 from server_bridge.machine.addresses import USUAL_PORTS, port_of
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
 INSTALL = """\
-llama-server is not installed. It is faster, and knows your GPU: {how}, or a file from
-https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
+llama-server is not installed. It is faster, and knows your GPU: {how}, or a file from https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
 HOW = {
     "darwin": "brew install llama.cpp",
     "win32": "winget install llama.cpp",
@@ -37,19 +36,20 @@ def may_lack(given: Namespace) -> bool:
     if given.program != "llama-server":
         screen.line(f"fim-lsp: there is no program {given.program}")
         return False
-    screen.line(INSTALL.format(how=HOW.get(sys.platform, HOW["linux"])))
+    screen.say(INSTALL.format(how=HOW.get(sys.platform, HOW["linux"])))
     if given.draft or given.dry_run:
         return False
-    screen.line("Until then the engine inside this package serves.")
+    screen.say("Until then the engine inside this package serves.")
     return True
 
 
 def agrees(what: str) -> bool:
     """Ask whether *what* may be downloaded; without a terminal to ask in, no."""
     if not sys.stdin.isatty():
-        screen_on(sys.stdout).line(f"{what}. Allow that with --yes.")
+        screen_on(sys.stdout).say(f"{what}. Allow that with --yes.")
         return False
-    return input(f"{what}. Go on? [y/N] ").strip().lower() in {"y", "yes"}
+    screen = screen_on(sys.stdout)
+    return input(fitted(f"{what}. Go on? [y/N] ", screen.width)).strip().lower() in {"y", "yes"}
 
 
 def show(command: Sequence[str], key_file: Path) -> int:
@@ -64,7 +64,7 @@ def show(command: Sequence[str], key_file: Path) -> int:
 
 def refuse(reason: str) -> int:
     """Say why it cannot be; returns the exit code."""
-    screen_on(sys.stdout).line(f"fim-lsp: {reason}")
+    screen_on(sys.stdout).say(f"fim-lsp: {reason}")
     return 1
 
 
@@ -127,11 +127,11 @@ def _ready(screen: Screen, state: State, seconds: float) -> None:
 def _instructions(screen: Screen, state: State, key_file: Path) -> None:
     """What to tell the editor, if anything."""
     if is_bundled(state.model):
-        screen.line("It is tiny, for trying out. For real work: fim-lsp serve --get (asks first)")
+        screen.say("It is tiny, for trying out. For real work: fim-lsp serve --get (asks first)")
     if port_of(state.url) in USUAL_PORTS and not state.second_best:  # else it has to be named
-        screen.line("Your editors find it, and its key, by themselves. To name it:")
+        screen.say("Your editors find it, and its key, by themselves. To name it:")
     else:
-        screen.line("Tell your editor where it is; its key is found by itself:")
+        screen.say("Tell your editor where it is; its key is found by itself:")
     screen.line()
     screen.line(f'    config.toml    backend.url = "{state.url}"')
     screen.line(f'    settings.json  "fim.backend.url": "{state.url}"')

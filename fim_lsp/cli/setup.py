@@ -14,7 +14,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from fim_lsp.cli.terminal import Screen, screen_on
+from fim_lsp.cli.terminal import Screen, fitted, screen_on
 from fim_lsp.cli.toml_edit import CannotEdit, edited
 from server_bridge.machine.addresses import port_of
 
@@ -33,7 +33,7 @@ Where do completions come from?
 NEXT = {
     MODEL: "Your editors go on with it. With llama.cpp and a GPU larger ones are quick: fim-lsp serve --get",
     FOUND: "Start a server for real work with: fim-lsp serve --get   (asks before it downloads)",
-    FILE: "The engine inside this package runs it; llama-server is faster: fim-lsp serve",
+    FILE: "The engine inside this package runs it. If you have llama.cpp's llama-server, that is faster: fim-lsp serve",
     ADDRESS: "",
 }
 NO_TERMINAL = """\
@@ -49,25 +49,25 @@ def run(given: Namespace, path: Path, get: Get) -> int:
     screen = screen_on(sys.stdout)
     choice, values = said(given)
     if not choice and not sys.stdin.isatty():
-        screen.line(NO_TERMINAL)
+        screen.say(NO_TERMINAL)
         return 2
     if not choice:
-        choice, values = asked(input)
+        choice, values = asked(lambda question: input(fitted(question, screen.width)))
     if choice == MODEL:
         values = _values(model=get(given.get or ""))
         if not values["model"]:
             screen.line("Nothing is changed.")
             return 1
     elif problem := _problem(choice, values):
-        screen.line(f"fim-lsp: {problem}")
+        screen.say(f"fim-lsp: {problem}")
         return 1
     try:
         _write(path, values, screen)
     except (OSError, ValueError, CannotEdit) as error:
-        screen.line(f"fim-lsp: {path}: {error}")
+        screen.say(f"fim-lsp: {path}: {error}")
         return 1
     if NEXT[choice]:
-        screen.line(NEXT[choice])
+        screen.say(NEXT[choice])
     return 0
 
 

@@ -30,7 +30,7 @@ CODES = {
 # Without a terminal lines may be long, but a log that wraps is hard to read.
 WIDTH_OF_A_PIPE = 100
 WIDEST = 120  # in wider rows code and numbers are too far apart
-NARROWEST = 40  # of text in lines: in narrower rows words stand one by one
+NARROWEST = 20  # of text in lines: in narrower rows words stand one by one
 ERASE_LINE = "\r\x1b[2K"
 
 
@@ -51,6 +51,10 @@ class Screen:
     def line(self, text: str = "") -> None:
         """Print a line and show it at once."""
         print(text, file=self.stream, flush=True)
+
+    def say(self, text: str) -> None:
+        """Print sentences: on a terminal broken between words, in a pipe a line each."""
+        self.line(fitted(text, self.width) if self.live else text)
 
     def status(self, text: str) -> None:
         """Show progress in place; "" removes it. Says nothing where lines cannot be rewritten."""
@@ -80,6 +84,16 @@ def wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(
         text, max(NARROWEST, width), break_long_words=False, break_on_hyphens=False
     )
+
+
+def fitted(text: str, width: int) -> str:
+    """The text with each line broken between words to *width*, its indentation kept; blank at the end, too."""
+    lines = []
+    for line in text.split("\n"):
+        indent = line[: len(line) - len(line.lstrip())]
+        parts = [indent + part for part in wrapped(line.strip(), width - len(indent))]
+        lines.append("\n".join(parts) + line[len(line.rstrip()) :] if parts else "")
+    return "\n".join(lines)
 
 
 def clip_left(text: str, width: int) -> str:

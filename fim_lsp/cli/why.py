@@ -11,30 +11,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fim_lsp.cli.client import Answer
-from fim_lsp.suggest.outcome import reason, source
-from server_bridge.weights.table import is_bundled
-
-TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
+from fim_lsp.suggest.outcome import notice, report
 
 
 class Tried(NamedTuple):
-    """One request: what came, and how it ended, as `fim/stats` counts it."""
+    """One request, *by_hand* or as while typing: what came, and how it ended, as `fim/stats` counts it."""
 
     answer: Answer
     outcome: str
+    by_hand: bool
+
+
+def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, str]:
+    """What each request got, by its title, and what else is to be known of the model."""
+    found = {}
+    for tried in all_tried:
+        said = tried.answer.suggestions
+        title = "by hand" if tried.by_hand else "while typing"
+        text = said[0].text if said else ""
+        found[title] = report(tried.outcome, text, backend, by_hand=tried.by_hand)
+    if note := notice(backend):
+        found["the model"] = note
+    return found
 
 
 def lines(place: str, all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> list[str]:
-    """The report on *place*, where it was tried while typing and then, with a model, by hand."""
-    found = [place]
-    for title, tried in zip(("while typing", "by hand"), all_tried, strict=False):
-        said = tried.answer.suggestions
-        if said:
-            found.append(f"  {title:<13} {said[0].text!r}, by {source(tried.outcome, backend)}")
-        else:
-            found.append(f"  {title:<13} nothing: {reason(tried.outcome, backend)}")
-    if backend.get("state") != "ready":
-        found.append(f"  {'the model':<13} {backend.get('message') or backend.get('state')}")
-    elif is_bundled(str(backend.get("model"))):
-        found.append(f"  {'the model':<13} {TOY}")
-    return found
+    """The report on *place*, to read."""
+    return [place, *(f"  {title:<13} {said}" for title, said in rows(all_tried, backend).items())]

@@ -106,7 +106,8 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     Write a long text at a place (`{"uri", "position"}`; without, where a suggestion was asked for last).
 
     The text is inserted in one piece, so one undo takes it back, and is in the answer, too. Typing
-    ends it, and so does the editor's button to cancel, which keeps what came so far.
+    ends it, and so do another such text and the editor's button to cancel, which keeps what came so far. A message
+    says what came of it.
     """
     given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
     uri = str(given.get("uri") or editor.current)
@@ -115,22 +116,33 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     position = convert.place_of(given.get("position"), cell, editor.encoding)
     if position is not None:
         position = position._replace(line=position.line + first_line)
+    editor.n_texts += 1
+    number = editor.n_texts
     with editor.messages.writing() as hear:
-        start, text, note = await editor.session.continue_long(name, position, hear)
-    text = whole_lines(text)
+        start, text, note = await editor.session.continue_long(
+            name, position, lambda so_far: number == editor.n_texts and hear(so_far)
+        )
+    if number != editor.n_texts:
+        text, note = "", "you asked for another text"
+    edit = None
     if document is not None and cell is not None and text:
         at = convert.client_position(document, start, editor.encoding)
         at = types.Position(at.line - first_line, at.character)
-        edit = types.TextEdit(types.Range(at, at), text)
-        editor.later(_apply(editor, workspace_edit(editor, cell.uri, cell.version, edit)))
-    if note:
-        editor.messages.show(types.MessageType.Info, f"fim-lsp stopped writing: {note}")
+        insertion = types.TextEdit(types.Range(at, at), text)
+        edit = workspace_edit(editor, cell.uri, cell.version, insertion)
+    editor.later(_insert(editor, edit, text, note))
     return {"text": text, "note": note}
 
 
-def whole_lines(text: str) -> str:
-    """Without the line in which it was cut off, unless that is all there is."""
-    return text.rpartition("\n")[0] or text
+async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, note: str) -> None:
+    """Have the editor insert a long text, and say what came of it."""
+    if edit is not None and not await apply_edit(editor, edit, "text by fim-lsp"):
+        said = "fim-lsp inserted nothing: the text was changed meanwhile"
+    else:
+        n_lines = text.count("\n") + 1
+        wrote = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "nothing"
+        said = f"fim-lsp wrote {wrote}" + (f": {note}" if note else "")
+    editor.messages.show(types.MessageType.Info, said)
 
 
 def workspace_edit(
@@ -163,10 +175,6 @@ async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
         with contextlib.suppress(JsonRpcException):
             params = types.ShowDocumentParams(uri, take_focus=True, selection=at)
             await editor.window_show_document_async(params)
-
-
-async def _apply(editor: Editor, edit: types.WorkspaceEdit) -> None:
-    await apply_edit(editor, edit, "text by fim-lsp")
 
 
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (

@@ -13,7 +13,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import unquote
 
 from pygls.capabilities import get_capability
@@ -38,6 +38,7 @@ from fim_lsp.session.state_file import PAGE
 from fim_lsp.settings import egress
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
+from fim_lsp.suggest.outcome import reason
 from fim_lsp.suggest.request import EDITOR, Client, Selected, Suggestion
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
@@ -57,6 +58,17 @@ _TEXT_METHODS = {
 _GIT_FILES = ("/.git/info/exclude", "/git/ignore")
 
 log = logging.getLogger(__name__)
+
+
+class Answered(NamedTuple):
+    """The last request for a suggestion: where, *by_hand* or not, how it ended, what it got."""
+
+    uri: str = ""
+    version: int = 0
+    position: Position = Position(0, 0)
+    by_hand: bool = False
+    outcome: str = ""
+    text: str = ""
 
 
 class Editor(LanguageServer):
@@ -88,6 +100,8 @@ class Editor(LanguageServer):
         self.sources = Sources(flags, over_tcp=over_tcp)
         self.roots: tuple[str, ...] = ()
         self.current = ""  # the URI asked about last
+        self.answered = Answered()
+        self.n_texts = 0  # long texts asked for
         self._open_session = open_session
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
@@ -293,12 +307,25 @@ class Editor(LanguageServer):
                 selected=selected and _moved(selected, first),
                 client=client._replace(hear=hear if show else None),
             )
+            last = self.noted(document, position, suggestions, by_hand=invoked)
             if invoked and not suggestions:
-                self.messages.explain(self.session.completer.trouble)
+                backend = cast("dict[str, Any]", self.session.stats()["backend"])
+                why = reason(last.outcome, backend)
+                self.messages.explain(self.session.completer.trouble, why)
             return [_moved(suggestion, -first) for suggestion in suggestions]
         finally:
             if self._newest.get(key) is task:
                 del self._newest[key]
+
+    def noted(
+        self, document: Document, position: Position, found: list[Suggestion], *, by_hand: bool
+    ) -> Answered:
+        """Remember how the request that the session has just answered ended, to say why."""
+        outcome = self.session.counters.answers[-1].outcome
+        text = found[0].text if found else ""
+        place = document.uri, document.version, position
+        self.answered = Answered(*place, by_hand, outcome, text)
+        return self.answered
 
     def _show_state(self, state: State) -> None:
         self.messages.show_state(state, notify=self.session.config.status.notify)

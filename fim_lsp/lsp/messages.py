@@ -91,13 +91,15 @@ class Messages:
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
             self._show_trouble(types.MessageType.Info, state.message)
 
-    def explain(self, trouble: str) -> None:
-        """Say why a user who asked by hand gets nothing; not the same again at once."""
+    def explain(self, trouble: str, reason: str) -> None:
+        """Say why a user who asked by hand gets nothing: the *trouble*, not again at once, or else the *reason*."""
         now = asyncio.get_running_loop().time()
         last, when = self._explained
-        if trouble and not (trouble == last and now < when + AGAIN_S):
+        if trouble and trouble == last and now < when + AGAIN_S:
+            return
+        if trouble:
             self._explained = trouble, now
-            self.show(types.MessageType.Info, f"No suggestion: {trouble}")
+        self.show(types.MessageType.Info, f"No suggestion: {trouble or reason}")
 
     def _show_fallback(self, state: State) -> None:
         """Say that the bundled model answers where another one did before."""
@@ -135,7 +137,9 @@ class Messages:
 
         def hear(text: str) -> bool:
             if work is not None:
-                work.reports.put_nowait(Report(message=f"{text.count(chr(10))} lines"))
+                n_lines = text.count("\n") + 1
+                so_far = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "reading what is there"
+                work.reports.put_nowait(Report(message=so_far))
             return work is None or not self._is_cancelled(work)
 
         try:

@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from fim_lsp.documents import Document
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import code_actions, convert, ending, inline_edits, offer, tcp, transport
+from fim_lsp.lsp import code_actions, convert, ending, inline_edits, offer, tcp, transport, why
 from fim_lsp.lsp.commands import COMMANDS
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.local_page import OpenPort
@@ -81,7 +81,7 @@ def make_server(
     editor = Editor(open_session, flags, over_tcp=over_tcp)
     for method, handler, options in FEATURES:
         editor.feature(method, options)(handler)
-    for name, command in (*COMMANDS, *inline_edits.COMMANDS):
+    for name, command in (*COMMANDS, *inline_edits.COMMANDS, *why.COMMANDS):
         editor.command(name)(command)
     return editor
 
@@ -389,4 +389,5 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     (inline_edits.SHOWN, inline_edits.drawn, None),
     ("fim/didYank", _heard(convert.yanked), None),
     ("fim/stats", stats, None),
+    (why.METHOD, why.why, None),
 )

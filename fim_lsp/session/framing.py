@@ -41,11 +41,13 @@ class Framing:
         typed = window.middle(frame.window, document, position)
         return self.compose(frame, typed)
 
-    def next_prompt(self, doc_state: DocumentState, document: Document) -> Prompt | None:
-        """What the model would be shown at the cursor; None where it is not known."""
-        if doc_state.position is None:
+    def next_prompt(
+        self, doc_state: DocumentState, document: Document, position: Position | None = None
+    ) -> Prompt | None:
+        """What the model would be shown at *position*, or else at the cursor; None where it is not known."""
+        if (place := position or doc_state.position) is None:
             return None
-        position = document.clamp(doc_state.position)
+        position = document.clamp(place)
         frames = doc_state.usable(document, position, self._budget(doc_state))
         frame = (frames or self._quick(doc_state, document, position))[0]
         return self.prompt(frame, document, position)

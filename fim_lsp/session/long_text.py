@@ -1,21 +1,45 @@
-"""A text at the cursor that may outgrow the model's context (`fim.continueLong`)."""
+"""
+A text at a place that may outgrow the model's context (`fim.continueLong`), filtered as a suggestion is.
+
+The prompt is evaluated in steps, and what is half-typed before the place is forced back, as for a suggestion.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 
-from fim_lsp.documents import Document
+from fim_lsp.documents import Document, Position
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.framing import Framing
+from fim_lsp.session.pacing import step_tokens
 from fim_lsp.session.scheduler import Scheduler
-from server_bridge.protocol import BackendError, PromptTooLong, Sink
+from fim_lsp.settings.config import Config
+from fim_lsp.suggest.cursor import cursor_at
+from fim_lsp.suggest.long_text import Writing
+from server_bridge.protocol import (
+    Backend,
+    BackendError,
+    BackendTimeout,
+    Prompt,
+    PromptTooLong,
+    Request,
+    Sink,
+    Stop,
+    extended,
+)
+
+FIRST_TOKENS = 8  # in which a half-typed word is over
+LEAST_STEP = 8  # tokens to evaluate at a time
+MOST_HALVINGS = 4  # of a step that took too long
 
 
-async def continue_long(
+async def continue_long(  # noqa: PLR0913 (the parts of the session)
     doc_state: DocumentState,
     document: Document,
+    position: Position,
     go_on: Callable[[str], bool],
     *,
     connection: Connection,
@@ -23,30 +47,67 @@ async def continue_long(
     framing: Framing,
 ) -> tuple[str, str]:
     """
-    What the model writes at the cursor, and why it ended too early, "" if it did not.
+    What to insert at *position*, and why it ended too early or is empty, "" where the model ended it.
 
-    *go_on* is given the text so far and says whether to go on. No other request is served meanwhile.
+    *go_on* is given the text so far and says whether to go on. While text is written no other request is served.
     """
-    backend, terms, text = connection.backend, connection.config.completion, ""
-
-    async def write() -> None:
-        nonlocal text
-        prompt = framing.next_prompt(doc_state, document)
-        if prompt is None:
-            return
-        pieces = backend.continue_long(prompt, terms.long_tokens, Sink(terms.long_keeps))
-        async with contextlib.aclosing(pieces):
-            async for piece in pieces:
-                text += piece
-                if not go_on(text):
-                    return
-
+    backend, config = connection.backend, connection.config
+    cursor = cursor_at(document, position, doc_state.file.path, by_hand=True)
+    written = Writing(cursor, config.completion.long_tokens)
+    n_slow = 0
     while True:
+        step = max(LEAST_STEP, step_tokens(connection.state) >> n_slow)
+        prompt = framing.next_prompt(doc_state, document, position)
+        assert prompt is not None
         try:
-            await scheduler.foreground(write)
-            return text, ""
+            while go_on("") and await scheduler.foreground(
+                partial(_evaluate, backend, prompt, step)
+            ):
+                pass
+            if go_on(""):
+                await scheduler.foreground(partial(_write, backend, prompt, config, written, go_on))
+            return written.shown()
         except PromptTooLong as error:
             if not framing.shrunk(doc_state, doc_state.frame, error):
-                return text, str(error)
+                return written.shown(str(error))
         except BackendError as error:
-            return text, str(error)
+            if isinstance(error, BackendTimeout) and not written.text and n_slow < MOST_HALVINGS:
+                n_slow += 1  # a step was too long for this machine: nothing was measured yet
+                continue
+            return written.shown(str(error))
+
+
+async def _evaluate(backend: Backend, prompt: Prompt, step: int) -> bool:
+    """Evaluate *step* tokens of *prompt*; False where no more are left."""
+    measure = await backend.measure(prompt)
+    if measure.total - measure.cached <= step:
+        return False
+    await backend.warm(prompt, step)
+    return True
+
+
+async def _write(
+    backend: Backend,
+    prompt: Prompt,
+    config: Config,
+    written: Writing,
+    go_on: Callable[[str], bool],
+) -> None:
+    """Have the model write behind *prompt* until it ends or goes wrong."""
+    if prompt.forced:
+        forced, said = prompt.forced, ""
+        replies = backend.stream(Request(prompt, FIRST_TOKENS))
+        async with contextlib.aclosing(replies):
+            async for reply in replies:
+                said, prompt, stop = said + reply.text, extended(prompt, reply), reply.stop
+        written.take(said.removeprefix(forced))
+        if stop is not Stop.LIMIT or not said.startswith(forced):
+            return
+    terms = config.completion
+    pieces = backend.continue_long(prompt, terms.long_tokens, Sink(terms.long_keeps))
+    async with contextlib.aclosing(pieces):
+        async for piece in pieces:
+            written.take(piece)
+            written.is_cut = not go_on(written.text)
+            if written.is_cut or written.goes_wrong:
+                return

@@ -198,6 +198,7 @@ class Session:
         text, note = await continue_long(
             doc_state,
             document,
+            at,
             unchanged,
             connection=self.connection,
             scheduler=self._scheduler,

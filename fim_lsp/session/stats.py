@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -143,6 +144,7 @@ class Stats:
             "latencyMs": {
                 "p50": percentile(self.latencies_ms, 0.50),
                 "p95": percentile(self.latencies_ms, 0.95),
+                "model": percentile(self._by_model(), 0.50),
             },
             "ring": ring,
             "nextEdit": {
@@ -150,8 +152,12 @@ class Stats:
             },
         }
 
+    def _by_model(self) -> list[float]:
+        """How long the last answers took for which the model was asked."""
+        return [each.ms for each in self.answers if each.outcome == "backend"]
 
-def percentile(values: deque[float], share: float) -> float:
+
+def percentile(values: Iterable[float], share: float) -> float:
     """The value below which *share* of *values* lie; 0 for none."""
     ordered = sorted(values)
     return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0

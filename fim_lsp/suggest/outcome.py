@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fim_lsp.suggest.filters import FILTERS
+from server_bridge.weights.table import is_bundled
 
+TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
 ENDS = {
     "automatic suggestions are off": "fim.completion.auto is false",
     "not sure": "the model was too unsure of it (fim.completion.minConfidence)",
@@ -23,8 +24,41 @@ ENDS = {
     "local": "no line in sight begins like this one, and the model could not be asked",
     "not open": "the file is not open",
     "superseded": "the next key came before the answer",
+    "too late": "the model did not answer in time (fim.completion.deadlineMs)",
 }
-FILTER_SAYS = {each.__name__: (each.__doc__ or "").strip().partition(".")[0] for each in FILTERS}
+# What a filter found where it left nothing of the model's answer.
+FILTERED = {
+    "special_tokens": "the model's answer began with a control token",
+    "other_text": "the model began another file, a patch or a chat",
+    "reindented": "the model's answer was only white space",
+    "typed_again": "the model only said again what stands before the cursor",
+    "stuttering": "the model said the same words again and again",
+    "looping_lines": "the model said the line above once more",
+    "extent": "the statement is whole as it stands",
+    "lines_below": "the model said what stands below the cursor already",
+    "closed_below": "the model closed a bracket that the next line closes",
+    "opened_here": "the model closed a bracket around the lines below",
+    "unfinished": "the model's answer broke off before its first word was whole",
+    "broken_character": "the model's answer had half a character in it",
+    "right_text": "the model said what stands right of the cursor already",
+    "parses": "the model's answer broke off inside a string or a bracket",
+    "empty_comment": "the model began a comment that says nothing",
+    "trailing_space": "the model's answer was only white space",
+    "too_short": "the model's answer is shorter than the key that accepts it",
+}
+# Ends of a request while typing that one by hand may not come to.
+BY_HAND = frozenset({
+    "automatic suggestions are off", "not sure", "in a comment", "in a string", "inside a word",
+    "before other code", "after a deletion", "parses", "too late", "local",
+})  # fmt: skip
+
+
+def report(outcome: str, text: str, backend: Mapping[str, Any], *, by_hand: bool) -> str:
+    """What a request got, from where; or why it got nothing, and whether to ask by hand."""
+    if text:
+        return f"{text!r}, by {source(outcome, backend)}"
+    hint = "; ask by hand" if outcome in BY_HAND and not by_hand else ""
+    return f"nothing: {reason(outcome, backend)}{hint}"
 
 
 def reason(outcome: str, backend: Mapping[str, Any]) -> str:
@@ -33,13 +67,9 @@ def reason(outcome: str, backend: Mapping[str, Any]) -> str:
         return f"the file is private, nothing of it is used ({outcome.removeprefix('private: ')})"
     if outcome.startswith("Backend"):
         return backend.get("message") or "the model server could not answer"
-    if outcome in FILTER_SAYS:
-        return (
-            f"filter {outcome} left nothing of what the model said: {FILTER_SAYS[outcome].lower()}"
-        )
     if outcome == "model" and backend.get("state") != "ready":
         return ENDS["local"]
-    return ENDS.get(outcome, outcome)
+    return FILTERED.get(outcome) or ENDS.get(outcome, outcome)
 
 
 def source(outcome: str, backend: Mapping[str, Any]) -> str:
@@ -48,3 +78,12 @@ def source(outcome: str, backend: Mapping[str, Any]) -> str:
         return "a line in sight that begins as this one does"
     where = "inside this package" if backend.get("kind") == "embedded" else backend.get("url")
     return f"{backend.get('model') or 'the model'} ({where})"
+
+
+def notice(backend: Mapping[str, Any]) -> str:
+    """What else is to be known of the model, "" for nothing."""
+    if backend.get("state") == "loading":
+        return "the model is still loading"
+    if backend.get("state") != "ready":
+        return str(backend.get("message") or f"the model server is {backend.get('state')}")
+    return TOY if is_bundled(str(backend.get("model"))) else ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from server_bridge.process.command_line import Machine, threads
-from server_bridge.weights.table import MODELS, Model, Offer
+from server_bridge.weights.table import MODELS, MOST_MS, Model, Offer
 
 GPU_SHARE = 0.75  # of its memory for weights: contexts take an eighth, buffers and screens the rest
 CPU_SHARE = 0.25  # editor, compilers and browser need the rest
@@ -22,8 +22,6 @@ WINDOW = 1536  # tokens around the cursor, by default
 THREAD_READS, MEMORY_READS, GPU_READS = 20e9, 40e9, 200e9  # bytes a second
 THREAD_COUNTS, GPU_COUNTS = 100e9, 10e12  # operations a second
 
-# A line is some 12 tokens, and is to be there within half a second or so.
-MOST_MS = 50.0
 # Once a file, in the background, while lines in sight are suggested already.
 MOST_FIRST_S = 16.0
 

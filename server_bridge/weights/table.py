@@ -22,6 +22,8 @@ BUNDLED = (
     "fim-tiny"  # how the name of the model inside the package begins, see server_bridge/models
 )
 GIGABYTE = 1e9
+# For a token: a line is some 12, and is to be there within half a second or so.
+MOST_MS = 50.0
 
 
 class Model(NamedTuple):

@@ -1,4 +1,4 @@
-"""What `doctor` says of the model that answers."""
+"""What `doctor` says of the model that answers, and of how fast it does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from fim_lsp.cli.checks import Target, model
+from fim_lsp.__main__ import open_backend
+from fim_lsp.cli.checks import Target, model, speed
 from fim_lsp.settings.config import Config
-from server_bridge.protocol import Health, State
-from server_bridge.weights.table import NAMES
+from fim_lsp.settings.merge import Layer, configured
+from server_bridge.llama.props import open_to_pages
+from server_bridge.process.command_line import Machine
+from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
+from server_bridge.weights.choice import offers
+from server_bridge.weights.table import GIGABYTE, NAMES
+
+HERE, NO_SERVER = "http://127.0.0.1:8012", "http://127.0.0.1:9"
 
 
 @pytest.mark.parametrize(
@@ -35,3 +42,43 @@ async def test_a_model_is_the_right_one_or_second_best(
     [found] = await model(Target(Config(), (), SimpleNamespace(connect=connect), nothing))
     assert (found.level, why in found.says, fix in found.fix) == (level, True, True)
     assert ("second best" in found.says) == bool(why)
+
+
+@pytest.mark.parametrize("openai", [False, True])
+async def test_a_named_server_that_does_not_answer_is_named(*, openai: bool) -> None:
+    """Also where the bundled model answers in its place: that is not what was set up."""
+    kind = {"kind": "openai"} if openai else {}
+    config, _ = configured([Layer("file", {"backend": {"url": NO_SERVER, **kind}})])
+    backend = open_backend(config)
+    try:
+        [found] = await model(Target(config, (), backend, open_to_pages))
+    finally:
+        await backend.aclose()
+    assert found.level == "bad"
+    assert NO_SERVER in found.says
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "ms", "level", "fix"),
+    [
+        ("qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "", 26.0, "ok", ""),
+        ("qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "", 90.0, "ok", ""),
+        ("qwen2.5-coder-7b-q8_0.gguf", HERE, 190.0, "warn", "fim-lsp setup --get qwen-0.5b"),
+        ("qwen2.5-coder-7b-q8_0.gguf", HERE, 20.0, "ok", ""),
+        ("big.gguf", "http://10.0.0.7:8012", 190.0, "warn", "its GPU"),
+    ],
+)
+async def test_speed_is_judged_by_what_this_machine_can_do(
+    name: str, url: str, ms: float, level: str, fix: str
+) -> None:
+    """The model that suits the machine is quick enough on it; a larger one is slow where a smaller one is not."""
+    state = State(Health.READY, "llama-server" if url else "embedded", url, name)
+    cost = Timings(cache_n=40, predicted_n=16, predicted_ms=16 * ms)
+
+    async def complete(_: Request) -> Reply:
+        return Reply("x", (), (), Stop.LIMIT, cost)
+
+    best = offers(Machine(round(8 * GIGABYTE), 2), {})[0]
+    backend = SimpleNamespace(state=state, complete=complete)
+    [found] = await speed(Target(Config(), (), backend, open_to_pages, best=best))
+    assert (found.level, fix in found.fix) == (level, True)

@@ -107,6 +107,8 @@ def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
             ["--get", "qwen-7b"],
             "qwen-7b: 8.1 GB from huggingface.co, licence Apache-2.0. Allow that",
         ),
+        (["--model", "/nowhere.gguf"], "fim-lsp: /nowhere.gguf cannot be read: No such file"),
+        (["--model", __file__], "is no GGUF file"),
         (["--uninstall"], "no service is installed"),
         (["--draft", "small.gguf"], "llama-server is not installed"),
     ],
@@ -174,6 +176,30 @@ def test_what_is_here_is_served_without_a_question(hub: Hub) -> None:
     user_file().unlink()
     assert model_server._program(given).model.endswith("models/small.gguf")
     assert len(hub.asked) == 1
+
+
+@pytest.mark.usefixtures("alone", "hub")
+@pytest.mark.parametrize("command", ["serve", "setup"])
+def test_get_without_a_name_shows_the_table(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what its columns mean; no takes nothing."""
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    assert main([command, "--get"]) == 1
+    out = capsys.readouterr().out
+    assert "qwen-1.5b" in out
+    assert all(head in out for head in ("first look", "across", "ms a token:", "as published"))
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_download_says_that_it_connects(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the first byte: a host that does not answer takes half a minute."""
+    monkeypatch.setattr(__main__, "_doctor", lambda _: 0)
+    assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
+    assert capsys.readouterr().out.startswith(f"Connecting to {hub.url}; without an answer")
 
 
 def test_progress_is_a_bar_or_ten_lines(

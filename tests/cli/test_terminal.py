@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from fim_lsp.cli.terminal import clip, clip_left, screen_on
+from fim_lsp.cli.terminal import clip, clip_left, fitted, screen_on
 
 
 class Terminal(io.StringIO):
@@ -56,3 +56,24 @@ def test_a_pipe_gets_no_progress() -> None:
 def test_clipped_text_fits(text: str, width: int, right: str, left: str) -> None:
     """An ellipsis stands for what does not fit."""
     assert (clip(text, width), clip_left(text, width)) == (right, left)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a server on another host than this", ["a server on another host", "than this"]),
+        ("  1  a model for this machine", ["  1  a model for this", "  machine"]),
+        ("first\n\nlast: ", ["first", "", "last: "]),
+    ],
+)
+def test_sentences_break_between_words(text: str, lines: list[str]) -> None:
+    """Indentation stays, and the blank behind a question."""
+    assert fitted(text, 24).split("\n") == lines
+
+
+def test_only_a_terminal_breaks_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe gets a line for a line: programs read it."""
+    monkeypatch.setenv("COLUMNS", "30")
+    for stream, n_lines in ((Terminal(), 2), (io.StringIO(), 1)):
+        screen_on(stream, {}).say("a server on another host than this")
+        assert stream.getvalue().count("\n") == n_lines

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from fim_lsp.__main__ import main
+from fim_lsp.suggest import outcome
 from fim_lsp.suggest.filters import NAMES
-from fim_lsp.suggest.outcome import reason
+from fim_lsp.suggest.outcome import FILTERED
 from tests.cli.test_commands import STORE
 
 TYPING, BY_HAND = "while typing", "by hand"
@@ -71,12 +73,31 @@ def test_a_model_that_is_away_is_named(report, tmp_path: Path) -> None:
     assert code == 1
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
-def test_every_filter_says_what_it_leaves_out(name: str) -> None:
-    """In a clause of its own."""
-    said = reason(name, {"state": "ready"})
-    assert said.startswith(f"filter {name} left nothing")
-    assert len(said) > len(f"filter {name} left nothing of what the model said: ") + 20
+def test_every_filter_says_what_it_left_out() -> None:
+    """In a sentence of its own, for a user who knows of no filters."""
+    assert FILTERED.keys() == NAMES
+    assert not [said for said in FILTERED.values() if "candidate" in said or "filter" in said]
+
+
+@pytest.mark.parametrize(("by_hand", "hint"), [(False, True), (True, False)])
+def test_asking_by_hand_is_named_where_it_may_help(*, by_hand: bool, hint: bool) -> None:
+    """Not to a user who did that."""
+    said = outcome.report("parses", "", {"state": "ready"}, by_hand=by_hand)
+    assert ("ask by hand" in said) == hint
+
+
+def test_scripts_read_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --json the reasons are in the object."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "fim-lsp").mkdir()
+    (tmp_path / "fim-lsp" / "config.toml").write_text('backend.kind = "embedded"\n')
+    (tmp_path / "a.py").write_text("total = width * height\n")
+    main(["complete", f"{tmp_path}/a.py:1:5", "--why", "--json"])
+    found = json.loads(capsys.readouterr().out)["why"]
+    assert "inside a word" in found[TYPING]
+    assert "fim-lsp setup" in found["the model"]
 
 
 def test_without_why_one_line_says_it(

@@ -91,6 +91,7 @@ def test_writing_on(editor: Editor) -> None:
     assert answer["note"] == ""
     editor.wait_for(lambda: "workspace/applyEdit" in methods(editor), "the edit")
     [asked] = [each for each in editor.asked if each["method"] == "workspace/applyEdit"]
+    editor.wait_for(lambda: bool(editor.messages("window/showMessage")), "the end")
     [edit] = asked["params"]["edit"]["changes"][A]
     assert edit["newText"] == text
     assert edit["range"]["start"] == edit["range"]["end"] == place["position"]
@@ -134,7 +135,7 @@ def test_the_text_is_for_the_version_it_was_written_for(editor: Editor, versione
 
 
 def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
-    """A text that is being written is dropped when the user types."""
+    """A text that is being written is dropped when the user types, or asks for another one; a message says so."""
     endless = write_model(tmp_path / "endless.gguf")  # its text never ends by itself
     editor.initialize(
         capabilities={**GHOST_TEXT, "window": {"workDoneProgress": True}},
@@ -150,6 +151,9 @@ def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
     params = {"command": "fim.continueLong", "arguments": [place]}
     number = editor.ask("workspace/executeCommand", params)
     editor.wait_for(lambda: bool(editor.messages("$/progress")), "the beginning")
+    first, number = number, editor.ask("workspace/executeCommand", params)
+    another = "you asked for another text"
+    assert editor.answer(first)["result"] == {"text": "", "note": another}
     change = {"range": {"start": place["position"], "end": place["position"]}, "text": " 2"}
     editor.notify(
         "textDocument/didChange",
@@ -157,9 +161,54 @@ def test_typing_ends_writing_on(editor: Editor, tmp_path: Path) -> None:
     )
     assert editor.answer(number)["result"] == {"text": "", "note": "you typed"}
     assert "workspace/applyEdit" not in methods(editor)
+    editor.wait_for(lambda: len(editor.messages("window/showMessage")) > 1, "the end")
+    told = [each["message"] for each in editor.messages("window/showMessage")]
+    assert told == [f"fim-lsp wrote nothing: {why}" for why in (another, "you typed")]
     editor.finish()
     assert editor.bye() == 0
 
 
 def methods(editor: Editor) -> list[str]:
     return [each["method"] for each in editor.asked]
+
+
+def test_why_there_is_no_suggestion(editor: Editor) -> None:
+    """The session at work answers, for the text that it has: how the last request ended, or else how one would."""
+    editor.initialize(initializationOptions={"fim.backend.kind": "embedded"})
+    editor.open(A, "def area(width, height):\n    return width\n")
+
+    def why(line: int, character: int) -> str:
+        place = {"uri": A, "position": {"line": line, "character": character}}
+        told: str = editor.request("fim/why", place)
+        assert run(editor, "fim.why", place) == told
+        return told
+
+    assert why(1, 13).startswith("While typing nothing: the cursor is inside a word")
+    found = [*ask(editor, 1, 16, 1), *ask(editor, 1, 16, 1)]
+    assert why(1, 16).startswith("By hand '" if found else "By hand nothing: ")
+    assert "a toy for Python" in why(1, 16)
+    before = editor.request("fim/stats", {})["requests"]
+    assert why(1, 16)
+    assert editor.request("fim/stats", {})["requests"] == before
+    assert "is too large, or not open" in str(run(editor, "fim.why", {"uri": "file:///none.py"}))
+    assert any("inside a word" in each["message"] for each in editor.messages("window/showMessage"))
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def test_asking_by_hand_for_nothing(editor: Editor) -> None:
+    """A user who asked and gets nothing is told why, each time."""
+    editor.initialize(initializationOptions={"fim.backend.kind": "embedded"})
+    editor.open("file:///shop/.env", "KEY=\n")
+    at = {"line": 0, "character": 4}
+    params = {
+        "textDocument": {"uri": "file:///shop/.env"},
+        "position": at,
+        "context": {"triggerKind": 1},
+    }
+    for _ in range(2):
+        assert editor.request(INLINE, params)["items"] == []
+    told = [each["message"] for each in editor.messages("window/showMessage")]
+    assert len([each for each in told if "No suggestion: the file is private" in each]) == 2
+    editor.finish()
+    assert editor.bye() == 0

@@ -28,6 +28,7 @@ def test_capabilities(editor: Editor) -> None:
         "fim.applyNextEdit",
         "fim.dismissNextEdit",
         "fim.whyNextEdit",
+        "fim.why",
     ]
     assert capabilities["textDocumentSync"] == {
         "openClose": True,

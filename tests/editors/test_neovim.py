@@ -6,6 +6,7 @@ import json
 import os
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ ghost.grew = function(...)
 end
 function _G.grown() return grown end
 """
+ALT_BACKSLASH = "\x1b\\"
 TAB, WORD, LINE, TRIGGER, DISMISS, ESCAPE = "\t", "\x0c", "\n", "\x07", "\x1d", "\x1b"
 LINES = SHOP.count("\n")
 
@@ -124,6 +126,41 @@ def test_undo_takes_back_just_the_suggestion(typed: Neovim) -> None:
     typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text as typed")
 
 
+def test_repeating_with_a_dot(typed: Neovim) -> None:
+    """`.` inserts again what was typed and accepted, as it is."""
+    typed.send(TAB)
+    typed.wait_until(lambda: REST_OF_LINE in typed.buffer, "the text")
+    inserted = typed.buffer.removeprefix(SHOP)
+    typed.send(ESCAPE)
+    typed.wait_until(lambda: typed.lua("vim.api.nvim_get_mode().mode") == "n", "normal mode")
+    typed.send("G.")
+    typed.wait_for_buffer(inserted + "\n" + inserted)
+
+
+@pytest.mark.parametrize(("keys", "n_lines"), [(TAB, 0), (WORD + LINE, 1)], ids=["all", "parts"])
+def test_a_macro_has_what_was_accepted(
+    editor: Neovim, project: Path, keys: str, n_lines: int
+) -> None:
+    """Recorded with typed text around it; replayed, also with a count, the text is the same."""
+    file = project / f"macro_{n_lines}.py"
+    file.write_text(SHOP)
+    editor.edit(file)
+    editor.send("qqGo" + TYPED.replace("\n", "\r"))
+    editor.wait_for("for w" + REST_OF_LINE)
+    for key in keys:
+        length = len(editor.buffer)
+        editor.send(key)
+        editor.wait_until(partial(lambda n: len(editor.buffer) > n, length), "the text")
+    editor.send(" # À\tla" + ESCAPE)
+    editor.wait_until(lambda: editor.lua("vim.api.nvim_get_mode().mode") == "n", "normal mode")
+    editor.send("q")
+    recorded = editor.buffer.removeprefix(SHOP)
+    assert REST_OF_LINE + (" # À" if n_lines else "") in recorded
+    assert "# from the userla" in recorded  # what Tab does without a suggestion
+    editor.send("2@q")
+    editor.wait_for_buffer("\n".join([recorded] * 3))
+
+
 def test_dismissing(typed: Neovim) -> None:
     """The ghost text is hidden, the buffer stays."""
     typed.send(DISMISS)
@@ -203,7 +240,7 @@ def test_health_and_help(typed: Neovim) -> None:
     assert "ERROR" not in page
     assert page.count("WARNING") == 1
     typed.send(":bwipe\r:helptags ALL\r:help fim-keys\r")
-    typed.wait_for("No key is mapped unless you ask for it.")
+    typed.wait_for("asks for a suggestion now, unless")
     typed.send(":only\r")
 
 
@@ -216,6 +253,7 @@ def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
     """:Fim shows its lines beside the cursor; the next key is typed, not spent on a prompt."""
     typed.send(ESCAPE + ":Fim\r")
     typed.wait_for("from the cache")
+    typed.wait_for("new text of the model")
     typed.send("ax")
     typed.wait_for_buffer("for wx")
     typed.wait_until(lambda: "from the cache" not in typed.text, "the numbers gone")
@@ -223,9 +261,31 @@ def test_numbers_are_shown_without_a_prompt(typed: Neovim) -> None:
 
 def test_why_nothing_is_suggested(typed: Neovim) -> None:
     """:Fim why names the switch that is off."""
-    typed.send(ESCAPE + ":Fim toggle buffer\r:Fim why\r")
+    typed.send(ESCAPE + ":Fim toggle buffer\r")
+    typed.wait_for("fim: suggestions are off in this buffer")
+    typed.send(":Fim why\r")
     typed.wait_for("Suggestions are switched off: :Fim toggle")
     typed.send(":Fim toggle buffer\r")
+    typed.wait_for("fim: suggestions are on in this buffer")
+
+
+def test_why_asks_the_server_about_the_text_on_screen(typed: Neovim) -> None:
+    """The buffer is not saved; no second server is started."""
+    servers = len(programs.processes("fim_lsp", typed.pid))
+    typed.send(" = 1" + ESCAPE + "bb:Fim why\r")
+    typed.wait_for("code stands right of the cursor")
+    assert len(programs.processes("fim_lsp", typed.pid)) == servers
+
+
+def test_ghost_text_is_in_one_window(typed: Neovim) -> None:
+    """Of two windows on a buffer, the one with the cursor shows the suggestion."""
+    if typed.lua("require('fim').uses_builtin()"):
+        pytest.skip("Neovim draws")
+    typed.send(ESCAPE + ":split\rA")
+    typed.wait_for("for w" + REST_OF_LINE)
+    typed.settle()
+    assert typed.text.count("for w" + REST_OF_LINE) == 1
+    typed.send(ESCAPE + ":only\r")
 
 
 def test_the_log_has_no_errors(typed: Neovim, home: Path) -> None:
@@ -247,10 +307,17 @@ def test_what_the_model_is_shown(typed: Neovim) -> None:
 
 
 def test_writing_on(typed: Neovim) -> None:
-    """:Fim continue writes a text after the cursor, another one each time; one undo takes it back."""
+    """:Fim continue writes a text after the cursor, and says how far it is; one undo takes it back."""
+    typed.lua(
+        "(function() local pages = require('fim.pages'); local progress = pages.progress;"
+        " pages.progress = function(_, value) local ours = progress(_, value);"
+        " if ours and value.kind == 'report' then _G.said = value.message end return ours end return 1 end)()"
+    )
     typed.send(ESCAPE + ":Fim continue\r")
     typed.wait_until(lambda: typed.buffer != SHOP + TYPED, "more text")
     assert typed.buffer.startswith(SHOP + TYPED)
+    typed.wait_for("fim-lsp wrote ")
+    assert "line" in typed.lua("_G.said")
     typed.send("u")
     typed.wait_until(lambda: typed.buffer == SHOP + TYPED, "the text as typed")
 
@@ -271,6 +338,30 @@ def test_a_server_that_dies_comes_back(typed: Neovim) -> None:
     typed.wait_until(lambda: typed.stats(".backend.state") == "ready", "a backend that is ready")
     typed.send(ESCAPE + "a")
     typed.wait_for("for w" + REST_OF_WORD)
+
+
+def test_the_key_that_asks_by_hand(tmp_path: Path) -> None:
+    """Alt and backslash asks without a setting, told at the start; where nothing comes, a message says why."""
+    furnish(tmp_path)
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    file = tmp_path / "shop/.env"
+    file.write_text("KEY=\n")
+    neovim = Neovim(tmp_path, file.parent, "vim.o.swapfile = false\nvim.lsp.enable('fim')\n")
+    try:
+        neovim.edit(file)
+        neovim.wait_for(":Fim setup gets a real one, Alt+\\ asks by hand")
+        neovim.send("A")
+        neovim.wait_until(lambda: neovim.lua("vim.api.nvim_get_mode().mode") == "i", "insert mode")
+        neovim.send(ALT_BACKSLASH)
+        neovim.wait_for("No suggestion: the file is private")
+        neovim.send(ESCAPE + ":echo 'next'\r")
+        neovim.wait_until(lambda: "No suggestion" not in neovim.text, "no message")
+        neovim.send(":Fim trigger\r")
+        neovim.wait_for("No suggestion: the file is private")
+        assert neovim.lua("vim.api.nvim_get_mode().mode") == "i"
+        assert neovim.buffer == "KEY="
+    finally:
+        neovim.close()
 
 
 def test_setup_takes_effect_at_once(tmp_path: Path) -> None:

@@ -101,6 +101,26 @@ def test_switched_off(typed: Workbench) -> None:
 
 
 @needs_workbench
+def test_why_nothing_is_suggested(typed: Workbench) -> None:
+    """The server at work answers, about text that is not saved."""
+    typed("type", " = 1")
+    typed("press", "ArrowLeft")
+    typed.command("FIM: Why No Suggestion Here?")
+    typed.wait_for("code stands right of the cursor")
+
+
+@needs_workbench
+def test_the_key_that_asks_by_hand(typed: Workbench) -> None:
+    """Alt and backslash asks where nothing comes by itself."""
+    typed.command("FIM: Switch Automatic Completions On or Off")
+    typed("press", "Backspace")
+    typed("type", "w")
+    typed("press", "Alt+Backslash")
+    typed.wait_until(lambda: REST_OF_LINE in str(typed("ghost")), "ghost text")
+    typed.command("FIM: Switch Automatic Completions On or Off")
+
+
+@needs_workbench
 def test_a_server_that_dies_comes_back(typed: Workbench) -> None:
     """A killed server is started again and knows the open text."""
     old = programs.process("fim_lsp --stdio", typed.pid)

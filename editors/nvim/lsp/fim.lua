@@ -27,8 +27,16 @@ return {
       end
       return { success = true }
     end,
+    ['window/showMessage'] = function(err, params, ctx)
+      if params.type == vim.lsp.protocol.MessageType.Info then
+        require('fim.pages').say(params.message)
+      else
+        vim.lsp.handlers['window/showMessage'](err, params, ctx)
+      end
+    end,
     ['$/progress'] = function(err, params, ctx)
       if not require('fim.ghost').grew(params.token, params.value) then
+        require('fim.pages').progress(params.token, params.value)
         vim.lsp.handlers['$/progress'](err, params, ctx)
       end
     end,

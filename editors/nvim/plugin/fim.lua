@@ -1,5 +1,5 @@
 -- What happens at startup: autocommands, one command, <Plug> mappings. No key is mapped unless
--- `vim.g.fim.keys` names it.
+-- `vim.g.fim.keys` names it, but for the one that asks by hand, where nothing else is mapped to it.
 
 if vim.g.loaded_fim or vim.fn.has('nvim-0.11') == 0 then
   return
@@ -28,6 +28,12 @@ end)
 on('BufEnter', function(ev)
   require('fim.events').focused(ev.buf)
 end)
+on('RecordingEnter', function()
+  require('fim.macro').began()
+end)
+on('RecordingLeave', function()
+  require('fim.macro').ended(vim.v.event.regname, vim.v.event.regcontents)
+end)
 on('TextYankPost', function(ev)
   require('fim.events').yanked(ev.buf, vim.v.event)
 end)
@@ -48,6 +54,11 @@ for _, action in ipairs({
   if key then
     require('fim').map(key, action)
   end
+end
+
+local ask = require('fim').ask_key()
+if ask and not ((vim.g.fim or {}).keys or {}).trigger and vim.fn.maparg(ask, 'i') == '' then
+  require('fim').map(ask, 'trigger')
 end
 
 local function terminal(...)

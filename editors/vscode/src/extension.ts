@@ -12,7 +12,7 @@ import { ownFolder, serverProcess } from "./processes";
 import { clearPath, configuredPath, findServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
 import { StatusBar, type Status } from "./status";
-import { cursorPlace, projectFolder, runInTerminal } from "./terminal";
+import { projectFolder, runInTerminal } from "./terminal";
 
 // What the status bar shows for the server's process. The server itself reports on its backend, as
 // soon as a document is open.
@@ -51,10 +51,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       await start(); // with what it wrote
     }),
     vscode.commands.registerCommand("fim.doctor", () => inTerminal(context, "doctor", ...projectFolder())),
-    vscode.commands.registerCommand("fim.why", async () => {
-      const place = await cursorPlace();
-      if (place !== undefined) await inTerminal(context, "complete", place, "--why");
-    }),
     vscode.workspace.onDidChangeConfiguration(async (change) => {
       if (change.affectsConfiguration("fim.serverPath")) await start();
     }),
@@ -151,6 +147,6 @@ function aboutThis(command: string): unknown[] {
   if (client === undefined || editor === undefined) return [];
   const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
   if (["fim.showContext", DISMISS, WHY].includes(command)) return [uri];
-  if (command !== "fim.continueLong") return [];
+  if (!["fim.continueLong", "fim.why"].includes(command)) return [];
   return [{ uri, position: client.code2ProtocolConverter.asPosition(editor.selection.active) }];
 }

@@ -9,7 +9,7 @@ export async function offerModel(context: vscode.ExtensionContext): Promise<void
   if (context.globalState.get(TOLD, false)) return;
   await context.globalState.update(TOLD, true);
   const get = "Get a Real Model";
-  const message = "fim-lsp: the bundled model answers, a toy that knows a little Python.";
+  const message = "fim-lsp: the bundled model answers, a toy that knows a little Python. Alt+\\ asks it by hand.";
   const answer = await vscode.window.showInformationMessage(message, get, "No, Thanks");
   if (answer === get) await vscode.commands.executeCommand("fim.setup");
 }

@@ -19,15 +19,6 @@ export async function runInTerminal(context: vscode.ExtensionContext, program: s
   });
 }
 
-/** Where the cursor is, as `fim-lsp complete` reads it; undefined without a file. */
-export async function cursorPlace(): Promise<string | undefined> {
-  const editor = vscode.window.activeTextEditor;
-  if (editor?.document.uri.scheme !== "file") return undefined;
-  await editor.document.save(); // the program reads the file
-  const { line, character } = editor.selection.active;
-  return `${editor.document.uri.fsPath}:${line + 1}:${character + 1}`;
-}
-
 /** The folder whose settings `fim-lsp doctor` looks at, as its arguments. */
 export function projectFolder(): string[] {
   const folder = vscode.workspace.workspaceFolders?.find(({ uri }) => uri.scheme === "file");

@@ -10,8 +10,8 @@ import pytest
 from server_bridge.fim import tokens
 from server_bridge.process.command_line import Machine
 from server_bridge.weights import on_disk
-from server_bridge.weights.choice import MOST_MS, named, offers
-from server_bridge.weights.table import MODELS, NAMES
+from server_bridge.weights.choice import named, offers
+from server_bridge.weights.table import MODELS, MOST_MS, NAMES
 
 GIB = 1 << 30
 POCKET, LAPTOP, DESKTOP = Machine(4 * GIB, 2), Machine(16 * GIB, 8), Machine(64 * GIB, 16)

@@ -62,6 +62,13 @@ end
 ---@param part? 'word'|'line'
 ---@param otherwise? fun()
 function M.take(part, otherwise)
+  if vim.fn.reg_executing() ~= '' then -- the key was recorded where it did not accept
+    if otherwise then
+      otherwise()
+    end
+    return false
+  end
+  require('fim.macro').asked()
   local buf = vim.api.nvim_get_current_buf()
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local item = require('fim.ghost').current(buf)
@@ -150,14 +157,20 @@ function M.first(text, part)
 end
 
 --- Put `text` at a position as an undo step of its own and move the cursor after it; text typed
---- there in the meantime stays after it.
+--- there in the meantime stays after it. At the cursor it is pasted, so `.` repeats it as typed text.
 function M.insert(buf, row, col, text, tail)
   local lines = vim.split(text, '\n', { plain = true })
   local win = vim.fn.bufwinid(buf)
   local cursor = vim.api.nvim_win_get_cursor(win)
   local typed = cursor[1] - 1 == row and cursor[2] - col or 0
   local length = #vim.api.nvim_buf_get_lines(buf, row, row + 1, true)[1]
+  require('fim.macro').took(text)
   vim.bo[buf].undolevels = vim.bo[buf].undolevels
+  if win == vim.api.nvim_get_current_win() and cursor[1] - 1 == row and typed == 0 then
+    vim.api.nvim_buf_set_text(buf, row, col, row, math.min(col + tail, length), {})
+    vim.api.nvim_paste(text, false, -1)
+    return
+  end
   vim.api.nvim_buf_set_text(buf, row, col, row, math.min(col + tail, length), lines)
   local end_col = (#lines == 1 and col or 0) + #lines[#lines]
   vim.api.nvim_win_set_cursor(win, { row + #lines, end_col + typed })

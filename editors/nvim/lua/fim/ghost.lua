@@ -24,6 +24,15 @@ local M = { INVOKED = 1 }
 local ghosts = {}
 local n_requests = 0
 
+-- Extmarks of one namespace are drawn in the windows that it is scoped to; where a buffer is in several,
+-- ghost text is drawn in the one with the cursor only.
+local function show_in_current_window()
+  local scope = vim.api.nvim__ns_set
+  if scope then
+    scope(namespace, { wins = { vim.api.nvim_get_current_win() } })
+  end
+end
+
 local function clear(buf)
   vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
 end
@@ -65,6 +74,7 @@ local function draw(buf, item)
   local chunks = vim.tbl_map(function(line)
     return { { line, 'FimGhostText' } }
   end, lines)
+  show_in_current_window()
   vim.api.nvim_buf_set_extmark(buf, namespace, row, col, {
     virt_text = chunks[1],
     virt_text_pos = 'inline',

@@ -49,12 +49,15 @@ local function check_server(client)
 end
 
 local function check_keys()
-  local keys = require('fim').options().keys
+  local keys, ask = require('fim').options().keys, require('fim').ask_key()
+  if ask and not (keys or {}).trigger then
+    health.ok(('trigger: %s'):format(ask))
+  end
   if not keys or vim.tbl_isempty(keys) then
-    health.info("no keys are mapped; for example: vim.g.fim = { keys = { accept = '<Tab>' } }")
+    health.info("no other keys are mapped; for example: vim.g.fim = { keys = { accept = '<Tab>' } }")
   end
   for action, key in vim.spairs(keys or {}) do
-    health.ok(('%s: %s'):format(action, key))
+    health.ok(('%s: %s'):format(action, key or 'no key'))
   end
 end
 

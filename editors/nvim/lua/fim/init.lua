@@ -6,16 +6,25 @@
 
 local M = {}
 
+local ASK = '<M-Bslash>' -- Copilot's key for it; Neovim and its usual plugins have no other use for it
+
 ---@class fim.Options `vim.g.fim`; read whenever it matters, so that a change takes effect at once
 ---@field ghost_text? 'own'|'builtin' what shows suggestions; 'own' where Neovim has nothing built in
 ---@field filetypes_off? string[] filetypes that get no completions
----@field keys? table<fim.Action, string> keys; nothing is mapped by default
+---@field keys? table<fim.Action, string|false> keys; by default only the one of `ask_key` is mapped
 
 ---@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'|'next_edit'
 
 ---@return fim.Options
 function M.options()
   return vim.g.fim or {}
+end
+
+--- The key that asks for a suggestion by hand: the user's, else ours, else nil.
+---@return string?
+function M.ask_key()
+  local key = (M.options().keys or {}).trigger
+  return key or (key == nil and ASK or nil)
 end
 
 --- Whether Neovim's own inline completion shows the suggestions.
@@ -35,6 +44,8 @@ end
 function M.toggle(buf)
   local scope = buf and vim.b[buf] or vim.g
   scope.fim_enabled = scope.fim_enabled == false
+  local where = buf and ' in this buffer' or ''
+  vim.notify(('fim: suggestions are %s%s'):format(scope.fim_enabled and 'on' or 'off', where))
   for _, client in ipairs(vim.lsp.get_clients({ name = 'fim' })) do
     for attached in pairs(client.attached_buffers) do
       M.refresh(attached)
@@ -112,9 +123,20 @@ function M.dismiss(otherwise)
   return shown
 end
 
---- Ask now, whatever the rules for automatic requests say.
+--- Ask now, whatever the rules for automatic requests say; in normal mode, go on behind the cursor. The
+--- server says why where nothing comes.
 function M.trigger()
   local buf = vim.api.nvim_get_current_buf()
+  local off = require('fim.why').off(buf)
+  if off then
+    vim.notify('fim: ' .. off, vim.log.levels.WARN)
+    return
+  elseif vim.api.nvim_get_mode().mode == 'n' then
+    local options = { once = true, buffer = buf, callback = vim.schedule_wrap(M.trigger) }
+    vim.api.nvim_create_autocmd('InsertEnter', options)
+    vim.api.nvim_feedkeys('a', 'n', false)
+    return
+  end
   if M.uses_builtin() then
     -- Neovim's completion has no function to stop a pending request; leaving insert mode does it.
     pcall(vim.api.nvim_exec_autocmds, 'InsertLeave', {
@@ -126,20 +148,24 @@ function M.trigger()
   ghost.request(buf, ghost.INVOKED)
 end
 
---- Write a long text at the cursor (in normal mode after it), until its limit or the next key.
-function M.continue()
-  local client = require('fim.status').server()
-  if not client then
-    return
-  end
+--- Where typing goes on, as commands of the server take it: in normal mode behind the cursor's character.
+---@param client vim.lsp.Client
+function M.place(client)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local line = vim.api.nvim_get_current_line()
   if vim.api.nvim_get_mode().mode == 'n' and col < #line then
     col = col + 1 + vim.str_utf_end(line, col + 1)
   end
   local character = vim.str_utfindex(line, client.offset_encoding, col)
-  local place = { uri = vim.uri_from_bufnr(0), position = { line = row - 1, character = character } }
-  client:exec_cmd({ title = 'continue', command = 'fim.continueLong', arguments = { place } })
+  return { uri = vim.uri_from_bufnr(0), position = { line = row - 1, character = character } }
+end
+
+--- Write a long text at the cursor (in normal mode after it), until its limit or the next key.
+function M.continue()
+  local client = require('fim.status').server()
+  if client then
+    client:exec_cmd({ title = 'continue', command = 'fim.continueLong', arguments = { M.place(client) } })
+  end
 end
 
 local function cycle(step)

@@ -2,10 +2,35 @@
 
 local M = {}
 
+local WRITING = 'Writing on' -- the server's title for `:Fim continue`
+local writing ---@type string|integer? the token of its progress
+
 --- Show lines beside the cursor until it moves; no line is longer than the window is wide.
 ---@param lines string[]
 function M.float(lines)
   vim.lsp.util.open_floating_preview(lines, '', { border = 'rounded', focus_id = 'fim', wrap = true })
+end
+
+--- Show a message: where a line of the screen is too short, beside the cursor, because Neovim would ask for Enter.
+---@param message string
+function M.say(message)
+  if #message <= vim.v.echospace and not message:find('\n') then
+    vim.notify(message)
+  else
+    M.float(vim.split(message, '\n'))
+  end
+end
+
+--- Show how far a long text is; returns whether this was about one.
+---@param token string|integer
+---@param value table
+function M.progress(token, value)
+  if value.kind == 'begin' and value.title == WRITING then
+    writing = token
+  elseif token == writing and value.kind == 'report' then
+    vim.api.nvim_echo({ { ('fim: writing on, %s …'):format(value.message) } }, false, {})
+  end
+  return token == writing
 end
 
 --- The numbers of `fim/stats` as lines to read.
@@ -16,12 +41,16 @@ function M.format(stats)
   local edits = stats.nextEdit
   return {
     ('backend   %s: %s %s'):format(backend.state, backend.kind, backend.model or ''),
-    ('requests  %d, shown %d, accepted %d'):format(stats.requests, stats.shown, stats.accepted),
+    ('requests  %d; %d different suggestions shown, %d accepted'):format(
+      stats.requests, stats.shown, stats.accepted
+    ),
     ('edits     %d shown, %d applied, %d dismissed'):format(edits.shown, edits.taken, edits.dismissed),
     ('tokens    %d evaluated, %d from the cache, %d generated'):format(
       tokens.evaluated, tokens.cached, tokens.predicted
     ),
-    ('latency   %.0f ms (median), %.0f ms (95 %%)'):format(latency.p50 or 0, latency.p95 or 0),
+    ('latency   %.0f ms (median), %.0f ms (95 %%); new text of the model %.0f ms'):format(
+      latency.p50 or 0, latency.p95 or 0, latency.model or 0
+    ),
     ('context   %d of %d chunks, %d waiting'):format(ring.chunks, ring.capacity, ring.queued),
   }
 end

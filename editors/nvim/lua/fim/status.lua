@@ -36,7 +36,9 @@ function M.offer()
   if not vim.uv.fs_stat(TOLD) then
     vim.fn.mkdir(vim.fs.dirname(TOLD), 'p')
     vim.fn.writefile({}, TOLD)
-    vim.notify('fim: the bundled model answers, a toy for Python. :Fim setup gets a real one')
+    local key = require('fim').ask_key()
+    local ask = key and (', %s asks by hand'):format((key:gsub('^<M%-Bslash>$', 'Alt+\\'))) or ''
+    vim.notify('fim: a toy model answers: :Fim setup gets a real one' .. ask)
   end
 end
 

@@ -1,0 +1,56 @@
+"""
+"Why no suggestion here?", answered by the session at work, for the text on screen: `fim/why`, and the command `fim.why`.
+
+How the last request at the place ended is known. Without one the session is asked as while the user types.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from fim_lsp.documents import Document, Position
+from fim_lsp.lsp import convert
+from fim_lsp.lsp.editor import Answered, Editor
+from fim_lsp.lsp.types import types
+from fim_lsp.suggest.outcome import notice, report
+from fim_lsp.suggest.request import Client
+
+METHOD = "fim/why"
+
+
+async def why(editor: Editor, params: object) -> str:
+    """The reason in words, for `{"uri", "position"}`."""
+    given = params if isinstance(params, dict) else {}
+    uri = str(given.get("uri") or editor.current)
+    document = editor.document(uri)
+    if document is None:
+        return "The server does not have this text: the file is too large, or not open."
+    place = convert.place_of(given.get("position"), document, editor.encoding)
+    position = place or Position(len(document.lines) - 1, 0)
+    last = editor.answered
+    if (last.uri, last.version, last.position) != (uri, document.version, position):
+        last = await _asked(editor, document, position)
+    backend = cast("dict[str, Any]", editor.session.stats()["backend"])
+    said = report(last.outcome, last.text, backend, by_hand=last.by_hand)
+    note = notice(backend)
+    title = "By hand" if last.by_hand else "While typing"
+    return f"{title} {said}" + (f"\nThe model: {note}" if note else "")
+
+
+async def _asked(editor: Editor, document: Document, position: Position) -> Answered:
+    """How a request at *position* ends that shows the user nothing."""
+    uri, first = editor.notebooks.place(document.uri)
+    lower = position._replace(line=position.line + first)
+    client = Client(offers=False)
+    found = await editor.session.complete(uri, lower, invoked=False, client=client)
+    return editor.noted(document, position, found, by_hand=False)
+
+
+async def command(editor: Editor, *arguments: object) -> str:
+    """The same, shown to the user."""
+    reason = await why(editor, arguments[0] if arguments else None)
+    editor.messages.show(types.MessageType.Info, reason)
+    return reason
+
+
+COMMANDS = (("fim.why", command),)

@@ -1,0 +1,70 @@
+"""
+A long text as it is written into what of it to insert: the filters of a suggestion, but those that end it with a statement. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fim_lsp.suggest.cursor import Candidate, Cursor
+from fim_lsp.suggest.filters import other_text, polish, special_tokens
+from fim_lsp.suggest.outcome import reason
+from fim_lsp.suggest.repeats import LOOP_LINES, looping_lines, stuttering
+
+# These would cut a long text to the statement at the cursor, or to what parses without the rest of it.
+OFF = frozenset({"extent", "closed_below", "opened_here", "unfinished", "right_text", "parses"})
+# From these on a model writes no more of what was asked for.
+ENDS: tuple[Callable[[Candidate, Cursor], Candidate], ...] = (
+    special_tokens, other_text, stuttering, looping_lines,
+)  # fmt: skip
+LOOKED_AT = 3 * LOOP_LINES  # the last lines, in which a loop is found
+SPARE = 16  # fewer pieces than tokens: a character may take several
+
+
+@dataclass(slots=True)
+class Writing:
+    """A text at *cursor* that may take *n_tokens*: what came so far, whether it *goes_wrong* or was ended (*is_cut*)."""
+
+    cursor: Cursor
+    n_tokens: int
+    text: str = ""
+    goes_wrong: bool = False
+    is_cut: bool = False
+    _n_pieces: int = field(default=0, repr=False)
+
+    def take(self, piece: str) -> None:
+        """Append what came, and look at it where a line is whole."""
+        self.text += piece
+        self._n_pieces += 1
+        if "\n" in piece:
+            self.goes_wrong = self._is_wrong()
+
+    def shown(self, trouble: str = "") -> tuple[str, str]:
+        """What to insert, and why that is not all, "" where it is."""
+        is_long = self._n_pieces + SPARE > self.n_tokens
+        is_cut = bool(trouble) or self.goes_wrong or self.is_cut or is_long
+        text = whole_lines(self.text) if is_cut else self.text
+        found = polish(Candidate(text), self.cursor, off=OFF)
+        cut = next((cut for cut in found.cuts if cut.filter in _ENDS), None)
+        if trouble or (cut is None and found.text):
+            return found.text, trouble
+        cut = cut or found.cuts[-1]
+        return found.text, reason(cut.filter, {"state": "ready"})
+
+    def _is_wrong(self) -> bool:
+        """Whether the last lines are such that what follows would be cut."""
+        lines = self.text.split("\n")
+        tail = "\n".join(lines[-LOOKED_AT:])
+        is_all = len(lines) <= LOOKED_AT
+        cursor = self.cursor if is_all else Cursor(self.cursor.language, self.cursor.path)
+        candidate = Candidate(tail, whole=False)
+        return any(step(candidate, cursor).text != tail for step in ENDS)
+
+
+_ENDS = frozenset(step.__name__ for step in ENDS)
+
+
+def whole_lines(text: str) -> str:
+    """Without the line in which it was cut off, unless that is all there is."""
+    return text.rpartition("\n")[0] or text
