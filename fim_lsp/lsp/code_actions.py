@@ -18,7 +18,8 @@ TITLE_CHARS = 60  # of the new text; menus are narrow
 async def code_action(
     editor: Editor, params: types.CodeActionParams
 ) -> list[types.CodeAction] | None:
-    """At most one: the next edit, wherever it is."""
+    """At most one: the next edit, wherever it is. Editors ask wherever the cursor rests."""
+    editor.rest_at(params.text_document.uri, params.range.end)
     wanted = params.context.only
     kind = types.CodeActionKind.RefactorRewrite
     if wanted and not any(kind == each or kind.startswith(f"{each}.") for each in wanted):

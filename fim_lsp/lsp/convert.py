@@ -72,7 +72,7 @@ def content_change(raw: object) -> ContentChange:
     """One change of a `didChange`, of which there may be thousands; raises ValueError."""
     match raw:
         case {"range": {"start": start, "end": end}, "text": str(text)}:
-            return ContentChange(ClientRange(_client_position(start), _client_position(end)), text)
+            return ContentChange(ClientRange(raw_position(start), raw_position(end)), text)
         case {"range": None, "text": str(text)}:
             return ContentChange(None, text)
         case {"text": str(text), **others} if "range" not in others:
@@ -320,7 +320,8 @@ def partly_accepted(params: object) -> PartlyAccepted | None:
     return None
 
 
-def _client_position(raw: object) -> ClientPosition:
+def raw_position(raw: object) -> ClientPosition:
+    """A position as a client wrote it. Raises ValueError for anything else."""
     match raw:
         case {"line": int(line), "character": int(character)} if line >= 0 and character >= 0:
             return ClientPosition(line, character)

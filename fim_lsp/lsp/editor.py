@@ -23,8 +23,8 @@ from fim_lsp import __version__
 from fim_lsp.context.privacy import IGNORE_FILES
 from fim_lsp.display import shown
 from fim_lsp.documents import DOCUMENT_CHARS, Document, Position
-from fim_lsp.events import Closed, Event, Focused, FoldersChanged, Yanked
-from fim_lsp.lsp import quirks
+from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, Yanked
+from fim_lsp.lsp import convert, quirks
 from fim_lsp.lsp.large_files import LargeFiles
 from fim_lsp.lsp.local_page import LocalPage
 from fim_lsp.lsp.logs import log_to
@@ -247,6 +247,13 @@ class Editor(LanguageServer):
                 event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
             for each in self.large_files.filtered(event, self.session.documents):
                 self.session.handle(each)
+
+    def rest_at(self, uri: str, place: types.Position | convert.ClientPosition) -> None:
+        """The cursor rests at a place: what a request there would need can be evaluated."""
+        if (document := self.document(uri)) is not None:
+            position = convert.position(document, place, self.encoding)
+            whole, first = self.notebooks.place(uri)
+            self.hear(CursorMoved(whole, _lower(position, first)))
 
     def skipped(self, message: Skipped) -> None:
         """Go on after a message that was too long: its documents, or files, may be out of step."""

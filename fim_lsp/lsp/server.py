@@ -8,6 +8,7 @@ until their first wait before the next message is read.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -348,6 +349,14 @@ def _heard(read: Callable[[object], Event | None]) -> Callable[[Editor, object],
     return handler
 
 
+def did_move_cursor(editor: Editor, params: object) -> None:
+    """`fim/didMoveCursor {textDocument, position}`: the cursor rests elsewhere, in whatever mode."""
+    match params:
+        case {"textDocument": {"uri": str(uri)}, "position": position}:
+            with contextlib.suppress(ValueError):  # no position
+                editor.rest_at(uri, convert.raw_position(position))
+
+
 def stats(editor: Editor, _: object) -> dict[str, object]:
     """`fim/stats`: counters since the start, as one object."""
     return editor.session.stats()
@@ -387,6 +396,7 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     ("textDocument/didPartiallyAcceptCompletion", _heard(convert.partly_accepted), None),
     (inline_edits.METHOD, inline_edits.inline_edit, None),
     (inline_edits.SHOWN, inline_edits.drawn, None),
+    ("fim/didMoveCursor", did_move_cursor, None),
     ("fim/didYank", _heard(convert.yanked), None),
     ("fim/stats", stats, None),
     (why.METHOD, why.why, None),

@@ -223,9 +223,9 @@ class Completer:
         self._connection.reach()
         if request.invoked:
             await self._connection.wait_ready()
-        elif not has_line and self._is_starting:
+        elif not has_line and self._connection.is_starting:
             deadline_s = request.config.completion.deadline_ms / 1000
-            while self._is_starting and deadline_s > 0:
+            while self._connection.is_starting and deadline_s > 0:
                 await self._connection.wait_ready(LOOK_S)
                 deadline_s -= 0 if request.client.cancels else LOOK_S
         return self._connection.state.health is Health.READY
@@ -235,11 +235,6 @@ class Completer:
         if not request.config.completion.local:
             return Candidate("")
         return continued(request.cursor, self._open.lines(doc_state))
-
-    @property
-    def _is_starting(self) -> bool:
-        """Whether the backend may be ready soon; the user sees it load."""
-        return self._connection.state.health in (Health.UNKNOWN, Health.LOADING)
 
     @staticmethod
     def _seconds(request: CompletionRequest) -> float:

@@ -40,6 +40,11 @@ class Connection:
         """The last that is known of the backend."""
         return self.backend.state
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether the backend may be ready soon; the user sees it load."""
+        return self.state.health in (Health.UNKNOWN, Health.LOADING)
+
     def reach(self) -> None:
         """Begin to reach the backend, unless it is ready or that is under way."""
         ready = self.state.health is Health.READY

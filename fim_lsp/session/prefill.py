@@ -25,6 +25,7 @@ from server_bridge.protocol import Health, PromptTooLong
 
 NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
+START_S = 0.5  # between two looks at a backend that starts
 REST_S = 0.1  # a cursor that rests so long has come to stay, or to be typed at
 
 
@@ -56,10 +57,10 @@ class Prefill:
 
     def prefill_next(self, doc_state: DocumentState) -> None:
         """While idle, choose chunks and evaluate what the next request in *doc_state* will want."""
+        self._scheduler.stir()
         choose = partial(self._choose_chunks, doc_state)
         self._scheduler.background("choose chunks", choose, delay=IDLE_S)
-        step = partial(self._next_step, doc_state)
-        self._scheduler.background("prefill next", step, delay=IDLE_S)
+        self._look_again(doc_state, IDLE_S)
 
     async def restore(self, doc_state: DocumentState, header: Header, typed: str) -> None:
         """
@@ -120,6 +121,8 @@ class Prefill:
         """One step of what the next request at the cursor will want; True while there is more."""
         document = self._open_documents.current(doc_state)
         if document is None or doc_state.position is None or not self._ready:
+            if self._connection.is_starting:
+                self._look_again(doc_state, START_S)
             return False
         position = document.clamp(doc_state.position)
         frame = self._framing.ahead(doc_state, document, position)
@@ -135,6 +138,7 @@ class Prefill:
         if frame is doc_state.frame:
             return False
         doc_state.install(frame)
+        self._scheduler.stir()  # the next rung waits for as much rest again
         return True
 
     async def _pays(
@@ -143,8 +147,8 @@ class Prefill:
         """
         Whether the user has rested for as long as evaluating *frame* will take; if not, it is looked at again then.
 
-        So background work takes at most about as long as the user's pauses: who rents for as long as buying costs
-        pays at most twice the least, whatever comes (Karlin et al. 1988).
+        So background work takes at most half of the user's pauses. To wait for as long as the work takes costs at most
+        twice the least possible, whatever comes (ski rental: Karlin et al. 1988).
         """
         state = self._connection.state
         measure = await self._connection.backend.measure(
@@ -153,9 +157,13 @@ class Prefill:
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
         if (missing := seconds - self._scheduler.quiet_s) <= 0:
             return True
-        step = partial(self._next_step, doc_state)
-        self._scheduler.background("prefill next", step, delay=missing)
+        self._look_again(doc_state, missing)
         return False
+
+    def _look_again(self, doc_state: DocumentState, seconds: float) -> None:
+        """See in *seconds*, or that long after the next request, what is to be evaluated."""
+        step = partial(self._next_step, doc_state)
+        self._scheduler.background("prefill next", step, delay=seconds)
 
     @property
     def _ready(self) -> bool:

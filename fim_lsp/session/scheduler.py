@@ -74,7 +74,7 @@ class Scheduler:
 
     @property
     def quiet_s(self) -> float:
-        """How long no foreground step has been due."""
+        """How long no foreground step has been due, and nothing else has `stir`red."""
         return 0.0 if self._n_due else asyncio.get_running_loop().time() - self._quiet_since
 
     @property
@@ -93,10 +93,7 @@ class Scheduler:
                 self._wire.release()
         finally:
             self._n_due -= 1
-            self._quiet_since = now = asyncio.get_running_loop().time()
-            for job in self._jobs.values():
-                job.due = max(job.due, now + job.delay)
-            self._changed.set()
+            self.stir()
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
         """Leave *step* for when the foreground has been quiet for *delay* seconds."""
@@ -106,6 +103,13 @@ class Scheduler:
         self._changed.set()
         if self._runner is None or self._runner.done():
             self._runner = asyncio.create_task(self._run(), name="background")
+
+    def stir(self) -> None:
+        """The user is at work: background jobs wait for quiet again."""
+        self._quiet_since = now = asyncio.get_running_loop().time()
+        for job in self._jobs.values():
+            job.due = max(job.due, now + job.delay)
+        self._changed.set()
 
     def drop(self, kind: str) -> None:
         """Forget the waiting job of this kind."""

@@ -118,6 +118,8 @@ class Session:
             self._open.states[event.uri].pause_contradicted(self.documents[event.uri])
         elif isinstance(event, events.Closed):
             self._persistence.closed(event.uri)
+        elif isinstance(event, events.CursorMoved) and event.uri in self.documents:
+            self._prefill.prefill_next(self._open.states[event.uri])
 
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""

@@ -97,6 +97,7 @@ def test_the_service_runs_what_was_chosen(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.gguf").write_bytes(b"GGUF")
     given = options.parser().parse_args(
         ["serve", "--install", "--model", "a.gguf", "--port", "9000"]
     )

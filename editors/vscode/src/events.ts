@@ -15,6 +15,9 @@ interface Shown {
 // Suggestions as the server sent them, newest last; the one on screen is among the last few.
 const REMEMBERED = 8;
 
+// A cursor that rests so long is not on its way elsewhere.
+const REST_MS = 200;
+
 /** Tell the server what happens in the editor, until disposed of; next edits give way to suggestions. */
 export function watch(client: LanguageClient, nextEdits: NextEdits): vscode.Disposable {
   const uriOf = (document: vscode.TextDocument) => client.code2ProtocolConverter.asUri(document.uri);
@@ -29,9 +32,24 @@ export function watch(client: LanguageClient, nextEdits: NextEdits): vscode.Disp
       if (newState === State.Running) focus(vscode.window.activeTextEditor);
     }),
     vscode.window.onDidChangeActiveTextEditor(focus),
+    watchCursor((document, position) => {
+      const at = client.code2ProtocolConverter.asPosition(position);
+      notify("fim/didMoveCursor", { textDocument: { uri: uriOf(document) }, position: at });
+    }),
     watchCopies((document, text) => notify("fim/didYank", { textDocument: { uri: uriOf(document) }, text })),
     watchPartialAcceptance(client, nextEdits, notify),
   );
+}
+
+/** See where the cursor rests after the mouse or a key moved it; typing asks for suggestions by itself. */
+function watchCursor(rested: (document: vscode.TextDocument, position: vscode.Position) => void): vscode.Disposable {
+  let timer: NodeJS.Timeout | undefined;
+  const watching = vscode.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => {
+    clearTimeout(timer);
+    if (kind === undefined) return;
+    timer = setTimeout(() => rested(textEditor.document, textEditor.selection.active), REST_MS);
+  });
+  return { dispose: () => (clearTimeout(timer), watching.dispose()) };
 }
 
 /**

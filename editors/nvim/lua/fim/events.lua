@@ -7,6 +7,10 @@ local M = {}
 local MAX_RESTARTS = 3
 local WINDOW_S = 60
 
+-- A cursor that rests so long is not on its way elsewhere.
+local REST_MS = 200
+local rest = assert(vim.uv.new_timer())
+
 local restarts = {} ---@type number[] when, in seconds
 local restarting = false
 
@@ -27,6 +31,21 @@ function M.focused(buf)
     local document = { textDocument = { uri = vim.uri_from_bufnr(buf) } }
     client:notify('textDocument/didFocus', ours and document or vim.empty_dict())
   end
+end
+
+--- The cursor moved in normal mode: once it rests, the server may evaluate what a request there would need.
+---@param buf integer
+function M.moved(buf)
+  rest:stop()
+  rest:start(REST_MS, 0, vim.schedule_wrap(function()
+    if not vim.api.nvim_buf_is_valid(buf) or buf ~= vim.api.nvim_get_current_buf() then
+      return
+    end
+    for _, client in ipairs(vim.lsp.get_clients({ name = 'fim', bufnr = buf })) do
+      local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
+      client:notify('fim/didMoveCursor', params)
+    end
+  end))
 end
 
 --- Text was yanked from `buf`; deleted text is not, `d` is how Vim users remove things.

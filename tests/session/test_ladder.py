@@ -1,0 +1,88 @@
+"""What is evaluated before the first key: a window that grows in rungs while the cursor rests."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import inspect
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.documents import Position
+from fim_lsp.session.session import Session
+from server_bridge.protocol import Health, Prompt
+from tests.fake_backend import FakeBackend
+from tests.typist import QUICK, Typist
+
+CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:600])
+FEW = 8  # tokens: the word at the cursor
+QUICKLY, SLOWLY = 1e6, 300.0  # tokens per second
+
+
+def at_rest(per_s: float) -> tuple[FakeBackend, Typist]:
+    """A user who has just opened a file, and the model, which evaluates *per_s* tokens."""
+    backend = FakeBackend()
+    backend.state = dataclasses.replace(backend.state, prefill_per_s=per_s)
+    return backend, Typist(Session(QUICK, lambda _: backend), CODE)
+
+
+def size(prompt: Prompt) -> int:
+    """Characters of its window."""
+    return len(prompt.prefix) + len(prompt.suffix)
+
+
+async def test_the_place_where_the_cursor_rests_is_evaluated() -> None:
+    """In normal mode, too: the first request there evaluates what was typed."""
+    backend, typist = at_rest(QUICKLY)
+    typist.cursor = Position(300, len(typist.document.lines[300].rstrip("\n")))
+    typist.session.handle(events.CursorMoved(typist.uri, typist.cursor))
+    await typist.session._judging.wait_judged()
+    await typist.session.wait_idle()
+    assert not backend.seen
+    typist.type("\n        total = pri")
+    await typist.ask()
+    assert typist.counted("tokens", "evaluated") <= FEW + len("\n        total = ")
+    await typist.session.aclose()
+
+
+async def test_a_model_that_loads_evaluates_when_it_is_ready() -> None:
+    """The cursor has come to rest before that, and does not move again."""
+    backend, typist = at_rest(QUICKLY)
+    ready, backend.state = backend.state, dataclasses.replace(backend.state, health=Health.LOADING)
+    typist.session.handle(events.CursorMoved(typist.uri, typist.cursor))
+    await typist.session._judging.wait_judged()
+    await asyncio.sleep(0)
+    assert not backend.warmed
+    backend.state = ready
+    await typist.session.wait_idle()
+    assert backend.warmed
+    await typist.session.aclose()
+
+
+async def test_rungs_double_and_cost_little_together() -> None:
+    """From a small window to the largest; each is in use before the next one is begun."""
+    backend, typist = at_rest(QUICKLY)
+    typist.cursor = Position(300, 0)
+    typist.session.handle(events.CursorMoved(typist.uri, typist.cursor))
+    await typist.session._judging.wait_judged()
+    await typist.session.wait_idle()
+    sizes = [*dict.fromkeys(map(size, backend.warmed))]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] > 4 * sizes[0]
+    assert all(larger <= 2.6 * smaller for smaller, larger in zip(sizes, sizes[1:], strict=False))
+    largest = (await backend.measure(backend.warmed[-1])).total
+    assert typist.counted("tokens", "background") <= 2.5 * largest
+    await typist.session.aclose()
+
+
+@pytest.mark.parametrize(("rest_s", "rungs"), [(0.2, 0), (1.2, 1)])
+async def test_a_rung_waits_for_a_rest_as_long_as_it_takes(rest_s: float, rungs: int) -> None:
+    """Who only looks around does not keep the fan busy."""
+    backend, typist = at_rest(SLOWLY)
+    typist.session.handle(events.CursorMoved(typist.uri, typist.cursor))
+    await typist.session._judging.wait_judged()
+    await asyncio.sleep(rest_s)
+    assert len({*map(size, backend.warmed)}) == rungs
+    await typist.session.aclose()
