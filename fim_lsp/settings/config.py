@@ -59,9 +59,10 @@ class CompletionConfig:
         ),
     )
     deadline_ms: int = field(
-        default=2000,  # after that the user has typed on
+        default=2000,  # after that a menu is in the way
         metadata=option(
-            "After this time the suggestion is shown as far as it got.",
+            "After this time a completion menu opens without the model's suggestion. Ghost text waits for as long as the "
+            "model computes.",
             Project.LOWER,
             within=(50, 60_000),
         ),
