@@ -72,7 +72,7 @@ def content_change(raw: object) -> ContentChange:
     """One change of a `didChange`, of which there may be thousands; raises ValueError."""
     match raw:
         case {"range": {"start": start, "end": end}, "text": str(text)}:
-            return ContentChange(ClientRange(raw_position(start), raw_position(end)), text)
+            return ContentChange(ClientRange(_raw_position(start), _raw_position(end)), text)
         case {"range": None, "text": str(text)}:
             return ContentChange(None, text)
         case {"text": str(text), **others} if "range" not in others:
@@ -301,6 +301,17 @@ def focused(params: object) -> Focused:
     return Focused("")
 
 
+def cursor_moved(params: object) -> tuple[str, ClientPosition] | None:
+    """`fim/didMoveCursor {textDocument, position}`."""
+    match params:
+        case {
+            "textDocument": {"uri": str(uri)},
+            "position": {"line": int(line), "character": int(character)},
+        } if line >= 0 and character >= 0:
+            return uri, ClientPosition(line, character)
+    return None
+
+
 def shown(params: object) -> Shown | None:
     """`textDocument/didShowCompletion {item}`."""
     match params:
@@ -320,8 +331,7 @@ def partly_accepted(params: object) -> PartlyAccepted | None:
     return None
 
 
-def raw_position(raw: object) -> ClientPosition:
-    """A position as a client wrote it. Raises ValueError for anything else."""
+def _raw_position(raw: object) -> ClientPosition:
     match raw:
         case {"line": int(line), "character": int(character)} if line >= 0 and character >= 0:
             return ClientPosition(line, character)

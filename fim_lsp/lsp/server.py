@@ -8,7 +8,6 @@ until their first wait before the next message is read.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -350,11 +349,9 @@ def _heard(read: Callable[[object], Event | None]) -> Callable[[Editor, object],
 
 
 def did_move_cursor(editor: Editor, params: object) -> None:
-    """`fim/didMoveCursor {textDocument, position}`: the cursor rests elsewhere, in whatever mode."""
-    match params:
-        case {"textDocument": {"uri": str(uri)}, "position": position}:
-            with contextlib.suppress(ValueError):  # no position
-                editor.rest_at(uri, convert.raw_position(position))
+    """`fim/didMoveCursor`: the cursor rests elsewhere, in whatever mode."""
+    if place := convert.cursor_moved(params):
+        editor.rest_at(*place)
 
 
 def stats(editor: Editor, _: object) -> dict[str, object]:

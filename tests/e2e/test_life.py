@@ -168,7 +168,7 @@ def test_notifications_may_be_nonsense(editor: Editor) -> None:
     """Missing, wrong or unknown params of anything we are told change nothing and show nothing."""
     editor.initialize()
     nonsense: list[object] = [None, {}, [], {"textDocument": None, "item": 3, "class": {"a-b": 1}}]
-    for method in ("fim/didYank", "textDocument/didFocus", "textDocument/didShowCompletion",
+    for method in ("fim/didYank", "fim/didMoveCursor", "textDocument/didFocus", "textDocument/didShowCompletion",
                    "textDocument/didPartiallyAcceptCompletion", "textDocument/didOpen",
                    "textDocument/didChange", "$/cancelRequest", "workspace/didChangeWatchedFiles",
                    "no/such/method", "initialized"):  # fmt: skip

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import dataclasses
 import inspect
+import itertools
 
 import pytest
 
@@ -71,7 +72,7 @@ async def test_rungs_double_and_cost_little_together() -> None:
     sizes = [*dict.fromkeys(map(size, backend.warmed))]
     assert sizes == sorted(sizes)
     assert sizes[-1] > 4 * sizes[0]
-    assert all(larger <= 2.6 * smaller for smaller, larger in zip(sizes, sizes[1:], strict=False))
+    assert all(larger <= 2.6 * smaller for smaller, larger in itertools.pairwise(sizes))
     largest = (await backend.measure(backend.warmed[-1])).total
     assert typist.counted("tokens", "background") <= 2.5 * largest
     await typist.session.aclose()
