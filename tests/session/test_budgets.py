@@ -35,9 +35,9 @@ EMOJI = "labels = {\n" + "".join(f"    '{n}': '🎉🦀🐍👩‍💻',\n" for 
 TEXTS = {"python": PYTHON, "chinese": CHINESE, "emoji": EMOJI}
 
 
-@pytest.fixture(scope="module", params=[512, 1024])
+@pytest.fixture(params=[512, 1024])
 def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
-    """A server with a small context for each of its two slots."""
+    """A server with a small context for each of its two slots, which hold nothing of an earlier session."""
     with llama_server(BUNDLED, n_ctx=2 * request.param, endpoint_slots=True) as url:
         yield url, request.param
 
