@@ -81,7 +81,7 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         from server_bridge.llama.props import open_to_pages
 
         token = given.token_file or os.environ.pop("FIM_LSP_TOKEN", "")
-        key = http.Key(token) if token else http.kept_key(files.client_key_file())
+        key = http.Key(token) if token else http.read_key(files.client_key_file())
         return http.run(given, key, open_backend, _cache(), open_to_pages)
     return _doctor(given)
 
@@ -150,7 +150,7 @@ async def _open_port(session: Session, port: int, root: str) -> LocalPort:
     from server_bridge.llama.props import open_to_pages
 
     advise = partial(advice, session, open_to_pages)
-    token = own_key.kept(files.client_key_file())
+    token = own_key.read_or_make(files.client_key_file())
     return await local_port.opened(
         session, _cache(), port=port, token=token, root=root, advise=advise
     )

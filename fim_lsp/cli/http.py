@@ -45,9 +45,9 @@ class Key(NamedTuple):
     file: Path | None = None
 
 
-def kept_key(path: Path) -> Key:
+def read_key(path: Path) -> Key:
     """The key of this user's clients, which is made where there is none yet."""
-    return Key(own_key.kept(path), path)
+    return Key(own_key.read_or_make(path), path)
 
 
 def run(

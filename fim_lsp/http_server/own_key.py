@@ -11,7 +11,7 @@ from pathlib import Path
 from server_bridge.machine import private_files
 
 
-def kept(path: Path) -> str:
+def read_or_make(path: Path) -> str:
     """The key that the file *path* has; another one where it has none, or one that another user could have read."""
     with contextlib.suppress(OSError):
         if key := _read(path):

@@ -29,7 +29,7 @@ async def why(editor: Editor, params: object) -> str:
     position = place or Position(len(document.lines) - 1, 0)
     last = editor.answered
     if (last.uri, last.version, last.position) != (uri, document.version, position):
-        last = await _asked(editor, document, position)
+        last = await _ask(editor, document, position)
     backend = cast("dict[str, Any]", editor.session.stats()["backend"])
     said = report(last.outcome, last.text, backend, by_hand=last.by_hand)
     note = notice(backend)
@@ -37,11 +37,11 @@ async def why(editor: Editor, params: object) -> str:
     return f"{title} {said}" + (f"\nThe model: {note}" if note else "")
 
 
-async def _asked(editor: Editor, document: Document, position: Position) -> Answered:
+async def _ask(editor: Editor, document: Document, position: Position) -> Answered:
     """How a request at *position* ends that shows the user nothing."""
     uri, first = editor.notebooks.place(document.uri)
     lower = position._replace(line=position.line + first)
-    client = Client(offers=False)
+    client = Client(offers=False, cancels=False)  # the user wants to know soon
     found = await editor.session.complete(uri, lower, invoked=False, client=client)
     return editor.noted(document, position, found, by_hand=False)
 

@@ -50,7 +50,7 @@ _MARKS = " \t>+*;#-"  # of comments, lists and differences
 def fields(text: str, lower: str) -> Iterator[Span]:
     """The secret values of named fields; *lower* is *text* in small letters, as long."""
     done = 0
-    for field in _found(text, lower, WHOLE, literals):
+    for field in _find(text, lower, WHOLE, literals):
         if field.end > done and is_secret(field, text[field.start : field.end]):
             done = _whole_end(text, field)
             yield Span(field.start, done, f"value of a {field.rank.name.lower()}")
@@ -66,10 +66,10 @@ def _whole_end(text: str, field: Field) -> int:
 
 def growing_fields(text: str, lower: str) -> Iterator[Field]:
     """Named fields whose value ends with *text*, not yet judged."""
-    return _found(text, lower, GROWING, open_literals)
+    return _find(text, lower, GROWING, open_literals)
 
 
-def _found(
+def _find(
     text: str,
     lower: str,
     forms: tuple[Form, ...],
