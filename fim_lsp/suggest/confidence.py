@@ -152,9 +152,13 @@ def preferred(model: Candidate, sure: float, local: Candidate) -> Candidate:
     """
     Which of two candidates to show, *sure* being the confidence in the model's.
 
-    Where both say the same line the model's is shown, which may go on, and it is as sure as need be.
+    Where both say the same line the model's is shown, which may go on. That line is as sure as need be, and what
+    follows it as sure as the model says.
     """
     if not local.text or sure >= SURE:
         return model
-    agreed = model.text.partition("\n")[0].rstrip() == local.text.rstrip()
-    return replace(model, odds=()) if agreed else local
+    line = model.text.partition("\n")[0]
+    if line.rstrip() != local.text.rstrip():
+        return local
+    known = (Odds(end, 0.0 if end <= len(line) else logprob) for end, logprob in model.odds)
+    return replace(model, odds=tuple(known))
