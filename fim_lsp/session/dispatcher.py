@@ -254,7 +254,7 @@ class Dispatcher:
         typed: str,
     ) -> bool:
         """Whether all is known that the request may be shown: what follows is not sure."""
-        if not generation.is_unsure or typed != generation.typed:
+        if typed == generation.typed and not generation.is_unsure:
             return False
         return likely(self._so_far(generation, doc_state, typed), request.sure).why == NOT_SURE
 
