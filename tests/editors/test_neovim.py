@@ -392,7 +392,11 @@ def test_the_page_in_a_browser(typed: Neovim, home: Path) -> None:
     )
     typed.send(ESCAPE + ":Fim page\r")
     typed.wait_until(opened.exists, "the browser")
-    with urllib.request.urlopen(f"{opened.read_text()}page/state") as answer:
+    address, _, token = opened.read_text().partition("#")
+    request = urllib.request.Request(
+        f"{address}page/state", headers={"Authorization": f"Bearer {token}"}
+    )
+    with urllib.request.urlopen(request) as answer:
         assert json.load(answer)["stats"]["shown"] > 0
 
 
