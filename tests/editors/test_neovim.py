@@ -386,6 +386,7 @@ def test_setup_takes_effect_at_once(tmp_path: Path) -> None:
 def test_the_page_in_a_browser(typed: Neovim, home: Path) -> None:
     """:Fim page opens the address of the server's own page in the user's browser."""
     opened = home / "opened"
+    opened.unlink(missing_ok=True)  # of another session
     script(
         home / ".local/bin/xdg-open",
         f"printf %s \"$1\" >'{opened}.part'; mv '{opened}.part' '{opened}'",
