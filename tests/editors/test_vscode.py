@@ -247,5 +247,9 @@ def test_the_page_from_the_menu(workbench: Workbench) -> None:
         return next((port for port in ports if re.search(rf"[:/]{port}/", shown)), 0)
 
     workbench.wait_until(port, "the page")
-    with urllib.request.urlopen(f"http://127.0.0.1:{port()}/page/state") as answer:
+    [token] = re.findall(r"#([\w-]+)", " ".join(workbench("opened")))  # type: ignore[arg-type]
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port()}/page/state", headers={"Authorization": f"Bearer {token}"}
+    )
+    with urllib.request.urlopen(request) as answer:
         assert json.load(answer)["stats"]["backend"]["state"] == "ready"
