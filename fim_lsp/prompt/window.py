@@ -83,11 +83,6 @@ class Window:
     suffix: str
     share: float = 1.0
 
-    @property
-    def size(self) -> int:
-        """Characters in the prompt."""
-        return len(self.prefix) + len(self.suffix)
-
 
 def middle(window: Window, document: Document, position: Position) -> str:
     """What stands between the anchor and the cursor; of the cursor's line `LINE_CHARS` at most."""

@@ -8,7 +8,12 @@ const LANGUAGE = "fim-context";
 
 export async function showPage({ uri, takeFocus, external, selection }: ShowDocumentParams): Promise<ShowDocumentResult> {
   // asExternalUri opens the way to a server on another machine (Remote SSH, containers)
-  if (external) return { success: await vscode.env.openExternal(await vscode.env.asExternalUri(vscode.Uri.parse(uri))) };
+  // and loses what follows the #: the page's key.
+  if (external) {
+    const address = vscode.Uri.parse(uri);
+    const outside = await vscode.env.asExternalUri(address);
+    return { success: await vscode.env.openExternal(outside.with({ fragment: address.fragment })) };
+  }
   const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(uri));
   if (selection !== undefined) {
     const { start, end } = selection;
