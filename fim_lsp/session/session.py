@@ -27,6 +27,7 @@ from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edit_history import NextEdit
 from fim_lsp.session.framing import Framing
+from fim_lsp.session.informing import Informing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.long_text import continue_long
 from fim_lsp.session.model_edits import ModelEdits
@@ -85,6 +86,7 @@ class Session:
             dispatcher=self._dispatcher,
             prefill=self._prefill,
         )
+        self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
         self.days = Days(cache, self._stats)
         self._forgetting: set[asyncio.Task[None]] = set()
 
@@ -120,6 +122,8 @@ class Session:
             self._persistence.closed(event.uri)
         elif isinstance(event, events.CursorMoved) and event.uri in self.documents:
             self._prefill.prefill_next(self._open.states[event.uri])
+        elif isinstance(event, events.Informed) and event.uri in self.documents:
+            self.informing.begin(event)
 
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""
