@@ -98,7 +98,7 @@ class Prefill:
     async def _choose_chunks(self, doc_state: DocumentState) -> bool:
         """While idle: choose chunks for the window that the next request will want."""
         document = self._open_documents.current(doc_state)
-        if doc_state.frame is not None and doc_state.position is not None and document:
+        if doc_state.position is not None and document:
             config = self._connection.config
             frame = self._framing.ahead(doc_state, document, document.clamp(doc_state.position))
             viewport = doc_state.viewport(frame.window)

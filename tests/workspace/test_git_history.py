@@ -44,7 +44,7 @@ def commit(top: Path, *paths: str) -> None:
     """Change files and commit them."""
     for path in paths:
         file = top / path
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{file.read_text() if file.exists() else ''}x = 1\n")
     git(top, "add", "--all", "--force")
     git(top, "commit", "--quiet", "--message=x")

@@ -88,15 +88,18 @@ end
 --- The first piece of code in the answer to `textDocument/hover`.
 ---@return string?
 local function code_in(hover)
-  local contents = hover and hover.contents
+  local contents = type(hover) == 'table' and hover.contents
   local text = type(contents) == 'table' and (contents.value or (contents[1] or {}).value) or contents
   return type(text) == 'string' and (text .. '\n'):match('```%w*\n(.-)\n```') or nil
 end
 
 --- The first location of an answer to `textDocument/definition`, of a file.
 local function location_in(result)
-  local first = result and (result.uri and result or result.targetUri and result or result[1])
-  local uri = first and (first.targetUri or first.uri)
+  if type(result) ~= 'table' then
+    return nil
+  end
+  local first = (result.uri or result.targetUri) and result or result[1] or {}
+  local uri = first.targetUri or first.uri
   if uri and vim.startswith(uri, 'file:') then
     return uri, first.targetRange or first.range
   end
