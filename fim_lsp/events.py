@@ -116,7 +116,7 @@ class PartlyAccepted(NamedTuple):
     length: int
 
 
+InDocument = Changed | Saved | Closed | Focused | Yanked | Informed | CursorMoved
 Event = (
-    Opened | Changed | Saved | Closed | Focused | Yanked | Informed | CursorMoved
-    | FilesChanged | FoldersChanged | Shown | Accepted | PartlyAccepted
+    Opened | InDocument | FilesChanged | FoldersChanged | Shown | Accepted | PartlyAccepted
 )  # fmt: skip

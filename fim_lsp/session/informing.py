@@ -17,9 +17,9 @@ from fim_lsp.context.chunks import Piece, Source, told
 from fim_lsp.context.grammars import language_of
 from fim_lsp.events import Informed, Snippet
 from fim_lsp.session.judging import Judging
+from fim_lsp.session.open_document import source
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import Prefill
-from fim_lsp.session.workspaces import source
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import reread
@@ -66,23 +66,19 @@ class Informing:
 
     async def _inform(self, event: Informed) -> None:
         await self._judging.wait_judged()
-        state = self._open.states.get(event.uri)
-        folder = paths.local_path(state.file.root) if state and state.file.root else None
-        if state is None or state.private or folder is None:
+        doc = self._open.by_uri.get(event.uri)
+        folder = paths.local_path(doc.file.root) if doc and doc.file.root else None
+        if doc is None or not doc.is_usable or folder is None:
             return
-        workspace = self._open.workspace(state)
-        opened = {
-            uri: source(self._open.documents[uri], other.file)
-            for uri, other in self._open.states.items()
-            if not other.private and other.file.key == state.file.key
-        }
-        place = Place(Path(folder), state.file.root, opened, self._config().privacy.exclude)
+        beside = (each for each in self._open.of(doc.workspace) if each.is_usable)
+        opened = {each.uri: source(each.document, each.file) for each in beside}
+        place = Place(Path(folder), doc.file.root, opened, self._config().privacy.exclude)
         found = await asyncio.to_thread(_pieces, event.snippets, place)
-        if self._open.current(state) is None:
+        if doc.current is None:
             return  # closed, or the rules changed
         instead = {each.uri for each in event.snippets if each.replaces}
-        if workspace.memory.told(found, instead):
-            self._prefill.prefill_next(state)
+        if doc.workspace.memory.told(found, instead):
+            self._prefill.prefill_next(doc)
 
 
 def _pieces(snippets: Collection[Snippet], place: Place) -> list[Piece]:

@@ -83,13 +83,25 @@ def test_definitions_signatures_and_errors_reach_the_prompt(editor: Neovim, proj
     def shown() -> str:
         client = "vim.lsp.get_clients({name='fim'})[1]"
         params = "{command='fim.showContext', arguments={vim.uri_from_bufnr(0)}}"
-        found = editor.lua(f"{client}:request_sync('workspace/executeCommand', {params}, 20000).result")
-        return "".join(f"{p['why']}\n{p['text']}" for p in found["segments"] if "chunk" in p["part"])
+        found = editor.lua(
+            f"{client}:request_sync('workspace/executeCommand', {params}, 20000).result"
+        )
+        return "".join(
+            f"{p['why']}\n{p['text']}" for p in found["segments"] if "chunk" in p["part"]
+        )
 
     editor.send("\x1b:buffer main.py\rGo\x1b")
     editor.wait_until(lambda: "def toll_of(fare: int) -> Hovered" in shown(), "the signature")
     text = shown()
     assert "told by another language server" in text
-    assert "def freight_of(parcel, distance):\n    rate = parcel.weight * distance\n    return rate\n" in text
+    assert (
+        "def freight_of(parcel, distance):\n    rate = parcel.weight * distance\n    return rate\n"
+        in text
+    )
     assert "secret_way" not in text
-    assert editor.lua("#vim.tbl_filter(function(a) return a == 'textDocument/definition toll_of' end, asked)") == 1
+    assert (
+        editor.lua(
+            "#vim.tbl_filter(function(a) return a == 'textDocument/definition toll_of' end, asked)"
+        )
+        == 1
+    )
