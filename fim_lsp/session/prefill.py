@@ -115,7 +115,7 @@ class Prefill:
         frame = await self._framing.best(doc_state, document, position)
         if frame is not doc_state.frame:
             doc_state.next = frame
-        return await self._step(frame, document, position) > 0
+        return await self._step(frame, document, position, is_first=True) > 0
 
     async def _next_step(self, doc_state: DocumentState) -> bool:
         """One step of what the next request at the cursor will want; True while there is more."""
@@ -129,7 +129,8 @@ class Prefill:
         try:
             if not await self._pays(doc_state, frame, document, position):
                 return False
-            left = await self._step(frame, document, position)
+            is_first = doc_state.frame is None
+            left = await self._step(frame, document, position, is_first=is_first)
         except PromptTooLong as error:
             return self._framing.shrunk(doc_state, frame, error)
         if left or not self._open_documents.current(doc_state):
@@ -169,10 +170,12 @@ class Prefill:
     def _ready(self) -> bool:
         return self._connection.state.health is Health.READY
 
-    async def _step(self, frame: Frame, document: Document, position: Position) -> int:
+    async def _step(
+        self, frame: Frame, document: Document, position: Position, *, is_first: bool
+    ) -> int:
         """Evaluate a step of *frame* up to *position*; how many tokens are left."""
         prompt = self._framing.prompt(frame, document, position)
         size = step_tokens(self._connection.state)
         warmed = await self._connection.backend.warm(prompt, size)
-        self._stats.warmed(warmed, waited_for=False)
+        self._stats.warmed(warmed, waited_for=False, is_first=is_first)
         return warmed.left
