@@ -25,12 +25,13 @@ from typing import Any, NamedTuple
 from benchmarks.layouts import OURS, Trial, completed, prompt_at, trials
 from fim_lsp.prompt.window import Budget
 from server_bridge.process import programs
+from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Backend, Prompt, Request, Timings
 from tests.server_bridge.serving import served
 
 NONE, NGRAMS, MODEL, CHAIN = "none", "n-grams", "draft model", "both"
 N_PLACES = 16
-TOKENS = 48  # four lines
+TOKENS = 32  # three lines
 WINDOW = Budget(800, 200, 200)  # characters: what is evaluated first is not what is measured
 MEMORY = 4 << 30  # bytes that each server is told of, so that four of them fit
 
@@ -68,7 +69,7 @@ def main() -> None:
 async def measured(given: argparse.Namespace, n_threads: int, where: Sequence[Trial]) -> Rows:
     """What each kind of speculation wrote at all places."""
     found: Rows = {}
-    machine = programs.machine(None)._replace(cores=2 * n_threads, memory=MEMORY)
+    machine = with_threads(n_threads)
     async with AsyncExitStack() as running:
         servers: dict[str, Backend] = {}
         for kind, wishes in kinds(given.draft).items():
@@ -90,6 +91,11 @@ def kinds(draft: str) -> dict[str, dict[str, Any]]:
         found[MODEL] = {"speculate": False, "draft": draft}
         found[CHAIN] = {"speculate": True, "draft": draft}
     return found
+
+
+def with_threads(n: int) -> Machine:
+    """A machine on which `fim-lsp serve` takes *n* threads, and little memory."""
+    return programs.machine(None)._replace(cores=1 if n == 1 else 2 * n, memory=MEMORY)
 
 
 async def written(server: Backend, prompt: Prompt) -> Written:
