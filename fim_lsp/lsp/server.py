@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 from fim_lsp.documents import Document
 from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import code_actions, convert, ending, inline_edits, offer, tcp, transport, why
-from fim_lsp.lsp.commands import COMMANDS
+from fim_lsp.lsp.commands import COMMANDS, REQUESTS
 from fim_lsp.lsp.context_items import CONTEXT, hear_context
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.local_page import OpenPort
@@ -79,7 +79,7 @@ def make_server(
 ) -> Editor:
     """A server that knows all of its methods."""
     editor = Editor(open_session, flags, over_tcp=over_tcp)
-    for method, handler, options in FEATURES:
+    for method, handler, options in (*FEATURES, *REQUESTS):
         editor.feature(method, options)(handler)
     for name, command in (*COMMANDS, *inline_edits.COMMANDS, *why.COMMANDS):
         editor.command(name)(command)

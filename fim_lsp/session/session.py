@@ -65,7 +65,7 @@ class Session:
     ) -> None:
         self.connection = Connection(config, open_backend)
         self.workspaces = Workspaces()
-        self._stats = Stats()
+        self._stats = Stats(on_left=self.connection.looks)
         self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self._stats)
         self._model_edits = ModelEdits(config, open_model)

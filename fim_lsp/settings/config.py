@@ -250,6 +250,20 @@ class LanguagesConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelsConfig:
+    """Where models are downloaded from, which happens only when you ask for one."""
+
+    mirror: str = field(
+        default="",
+        metadata=option(
+            "A mirror of huggingface.co, like `https://hub.example.org`; else that of the environment variable "
+            "`HF_ENDPOINT`. What comes from there counts only with its SHA-256.",
+            Project.NEVER,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StateConfig:
     """What is kept from one run to the next, in your cache folder."""
 
@@ -315,6 +329,7 @@ class Config:
     next_edit: NextEditConfig = field(default_factory=NextEditConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     languages: LanguagesConfig = field(default_factory=LanguagesConfig)
+    models: ModelsConfig = field(default_factory=ModelsConfig)
     state: StateConfig = field(default_factory=StateConfig)
     log: LogConfig = field(default_factory=LogConfig)
     status: StatusConfig = field(default_factory=StatusConfig)
