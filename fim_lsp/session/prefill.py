@@ -95,7 +95,9 @@ class Prefill:
     async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""
         document = doc.current
-        if doc.position is not None and document:
+        # Where an earlier run left something, its frame comes first, and the ring that it was evaluated behind.
+        is_new = doc.restoring is None and not doc.workspace.memory.ring.chunks
+        if (doc.frame is not None or is_new) and doc.position is not None and document:
             config = self._connection.config
             frame = self._framing.ahead(doc, document, doc.position)
             viewport = doc.viewport(frame.window)
