@@ -279,7 +279,7 @@ class Session:
         """End all work and let the backend go."""
         self.workspaces.close()
         for doc in self._open:
-            doc.retire()
+            doc.stop()
         try:
             await self._scheduler.aclose()
             await self._dispatcher.aclose()
