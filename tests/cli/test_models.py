@@ -63,7 +63,7 @@ def test_what_is_here_and_what_answers(capsys: pytest.CaptureFixture[str]) -> No
     assert shown.split()[1] == SMALL.name
     assert "computed" in shown
     assert shown.endswith(str(path))
-    assert f"answers {path.name}, run by the engine inside" in out
+    assert f"suggestions from {path.name}, run by the engine inside" in out
 
 
 def test_what_was_measured_is_shown_from_then_on(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +148,7 @@ def test_a_server_that_is_named_answers(capsys: pytest.CaptureFixture[str]) -> N
     files.user_file().write_text('[backend]\nurl = "http://10.0.0.7:8012"\n')
     assert main(["models"]) == 0
     out = capsys.readouterr().out
-    assert "answers a server, http://10.0.0.7:8012" in out
+    assert "suggestions from a server, http://10.0.0.7:8012" in out
     assert "→" not in out
 
 
