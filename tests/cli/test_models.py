@@ -77,6 +77,21 @@ def test_what_was_measured_is_shown_from_then_on(capsys: pytest.CaptureFixture[s
     assert shown[2:6] == ["77", "6", "s", "measured"]
 
 
+def test_the_doctor_keeps_what_it_measures(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Of a file that the settings name, wherever it is: `fim-lsp setup` ends with the doctor."""
+    path = tmp_path / "mine.gguf"
+    path.write_bytes(DATA)
+    user_file = files.user_file()
+    user_file.parent.mkdir(parents=True, exist_ok=True)
+    user_file.write_text(f'[backend]\nkind = "embedded"\nmodel = "{path}"\n')
+    assert main(["doctor", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["models"]) == 0
+    assert " measured " in capsys.readouterr().out.splitlines()[1]
+
+
 def test_a_download_that_was_interrupted_says_how_to_go_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
