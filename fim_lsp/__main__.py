@@ -100,7 +100,7 @@ def _setup(given: argparse.Namespace) -> int:
     get = bundle.unpacker(source, model_files.folder()) if source else model_server.getter(given)
     if code := setup.run(given, files.user_file(), get):
         return code
-    return _doctor(argparse.Namespace(json=False, root=Path(), layouts=None, speculation=None))
+    return _doctor(argparse.Namespace(json=False, root=Path()))
 
 
 def _doctor(given: argparse.Namespace) -> int:
@@ -111,10 +111,6 @@ def _doctor(given: argparse.Namespace) -> int:
 
     given_files = files.found((given.root.resolve(),))
     config, problems = merge.configured(given_files.layers)
-    if given.layouts is not None:
-        return doctor.run_layouts(given, open_backend(config))
-    if given.speculation is not None:
-        return doctor.run_speculation(given, open_backend(config))
     found = (*given_files.problems, *problems)
     target = checks.Target(
         config,

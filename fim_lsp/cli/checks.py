@@ -317,7 +317,7 @@ async def speculation(target: Target) -> list[Finding]:
         with contextlib.suppress(BackendError):
             cost = (await _trial(target.backend))[0].timings
             says += f"; {cost.draft_accepted_n} of {cost.draft_n} drafted were right in a trial"
-        return [Finding("drafts", "ok", f"{says} (fim-lsp doctor --speculation tries more)")]
+        return [Finding("drafts", "ok", says)]
     says = f"the server was started with --spec-type {state.drafters}, but does not speculate"
     fix = "its log says why: most often the draft model (-md) is of another family than the model"
     return [Finding("drafts", "warn", says, fix)]

@@ -194,14 +194,6 @@ def _add_doctor(commands: Commands) -> None:
         "--root", metavar="FOLDER", type=Path, default=Path(),
         help="the project whose .fim-lsp.toml holds (default: the current folder)",
     )  # fmt: skip
-    doctor.add_argument(
-        "--layouts", metavar="PATH", nargs="*", type=Path,
-        help="compare prompt layouts on your own files with your own model",
-    )  # fmt: skip
-    doctor.add_argument(
-        "--speculation", metavar="PATH", nargs="*", type=Path,
-        help="whether it pays, on your own files, that your server drafts tokens ahead",
-    )  # fmt: skip
 
 
 def _add_serve(commands: Commands) -> None:

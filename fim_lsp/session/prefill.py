@@ -95,7 +95,7 @@ class Prefill:
     async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""
         document = doc.current
-        if doc.frame is not None and doc.position is not None and document:
+        if doc.position is not None and document:
             config = self._connection.config
             frame = self._framing.ahead(doc, document, doc.position)
             viewport = doc.viewport(frame.window)

@@ -32,6 +32,14 @@ class RingConfig:
             "Show code from files of the workspace that are not open, too.", Project.OFF
         ),
     )
+    servers: bool = field(
+        default=True,  # they resolve names where the index only knows spellings
+        metadata=option(
+            "Show what your editor's other language servers know of the names near the cursor, where a "
+            "plugin asks them.",
+            Project.OFF,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ async def test_rungs_double_and_cost_little_together() -> None:
     assert sizes[-1] > 4 * sizes[0]
     assert all(larger <= 2.6 * smaller for smaller, larger in itertools.pairwise(sizes))
     largest = (await backend.measure(backend.warmed[-1])).total
-    assert typist.counted("tokens", "background") <= 2.5 * largest
+    assert typist.counted("tokens", "background") <= 2.6 * largest
     await typist.session.aclose()
 
 
