@@ -57,7 +57,8 @@ def run_bundle(given: Namespace, _: Open) -> int:
     if given.model and (problem := setup.wrong_file(given.model)):
         screen_on(sys.stdout).say(f"fim-lsp: {problem}")
         return 1
-    return bundle.pack(given.folder, Path(model) if model and not given.no_model else None)
+    path = Path(model).expanduser() if model and not given.no_model else None
+    return bundle.pack(given.folder, path)
 
 
 def folder() -> Path:
