@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcException
 
 from fim_lsp.display import shown
 from fim_lsp.events import Accepted
-from fim_lsp.lsp import convert
+from fim_lsp.lsp import convert, snooze
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.messages import MOST_CHARS
 from fim_lsp.lsp.types import types
@@ -51,6 +51,7 @@ def status(editor: Editor, *_: object) -> str:
         " ".join(filter(None, (state.kind, state.model))),
         state.health.value + (f" ({state.message})" if state.message else ""),
         f"suggestions while typing {'on' if session.config.completion.auto else 'off'}",
+        *([f"quiet until {session.quiet.until}"] if session.quiet.until else []),
         f"{stats['accepted']} of {stats['shown']} accepted",
     ]
     line = shown(", ".join(parts), MOST_CHARS)
@@ -184,4 +185,5 @@ COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     ("fim.showContext", show_context),
     ("fim.openPage", open_page),
     ("fim.continueLong", continue_long),
+    *snooze.COMMANDS,
 )

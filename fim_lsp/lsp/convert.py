@@ -269,15 +269,17 @@ def files_changed(
     )
 
 
-def status(state: State) -> dict[str, object]:
-    """A backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is."""
+def status(state: State, quiet_until: str = "") -> dict[str, object]:
+    """A backend's state as `didChangeStatus` says it: Copilot's shape, which model it is, and until when it is quiet."""
     kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
     return {
         "kind": kind.get(state.health, "Normal"),
         "busy": state.health is Health.LOADING,
-        "message": state.message or f"{state.kind} {state.health.value}",
+        "message": state.message
+        or (f"quiet until {quiet_until}" if quiet_until else f"{state.kind} {state.health.value}"),
         "model": state.model,
         "bundled": is_bundled(state.model),
+        "quietUntil": quiet_until,
     }
 
 

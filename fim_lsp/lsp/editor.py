@@ -335,7 +335,8 @@ class Editor(LanguageServer):
         return self.answered
 
     def _show_state(self, state: State) -> None:
-        self.messages.show_state(state, notify=self.session.config.status.notify)
+        notify, until = self.session.config.status.notify, self.session.quiet.until
+        self.messages.show_state(state, notify=notify, quiet_until=until)
         self.on_state(state)
 
 

@@ -73,10 +73,10 @@ class Messages:
         warning = types.ShowMessageParams(types.MessageType.Warning, line)
         self._server.window_show_message(warning)
 
-    def show_state(self, state: State, *, notify: bool) -> None:
+    def show_state(self, state: State, *, notify: bool, quiet_until: str = "") -> None:
         """Show what changed; *notify* is whether the client wants `didChangeStatus`."""
         if notify:
-            status = convert.status(state)
+            status = convert.status(state, quiet_until)
             status["message"] = shown(str(status["message"]), MOST_CHARS)
             self._server.protocol.notify("didChangeStatus", status)
         if state.health is Health.LOADING:

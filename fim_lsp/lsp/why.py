@@ -32,9 +32,10 @@ async def why(editor: Editor, params: object) -> str:
         last = await _ask(editor, document, position)
     backend = cast("dict[str, Any]", editor.session.stats()["backend"])
     said = report(last.outcome, last.text, backend, by_hand=last.by_hand)
-    note = notice(backend)
+    note, rarer = notice(backend), editor.session.quiet.why()
     title = "By hand" if last.by_hand else "While typing"
-    return f"{title} {said}" + (f"\nThe model: {note}" if note else "")
+    lines = (f"{title} {said}", note and f"The model: {note}", rarer and f"Rarer now: {rarer}.")
+    return "\n".join(filter(None, lines))
 
 
 async def _ask(editor: Editor, document: Document, position: Position) -> Answered:

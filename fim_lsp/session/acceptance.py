@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, after, minimal, split, unix
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.stats import Stats
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
@@ -77,8 +78,9 @@ class Mark(NamedTuple):
 class Acceptance:
     """State: the offer on screen in each document, suggestions by id, accepted text not yet judged."""
 
-    def __init__(self, stats: Stats) -> None:
+    def __init__(self, stats: Stats, quiet: Quietness) -> None:
         self._stats = stats
+        self._quiet = quiet
         self._open: dict[str, OfferedSuggestion] = {}
         self._known: OrderedDict[str, Followed] = OrderedDict()
         self._marks: list[Mark] = []
@@ -97,6 +99,7 @@ class Acceptance:
             if not left:
                 return
             offer = self._open[document.uri] = OfferedSuggestion(left)
+            self._quiet.began(document.uri)
             if not self._says_shown:
                 self._become(offer, Fate.OPEN)
         offer.edits = left
@@ -154,6 +157,8 @@ class Acceptance:
     def _told(self, known: Followed, n_chars: int, now: float) -> None:
         whole = n_chars >= len(known.edit.text)
         text = known.edit.text[:n_chars]
+        if n_chars:
+            self._quiet.took(known.uri)
         self._take(known.uri, known.offer, known.at, Edit(*known.edit[:2], text), now)
         if whole:
             self._become(known.offer, Fate.ACCEPTED)
@@ -170,6 +175,7 @@ class Acceptance:
         if edit in offer.edits:
             if len(edit.text) >= LEAST_CHARS:
                 self._take(document.uri, offer, offer.passed, edit, now)
+                self._quiet.took(document.uri)
                 self._become(offer, Fate.ACCEPTED)
             self._end(document.uri)
             return
@@ -182,6 +188,7 @@ class Acceptance:
             return
         if len(text) >= LEAST_CHARS and _ends_word(left[0].text, len(text)):
             self._take(document.uri, offer, offer.passed, edit._replace(text=text), now)
+            self._quiet.took(document.uri)
             self._become(offer, Fate.PARTLY)
         offer.edits = [_rest(each, len(text)) for each in left]
         offer.passed += len(text)
@@ -198,6 +205,8 @@ class Acceptance:
 
     def _end(self, uri: str) -> None:
         offer = self._open.pop(uri, None)
+        if offer:
+            self._quiet.ended(uri, offer.passed, was_seen=offer.fate is not Fate.UNSEEN)
         if offer and offer.fate is Fate.OPEN:
             self._become(offer, Fate.IGNORED)
 

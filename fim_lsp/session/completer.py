@@ -22,6 +22,7 @@ from fim_lsp.session.judging import Judging
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
+from fim_lsp.session.quietness import RARELY, Quietness
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
@@ -67,6 +68,7 @@ class Completer:
         persistence: Persistence,
         dispatcher: Dispatcher,
         prefill: Prefill,
+        quiet: Quietness,
     ) -> None:
         self.client_ms = 0.0
         self.trouble = ""
@@ -78,6 +80,7 @@ class Completer:
         self._persistence = persistence
         self._dispatcher = dispatcher
         self._prefill = prefill
+        self._quiet = quiet
         self._numbers = itertools.count(1)
 
     async def complete(
@@ -150,7 +153,7 @@ class Completer:
         if reason := self._judging.why_private(uri):
             return f"private: {reason}", []
         self._open.memory(uri).moved(uri, request.position.line)
-        if reason := why_off(request):
+        if reason := why_off(request) or self._quiet.why_silent(invoked=request.invoked):
             return reason, []
         self._prefill.prefill_cursor(doc_state)
         if reason := why_not(request, deleted=doc_state.deleted):
@@ -184,6 +187,9 @@ class Completer:
         suggestions = [each for each in made if each]
         if not suggestions:
             return _why_none(polished), []
+        if not self._quiet.shows(request, polished[0], self._pause_s(), so_far=False):
+            doc_state.displayed = None
+            return RARELY, []
         if lasting:
             self._dispatcher.decode_ahead(request, doc_state, suggestions[0])
         return outcome, suggestions
@@ -260,7 +266,11 @@ class Completer:
         """Let the client of *request* hear what there is before the answer."""
         candidate = polish(so_far, request.cursor, request.sure)
         found = suggestion(request, candidate, str(next(self._numbers)))
-        if request.client.hear is not None and found:
+        if (
+            request.client.hear is not None
+            and found
+            and self._quiet.shows(request, candidate, self._pause_s(), so_far=True)
+        ):
             if request.client.offers and request.selected is None:
                 self._offer(request.document, [found])
             request.client.hear(found)
@@ -278,7 +288,10 @@ class Completer:
         wait = self._open.pace.wait_ms(request.cursor, client_ms=self.client_ms)
         if not doc_state.typed:
             wait = max(wait, PASSING_MS - self.client_ms)
-        return (wait if fixed is None else fixed) / 1000
+        return (self._quiet.wait_ms(wait, request) if fixed is None else fixed) / 1000
+
+    def _pause_s(self) -> float:
+        return self._open.pace.since_s(time.perf_counter() * 1e3)
 
 
 def _why_none(polished: list[Candidate]) -> str:

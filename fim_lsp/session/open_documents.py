@@ -17,6 +17,7 @@ from fim_lsp.prompt.frame import Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspace import Workspace
 from fim_lsp.session.workspaces import Workspaces, source
@@ -28,11 +29,11 @@ from fim_lsp.workspace import paths
 class OpenDocuments:
     """See the module. *workspaces* are those the documents belong to."""
 
-    def __init__(self, workspaces: Workspaces, stats: Stats) -> None:
+    def __init__(self, workspaces: Workspaces, stats: Stats, quiet: Quietness) -> None:
         self.workspaces = workspaces
         self.documents: dict[str, Document] = {}
         self.states: dict[str, DocumentState] = {}
-        self.acceptance = Acceptance(stats)
+        self.acceptance = Acceptance(stats, quiet)
         self.pace = TypingPace()
 
     def handle(self, event: events.Event) -> list[str]:  # noqa: C901 (the closed set, a case each)

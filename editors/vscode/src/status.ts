@@ -12,6 +12,7 @@ export interface Status {
   message: string;
   model: string;
   bundled: boolean;
+  quietUntil?: string; // nothing comes by itself until then; "" while it does
 }
 
 /** `fim/stats`: the parts that the menu shows. */
@@ -63,7 +64,7 @@ export class StatusBar implements vscode.Disposable {
     const stats = await this.client()
       ?.sendRequest<Stats>("fim/stats", {})
       .catch(() => undefined);
-    const rows = [...numbers(stats, this.status), ...steps(this.status, this.client() === undefined), ...switches()];
+    const rows = [...numbers(stats, this.status), ...steps(this.status, this.client() === undefined), ...switches(this.status)];
     const chosen = await vscode.window.showQuickPick<Row>(rows, { title: "fim-lsp", matchOnDetail: true });
     if (chosen?.command === "fim.output") output.show();
     else if (chosen?.command === "fim.settings") {
@@ -73,10 +74,12 @@ export class StatusBar implements vscode.Disposable {
 
   private draw(): void {
     const { kind, busy, message, model, bundled } = this.status;
+    const until = this.status.quietUntil ?? "";
     const on = switchedOn(vscode.window.activeTextEditor?.document.languageId);
     const trouble = kind === "Error" || kind === "Warning";
-    const well = !(on.auto && on.language) ? "circle-slash" : kind === "Inactive" ? "circle-outline" : "sparkle";
-    this.item.text = `$(${trouble ? "warning" : busy ? "loading~spin" : well}) FIM ${bundled ? "bundled model" : shortened(model)}`.trimEnd();
+    const well = !(on.auto && on.language) ? "circle-slash" : until !== "" ? "bell-slash" : kind === "Inactive" ? "circle-outline" : "sparkle";
+    const name = until !== "" ? `quiet until ${until}` : bundled ? "bundled model" : shortened(model);
+    this.item.text = `$(${trouble ? "warning" : busy ? "loading~spin" : well}) FIM ${name}`.trimEnd();
     this.item.tooltip = message === "" ? "fim-lsp: local completions" : `fim-lsp: ${message}`;
     this.item.backgroundColor = trouble ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
   }
@@ -116,11 +119,13 @@ function numbers(stats: Stats | undefined, status: Status): Row[] {
   ];
 }
 
-function switches(): Row[] {
+function switches(status: Status): Row[] {
   const language = vscode.window.activeTextEditor?.document.languageId;
   const on = switchedOn(language);
   const rows: Row[] = [
     { label: "", kind: vscode.QuickPickItemKind.Separator },
+    status.quietUntil ? { label: "Suggest Again", description: `quiet until ${status.quietUntil}`, command: "fim.resume" }
+      : { label: "Not Now", description: "no suggestions for some minutes", command: "fim.snooze" },
     { label: on.auto ? "Stop Completing While Typing" : "Complete While Typing", command: "fim.toggleAuto" },
     { label: "Why No Suggestion Here?", command: "fim.why" },
     { label: "What the Model Is Shown", command: "fim.showContext" }, // the server's own commands
@@ -132,7 +137,7 @@ function switches(): Row[] {
   ];
   if (language !== undefined) {
     const label = on.language ? `No Completions for ${language}` : `Completions for ${language}`;
-    rows.splice(2, 0, { label, command: "fim.toggleLanguage" });
+    rows.splice(3, 0, { label, command: "fim.toggleLanguage" });
   }
   return rows;
 }

@@ -10,6 +10,7 @@ local TOLD = vim.fs.joinpath(vim.fn.stdpath('state'), 'fim-bundled-model-told')
 ---@field kind 'Normal'|'Warning'|'Error'|'Inactive'
 ---@field message string
 ---@field model string '' when not known
+---@field quietUntil? string until when nothing comes by itself, '' while it does
 ---@field bundled boolean whether it is the tiny model inside the server's package
 
 local statuses = {} ---@type table<integer, fim.Status?>
@@ -58,6 +59,9 @@ function M.line()
     return 'FIM'
   end
   local trouble = status.kind == 'Error' or status.kind == 'Warning'
+  if not trouble and (status.quietUntil or '') ~= '' then
+    return 'FIM quiet until ' .. status.quietUntil
+  end
   return 'FIM ' .. (trouble and '!' or status.busy and '…' or M.name(status))
 end
 
