@@ -75,6 +75,11 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         return model_server.run(given)
     if given.command == "setup":
         return _setup(given)
+    if given.command in {"models", "bundle"}:
+        from fim_lsp import model_files
+
+        run = model_files.run_bundle if given.command == "bundle" else model_files.run
+        return run(given, open_backend)
     if given.command == "http":
         from fim_lsp.cli import http
         from fim_lsp.settings import files
@@ -87,17 +92,19 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
 
 
 def _setup(given: argparse.Namespace) -> int:
-    from fim_lsp import model_server
-    from fim_lsp.cli import setup
+    from fim_lsp import model_files, model_server
+    from fim_lsp.cli import bundle, setup
     from fim_lsp.settings import files
 
-    if code := setup.run(given, files.user_file(), model_server.getter(given)):
+    source = given.source
+    get = bundle.unpacker(source, model_files.folder()) if source else model_server.getter(given)
+    if code := setup.run(given, files.user_file(), get):
         return code
     return _doctor(argparse.Namespace(json=False, root=Path(), layouts=None, speculation=None))
 
 
 def _doctor(given: argparse.Namespace) -> int:
-    from fim_lsp import model_server
+    from fim_lsp import model_files, model_server
     from fim_lsp.cli import checks, doctor
     from fim_lsp.settings import files, merge
     from server_bridge.llama.props import open_to_pages
@@ -118,6 +125,7 @@ def _doctor(given: argparse.Namespace) -> int:
         _cache(),
         open_model(config),
         model_server.best_offer(),
+        model_files.keep_speed,
     )
     return doctor.run(given, target)
 

@@ -31,11 +31,14 @@ async def why(editor: Editor, params: object) -> str:
     if (last.uri, last.version, last.position) != (uri, document.version, position):
         last = await _ask(editor, document, position)
     backend = cast("dict[str, Any]", editor.session.stats()["backend"])
-    said = report(last.outcome, last.text, backend, by_hand=last.by_hand)
-    note, rarer = notice(backend), editor.session.quiet.why()
+    answer, note, rarer = last.answer, notice(backend), editor.session.quiet.why()
+    text = answer.suggestions[0].text if answer.suggestions else ""
+    said = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
     title = "By hand" if last.by_hand else "While typing"
-    lines = (f"{title} {said}", note and f"The model: {note}", rarer and f"Rarer now: {rarer}.")
-    return "\n".join(filter(None, lines))
+    lines = [f"{title} {said}"]
+    lines += [f"The model: {note}"] if note and note not in said else []
+    lines += [f"Rarer now: {rarer}."] if rarer else []
+    return "\n".join(lines)
 
 
 async def _ask(editor: Editor, document: Document, position: Position) -> Answered:
@@ -43,8 +46,9 @@ async def _ask(editor: Editor, document: Document, position: Position) -> Answer
     uri, first = editor.notebooks.place(document.uri)
     lower = position._replace(line=position.line + first)
     client = Client(offers=False, cancels=False)  # the user wants to know soon
-    found = await editor.session.complete(uri, lower, invoked=False, client=client)
-    return editor.noted(document, position, found, by_hand=False)
+    answer = await editor.session.complete(uri, lower, invoked=False, client=client)
+    editor.answered = Answered(document.uri, document.version, position, False, answer)
+    return editor.answered
 
 
 async def command(editor: Editor, *arguments: object) -> str:

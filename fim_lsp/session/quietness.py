@@ -60,7 +60,7 @@ class Quietness:
         self._until = wall()
         self._judged: deque[Judged] = deque(maxlen=REMEMBERED)
         self._on_screen: dict[str, OnScreen] = {}
-        self._next: dict[str, Place] = {}
+        self._next: tuple[str, Place] | None = None
         self._promised: Asked | None = None
 
     # -- not now ---------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class Quietness:
     ) -> bool:
         """Whether *candidate* is worth it; *so_far*: more of it is to come. What was shown in part is shown."""
         uri = request.document.uri
-        self._next.pop(uri, None)
+        self._next = None
         if request.sure <= 0 or not request.config.completion.learn:
             return True  # asked by hand, or the user wants to see everything
         asked = uri, request.document.version, request.position
@@ -109,7 +109,7 @@ class Quietness:
             self.n_hidden += 1
             shown = self.n_hidden % worth.AGAIN == 0
         if shown and request.client.offers:
-            self._promised, self._next[uri] = asked, place
+            self._promised, self._next = asked, (uri, place)
         return shown
 
     def _strength(self) -> float:
@@ -119,8 +119,9 @@ class Quietness:
 
     def began(self, uri: str) -> None:
         """The suggestion that `shows` was asked about last is on screen."""
-        if place := self._next.pop(uri, None):
-            self._on_screen[uri] = OnScreen(place, self._clock())
+        if self._next is not None and self._next[0] == uri:
+            self._on_screen[uri] = OnScreen(self._next[1], self._clock())
+        self._next = None
 
     def took(self, uri: str) -> None:
         """The user accepted it, or a part."""

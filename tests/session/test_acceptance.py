@@ -24,7 +24,7 @@ class Driver:
         self.document = opened("file:///a.py", "python", 1, text)
         self.cursor = CURSOR
         self.stats = Stats()
-        self.acceptance = Acceptance(self.stats, Quietness(None, lambda: 0.0))
+        self.acceptance = Acceptance(self.stats, Quietness(None, lambda: 0.0), "file:///a.py")
         self.now = 0.0
         self.n_ids = 0
 

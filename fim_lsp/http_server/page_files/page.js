@@ -55,9 +55,10 @@ function showModel({ backend }) {
   say(at("model").querySelector(".words"), [`${model}: ${backend.state}`, backend.message].filter(Boolean).join(" · "));
 }
 
-function showNow({ stats, last }) {
+function showNow({ stats }) {
+  const last = stats.last;
   const { tokens, latencyMs, backend } = stats;
-  if (last) say(at("last"), last.shown ? `The last suggestion comes from ${last.why}.` : `No suggestion was shown: ${last.why}.`);
+  if (last) say(at("last"), last.shown ? `The last suggestion comes from ${last.reason}.` : `No suggestion was shown: ${last.reason}.`);
   const all = tokens.cached + tokens.evaluated;
   figures("figures", [
     ["from the cache", all ? `${Math.floor((1000 * tokens.cached) / all) / 10} %` : "–"],
@@ -155,12 +156,18 @@ function showAdvice(advice) {
   at("advice").replaceChildren(...(items.length ? items : [element("li", { text: "nothing yet: the model is not ready", kind: "warn" })]));
 }
 
+function showLearned({ learned, hidden, why }) {
+  const kept = `What was learned of what you take: ${learned}. ${plural(hidden, "suggestion")} not shown for that.`;
+  say(at("learned"), why ? `${kept} Now ${why}.` : kept);
+}
+
 function showQuiet({ until }) {
   say(at("snooze"), until ? `Quiet until ${until}: suggest again` : "Quiet for 10 minutes");
 }
 
 function show(state) {
   showQuiet(state.quiet);
+  showLearned(state.quiet);
   showModel(state.stats);
   showNow(state);
   showKeys(state.keys);
