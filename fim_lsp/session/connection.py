@@ -96,11 +96,11 @@ class Connection:
         if self.state.kind == "embedded":
             self.reopen()
 
-    def tell(self) -> None:
-        """Pass on a change, once: of health, of the model, and of whether all is as it should be."""
+    def tell(self, *, again: bool = False) -> None:
+        """Pass on a change, once: of health, of the model, and of whether all is as it should be. *again*: in any case."""
         state = self.state
         told = (state.health, bool(state.message), state.model)
-        if told != self._told and state.health is not Health.UNKNOWN:
+        if (again or told != self._told) and state.health is not Health.UNKNOWN:
             self._told = told
             log.info(
                 "backend %s: %s %s", state.kind, state.health.value, state.message or state.url
