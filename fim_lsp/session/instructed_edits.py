@@ -49,13 +49,18 @@ class Ended(Exception):
 
 
 class Work:
-    """One edit under way: what is left to ask for, and what was *said* so far."""
+    """
+    One edit under way: what is left to ask for, and what was *said* so far.
+
+    *rests*: the answer was begun for the model, so it can be interrupted and gone on with.
+    """
 
     def __init__(self, dialogue: Dialogue, goes_on: GoesOn) -> None:
         self.dialogue = dialogue
         self.goes_on = goes_on
         self.request = Request(dialogue.context, 0)
         self.said = ""
+        self.rests = False
         self.stop = Stop.LIMIT
         self.tokens = Tokens()
 
@@ -63,6 +68,7 @@ class Work:
         """Take in a piece of the answer; the first one tells how that was begun."""
         if not self.said:
             self.said = b"".join(token.text for token in reply.middle).decode()
+            self.rests = bool(self.said)
         self.said += reply.text
         self.stop = reply.stop
         self.request = rest(self.request, reply)
@@ -228,8 +234,7 @@ class InstructedEdits:
                 work.goes_on(work.lines())
                 if work.block().is_whole:
                     return False
-                # An answer of a server for chats cannot be gone on with.
-                if self._scheduler.wanted and reply.middle and reply.stop is Stop.LIMIT:
+                if self._scheduler.wanted and work.rests and reply.stop is Stop.LIMIT:
                     return work.request.n_predict > 0
         return False
 
