@@ -29,6 +29,7 @@ from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edit_history import NextEdit
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.informing import Informing
+from fim_lsp.session.instructed_edits import InstructedEdits
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.long_text import continue_long
 from fim_lsp.session.model_edits import ModelEdits
@@ -82,6 +83,9 @@ class Session:
         self._prefill = Prefill(*parts)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
         self._judging = Judging(self.connection, self.workspaces, self._persistence)
+        self.edits = InstructedEdits(
+            self.connection, self._scheduler, self._framing, self._open, self._judging
+        )
         self.completer = Completer(
             connection=self.connection,
             stats=self._stats,

@@ -13,7 +13,7 @@ local ASK = '<M-Bslash>' -- Copilot's key for it; Neovim and its usual plugins h
 ---@field filetypes_off? string[] filetypes that get no completions
 ---@field keys? table<fim.Action, string|false> keys; by default only the one of `ask_key` is mapped
 
----@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'|'next_edit'
+---@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'|'next_edit'|'edit_accept'|'edit_reject'|'edit_again'|'edit_more'
 
 ---@return fim.Options
 function M.options()
