@@ -155,13 +155,6 @@ def test_complete_says_when_the_named_server_is_not_there(tmp_path: Path) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_layouts_name_a_path_that_is_not_there(tmp_path: Path) -> None:
-    """It is not the same as a folder without code."""
-    done = fim_lsp("doctor", "--layouts", "/nonexistent", cwd=tmp_path)
-    assert done.stdout == "fim-lsp: there is no /nonexistent\n"
-    assert done.returncode == 1
-
-
 @pytest.mark.slow
 def test_the_demo_shows_ghost_text_and_costs(tmp_path: Path) -> None:
     """A row per key, several lines at once, a summary; plain text in a pipe, exit code 0."""
