@@ -217,11 +217,12 @@ class Completer:
         self._connection.reach()
         if request.invoked:
             await self._connection.wait_ready()
-        elif not has_line and self._connection.is_starting:
-            deadline_s = request.config.completion.deadline_ms / 1000
-            while self._connection.is_starting and deadline_s > 0:
-                await self._connection.wait_ready(LOOK_S)
-                deadline_s -= 0 if request.client.cancels else LOOK_S
+        elif not has_line:
+            connection, left_s = self._connection, request.config.completion.deadline_ms / 1000
+            while (connection.is_starting or connection.is_restarting) and left_s > 0:
+                waits_on = request.client.cancels and connection.is_starting
+                await connection.wait_ready(LOOK_S)
+                left_s -= 0 if waits_on else LOOK_S
         return self._connection.state.health is Health.READY
 
     def _in_sight(self, request: CompletionRequest, doc: OpenDocument) -> Candidate:

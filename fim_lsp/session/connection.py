@@ -55,6 +55,11 @@ class Connection:
         """Whether the backend may be ready soon; the user sees it load."""
         return self.state.health in (Health.UNKNOWN, Health.LOADING)
 
+    @property
+    def is_restarting(self) -> bool:
+        """Whether an engine of our own did not start, or ended; it is started again at once."""
+        return self.state.kind == "embedded" and self.state.health is Health.DOWN
+
     def reach(self) -> None:
         """Begin to reach the backend, unless it is ready or that is under way."""
         ready = self.state.health is Health.READY
