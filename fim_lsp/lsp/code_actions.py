@@ -1,10 +1,11 @@
 """
-The code action "Apply the next edit", for editors that have no other way to show one.
+The code actions "Apply the next edit" and "Write the commit message", for editors that have no other way to them.
 """
 
 from __future__ import annotations
 
 from fim_lsp.display import shown
+from fim_lsp.lsp import commit_message
 from fim_lsp.lsp.commands import applies_edits, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.inline_edits import APPLY, applied_command, next_edit, text_edit
@@ -12,18 +13,21 @@ from fim_lsp.lsp.types import types
 from fim_lsp.session.edit_history import NextEdit
 
 OPTIONS = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.RefactorRewrite])
+COMMANDS = commit_message.COMMANDS
 TITLE_CHARS = 60  # of the new text; menus are narrow
 
 
 async def code_action(
     editor: Editor, params: types.CodeActionParams
 ) -> list[types.CodeAction] | None:
-    """At most one: the next edit, wherever it is. Editors ask wherever the cursor rests."""
+    """At most one: the next edit, wherever it is; in a commit message, to have it written. Editors ask wherever the cursor rests."""
     editor.rest_at(params.text_document.uri, params.range.end)
     wanted = params.context.only
     kind = types.CodeActionKind.RefactorRewrite
     if wanted and not any(kind == each or kind.startswith(f"{each}.") for each in wanted):
         return None
+    if actions := commit_message.action(params.text_document.uri):
+        return actions
     uri, unopened = params.text_document.uri, applies_edits(editor)
     found = await next_edit(editor, uri, unasked=False, unopened=unopened)
     if found is None:

@@ -125,14 +125,14 @@ class Messages:
             self._in_progress[root].reports.put_nowait(Report(percentage=percentage))
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Callable[[str], bool]]:
+    def writing(self, title: str = "Writing on") -> Iterator[Callable[[str], bool]]:
         """
-        Show that a long text is being written.
+        Show that a text is being written.
 
         Gives a function that is told the text so far and says whether to go on.
         """
         name = f"writing {next(self._numbers)}"
-        self._begin(name, "Writing on", cancellable=True)
+        self._begin(name, title, cancellable=True)
         work = self._in_progress.get(name)
 
         def hear(text: str) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Coroutine
 from functools import partial
 
 from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher, Wait
 from fim_lsp.session.document_state import DocumentState
@@ -38,6 +39,8 @@ from fim_lsp.suggest.request import (
     why_off,
 )
 from fim_lsp.suggest.typed_through import Displayed, left
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.git_commit import is_message
 from server_bridge.protocol import BackendError, BackendUnavailable, Health
 
 # A cursor that only moved may still be moving: the model is not asked for every stop.
@@ -67,6 +70,7 @@ class Completer:
         persistence: Persistence,
         dispatcher: Dispatcher,
         prefill: Prefill,
+        commit_messages: CommitMessages,
     ) -> None:
         self.client_ms = 0.0
         self.trouble = ""
@@ -78,6 +82,7 @@ class Completer:
         self._persistence = persistence
         self._dispatcher = dispatcher
         self._prefill = prefill
+        self._commit_messages = commit_messages
         self._numbers = itertools.count(1)
 
     async def complete(
@@ -147,6 +152,8 @@ class Completer:
         """How the request ends (a word for the statistics) and what it gets."""
         await self._judging.wait_judged()
         uri = request.document.uri
+        if is_message(paths.local_path(uri)):
+            return await self._in_message(request)
         if reason := self._judging.why_private(uri):
             return f"private: {reason}", []
         self._open.memory(uri).moved(uri, request.position.line)
@@ -160,6 +167,16 @@ class Completer:
             return "cache", [found] if found else []
         outcome, candidates = await self._candidates(request, doc_state, until)
         return self._offered(request, doc_state, outcome, candidates)
+
+    async def _in_message(self, request: CompletionRequest) -> tuple[str, list[Suggestion]]:
+        """The same for a request in a commit message, which is private but for this."""
+        if reason := why_off(request):
+            return reason, []
+        text, self.trouble = await self._commit_messages.suggest(request)
+        if not text:
+            return "no commit message", []
+        at = request.position
+        return "backend", [Suggestion(str(next(self._numbers)), at, at, text)]
 
     def _offered(
         self,

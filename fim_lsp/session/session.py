@@ -21,6 +21,7 @@ from fim_lsp import events
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import report
 from fim_lsp.prompt.report import PromptReport
+from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.days import Day, Days
@@ -76,6 +77,9 @@ class Session:
         self._prefill = Prefill(*parts)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
         self._judging = Judging(self.connection, self.workspaces, self._open, self._persistence)
+        self.commit_messages = CommitMessages(
+            self.connection, self._scheduler, lambda: self.workspaces.roots
+        )
         self.completer = Completer(
             connection=self.connection,
             stats=self._stats,
@@ -84,6 +88,7 @@ class Session:
             persistence=self._persistence,
             dispatcher=self._dispatcher,
             prefill=self._prefill,
+            commit_messages=self.commit_messages,
         )
         self.days = Days(cache, self._stats)
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -245,6 +250,7 @@ class Session:
             doc_state.retire()
         try:
             await self._scheduler.aclose()
+            await self.commit_messages.aclose()
             await self._dispatcher.aclose()
             await self._persistence.aclose()
             await self._model_edits.aclose()

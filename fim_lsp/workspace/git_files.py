@@ -34,10 +34,10 @@ _EXCLUDES = "core.excludesfile"
 
 def repository(folder: Path) -> Repository | None:
     """The repository whose work tree begins at *folder*; None where none does."""
-    private = _git_folder(folder / ".git")
+    private = git_folder(folder / ".git")
     if private is None:
         return None
-    common = _common(private)
+    common = common_folder(private)
     configs = [*user_files(), common / "config"]
     if any(is_true(each.value) for each in values(configs[-1:], "extensions.worktreeconfig")):
         configs.append(private / "config.worktree")
@@ -80,7 +80,7 @@ def _rules(path: Path) -> bytes:
     return read(path, LONGEST + 1, follow=True) or b""
 
 
-def _git_folder(path: Path) -> Path | None:
+def git_folder(path: Path) -> Path | None:
     """The repository that *path*, a `.git`, is or names."""
     try:
         private = path if path.is_dir() else _named(path)
@@ -88,7 +88,7 @@ def _git_folder(path: Path) -> Path | None:
             return None
         if not _HEAD.match(_head(private / "HEAD")):
             return None
-        common = _common(private)
+        common = common_folder(private)
         return private if (common / "objects").is_dir() and (common / "refs").is_dir() else None
     except (OSError, ValueError):  # a path that is too long, or holds a NUL
         return None
@@ -109,7 +109,7 @@ def _head(path: Path) -> bytes:
     return read(path, _POINTER_BYTES, follow=False) or b""
 
 
-def _common(private: Path) -> Path:
+def common_folder(private: Path) -> Path:
     """What all worktrees of a repository share."""
     named = read(private / "commondir", _POINTER_BYTES, follow=True)
     common = private / os.fsdecode(named.rstrip(b"\r\n")) if named else private

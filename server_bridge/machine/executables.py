@@ -14,7 +14,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -84,6 +85,40 @@ def run(argv: Sequence[str], cwd: Path, limit_s: float) -> Printed:
         )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"no answer in {limit_s:.0f} s") from error
+
+
+def output(
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], limit_s: float, longest: int
+) -> bytes:
+    """
+    At most *longest* bytes that a program prints, which hears nothing and has no other *environment*; then it is ended.
+
+    Raises OSError, also where the program fails, or takes longer than *limit_s*.
+    """
+    _refuse_relative(argv, cwd)
+    pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(  # noqa: S603 (the path is absolute)
+        argv,
+        stdin=quiet,
+        stdout=pipe,
+        stderr=quiet,
+        cwd=cwd,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        watch = threading.Timer(limit_s, signal_group, (process.pid, KILL))
+        watch.start()
+        try:
+            data = process.stdout.read(longest)
+            if is_cut := len(data) == longest:
+                signal_group(process.pid, KILL)
+            code = process.wait()
+        finally:
+            watch.cancel()
+    if code and not is_cut:
+        raise OSError(f"{Path(argv[0]).name} failed or took longer than {limit_s:.0f} s")
+    return data
 
 
 async def start_async(argv: Sequence[str], cwd: Path, **options: Any) -> asyncio.subprocess.Process:

@@ -3,6 +3,7 @@
 
 import * as vscode from "vscode";
 import { type Executable, LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
+import { COMMIT_MESSAGE, suggestInMessage, writeCommitMessage } from "./commitMessage";
 import { watch } from "./events";
 import { installServer, wheelOf } from "./install";
 import { DISMISS, NextEdits, WHY } from "./nextEdit";
@@ -100,8 +101,13 @@ async function startClient(
     if (ready && news.bundled) void offerModel(context);
   });
   nextEdits = new NextEdits(mine);
-  watching = vscode.Disposable.from(nextEdits, watch(mine, nextEdits));
+  watching = vscode.Disposable.from(
+    nextEdits,
+    watch(mine, nextEdits),
+    vscode.window.onDidChangeActiveTextEditor(suggestInMessage),
+  );
   await mine.start().catch((error) => output.error(`${command}: ${error}`));
+  suggestInMessage(vscode.window.activeTextEditor);
 }
 
 /** The extension brings its server: without another one it is installed, when nothing was said against it. */
@@ -128,6 +134,9 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
       window: { showDocument: showPage },
       executeCommand: (name, given: unknown[], next) => {
         if (name === DISMISS) nextEdits?.hide();
+        if (name === COMMIT_MESSAGE && client !== undefined && !isForServer(given[0])) {
+          return writeCommitMessage(client, given[0], async (argument) => next(name, [argument]));
+        }
         return next(name, given.length > 0 ? given : aboutThis(name));
       },
       // The server gets only what the user set, asked for or told: the defaults of this extension
@@ -139,6 +148,11 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
       },
     },
   });
+}
+
+/** Whether the arguments are a code action's, not those of a button. */
+function isForServer(given: unknown): boolean {
+  return typeof given === "object" && given !== null && "uri" in given;
 }
 
 /** The arguments of a server's command that the palette runs: the active document, at the cursor. */
