@@ -47,7 +47,8 @@ def _parts(prompt: Prompt) -> list[Ids]:
     tape = b"".join(token.text for token in prompt.tape).decode()
     middle = prompt.tape + tokenize(prompt.middle[len(tape) :])
     texts = [prompt.repo, *(f"{c.name}\0{c.text}" for c in prompt.chunks), prompt.path]
-    spelled = [tokenize(text) for text in (*texts, prompt.prefix, prompt.suffix)]
+    suffix = "\0".join((prompt.suffix, *prompt.turns))
+    spelled = [tokenize(text) for text in (*texts, prompt.prefix, suffix)]
     return [(-1, *(token.id for token in part)) for part in (*spelled, middle)]
 
 

@@ -146,13 +146,13 @@ async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, n
 
 
 def workspace_edit(
-    editor: Editor, uri: str, version: int | None, edit: types.TextEdit
+    editor: Editor, uri: str, version: int | None, *edits: types.TextEdit
 ) -> types.WorkspaceEdit:
-    """An edit of the version that we know, from an editor that compares versions; None if it is not open."""
+    """Edits of the version that we know, from an editor that compares versions; None if it is not open."""
     if not get_capability(editor.client_capabilities, "workspace.workspace_edit.document_changes"):
-        return types.WorkspaceEdit({uri: [edit]})
+        return types.WorkspaceEdit({uri: [*edits]})
     versioned = types.OptionalVersionedTextDocumentIdentifier(uri, version)
-    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [edit])])
+    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*edits])])
 
 
 def applies_edits(editor: Editor) -> bool:

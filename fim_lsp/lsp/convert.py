@@ -68,6 +68,18 @@ def inline_params(params: types.InlineCompletionParams, token: object) -> Inline
     return found
 
 
+def command_params(params: types.ExecuteCommandParams) -> types.ExecuteCommandParams:
+    """*params* with their progress token in the first argument, because handlers get the arguments only."""
+    if (
+        params.work_done_token is not None
+        and params.arguments
+        and isinstance(params.arguments[0], dict)
+    ):
+        first = {**params.arguments[0], "workDoneToken": params.work_done_token}
+        params.arguments = [first, *params.arguments[1:]]
+    return params
+
+
 def content_change(raw: object) -> ContentChange:
     """One change of a `didChange`, of which there may be thousands; raises ValueError."""
     match raw:

@@ -37,10 +37,11 @@ log = logging.getLogger(__name__)
 
 
 class WorkDone(NamedTuple):
-    """The progress of long work, as LSP calls it; a report of None ends it."""
+    """The progress of long work, as LSP calls it; a report of None ends it. *is_ours*: the server made the token."""
 
-    token: str
+    token: int | str
     reports: asyncio.Queue[Report | None]
+    is_ours: bool = True
 
 
 class Messages:
@@ -125,14 +126,16 @@ class Messages:
             self._in_progress[root].reports.put_nowait(Report(percentage=percentage))
 
     @contextlib.contextmanager
-    def writing(self, title: str = "Writing on") -> Iterator[Callable[[str], bool]]:
+    def writing(
+        self, title: str = "Writing on", token: int | str | None = None
+    ) -> Iterator[Callable[[str], bool]]:
         """
-        Show that a text is being written.
+        Show that a text is being written, as the progress *token* of the client if it gave one.
 
         Gives a function that is told the text so far and says whether to go on.
         """
         name = f"writing {next(self._numbers)}"
-        self._begin(name, title, cancellable=True)
+        self._begin(name, title, cancellable=True, token=token)
         work = self._in_progress.get(name)
 
         def hear(text: str) -> bool:
@@ -184,10 +187,19 @@ class Messages:
             self._trouble = trouble
             self.show(kind, trouble)
 
-    def _begin(self, name: str, title: str, *, cancellable: bool = False) -> None:
+    def _begin(
+        self,
+        name: str,
+        title: str,
+        *,
+        cancellable: bool = False,
+        token: int | str | None = None,
+    ) -> None:
         able = get_capability(self._server.client_capabilities, "window.work_done_progress")
-        if able and name not in self._in_progress:
-            work = WorkDone(f"fim-lsp-{next(self._numbers)}", asyncio.Queue())
+        if (able or token is not None) and name not in self._in_progress:
+            is_ours = token is None
+            own = f"fim-lsp-{next(self._numbers)}" if token is None else token
+            work = WorkDone(own, asyncio.Queue(), is_ours)
             self._in_progress[name] = work
             begin = types.WorkDoneProgressBegin(title, cancellable=cancellable)
             self._server.later(self._progress(name, begin, work))
@@ -206,7 +218,8 @@ class Messages:
         """Show a work, and how far it is, until it ends."""
         progress = self._server.work_done_progress
         with contextlib.suppress(JsonRpcException):  # the client cannot after all
-            await progress.create_async(work.token)
+            if work.is_ours:
+                await progress.create_async(work.token)
             if self._in_progress.get(name) is not work:
                 return  # over already
             progress.begin(work.token, begin)

@@ -305,6 +305,11 @@ def _converter() -> Converter:
     def inline_completion(data: dict[str, Any], kind: type) -> convert.InlineParams:
         return convert.inline_params(known(data, kind), data.get("partialResultToken"))
 
+    def execute_command(data: dict[str, Any], kind: type) -> types.ExecuteCommandParams:
+        return convert.command_params(commands(data, kind))
+
+    commands = converter.get_structure_hook(types.ExecuteCommandParams)
+    converter.register_structure_hook(types.ExecuteCommandParams, execute_command)
     converter.register_structure_hook(types.InlineCompletionParams, inline_completion)
     converter.register_structure_hook(types.TextDocumentContentChangeEvent, content_change)
     converter.register_structure_hook(JsonRPCRequestMessage, request)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from fim_lsp.context.update import Viewport
 from fim_lsp.documents import Document, Edit, Position, carried
+from fim_lsp.instruct.dialogue import Dialogue
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, HeaderFor
@@ -49,6 +50,7 @@ class DocumentState:
     typed: bool = False
     max_chunks: int | None = None  # fewer chunks, then a smaller window …
     scale: float = 1.0  # … where a prompt turned out too long
+    dialogue: Dialogue | None = None  # the last edit by instruction
     continuations: Continuations = field(default_factory=Continuations)
     displayed: Displayed | None = None  # what was suggested last
     generations: deque[Generation] = field(default_factory=lambda: deque(maxlen=RESTING))

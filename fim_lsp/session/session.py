@@ -28,6 +28,7 @@ from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edit_history import NextEdit
 from fim_lsp.session.framing import Framing
+from fim_lsp.session.instructed_edits import InstructedEdits
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.long_text import continue_long
 from fim_lsp.session.model_edits import ModelEdits
@@ -79,6 +80,9 @@ class Session:
         self._judging = Judging(self.connection, self.workspaces, self._open, self._persistence)
         self.commit_messages = CommitMessages(
             self.connection, self._scheduler, lambda: self.workspaces.roots
+        )
+        self.edits = InstructedEdits(
+            self.connection, self._scheduler, self._framing, self._open, self._judging
         )
         self.completer = Completer(
             connection=self.connection,
