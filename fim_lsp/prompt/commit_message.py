@@ -21,6 +21,12 @@ SUBJECT_TOKENS = 40
 READING_S = 8  # how long the model may read the diff: a user waits for it
 LEAST_TOKENS, MOST_TOKENS = 256, 3072  # of a diff; more of it makes no better subject
 SHARE = 3  # of the context, for the diff
+LOG = "subjects.txt"
+ASK = (
+    f"Write the subject of the commit that makes the changes in staged.diff: one line of at most {SUBJECT_CHARS} characters "
+    f"that says what these changes do. Begin it as the subjects in {LOG} begin, but repeat none of them: those are of "
+    "earlier commits. Answer with the line only."
+)
 
 _FILE = re.compile(r"^diff --", re.MULTILINE)
 _UNSTAGED = re.compile(r"^\S -{50}$", re.MULTILINE)  # what `git commit -v -v` shows below
@@ -61,29 +67,43 @@ def n_characters(state: State) -> int:
 
 
 def prompt_of(
-    repo: str, diffs: Sequence[FileDiff], subjects: Sequence[str], typed: str, n_chars: int
+    repo: str,
+    diffs: Sequence[FileDiff],
+    subjects: Sequence[str],
+    typed: str,
+    n_chars: int,
+    *,
+    state: State,
 ) -> Prompt:
-    """The prompt for a subject that begins with *typed*, with at most *n_chars* of *diffs*."""
+    """
+    The prompt for a subject that begins with *typed*, with at most *n_chars* of *diffs*, by what the model can do.
+
+    A chat is told how the subject begins, because there an answer cannot be begun.
+    """
+    log = "".join(f"{scrubbed(each)}\n" for each in reversed(subjects))
+    diff = Chunk("staged.diff", scrubbed(_fitted(diffs, n_chars)))
     kept, half = heal(typed)
     if scrubbed(typed) != typed:
         kept, half = scrubbed(typed), ""
-    return Prompt(
-        repo=repo,
-        chunks=(Chunk("staged.diff", scrubbed(_fitted(diffs, n_chars))),),
-        path="subjects.txt",
-        prefix="".join(f"{scrubbed(each)}\n" for each in reversed(subjects)),
-        suffix="",
-        middle=kept,
-        forced=half,
-        language="gitcommit",
-    )
+    if state.fills_only:
+        return Prompt(repo, (diff,), LOG, log, "", kept, forced=half, language="gitcommit")
+    ask = f"{ASK} It begins with `{scrubbed(typed)}`." if typed else ASK
+    if state.kind == "openai":
+        kept, half = "", ""
+    chunks = (Chunk(LOG, log), diff)
+    return Prompt(repo, chunks, "", "", "", kept, forced=half, language="gitcommit", turns=(ask,))
 
 
-def line_of(said: str, forced: str, typed: str) -> str:
-    """What of the model's words follows *typed* in its line; they begin with *forced*, which is typed already."""
-    if not said.startswith(forced):
+def line_of(said: str, prompt: Prompt, typed: str) -> str:
+    """What of the model's words follows *typed* in its line."""
+    if not said.startswith(prompt.forced):
         return ""
-    line = said.removeprefix(forced).partition("\n")[0]
+    if prompt.turns and not prompt.middle + prompt.forced:
+        lines = (line.strip() for line in said.splitlines())
+        line = next((line for line in lines if line and not line.startswith("```")), "")
+        line = line[1:-1] if len(line) > 1 and line[0] == line[-1] in "`\"'" else line
+        return line.removeprefix(typed) if line.startswith(typed) else ""
+    line = said.removeprefix(prompt.forced).partition("\n")[0]
     return line if typed and not typed.endswith(" ") else line.lstrip()
 
 

@@ -31,6 +31,8 @@ from fim_lsp.workspace.staged import Known, Rules, Staged, of_index, of_message
 from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Request
 
 NOTHING_SAID = "the model says nothing here"
+REPEATED = "the model only repeats an earlier subject"
+SAMPLES = 3  # different answers that are asked for
 LEAST_CHARS = 200  # of a diff; a prompt that is too long even then cannot be helped by showing less
 PAUSE_S = 0.2  # without a key, before a model is asked for the rest of what is typed
 
@@ -124,34 +126,40 @@ class CommitMessages:
                 return "", "another one was asked for"
 
     async def _write(self, writing: Writing) -> None:
-        """Have the model write; what another writing took the place of ends with its step."""
+        """
+        Have the model write; what another writing took the place of ends with its step.
+
+        A small model may repeat an earlier subject: then it is asked for another answer.
+        """
         backend, staged = self._connection.backend, writing.staged
-        n_chars = commit_message.n_characters(backend.state)
+        n_chars, sample = commit_message.n_characters(backend.state), 0
         while self._writing is writing:
-            prompt = commit_message.prompt_of(
-                staged.repo, staged.diffs, staged.subjects, writing.typed, n_chars
-            )
+            parts = (staged.repo, staged.diffs, staged.subjects, writing.typed, n_chars)
+            prompt = commit_message.prompt_of(*parts, state=backend.state)
             step = partial(evaluate, backend, prompt, step_tokens(backend.state))
             try:
                 while self._writing is writing and await self._scheduler.foreground(step):
                     pass
-                await self._scheduler.foreground(partial(self._say, writing, prompt))
+                await self._scheduler.foreground(partial(self._say, writing, prompt, sample))
+                if writing.typed + writing.said not in staged.subjects:
+                    return
+                writing.said, sample = "", sample + 1
+                writing.trouble = REPEATED if sample == SAMPLES else ""
             except BackendError as error:
                 n_chars //= 2
                 if not isinstance(error, PromptTooLong) or n_chars < LEAST_CHARS:
                     log.warning("no commit message: %s", error)
                     writing.trouble = str(error)
-                    return
-            else:
+            if writing.trouble:
                 return
 
-    async def _say(self, writing: Writing, prompt: Prompt) -> None:
-        replies = self._connection.backend.stream(Request(prompt, SUBJECT_TOKENS, stop=("\n",)))
+    async def _say(self, writing: Writing, prompt: Prompt, sample: int) -> None:
+        request = Request(prompt, SUBJECT_TOKENS, stop=("\n",), sample=sample)
         said = ""
-        async with contextlib.aclosing(replies):
+        async with contextlib.aclosing(self._connection.backend.stream(request)) as replies:
             async for reply in replies:
                 said += reply.text
                 if self._writing is not writing:
                     return
-                writing.said = commit_message.line_of(said, prompt.forced, writing.typed)
+                writing.said = commit_message.line_of(said, prompt, writing.typed)
         writing.said = writing.said.rstrip()

@@ -12,7 +12,10 @@ from fim_lsp.prompt.commit_message import (
     line_of,
     prompt_of,
 )
+from server_bridge.protocol import Health, State
 
+FILLS = State(Health.READY, "embedded", fills_only="it only fills in")
+INSTRUCT, CHAT = State(Health.READY, "llama-server"), State(Health.READY, "openai")
 CART = """\
 diff --git a/cart.py b/cart.py
 index 1b2c3d4..5e6f7a8 100644
@@ -82,32 +85,41 @@ def test_the_prompt() -> None:
     """The subjects stand in the order of time in front of the gap; secrets are blotted out of all of it."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
     diffs = [FileDiff(("a.py",), f"+token = '{secret}'\n")]
-    prompt = prompt_of("shop", diffs, (f"newest {secret}", "oldest"), "cart: co", 1000)
-    said = repr(prompt)
-    assert prompt.prefix.startswith("oldest\nnewest ")
-    assert secret[:12] not in said
-    assert prompt.middle + prompt.forced == "cart: co"
-    assert secret[:12] not in repr(prompt_of("shop", diffs, (), f"use {secret}", 1000))
+    subjects = (f"newest {secret}", "oldest")
+    for state in (FILLS, INSTRUCT, CHAT):
+        prompt = prompt_of("shop", diffs, subjects, "cart: co", 1000, state=state)
+        log = prompt.chunks[0].text if prompt.turns else prompt.prefix
+        assert log.startswith("oldest\nnewest ")
+        assert bool(prompt.turns) is not bool(state.fills_only)
+        assert secret[:12] not in repr(prompt)
+        assert prompt.middle + prompt.forced == ("" if state is CHAT else "cart: co")
+        typed = f"use {secret}"
+        assert secret[:12] not in repr(prompt_of("shop", diffs, (), typed, 1000, state=state))
 
 
 def test_a_large_file_leaves_room_for_others() -> None:
     """What is small is whole; what is cut ends with a line."""
     small, large = FileDiff(("a",), "+a\n" * 5), FileDiff(("b",), "+bbbbbbb\n" * 500)
-    [chunk] = prompt_of("shop", [large, small], (), "", 300).chunks
+    [chunk] = prompt_of("shop", [large, small], (), "", 300, state=FILLS).chunks
     assert len(chunk.text) <= 300
     assert chunk.text.endswith("+bbbbbbb\n" + small.text)
 
 
 @pytest.mark.parametrize(
-    ("said", "forced", "typed", "line"),
+    ("state", "said", "typed", "line"),
     [
-        (" fix it\nmore", "", "", "fix it"),
-        (" fix it", "", "cart:", " fix it"),
-        (" fix it", "", "cart: ", "fix it"),
-        ("count twice", "cou", "cart: cou", "nt twice"),
-        ("else", "cou", "cart: cou", ""),
+        ("FILLS", " fix it\nmore", "", "fix it"),
+        ("FILLS", ": fix it", "cart:", " fix it"),
+        ("FILLS", "cart: fix it", "cart: ", ""),
+        ("INSTRUCT", "cou", "cart: cou", ""),
+        ("INSTRUCT", " count twice", "cart: cou", "nt twice"),
+        ("INSTRUCT", "else", "cart: cou", ""),
+        ("INSTRUCT", "```\n", "", ""),
+        ("CHAT", "```\n`cart: count`\n```", "cart: ", "count"),
+        ("CHAT", "till: count", "cart: ", ""),
     ],
 )
-def test_the_line_that_follows(said: str, forced: str, typed: str, line: str) -> None:
-    """One line, which continues what is typed."""
-    assert line_of(said, forced, typed) == line
+def test_the_line_that_follows(state: str, said: str, typed: str, line: str) -> None:
+    """One line, which continues what is typed; a chat says all of it, maybe in quotes."""
+    prompt = prompt_of("shop", [], (), typed, 1000, state=globals()[state])
+    assert line_of(said, prompt, typed) == line

@@ -212,6 +212,18 @@ async def test_a_diff_that_does_not_fit(top: Path) -> None:
     await work.session.aclose()
 
 
+async def test_an_earlier_subject_is_not_said_again(top: Path) -> None:
+    """Another answer is asked for, and if all are earlier subjects, the reason is given."""
+    work = Work(top)
+    work.backend._says = lambda _, sample: "till: open" if sample else "till: ring"
+    assert await work.ask() == ["till: open"]
+    work = Work(top, said="till: ring")
+    assert await work.ask() == []
+    assert "repeats" in work.session.completer.trouble
+    assert len(work.backend.seen) == 3
+    await work.session.aclose()
+
+
 async def test_for_a_repository(top: Path) -> None:
     """Without a message: for what is staged now, and behind what is typed."""
     work = Work(top)

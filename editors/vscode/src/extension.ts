@@ -4,6 +4,7 @@
 import * as vscode from "vscode";
 import { type Executable, LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
 import { COMMIT_MESSAGE, suggestInMessage, writeCommitMessage } from "./commitMessage";
+import { EDIT, Edits } from "./edit";
 import { watch } from "./events";
 import { installServer, wheelOf } from "./install";
 import { DISMISS, NextEdits, WHY } from "./nextEdit";
@@ -28,6 +29,7 @@ const WALKTHROUGH = "fim-lsp.fim-lsp#start";
 let client: LanguageClient | undefined;
 let watching: vscode.Disposable | undefined;
 let nextEdits: NextEdits | undefined;
+let edits: Edits | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const output = vscode.window.createOutputChannel("fim-lsp", { log: true });
@@ -101,8 +103,10 @@ async function startClient(
     if (ready && news.bundled) void offerModel(context);
   });
   nextEdits = new NextEdits(mine);
+  edits = new Edits(mine);
   watching = vscode.Disposable.from(
     nextEdits,
+    edits,
     watch(mine, nextEdits),
     vscode.window.onDidChangeActiveTextEditor(suggestInMessage),
   );
@@ -134,6 +138,7 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
       window: { showDocument: showPage },
       executeCommand: (name, given: unknown[], next) => {
         if (name === DISMISS) nextEdits?.hide();
+        if (name === EDIT) return edits?.start(given[0]);
         if (name === COMMIT_MESSAGE && client !== undefined && !isForServer(given[0])) {
           return writeCommitMessage(client, given[0], async (argument) => next(name, [argument]));
         }
