@@ -97,7 +97,7 @@ class PartlyAccepted(NamedTuple):
     length: int
 
 
+InDocument = Changed | Saved | Closed | Focused | Yanked | CursorMoved
 Event = (
-    Opened | Changed | Saved | Closed | Focused | Yanked | CursorMoved
-    | FilesChanged | FoldersChanged | Shown | Accepted | PartlyAccepted
+    Opened | InDocument | FilesChanged | FoldersChanged | Shown | Accepted | PartlyAccepted
 )  # fmt: skip

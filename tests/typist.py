@@ -73,9 +73,10 @@ class Typist:
     async def ask(
         self, *, invoked: bool = False, selected: Selected | None = None
     ) -> list[Suggestion]:
-        return await self.session.complete(
+        answer = await self.session.complete(
             self.uri, self.cursor, invoked=invoked, selected=selected
         )
+        return answer.suggestions
 
     def counted(self, *path: str) -> int:
         """A number of `fim/stats` by its path."""

@@ -124,11 +124,6 @@ class Memory:
         """Is its text remembered?"""
         return uri in self._sources
 
-    @property
-    def has_open(self) -> bool:
-        """Is any of its files open?"""
-        return len(self._sources) > len(self._closed)
-
     def unsure(self) -> list[Source]:
         """All that is remembered of files that are not open, as it was: to be compared with the disk."""
         pieces = [piece for chunk in self.ring.chunks for piece in chunk.pieces]

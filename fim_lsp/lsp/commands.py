@@ -112,7 +112,7 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
     uri = str(given.get("uri") or editor.current)
     name, first_line = editor.notebooks.place(uri)
-    document, cell = editor.session.documents.get(name), editor.document(uri)
+    document, cell = editor.session.document(name), editor.document(uri)
     position = convert.place_of(given.get("position"), cell, editor.encoding)
     if position is not None:
         position = position._replace(line=position.line + first_line)

@@ -92,15 +92,14 @@ class Messages:
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
             self._show_trouble(types.MessageType.Info, state.message)
 
-    def explain(self, trouble: str, reason: str) -> None:
-        """Say why a user who asked by hand gets nothing: the *trouble*, not again at once, or else the *reason*."""
+    def explain(self, reason: str, *, again: bool) -> None:
+        """Say why a user who asked by hand gets nothing; *again*, too, where that was just said."""
         now = asyncio.get_running_loop().time()
         last, when = self._explained
-        if trouble and trouble == last and now < when + AGAIN_S:
+        if not again and reason == last and now < when + AGAIN_S:
             return
-        if trouble:
-            self._explained = trouble, now
-        self.show(types.MessageType.Info, f"No suggestion: {trouble or reason}")
+        self._explained = reason, now
+        self.show(types.MessageType.Info, f"No suggestion: {reason}")
 
     def _show_fallback(self, state: State) -> None:
         """Say that the bundled model answers where another one did before."""

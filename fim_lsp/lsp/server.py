@@ -223,7 +223,7 @@ def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
 async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:
     """Apply the changes; those of a document that was never opened mean nothing."""
     uri = params.text_document.uri
-    document = editor.large_files.documents.get(uri) or editor.session.documents.get(uri)
+    document = editor.large_files.documents.get(uri) or editor.session.document(uri)
     if document is not None:
         edits = convert.converted(document, params.content_changes, editor.encoding)
         editor.hear(Changed(uri, params.text_document.version, await _in_slices(edits)))

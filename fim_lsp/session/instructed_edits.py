@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fim_lsp.context.chunks import ContextChunk
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import definitions, presets
 from fim_lsp.instruct.answer import REDACTED, Block, block, loses_secret, placed
 from fim_lsp.instruct.dialogue import Asked, Dialogue, Edited, Tokens, continued
 from fim_lsp.instruct.selection import FENCE, Selection, begun, selected, turn
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
+from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.pacing import step_tokens
 from fim_lsp.session.scheduler import Scheduler
@@ -50,13 +49,18 @@ class Ended(Exception):
 
 
 class Work:
-    """One edit under way: what is left to ask for, and what was *said* so far."""
+    """
+    One edit under way: what is left to ask for, and what was *said* so far.
+
+    *rests*: the answer was begun for the model, so it can be interrupted and gone on with.
+    """
 
     def __init__(self, dialogue: Dialogue, goes_on: GoesOn) -> None:
         self.dialogue = dialogue
         self.goes_on = goes_on
         self.request = Request(dialogue.context, 0)
         self.said = ""
+        self.rests = False
         self.stop = Stop.LIMIT
         self.tokens = Tokens()
 
@@ -64,6 +68,7 @@ class Work:
         """Take in a piece of the answer; the first one tells how that was begun."""
         if not self.said:
             self.said = b"".join(token.text for token in reply.middle).decode()
+            self.rests = bool(self.said)
         self.said += reply.text
         self.stop = reply.stop
         self.request = rest(self.request, reply)
@@ -99,10 +104,11 @@ class InstructedEdits:
     async def prepare(self, uri: str, start: Position, end: Position) -> None:
         """Evaluate all of a prompt but the instruction, which the user is typing."""
         with contextlib.suppress(Ended, BackendError):
-            doc_state, document = await self._admitted(uri)
-            goes_on = self._newest(doc_state, document, lambda _: True)
-            dialogue = await self._begin(doc_state, document, selected(document, start, end), "")
-            doc_state.dialogue = dialogue
+            doc = await self._admitted(uri)
+            document = doc.document
+            goes_on = self._newest(doc, document, lambda _: True)
+            dialogue = await self._begin(doc, document, selected(document, start, end), "")
+            doc.dialogue = dialogue
             await self._evaluate(_prompt(dialogue, document), goes_on)
 
     async def edit(self, uri: str, asked: Asked, hear: Hear) -> Edited:
@@ -113,17 +119,16 @@ class InstructedEdits:
         """
         work = None
         try:
-            doc_state, document = await self._admitted(uri)
-            goes_on = self._newest(doc_state, document, hear)
+            doc = await self._admitted(uri)
+            document = doc.document
+            goes_on = self._newest(doc, document, hear)
             selection = selected(document, asked.start, asked.end)
-            dialogue = continued(doc_state.dialogue, asked, selection.lines)
+            dialogue = continued(doc.dialogue, asked, selection.lines)
             if dialogue is None:
                 problems = asked.problems
-                instruction = asked.instruction or self._fix(
-                    doc_state, document, selection, problems
-                )
-                dialogue = await self._begin(doc_state, document, selection, instruction)
-            doc_state.dialogue = dialogue
+                instruction = asked.instruction or self._fix(doc, document, selection, problems)
+                dialogue = await self._begin(doc, document, selection, instruction)
+            doc.dialogue = dialogue
             work = Work(dialogue, goes_on)
             await self._answer(work, document)
             goes_on(())
@@ -132,34 +137,30 @@ class InstructedEdits:
         except (Ended, BackendError) as error:
             return Edited(note=str(error), tokens=work.tokens if work else Tokens())
         answer = f"{work.said}\n{FENCE}" if work.stop is Stop.WORD else work.said
-        doc_state.dialogue = replace(work.dialogue, answer=answer, result=lines)
+        doc.dialogue = replace(work.dialogue, answer=answer, result=lines)
         return Edited(document, selection.first, selection.last, lines, "", work.tokens)
 
-    async def _admitted(self, uri: str) -> tuple[DocumentState, Document]:
+    async def _admitted(self, uri: str) -> OpenDocument:
         """The document, where it may be shown to a model that can do it."""
-        if uri not in self._open.states:
-            raise Ended("the document is not open")
         await self._judging.wait_judged()
-        if reason := self._judging.why_private(uri):
-            raise Ended(f"the file is private ({reason})")
         state = await self._connection.wait_ready()
+        if (doc := self._open.by_uri.get(uri)) is None:
+            raise Ended("the document is not open")
+        if doc.why_private:
+            raise Ended(f"the file is private ({doc.why_private})")
         if state.health is not Health.READY:
             raise Ended(state.message or "there is no model server")
         if state.fills_only:
             raise Ended(state.fills_only)
-        doc_state = self._open.states.get(uri)
-        document = self._open.current(doc_state) if doc_state else None
-        if doc_state is None or document is None:
-            raise Ended("the document is not open")
-        return doc_state, document
+        return doc
 
-    def _newest(self, doc_state: DocumentState, document: Document, hear: Hear) -> GoesOn:
+    def _newest(self, doc: OpenDocument, document: Document, hear: Hear) -> GoesOn:
         """A function that raises Ended once the text is another one, another edit was asked for, or *hear* says so."""
         self._n_asked += 1
         number = self._n_asked
 
         def goes_on(lines: Sequence[str]) -> None:
-            if self._open.current(doc_state) is not document:
+            if doc.current is not document:
                 raise Ended("the text was changed meanwhile")
             if number != self._n_asked:
                 raise Ended("another edit was asked for")
@@ -169,18 +170,18 @@ class InstructedEdits:
         return goes_on
 
     async def _begin(
-        self, doc_state: DocumentState, document: Document, selection: Selection, instruction: str
+        self, doc: OpenDocument, document: Document, selection: Selection, instruction: str
     ) -> Dialogue:
         """The first question about *selection*, behind what the last one in the document was asked behind."""
-        question = turn(selection, doc_state.file.path, document.language, instruction)
-        last = doc_state.dialogue
-        shown = {Chunk(each.name, each.text) for each in self._ring(doc_state)}
+        question = turn(selection, doc.file.path, document.language, instruction)
+        last = doc.dialogue
+        shown = {Chunk(each.name, each.text) for each in doc.workspace.memory.ring.chunks}
         if last is not None and last.serves(selection) and shown.issuperset(last.context.chunks):
             return Dialogue(last.context, last.shown, selection, (question,))
-        cursor = doc_state.position
+        cursor = doc.position
         is_inside = cursor and selection.first <= cursor.line <= selection.last
         place = document.clamp(cursor if cursor and is_inside else Position(selection.first, 0))
-        best = partial(self._framing.best, doc_state, document, place)
+        best = partial(self._framing.best, doc, document, place)
         frame = await self._scheduler.foreground(best)
         prompt = self._framing.prompt(frame, document, place)
         context = replace(prompt, middle="", tape=(), forced="")
@@ -233,14 +234,13 @@ class InstructedEdits:
                 work.goes_on(work.lines())
                 if work.block().is_whole:
                     return False
-                # An answer of a server for chats cannot be gone on with.
-                if self._scheduler.wanted and reply.middle and reply.stop is Stop.LIMIT:
+                if self._scheduler.wanted and work.rests and reply.stop is Stop.LIMIT:
                     return work.request.n_predict > 0
         return False
 
     def _fix(
         self,
-        doc_state: DocumentState,
+        doc: OpenDocument,
         document: Document,
         selection: Selection,
         problems: tuple[str, ...],
@@ -249,29 +249,20 @@ class InstructedEdits:
         if not problems:
             raise Ended("there is no instruction")
         wanted = definitions.names(problems, selection.lines)
-        known = definitions.definitions(wanted, self._texts(doc_state, selection, document))
+        known = definitions.definitions(wanted, self._texts(doc, selection, document))
         return presets.fix(problems, [*known]).instruction
 
     def _texts(
-        self, doc_state: DocumentState, selection: Selection, document: Document
+        self, doc: OpenDocument, selection: Selection, document: Document
     ) -> Iterator[tuple[str, Sequence[str]]]:
         """Where a definition may stand: this document, others that are open in its workspace, the ring."""
         lines = document.lines
-        yield doc_state.file.path, (*lines[: selection.first], *lines[selection.last :])
-        for uri, other in self._open.documents.items():
-            state = self._open.states[uri]
-            if (
-                state is not doc_state
-                and not state.private
-                and state.file.key == doc_state.file.key
-            ):
-                yield state.file.path, other.lines
-        for chunk in self._ring(doc_state):
+        yield doc.file.path, (*lines[: selection.first], *lines[selection.last :])
+        for other in self._open.of(doc.workspace):
+            if other is not doc and other.is_usable:
+                yield other.file.path, other.document.lines
+        for chunk in doc.workspace.memory.ring.chunks:
             yield chunk.name, chunk.text.split("\n")
-
-    def _ring(self, doc_state: DocumentState) -> Sequence[ContextChunk]:
-        """The chunks that prompts may show."""
-        return self._open.workspace(doc_state).memory.ring.chunks
 
 
 def _prompt(dialogue: Dialogue, document: Document) -> Prompt:

@@ -36,7 +36,7 @@ class Workspace:
     """
     *key* tells it from all others, see `FileLocation.key`; *root* is its URI, "" for a folder outside of all.
 
-    *evaluated* are the chunks of the prompt that was evaluated last; *saved* is what an earlier run left, once
+    *n_open* documents of it are open. *evaluated* are the chunks of the prompt that was evaluated last; *saved* is what an earlier run left, once
     *loading* has read it.
     """
 
@@ -45,6 +45,7 @@ class Workspace:
         self.root = root
         self.memory = Memory(NO_ROOM)
         self.files = Explorer(root, reader, progress)
+        self.n_open = 0
         self.evaluated: Chunks = ()
         self.edits = EditHistory()
         self.saved: SavedWorkspace | None = None

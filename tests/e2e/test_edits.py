@@ -32,7 +32,7 @@ ABLE = {
 
 
 class Scripted(ThreadingHTTPServer):
-    """A server with a chat model that answers every question with the same text, in pieces."""
+    """A server with a chat model that answers every question with the same text, in pieces; *asked* are the instructions."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answers)
@@ -49,7 +49,9 @@ class Answers(BaseHTTPRequestHandler):
         self._send("application/json", {"data": [{"id": "some-instruct", "owned_by": "me"}]})
 
     def do_POST(self) -> None:
-        self.server.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "Instruction:" in str(body):  # files are read ahead for suggestions, too
+            self.server.asked.append(body)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()

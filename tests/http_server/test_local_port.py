@@ -14,7 +14,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.http_server import announced
-from fim_lsp.suggest.request import Suggestion
+from fim_lsp.session.answer import Answer
 from server_bridge.protocol import Reply, Request
 from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded
@@ -195,7 +195,7 @@ async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
     body = {"prompt": ABOVE + "def subtract(first, second):\n    ret", "suffix": "\n"}
     complete = at_port.session.complete
 
-    async def when_all_wait(*arguments: Any, **options: Any) -> list[Suggestion]:
+    async def when_all_wait(*arguments: Any, **options: Any) -> Answer:
         while at_port.port.counts["/v1/completions"] < 3:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)  # the last one was read, and joins within some turns of the loop

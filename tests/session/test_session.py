@@ -176,7 +176,8 @@ async def test_a_selected_menu_entry_is_extended(session: Session) -> None:
 
 async def test_an_unknown_document_gets_nothing(session: Session) -> None:
     """A request for a text that was never opened is answered, with nothing."""
-    assert await session.complete("file:///nowhere.py", Position(3, 3), invoked=True) == []
+    answer = await session.complete("file:///nowhere.py", Position(3, 3), invoked=True)
+    assert (answer.suggestions, answer.reason) == ([], "the file is not open")
 
 
 async def test_without_a_backend_the_session_lives_and_recovers() -> None:
@@ -228,7 +229,7 @@ async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
     await typist.ask(invoked=True)
     await session.wait_idle()
     assert typist.counted("ring", "chunks") > 0
-    frame = session._open.states[typist.uri].frame
+    frame = session._open.by_uri[typist.uri].frame
     assert frame is not None
     assert any(chunk.name == "app/freight.py" for chunk in frame.header.chunks)
     shown = frame.window.prefix + frame.window.suffix
@@ -248,15 +249,13 @@ async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
         session.handle(
             events.Opened(f"{tmp_path.as_uri()}/secret.py", "python", 1, "CANARY = 'c4n4ry'\n" * 9)
         )
-        assert (
-            await session.complete(f"{tmp_path.as_uri()}/secret.py", Position(3, 3), invoked=True)
-            == []
-        )
+        private = f"{tmp_path.as_uri()}/secret.py"
+        assert not (await session.complete(private, Position(3, 3), invoked=True)).suggestions
         session.handle(events.Opened(f"{tmp_path.as_uri()}/open.py", "python", 1, CODE + HALF))
         uri = f"{tmp_path.as_uri()}/open.py"
         await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
         await session.wait_idle()
-        frame = session._open.states[uri].frame
+        frame = session._open.by_uri[uri].frame
         assert frame is not None
         assert "c4n4ry" not in repr(frame)
         assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
