@@ -47,6 +47,9 @@ TELLING_WORDS = 5
 _PLACES = 50
 """Places of one line that are looked at for the lines around it: a text may be one line 100,000 times."""
 
+TOLD_LINES = 24
+"""Lines of a piece that another language server told: the head of a class, or a whole function."""
+
 HEADING = 4  # characters a chunk costs besides its name and text: separator token, line ends
 
 
@@ -56,7 +59,9 @@ class Why(enum.Enum):
     OPENED = "in a file you opened"
     EDITED = "edited lately"
     YANKED = "yanked"
+    SERVER = "told by another language server"
     DEFINITION = "defines a name in use here"
+    TOGETHER = "in a file that often changes with this one"
     SIBLING = "in a file next to this one"
 
 
@@ -92,8 +97,8 @@ class Piece:
 
     @property
     def home(self) -> str:
-        """The file of these lines; a yank that stands nowhere any more is its own file."""
-        return self.uri if self.end else f"yanked from {self.uri}"
+        """The file of these lines; what stands in no file, or no more, is its own file."""
+        return self.uri if self.end else f"{self.why.value} from {self.uri}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,16 @@ def yanked(source: Source, text: str) -> Piece | None:
         return None
     lines = unix(text).strip("\n").split("\n")
     return _piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
+
+
+def told(source: Source, text: str) -> Piece | None:
+    """What a language server told of *source*, where it stands there; None as for a yank."""
+    lines = unix(text).strip("\n").split("\n")[:TOLD_LINES]
+    piece = _piece(source, lines, Why.SERVER, (0, len(lines)), PIECE_CHARS)
+    if piece is None:
+        return None
+    place = located(piece, source)
+    return place if place.fresh else replace(piece, start=0, end=0)
 
 
 def located(piece: Piece, source: Source) -> Piece:

@@ -38,7 +38,8 @@ _FILE_FADES = 0.93  # per file looked at since
 _TELLS = 0.0005  # worth per character below which a piece is noise, however much room there is
 _POOL = 8  # times the room: a piece that so many others beat by themselves is hardly ever chosen
 _LEAST = 100  # characters of room that are worth a search: three lines
-_BONUS = {Why.YANKED: 3.0, Why.DEFINITION: 1.5}  # a yank is a wish; a definition is looked up next
+# A yank is a wish; a definition is looked up next, and a server is surer of it than the words are.
+_BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +111,12 @@ class Interest:
         return [each for each, size in zip(ordered, sizes, strict=True) if size <= _POOL * n_chars]
 
     def ordered(self, chosen: Iterable[Piece]) -> list[Piece]:
-        """From stable to volatile: files by when they were looked at, the latest last."""
+        """From stable to volatile: files by when they were looked at, the latest last; then what servers told."""
         files = self._surroundings.files
-        return sorted(chosen, key=lambda p: (-files.get(p.uri, len(files)), p.name, p.start))
+        return sorted(
+            chosen,
+            key=lambda p: (p.why is Why.SERVER, -files.get(p.uri, len(files)), p.name, p.start),
+        )
 
     def _chance(self, word: str) -> float:
         place = self._surroundings

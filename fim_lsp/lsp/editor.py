@@ -122,6 +122,7 @@ class Editor(LanguageServer):
         self._is_open = True
         self.session.completer.client_ms = quirks.waits_ms(name)
         self.session.connection.on_status = self._show_state
+        self.session.connection.on_look = lambda: self.messages.show_look(self.session.connection)
         self.session.on_index(self.messages.show_index)
         self.session.handle(FoldersChanged(self.roots))
 

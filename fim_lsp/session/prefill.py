@@ -95,7 +95,7 @@ class Prefill:
     async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""
         document = doc.current
-        if doc.frame is not None and doc.position is not None and document:
+        if doc.position is not None and document:
             config = self._connection.config
             frame = self._framing.ahead(doc, document, doc.position)
             viewport = doc.viewport(frame.window)
@@ -110,7 +110,7 @@ class Prefill:
             return False
         frame = await self._framing.best(doc, document, doc.position)
         doc.prefer(frame)
-        return await self._step(frame, document, doc.position) > 0
+        return await self._step(frame, document, doc.position, is_first=True) > 0
 
     async def _next_step(self, doc: OpenDocument) -> bool:
         """One step of what the next request at the cursor will want; True while there is more."""
@@ -124,7 +124,8 @@ class Prefill:
         try:
             if not await self._pays(doc, frame, document, position):
                 return False
-            left = await self._step(frame, document, position)
+            is_first = doc.frame is None
+            left = await self._step(frame, document, position, is_first=is_first)
         except PromptTooLong as error:
             return self._framing.shrunk(doc, frame, error)
         if left or not doc.current:
@@ -164,10 +165,12 @@ class Prefill:
     def _ready(self) -> bool:
         return self._connection.state.health is Health.READY
 
-    async def _step(self, frame: Frame, document: Document, position: Position) -> int:
+    async def _step(
+        self, frame: Frame, document: Document, position: Position, *, is_first: bool
+    ) -> int:
         """Evaluate a step of *frame* up to *position*; how many tokens are left."""
         prompt = self._framing.prompt(frame, document, position)
         size = step_tokens(self._connection.state)
         warmed = await self._connection.backend.warm(prompt, size)
-        self._stats.warmed(warmed, waited_for=False)
+        self._stats.warmed(warmed, waited_for=False, is_first=is_first)
         return warmed.left

@@ -29,6 +29,7 @@ from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edit_history import NextEdit
 from fim_lsp.session.framing import Framing
+from fim_lsp.session.informing import Informing
 from fim_lsp.session.instructed_edits import InstructedEdits
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.long_text import continue_long
@@ -66,7 +67,7 @@ class Session:
     ) -> None:
         self.connection = Connection(config, open_backend)
         self.workspaces = Workspaces()
-        self._stats = Stats()
+        self._stats = Stats(on_left=self.connection.looks)
         self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self._stats)
         self._model_edits = ModelEdits(config, open_model)
@@ -96,6 +97,7 @@ class Session:
             prefill=self._prefill,
             commit_messages=self.commit_messages,
         )
+        self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
         self.days = Days(cache, self._stats)
         self._forgetting: set[asyncio.Task[None]] = set()
 
@@ -161,6 +163,8 @@ class Session:
             case events.Yanked(uri, text):
                 memory.yanked(uri, text)
                 self._prefill.prefill_next(doc)
+            case events.Informed():
+                self.informing.begin(event)
             case events.CursorMoved(uri, position):
                 memory.moved(uri, doc.move_to(position).line)
                 self._prefill.prefill_next(doc)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -28,7 +28,11 @@ class Answered(NamedTuple):
 
 @dataclass(slots=True)
 class Stats:
-    """What happened since the server started; `outcomes` counts every request once, by its end."""
+    """
+    What happened since the server started; `outcomes` counts every request once, by its end.
+
+    *on_left* hears how many tokens a first look still lacks: the prompt of a request that waits, or of the cursor's place.
+    """
 
     outcomes: Counter[str] = field(default_factory=Counter)
     cuts: Counter[str] = field(default_factory=Counter)  # by filter: how often it changed a text
@@ -53,6 +57,7 @@ class Stats:
     latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
     last: Answer | None = None
     answers: deque[Answered] = field(default_factory=lambda: deque(maxlen=N_KEYS))
+    on_left: Callable[[int], None] = field(default=lambda _: None, repr=False)
     _counted: tuple[int, int] = (0, 0)  # evaluated and background at the last answer
 
     @property
@@ -67,6 +72,7 @@ class Stats:
 
     def heard(self, reply: Reply, *, waited_for: bool) -> None:
         """Count what a reply cost."""
+        self.on_left(0)
         timings = reply.timings
         self.evaluated += timings.prompt_n if waited_for else 0
         self.background += 0 if waited_for else timings.prompt_n
@@ -81,8 +87,9 @@ class Stats:
             self.expected_right += right
             self.expected_wrong += not right
 
-    def warmed(self, warmed: Warmed, *, waited_for: bool) -> None:
-        """Count one step of prefill."""
+    def warmed(self, warmed: Warmed, *, waited_for: bool, is_first: bool = False) -> None:
+        """Count one step of prefill; *is_first*: of what the first request at a place needs."""
+        self.on_left(warmed.left if waited_for or is_first else 0)
         self.warm_steps += 1
         self.evaluated += warmed.evaluated if waited_for else 0
         self.background += 0 if waited_for else warmed.evaluated

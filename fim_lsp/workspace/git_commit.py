@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from fim_lsp.workspace.git_config import is_abroad, values
 from fim_lsp.workspace.git_files import common_folder, git_folder
+from fim_lsp.workspace.git_history import git_program, leads_abroad
 from fim_lsp.workspace.regular_files import read
 from server_bridge.machine import executables
 
@@ -88,10 +89,9 @@ def next_commit(folder: Path, index: Path) -> NextCommit:
 
     Raises OSError where there is no git, or it fails.
     """
-    git = executables.program_path("git")
-    if git is None:
-        raise OSError("there is no git on the PATH")
-    common = common_folder(folder)
+    git, common = git_program(), common_folder(folder)
+    if git is None or leads_abroad(common / "objects"):
+        raise OSError("there is no git on the PATH, or the repository is on another machine")
     commit = _head(folder, common)
     n_digits = len(commit) or 40
     with tempfile.TemporaryDirectory(prefix="fim-lsp-") as name:
@@ -101,7 +101,9 @@ def next_commit(folder: Path, index: Path) -> NextCommit:
 
         def asked(*arguments: str) -> str:
             argv = (git, "--no-pager", *arguments)
-            data = executables.output(argv, own, environment, LIMIT_S, LONGEST)
+            data = executables.read_output(
+                argv, own, environment, LIMIT_S, LONGEST, must_succeed=True
+            )
             return data.decode("utf-8", "replace")
 
         diff = asked(*_DIFF, commit or _EMPTY_TREE[n_digits], "--")

@@ -87,38 +87,41 @@ def run(argv: Sequence[str], cwd: Path, limit_s: float) -> Printed:
         raise TimeoutError(f"no answer in {limit_s:.0f} s") from error
 
 
-def output(
-    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], limit_s: float, longest: int
+def read_output(
+    argv: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    limit_s: float,
+    longest: int,
+    *,
+    must_succeed: bool = False,
 ) -> bytes:
     """
-    At most *longest* bytes that a program prints, which hears nothing and has no other *environment*; then it is ended.
+    The first *longest* bytes that a program prints within *limit_s*; then it is ended. Raises OSError.
 
-    Raises OSError, also where the program fails, or takes longer than *limit_s*.
+    It gets no other *environment*. *must_succeed*: that it fails, or takes longer, is an error, too.
     """
     _refuse_relative(argv, cwd)
-    pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
     with subprocess.Popen(  # noqa: S603 (the path is absolute)
         argv,
-        stdin=quiet,
-        stdout=pipe,
-        stderr=quiet,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         cwd=cwd,
         env=environment,
         start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
-        watch = threading.Timer(limit_s, signal_group, (process.pid, KILL))
-        watch.start()
+    ) as child:
+        timer = threading.Timer(limit_s, signal_group, (child.pid, KILL))
+        timer.start()
         try:
-            data = process.stdout.read(longest)
-            if is_cut := len(data) == longest:
-                signal_group(process.pid, KILL)
-            code = process.wait()
+            assert child.stdout
+            data = child.stdout.read(longest)
+            if must_succeed and len(data) < longest and child.wait():
+                raise OSError(f"{Path(argv[0]).name} failed, or took longer than {limit_s:.0f} s")
+            return data
         finally:
-            watch.cancel()
-    if code and not is_cut:
-        raise OSError(f"{Path(argv[0]).name} failed or took longer than {limit_s:.0f} s")
-    return data
+            timer.cancel()
+            signal_group(child.pid, KILL)
 
 
 async def start_async(argv: Sequence[str], cwd: Path, **options: Any) -> asyncio.subprocess.Process:

@@ -58,6 +58,8 @@ class Work:
         self.session.handle(events.FoldersChanged((top.as_uri(),)))
         self.open(MESSAGE)
 
+    reason = ""
+
     @staticmethod
     def _rest(prompt: Prompt, said: str) -> str:
         typed = prompt.middle + prompt.forced
@@ -69,7 +71,8 @@ class Work:
 
     async def ask(self, line: int = 0, column: int = 0, *, invoked: bool = False) -> list[str]:
         found = await self.session.complete(self.uri, Position(line, column), invoked=invoked)
-        return [each.text for each in found]
+        self.reason = found.reason
+        return [each.text for each in found.suggestions]
 
     @property
     def seen(self) -> str:
@@ -164,7 +167,7 @@ async def test_only_at_the_end_of_the_first_line(
     work = Work(top)
     work.open(message)
     assert await work.ask(line, column, invoked=True) == []
-    assert "first line" in work.session.completer.trouble
+    assert "first line" in work.reason
     assert work.backend.seen == []
     await work.session.aclose()
 
@@ -186,11 +189,11 @@ async def test_nothing_that_may_be_shown(top: Path) -> None:
     work = Work(top)
     git("rm", "-q", "--cached", "cart.py", "key.py", ".fimignore", cwd=top)
     assert await work.ask() == []
-    assert "nothing is staged" in work.session.completer.trouble
+    assert "nothing is staged" in work.reason
     (top / ".fimignore").write_text("COMMIT_EDITMSG\n")
     git("add", "-f", "cart.py", cwd=top)
     assert await work.ask() == []
-    assert "the commit message is private" in work.session.completer.trouble
+    assert "the commit message is private" in work.reason
     assert work.backend.seen == []
     await work.session.aclose()
 
@@ -219,7 +222,7 @@ async def test_an_earlier_subject_is_not_said_again(top: Path) -> None:
     assert await work.ask() == ["till: open"]
     work = Work(top, said="till: ring")
     assert await work.ask() == []
-    assert "repeats" in work.session.completer.trouble
+    assert "repeats" in work.reason
     assert len(work.backend.seen) == 3
     await work.session.aclose()
 

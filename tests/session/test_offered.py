@@ -7,12 +7,12 @@ import pytest
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import request_at
-from tests.typist import QUICK, Typist, embedded
+from tests.typist import QUICK, Typist, faked
 
 
 @pytest.fixture
 async def session():
-    session = embedded(QUICK)
+    session = faked()
     yield session
     await session.aclose()
 
