@@ -70,13 +70,9 @@ def inline_params(params: types.InlineCompletionParams, token: object) -> Inline
 
 def command_params(params: types.ExecuteCommandParams) -> types.ExecuteCommandParams:
     """*params* with their progress token in the first argument, because handlers get the arguments only."""
-    if (
-        params.work_done_token is not None
-        and params.arguments
-        and isinstance(params.arguments[0], dict)
-    ):
-        first = {**params.arguments[0], "workDoneToken": params.work_done_token}
-        params.arguments = [first, *params.arguments[1:]]
+    given = params.arguments or [None]
+    if params.work_done_token is not None and isinstance(given[0], dict):
+        params.arguments = [{**given[0], "workDoneToken": params.work_done_token}, *given[1:]]
     return params
 
 
