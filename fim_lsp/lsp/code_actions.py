@@ -1,5 +1,6 @@
 """
-Code actions: the next edit, for editors that have no other way to show one, and edits that need no instruction typed.
+Code actions: the next edit and a commit message, for editors that have no other way to them, and edits that need no
+instruction typed.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 from fim_lsp.display import shown
 from fim_lsp.documents import Document
 from fim_lsp.instruct import presets
-from fim_lsp.lsp import edits
+from fim_lsp.lsp import commit_message, edits
 from fim_lsp.lsp.commands import applies_edits, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.inline_edits import APPLY, applied_command, next_edit, text_edit
@@ -18,7 +19,7 @@ from server_bridge.protocol import Health
 REWRITE, FIX = types.CodeActionKind.RefactorRewrite, types.CodeActionKind.QuickFix
 OPTIONS = types.CodeActionOptions(code_action_kinds=[REWRITE, FIX])
 TITLE_CHARS = 60  # of the new text; menus are narrow
-COMMANDS = edits.COMMANDS
+COMMANDS = (*edits.COMMANDS, *commit_message.COMMANDS)
 
 
 async def code_action(
@@ -26,6 +27,8 @@ async def code_action(
 ) -> list[types.CodeAction] | None:
     """The next edit, wherever it is, and what a model can do here. Editors ask wherever the cursor rests."""
     editor.rest_at(params.text_document.uri, params.range.end)
+    if actions := commit_message.action(params.text_document.uri):
+        return actions if _wants(params, REWRITE) else None
     found = [*_fixes(editor, params), *_presets(editor, params)]
     if _wants(params, REWRITE):
         found = [*await _next_edit(editor, params.text_document.uri), *found]

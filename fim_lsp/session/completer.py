@@ -15,6 +15,7 @@ from functools import partial
 
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.session.answer import Answer
+from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher, Wait
 from fim_lsp.session.judging import Judging
@@ -40,6 +41,8 @@ from fim_lsp.suggest.request import (
     why_off,
 )
 from fim_lsp.suggest.typed_through import Displayed, left
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.git_commit import is_message
 from server_bridge.protocol import BackendError, BackendUnavailable, Health
 
 # A cursor that only moved may still be moving: the model is not asked for every stop.
@@ -68,6 +71,7 @@ class Completer:
         dispatcher: Dispatcher,
         prefill: Prefill,
         quiet: Quietness,
+        commit_messages: CommitMessages,
     ) -> None:
         self.client_ms = 0.0
         self._connection = connection
@@ -78,6 +82,7 @@ class Completer:
         self._dispatcher = dispatcher
         self._prefill = prefill
         self._quiet = quiet
+        self._commit_messages = commit_messages
         self._numbers = itertools.count(1)
 
     async def complete(
@@ -133,6 +138,8 @@ class Completer:
     async def _answer(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
         """What is known at the place, or what the model says; or the rule by which the request gets nothing."""
         await self._judging.wait_judged()
+        if is_message(paths.local_path(doc.uri)):
+            return await self._in_message(request)
         if why := doc.why_private:
             return Answer([], f"private: {why}")
         doc.workspace.memory.moved(doc.uri, request.position.line)
@@ -169,6 +176,16 @@ class Completer:
         if not candidates:  # the document was closed, or is judged again
             return SUPERSEDED
         return self._offered(request, doc, "backend", candidates)._replace(cost=cost)
+
+    async def _in_message(self, request: CompletionRequest) -> Answer:
+        """The same for a request in a commit message, which is private but for this."""
+        if why := why_off(request):
+            return Answer([], why)
+        text, note = await self._commit_messages.suggest(request)
+        if not text:
+            return Answer([], "no commit message", note)
+        at = request.position
+        return Answer([Suggestion(str(next(self._numbers)), at, at, text)], "backend")
 
     def _offered(
         self,

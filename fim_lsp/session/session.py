@@ -22,6 +22,7 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import report
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.answer import Answer
+from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.days import Day, Days
@@ -83,6 +84,9 @@ class Session:
         self._prefill = Prefill(*parts)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
         self._judging = Judging(self.connection, self.workspaces, self._persistence)
+        self.commit_messages = CommitMessages(
+            self.connection, self._scheduler, lambda: self.workspaces.roots
+        )
         self.edits = InstructedEdits(
             self.connection, self._scheduler, self._framing, self._open, self._judging
         )
@@ -95,6 +99,7 @@ class Session:
             dispatcher=self._dispatcher,
             prefill=self._prefill,
             quiet=self.quiet,
+            commit_messages=self.commit_messages,
         )
         self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
         self.days = Days(cache, self._stats)
@@ -309,6 +314,7 @@ class Session:
             doc.stop()
         try:
             await self._scheduler.aclose()
+            await self.commit_messages.aclose()
             await self._dispatcher.aclose()
             await self._persistence.aclose()
             await self._model_edits.aclose()

@@ -25,6 +25,7 @@ ENDS = {
     "after a deletion": "they come after something was typed, not after a deletion",
     "model": "the model says nothing here",
     "local": "no line in sight begins like this one, and the model could not be asked",
+    "no commit message": "the model writes the first line of a commit message only, and there from what is staged",
     "not open": "the file is not open",
     "superseded": "the next key came before the answer",
     "too late": "the model did not answer in time (fim.completion.deadlineMs)",

@@ -95,6 +95,9 @@ local subcommands = {
   trigger = function()
     require('fim').trigger()
   end,
+  commit = function()
+    require('fim').commit_message()
+  end,
   continue = function()
     require('fim').continue()
   end,

@@ -200,6 +200,15 @@ function M.continue()
   end
 end
 
+--- Write the first line of the commit message that is edited in the buffer.
+function M.commit_message()
+  local client = require('fim.status').server()
+  if client then
+    local message = { uri = vim.uri_from_bufnr(0) }
+    client:exec_cmd({ title = 'commit', command = 'fim.commitMessage', arguments = { message } })
+  end
+end
+
 local function cycle(step)
   local own = require('fim.ghost').cycle(vim.api.nvim_get_current_buf(), step)
   if not own and M.uses_builtin() then
