@@ -15,11 +15,11 @@ from typing import Protocol
 
 from benchmarks.recall.llama_vim import LlamaVim, Piece
 from fim_lsp.context.chunks import Source
+from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, definitions, unopened_files, updated
+from fim_lsp.context.index import Entry, Index, names, unopened_files, updated
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.syntax import units
 from fim_lsp.context.update import Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, edited, opened, split
 
@@ -58,7 +58,7 @@ class Ours:
     def _written(self, path: str, text: str) -> None:
         language = language_of(path)
         self._disk[path] = text
-        entry = Entry(language, (0, 0), definitions(units(language, text)))
+        entry = Entry(language, (0, 0), names(read_syntax(language, text).definitions))
         self._index = updated(self._index, {path: entry})
 
     def _stranger(self, path: str) -> Source | None:

@@ -18,9 +18,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from fim_lsp.context.definitions import Definition, Syntax, read_syntax
 from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.context.similarity import WORD
-from fim_lsp.context.syntax import Unit, units
 from fim_lsp.documents import LINE_CHARS, body, unix
 
 SOURCE_CHARS = 1_000_000
@@ -130,10 +130,11 @@ class ContextChunk:
 
 
 class Cut(NamedTuple):
-    """What is known of one version of a text: its pieces, and the names its import blocks bring in."""
+    """What is known of one version of a text: its pieces, the names its imports bring in, its definitions."""
 
     pieces: tuple[Piece, ...] = ()
     imported: tuple[str, ...] = ()
+    definitions: tuple[Definition, ...] = ()
 
 
 Read = Callable[[Source], Cut]  # `read`, or the same in another process
@@ -146,7 +147,7 @@ def read(source: Source) -> Cut:
 
     A session reads with `workspace.reader`, because parsing a hostile text can end the process.
     """
-    return cut(source, units(source.language, "".join(source.lines)))
+    return cut(source, read_syntax(source.language, "".join(source.lines)))
 
 
 def pieces(source: Source) -> tuple[Piece, ...]:
@@ -154,15 +155,15 @@ def pieces(source: Source) -> tuple[Piece, ...]:
     return read(source).pieces
 
 
-def cut(source: Source, found: Sequence[Unit]) -> Cut:
-    """*source*, in which the units *found* stand, cut where they begin and end."""
+def cut(source: Source, syntax: Syntax) -> Cut:
+    """*source*, in which the units of *syntax* stand, cut where they begin and end."""
     lines = unix("".join(source.lines)).split("\n")
-    borders = {0, len(lines)} | {u.start for u in found} | {u.end for u in found}
+    borders = {0, len(lines)} | {u.start for u in syntax.units} | {u.end for u in syntax.units}
     spans = _spans(sorted(borders))
     each = (_piece(source, lines, Why.OPENED, span, PIECE_CHARS) for span in spans)
     known = itertools.islice((piece for piece in each if piece is not None), PIECES)
-    names = dict.fromkeys(name for unit in found for name in unit.names)
-    return Cut(tuple(known), tuple(names))
+    names = dict.fromkeys(name for unit in syntax.units for name in unit.names)
+    return Cut(tuple(known), tuple(names), syntax.definitions)
 
 
 def yanked(source: Source, text: str) -> Piece | None:

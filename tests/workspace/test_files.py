@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.context.chunks import Source, read
-from fim_lsp.context.index import Index
+from fim_lsp.context.definitions import read_syntax
+from fim_lsp.context.index import Index, Names
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.syntax import units
 from fim_lsp.context.update import Viewport
 from fim_lsp.workspace import files
 from fim_lsp.workspace.files import grown, listed, reread, unopened_files_of, uri_of
@@ -55,7 +55,7 @@ def index_of(root: Path, near: str = "a.py") -> Index:
     listing = listed(root, near, EXCLUDES)
     index, todo = Index(), list(listing)
     while todo:
-        index, rest = grown(index, root, listing, todo, units)
+        index, rest = grown(index, root, listing, todo, read_syntax)
         assert len(rest) < len(todo)
         todo = list(rest)
     return index
@@ -85,7 +85,7 @@ def test_an_index_knows_the_definitions(root: Path) -> None:
 
     assert index.homes["two"] == ("app/b.py",)
     assert index.homes["Three"] == ("app/deep/c.py",)
-    assert index.entries["app/binary.py"].definitions == ()
+    assert index.entries["app/binary.py"].names == Names()
     assert {"four", "five", "six", "ten"}.isdisjoint(index.homes)
 
 
