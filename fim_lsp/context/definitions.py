@@ -178,7 +178,8 @@ def _definition(text: ParsedText, match: _Match, owner: str) -> Definition:
 
 def _head(text: ParsedText, match: _Match, end: int) -> int:
     """The first line that is not of the head: the signature, and a string that documents it."""
-    body = (match.captures.get("body") or [match.node.child_by_field_name("body")])[0]
+    named = match.captures.get("body")
+    body = named[0] if named else match.node.child_by_field_name("body")
     if body is None:
         return end
     row, column = body.start_point

@@ -2,9 +2,9 @@
 Which file of a workspace defines a name, and which files are worth a look from the cursor. Pure.
 
 An `Index` knows of each file the names that it defines, checksums of its words, and nothing else of its
-text: 20,000 files take some 50 MB. Where in a file a name is defined is read when it is asked for. `wanted` ranks files for one
-cursor, `unopened_files` cuts the best of them into pieces; what is shown of those is decided in
-`ranking`. `holding` names the files that may hold a text.
+text: 20,000 files take less than 60 MB. Where in a file a name is defined is read when that is asked.
+`wanted` ranks files for one cursor, `unopened_files` cuts the best of them into pieces; what is shown of
+those is decided in `ranking`. `holding` names the files that may hold a text.
 
 Files are known by their path within the workspace, so a file has one entry however an editor
 spells its URI.
@@ -35,7 +35,7 @@ WORDS = 2_000_000
 
 _FILE_NAMES = 1_000  # of one file: the longest file of CPython has 1,300
 
-_HOMES = 4  # a name with more definitions (`run`, `get`) says nothing about which one is meant
+HOMES = 4  # a name with more definitions (`run`, `get`) says nothing about which one is meant
 _IMPORTED = 2.0  # an imported name is in use here; a word near the cursor may be a local one
 _SIBLING = 0.5  # a file of the same folder and language: half as good as a definition
 _TWIN = 2.0  # the file a test tests, the header of a source: its names are needed for sure
@@ -118,12 +118,12 @@ def wanted(
     for weight, names in ((_IMPORTED, imported), (1.0, near)):
         for name in sorted(set(names)):
             homes = index.homes.get(name, ())
-            for home in homes if len(homes) <= _HOMES else ():
+            for home in homes if len(homes) <= HOMES else ():
                 scores[home] += weight / len(homes)
     for other in _siblings(index, path, language):
         scores[other] += _SIBLING
-    twins = [home for home in index.homes.get(_stem(path), ()) if _stem(home) == _stem(path)]
-    for twin in twins if len(twins) <= _HOMES else ():
+    twins = [home for home in index.homes.get(stem(path), ()) if stem(home) == stem(path)]
+    for twin in twins if len(twins) <= HOMES else ():
         scores[twin] += _TWIN
     scores.pop(path, None)
     return sorted(scores, key=lambda other: (-scores[other], other))
@@ -176,7 +176,7 @@ def _pieces(cut: Cut, names: AbstractSet[str]) -> Iterator[Piece]:
 
 
 def _names(path: str, entry: Entry | None) -> set[str]:
-    return {*entry.names.exported, *entry.names.members, _stem(path)} if entry else set()
+    return {*entry.names.exported, *entry.names.members, stem(path)} if entry else set()
 
 
 def _siblings(index: Index, path: str, language: str) -> Iterator[str]:
@@ -186,7 +186,7 @@ def _siblings(index: Index, path: str, language: str) -> Iterator[str]:
             yield other
 
 
-def _stem(path: str) -> str:
+def stem(path: str) -> str:
     """The name by which code refers to a file, the same for a test and what it tests."""
     stem = path.rpartition("/")[2].partition(".")[0]
     for affix in _AFFIXES:

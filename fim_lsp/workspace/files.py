@@ -29,6 +29,7 @@ from fim_lsp.context.index import (
     updated,
 )
 from fim_lsp.context.privacy import Folder, entered, installed, refused
+from fim_lsp.context.signatures import signatures
 from fim_lsp.context.update import Snapshot
 from fim_lsp.context.words import NONE, words
 from fim_lsp.documents import Document, opened, split
@@ -100,12 +101,16 @@ def uri_of(root_uri: str, path: str) -> str:
     return f"{root_uri.rstrip('/')}/{quote(os.fsencode(path))}"
 
 
-def unopened_files_of(
-    index: Index, root: Path, root_uri: str, snapshot: Snapshot, read: Read
+def pieces_of(
+    index: Index, root: Path | None, root_uri: str, snapshot: Snapshot, read: Read
 ) -> list[Piece]:
-    """Pieces of files that are worth a look from where the user works and that are not open."""
+    """
+    What is worth a look from where the user works besides the open files: pieces of other files, and heads of what
+    is in use there.
+    """
     source_of = partial(_as_judged, index, root, root_uri)
-    return list(unopened_files(index, snapshot, source_of, read))
+    heads = signatures(index, snapshot, source_of, read)
+    return [*heads, *unopened_files(index, snapshot, source_of, read)]
 
 
 def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> Document | None:
@@ -135,9 +140,11 @@ def reread(
     return replace(old, version=stamp[0], lines=tuple(split(text)))
 
 
-def _as_judged(index: Index, root: Path, root_uri: str, path: str) -> Source | None:
+def _as_judged(index: Index, root: Path | None, root_uri: str, path: str) -> Source | None:
     """An indexed file; None when it is not the one any more that was judged."""
     entry = index.entries[path]
+    if root is None:
+        return None
     text = _text(root / path) if entry.stamp == _stamp(root / path) else None
     if text is None:
         return None

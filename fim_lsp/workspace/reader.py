@@ -15,8 +15,8 @@ from fim_lsp.context.chunks import SOURCE_CHARS, Cut, Source, cut
 from fim_lsp.context.definitions import Syntax, read_syntax
 from fim_lsp.workspace.syntax_process import SyntaxProcess
 
-FILES = 40
-"""Files of which the pieces are kept: an update of the ring looks at 20 open ones and 12 others."""
+FILES = 50
+"""Files of which the pieces are kept: an update of the ring looks at 20 open ones and at 24 others."""
 
 CHARS = 4_000_000
 """Characters of these files together: their pieces take some four times that in memory."""

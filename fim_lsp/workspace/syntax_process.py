@@ -47,8 +47,14 @@ class SyntaxProcess:
             return None
         units, definitions = answer
         return Syntax(
-            tuple(Unit(UnitKind(kind), *parts, tuple(names)) for kind, *parts, names in units),
-            tuple(Definition(Kind(kind), *parts, tuple(of)) for kind, *parts, of in definitions),
+            tuple(
+                Unit(UnitKind(kind), name, start, end, depth, tuple(names))
+                for kind, name, start, end, depth, names in units
+            ),
+            tuple(
+                Definition(Kind(kind), name, owner, start, head, end, doc, tuple(of))
+                for kind, name, owner, start, head, end, doc, of in definitions
+            ),
         )
 
     def end(self) -> None:
