@@ -68,8 +68,8 @@ class Ours:
         if self._task is not None:
             self._task.cancel()
         self._task = asyncio.current_task()
-        found = await self._session.complete(uri, position, invoked=False)
-        return found[0].text if found else ""
+        answer = await self._session.complete(uri, position, invoked=False)
+        return answer.suggestions[0].text if answer.suggestions else ""
 
 
 class Along(Ours):

@@ -122,7 +122,7 @@ class Editing:
 
     async def suggested(self, at: Position) -> str:
         """The suggestion, after all work that it causes is done."""
-        found = await self._session.complete(URI, at, invoked=True)
+        found = (await self._session.complete(URI, at, invoked=True)).suggestions
         await self._session.wait_idle()
         return found[0].text if found else ""
 

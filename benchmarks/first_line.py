@@ -67,7 +67,8 @@ async def shown(session: Session, number: int, lines: list[str]) -> list[Shown]:
         found.append(Shown(n_tokens, ms, len(suggestion.text.strip().splitlines())))
 
     place = colon._replace(column=colon.column + 1)
-    for all_of_it in await session.complete(uri, place, invoked=False, client=Client(hear=hear)):
+    answer = await session.complete(uri, place, invoked=False, client=Client(hear=hear))
+    for all_of_it in answer.suggestions:
         hear(all_of_it)
     await session.wait_idle()
     session.handle(events.Closed(uri))

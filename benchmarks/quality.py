@@ -37,7 +37,7 @@ from fim_lsp.documents import Edit, Position, after
 from fim_lsp.prompt import compose
 from fim_lsp.session import completer
 from fim_lsp.session.completer import Completer
-from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.session import Session
 from fim_lsp.settings.schema import made
 from fim_lsp.suggest.continuations import Continuations
@@ -123,7 +123,7 @@ async def _suggested(bench: Session, hole: Hole, files: Files) -> tuple[Shown, f
     typed = Edit(Position(hole.line, 0), Position(hole.line, 0), hole.typed)
     bench.handle(events.Changed(uri, 2, (typed,)))
     began = time.perf_counter()
-    found = await bench.complete(uri, position, invoked=False)
+    found = (await bench.complete(uri, position, invoked=False)).suggestions
     took = (time.perf_counter() - began) * 1e3
     cursor = cursor_at(bench.documents[uri], position, hole.path)
     close(bench, files, hole)
@@ -181,7 +181,7 @@ def _forgetful() -> Iterator[None]:
     with (
         mock.patch.object(Continuations, "find", return_value=[]),
         mock.patch.object(Completer, "_displayed_rest", return_value=None),
-        mock.patch.object(DocumentState, "generation_for", return_value=None),
+        mock.patch.object(OpenDocument, "generation_for", return_value=None),
     ):
         yield
 
@@ -224,7 +224,9 @@ async def _quiet(
         if hole.rest[:1].isalnum() and hole.typed[-1:].isalnum():
             columns["inside a word"] = len(hole.typed)
         for name, column in columns.items():
-            found = await bench.complete(uri, Position(hole.line, column), invoked=False)
+            found = (
+                await bench.complete(uri, Position(hole.line, column), invoked=False)
+            ).suggestions
             n_asked[name] += 1
             if not found:
                 n_quiet[name] += 1
@@ -251,7 +253,9 @@ async def _typing(
                 n_foretold += 1
             bench.handle(events.Changed(uri, column + 2, (Edit(at, at, char),)))
             n_generations, began = _n_generations(bench), time.perf_counter()
-            found = await bench.complete(uri, Position(hole.line, column + 1), invoked=False)
+            found = (
+                await bench.complete(uri, Position(hole.line, column + 1), invoked=False)
+            ).suggestions
             took = (time.perf_counter() - began) * 1e3
             times = local_ms if n_generations == _n_generations(bench) else asked_ms
             times.append(took)
@@ -278,7 +282,7 @@ async def _accepting(
         uri, position = open_at(bench, hole, packages[hole.package])
         typed = Edit(Position(hole.line, 0), Position(hole.line, 0), hole.typed)
         bench.handle(events.Changed(uri, 2, (typed,)))
-        found = await bench.complete(uri, position, invoked=True)
+        found = (await bench.complete(uri, position, invoked=True)).suggestions
         await bench.wait_idle()  # as while the user reads it
         if found and (taken := part(found[0].text)):
             edit = Edit(found[0].start, found[0].end if unit == "all" else found[0].start, taken)

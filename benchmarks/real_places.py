@@ -157,7 +157,7 @@ async def _shown(session: Session, file: Path, text: str, start: int, place: Pla
     at = Position(start + len(above), len(line))
     before = at._replace(column=max(0, at.column - 1))
     session.handle(events.Changed(opened.uri, 2, (Edit(before, before, line[-1:]),)))
-    found = await session.complete(opened.uri, at, invoked=False)
+    found = (await session.complete(opened.uri, at, invoked=False)).suggestions
     session.handle(events.Closed(opened.uri))
     return found[0].text if found else ""
 

@@ -75,6 +75,11 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         return model_server.run(given)
     if given.command == "setup":
         return _setup(given)
+    if given.command in {"models", "bundle"}:
+        from fim_lsp import model_files
+
+        run = model_files.run_bundle if given.command == "bundle" else model_files.run
+        return run(given, open_backend)
     if given.command == "http":
         from fim_lsp.cli import http
         from fim_lsp.settings import files
@@ -87,27 +92,25 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
 
 
 def _setup(given: argparse.Namespace) -> int:
-    from fim_lsp import model_server
-    from fim_lsp.cli import setup
+    from fim_lsp import model_files, model_server
+    from fim_lsp.cli import bundle, setup
     from fim_lsp.settings import files
 
-    if code := setup.run(given, files.user_file(), model_server.getter(given)):
+    source = given.source
+    get = bundle.unpacker(source, model_files.folder()) if source else model_server.getter(given)
+    if code := setup.run(given, files.user_file(), get):
         return code
-    return _doctor(argparse.Namespace(json=False, root=Path(), layouts=None, speculation=None))
+    return _doctor(argparse.Namespace(json=False, root=Path()))
 
 
 def _doctor(given: argparse.Namespace) -> int:
-    from fim_lsp import model_server
+    from fim_lsp import model_files, model_server
     from fim_lsp.cli import checks, doctor
     from fim_lsp.settings import files, merge
     from server_bridge.llama.props import open_to_pages
 
     given_files = files.found((given.root.resolve(),))
     config, problems = merge.configured(given_files.layers)
-    if given.layouts is not None:
-        return doctor.run_layouts(given, open_backend(config))
-    if given.speculation is not None:
-        return doctor.run_speculation(given, open_backend(config))
     found = (*given_files.problems, *problems)
     target = checks.Target(
         config,
@@ -118,6 +121,7 @@ def _doctor(given: argparse.Namespace) -> int:
         _cache(),
         open_model(config),
         model_server.best_offer(),
+        model_files.keep_speed,
     )
     return doctor.run(given, target)
 

@@ -58,6 +58,25 @@ class Yanked(NamedTuple):
     text: str
 
 
+class Snippet(NamedTuple):
+    """
+    What another language server told of a file.
+
+    *replaces*: it takes the place of all such that were told of the file before; "" takes them away.
+    """
+
+    uri: str
+    text: str
+    replaces: bool = False
+
+
+class Informed(NamedTuple):
+    """`fim/context`: what other language servers know of the names near the cursor in *uri*."""
+
+    uri: str
+    snippets: tuple[Snippet, ...]
+
+
 class CursorMoved(NamedTuple):
     """The cursor is known to be here, from a request or the editor."""
 
@@ -97,7 +116,7 @@ class PartlyAccepted(NamedTuple):
     length: int
 
 
+InDocument = Changed | Saved | Closed | Focused | Yanked | Informed | CursorMoved
 Event = (
-    Opened | Changed | Saved | Closed | Focused | Yanked | CursorMoved
-    | FilesChanged | FoldersChanged | Shown | Accepted | PartlyAccepted
+    Opened | InDocument | FilesChanged | FoldersChanged | Shown | Accepted | PartlyAccepted
 )  # fmt: skip

@@ -103,8 +103,7 @@ def real_model() -> RealModel | None:
                 raise NotGot(CANCELLED)
 
         try:
-            hub = os.environ.get("HF_ENDPOINT") or HUB
-            path = best.path or str(download.fetch(best.model, _folder(), show, hub))
+            path = best.path or str(download.fetch(best.model, _folder(), show, _hub("")))
             setup.write_model(path, files.user_file())
         except (download.CannotDownload, CannotEdit, OSError) as error:
             raise NotGot(str(error)) from error
@@ -192,10 +191,17 @@ def _got(machine: command_line.Machine, given: Namespace, name: str) -> str:
     return _fetched(offer, given.mirror)
 
 
-def _fetched(offer: Offer, mirror: str) -> str:
+def _hub(mirror: str | None) -> str:
+    """Where models come from: the *mirror* of a flag, that of the user's settings, that of the environment, the hub."""
+    config, _ = merge.configured(files.found(()).layers)
+    return mirror or config.models.mirror or os.environ.get("HF_ENDPOINT") or HUB
+
+
+def _fetched(offer: Offer, mirror: str | None) -> str:
     screen = screen_on(sys.stdout)
     if offer.path:
         return offer.path
+    mirror = _hub(mirror)
     show = offers.progress(screen, offer.model.name)
     connecting = f"Connecting to {shown(mirror)}; without an answer that takes half a minute …"
     if screen.live:

@@ -26,7 +26,7 @@ from server_bridge.openai.text import TextServer
 from server_bridge.process import command_line, programs
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.protocol import Backend, BackendUnusable, Health, State, TextModel
+from server_bridge.protocol import Backend, BackendError, BackendUnusable, Health, State, TextModel
 
 # An exchange may take so long where another server waits: both fit into a completion's deadline.
 ATTEMPT_S = 1.2
@@ -79,6 +79,20 @@ def open_backend(settings: BackendSettings) -> Backend:
     if settings.kind == "auto":
         return _auto(settings)
     return Endpoints([Endpoint(_one(settings))])
+
+
+async def running(settings: BackendSettings) -> State | None:
+    """The llama.cpp server that this user runs at a usual port, and that `auto` would take; None without one."""
+    servers = _local_servers(settings)
+    for url in settings.usual_urls:
+        server = servers.server(url, _named(settings), "")
+        try:
+            return await server.connect()
+        except BackendError:
+            continue
+        finally:
+            await server.aclose()
+    return None
 
 
 def open_text_model(settings: BackendSettings) -> TextModel | None:
@@ -157,14 +171,19 @@ def _auto(settings: BackendSettings) -> _Auto:
         # If it is there but cannot do the work, the user wants to hear why.
         named = _one(replace(settings, kind="llama-server"))
         endpoints.append(Endpoint(named, strict=True))
-    unnamed = replace(settings, key=Key())
-    servers = LocalServers(settings.usual_urls, lambda port: _served_key(unnamed, port))
+    servers = _local_servers(settings)
     model = _named(settings)
     endpoints += [
         Endpoint(servers.server(url, model, settings.slots_dir), named=False)
         for url in settings.usual_urls
     ]
     return _Auto([*endpoints, Endpoint(_embedded(settings), last=True)], servers)
+
+
+def _local_servers(settings: BackendSettings) -> LocalServers:
+    """What this user runs at the usual ports; the key that the settings name is for another server."""
+    unnamed = replace(settings, key=Key())
+    return LocalServers(settings.usual_urls, lambda port: _served_key(unnamed, port))
 
 
 class _Auto(Endpoints):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.again import pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401  (hooks)
 from tests.models import of_family
 
 # scripts/test-security sets FIM_FUZZ: so many times as many examples of each property.

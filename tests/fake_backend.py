@@ -1,9 +1,10 @@
 """
-A backend without a model, for tests of what a session decides. It keeps 27 of the 36 rules of the contract suite; those
-on text that is continued in the middle of a word, and on measured speeds, it does not.
+A backend without a model, for tests of what a session decides. It is one of the kinds of `test_contract.py`, which says
+which rule it cannot keep, and why.
 
-A token is a run of up to three letters or one other character. Two slots keep what was evaluated last, as a
-llama-server does. The text is what *says* returns for a prompt, else words made of a hash of it.
+A token is a run of up to five letters or eight blanks, or one other character. Two slots keep what was evaluated last, as a
+llama-server does. The text is what *says* returns for a prompt; without it the text goes on as `CORPUS` does behind the
+longest end of the prompt that is in it, so it is the same wherever it is interrupted.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from functools import lru_cache
+from itertools import islice
 
 from xxhash import xxh3_64_intdigest
 
@@ -31,39 +34,66 @@ from server_bridge.protocol import (
 )
 
 MODEL = "fake"
-WORDS = ("return", "total", "self", "(", ")", " = ", "name", "\n    ", "value", ".", "for ")
+CORPUS = """\
+class Cart:
+    def __init__(self, name, value):
+        self.name = name
+        self.value = value
+        self.items = []
+
+    def total(self, rate):
+        price = sum(item.price for item in self.items)
+        return price * rate + self.value
+
+
+def add(first, second):
+    return first + second
+
+
+def area(width, height):
+    if width > 0:
+        return width * height
+    print(width, height)
+    for item in items:
+        item.close()
+    raise ValueError(name)
+"""
+LOOK_BACK, LESS = 24, 4  # characters that decide what comes next, and what does in an alternative
+TOKEN = re.compile(r"\w{1,5}| {1,8}|[^\w ]")
+CHARS_PER_TOKEN = 2.7  # of such tokens in Python
+PREFILL_PER_S, DECODE_MS = 1e6, 0.01  # it computes nothing
 
 Ids = tuple[int, ...]
 
 
+@lru_cache(maxsize=256)
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of *text*, each with its own spelling."""
-    spelled = (run.encode() for run in re.findall(r"\w{1,3}|\W", text))
-    return tuple(Token(xxh3_64_intdigest(each), each, -0.1) for each in spelled)
+    return tuple(map(_token, TOKEN.findall(text)))
 
 
-def _parts(prompt: Prompt) -> list[Ids]:
-    """The ids of repository, each chunk, path, prefix, suffix and middle, each behind a mark of its own."""
-    tape = b"".join(token.text for token in prompt.tape).decode()
-    middle = prompt.tape + tokenize(prompt.middle[len(tape) :])
-    texts = [prompt.repo, *(f"{c.name}\0{c.text}" for c in prompt.chunks), prompt.path]
-    spelled = [tokenize(text) for text in (*texts, prompt.prefix, prompt.suffix)]
-    return [(-1, *(token.id for token in part)) for part in (*spelled, middle)]
-
-
-def _common(left: Ids, right: Ids) -> int:
-    pairs = zip(left, right, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))
+def _token(text: str) -> Token:
+    spelled = text.encode()
+    return Token(xxh3_64_intdigest(spelled), spelled, -0.1)
 
 
 class FakeBackend:
     """*says* gives the text behind a prompt and a sample's number; *seen* are the requests for text."""
 
     def __init__(self, says: Callable[[Prompt, int], str] | None = None) -> None:
-        self.state = State(Health.READY, "fake", model=MODEL, n_ctx=4096, slots=2)
+        self.state = State(
+            Health.READY,
+            "fake",
+            model=MODEL,
+            n_ctx=4096,
+            slots=2,
+            chars_per_token=CHARS_PER_TOKEN,
+            prefill_per_s=PREFILL_PER_S,
+            decode_ms=DECODE_MS,
+        )
         self.seen: list[Request] = []
         self.warmed: list[Prompt] = []
-        self._says = says or _words
+        self._says = says
         self._slots: list[Ids] = [(), ()]  # the one used last stands last
 
     async def connect(self) -> State:
@@ -84,40 +114,29 @@ class FakeBackend:
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         self.warmed.append(prompt)
-        ids = self._fit(prompt, 0)
+        ids = self._fit(prompt, 1)
         held = max(_common(ids, slot) for slot in self._slots)
         upto = min(len(ids), held + step)
         self._evaluate(ids[:upto])
         return Warmed(upto - held, len(ids) - upto)
 
     async def complete(self, request: Request) -> Reply:
+        self._fit(request.prompt, request.n_predict)
         replies = [reply async for reply in self.stream(request)]
         first, last = replies[0], replies[-1]
-        timings = dataclasses.replace(
-            first.timings, predicted_n=sum(each.timings.predicted_n for each in replies)
-        )
+        n_made = sum(each.timings.predicted_n for each in replies)
+        timings = dataclasses.replace(first.timings, predicted_n=n_made)
         text = "".join(each.text for each in replies)
         tokens = sum((each.tokens for each in replies), ())
         return Reply(text, tokens, first.middle, last.stop, timings)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         self.seen.append(request)
-        prompt = request.prompt
-        ids = self._fit(prompt, request.n_predict)
+        ids = self._fit(request.prompt, 1)
         held = self._evaluate(ids)
-        middle = prompt.tape + tokenize(
-            prompt.middle[len(b"".join(t.text for t in prompt.tape).decode()) :]
-        )
+        middle = _middle(request.prompt)
         timings = Timings(prompt_n=len(ids) - held, cache_n=held, expected_n=held)
-        said = prompt.forced + self._says(prompt, request.sample)
-        before, stop = _before(said, request.stop), Stop.END
-        if before is not None:
-            said, stop = before, Stop.WORD
-        tokens = tokenize(said)
-        room = min(request.n_predict, self.state.n_ctx - len(ids))
-        if len(tokens) >= room:
-            tokens = tokens[:room]
-            stop = Stop.LIMIT if room == request.n_predict else Stop.FULL
+        tokens, stop = self._made(request, self.state.n_ctx - len(ids))
         for idx, token in enumerate(tokens or (None,)):
             is_last = idx >= len(tokens) - 1
             spelled = (token,) if token else ()
@@ -142,8 +161,8 @@ class FakeBackend:
     async def continue_long(
         self, prompt: Prompt, n_predict: int, sink: Sink
     ) -> AsyncGenerator[str, None]:
-        for token in tokenize(self._says(prompt, 0))[:n_predict]:
-            yield token.text.decode()
+        for piece in islice(self._pieces(prompt, 0), n_predict):
+            yield piece
 
     async def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
         yield {"path": path, "body": body.decode()}
@@ -153,7 +172,7 @@ class FakeBackend:
 
     def _fit(self, prompt: Prompt, n_predict: int) -> Ids:
         ids = sum(_parts(prompt), ())
-        if len(ids) >= self.state.n_ctx:
+        if len(ids) + n_predict > self.state.n_ctx:
             raise PromptTooLong(len(ids) + n_predict, self.state.n_ctx)
         return ids
 
@@ -165,18 +184,64 @@ class FakeBackend:
         self._slots.append(ids)
         return held
 
+    def _made(self, request: Request, room: int) -> tuple[tuple[Token, ...], Stop]:
+        """The tokens of the answer, where the context has *room* for so many, and why there are no more."""
+        made = [*islice(self._pieces(request.prompt, request.sample), request.n_predict)]
+        stop = Stop.LIMIT if len(made) == request.n_predict else Stop.END
+        text = "".join(made)
+        stops = [at for each in request.stop if (at := text.find(each)) >= 0]
+        if stops:
+            stop, made = Stop.WORD, [*_cut(made, min(stops))]
+        if len(made) >= room:
+            stop, made = Stop.FULL, made[:room]
+        return tuple(map(_token, made)), stop
 
-def _before(text: str, stops: tuple[str, ...]) -> str | None:
-    """*text* up to the first of *stops*; None where none is in it."""
-    found = [at for stop in stops if (at := text.find(stop)) >= 0]
-    return text[: min(found)] if found else None
+    def _pieces(self, prompt: Prompt, sample: int) -> Iterator[str]:
+        """The text behind *prompt*, token by token."""
+        if self._says is not None:
+            yield from TOKEN.findall(prompt.forced + self._says(prompt, sample))
+            return
+        yield from TOKEN.findall(prompt.forced)
+        text = (prompt.prefix + prompt.middle)[-LOOK_BACK:] + prompt.forced
+        while True:
+            text = text[-(LESS if sample else LOOK_BACK) :]
+            piece = _next(text, sample)
+            yield piece
+            text += piece
 
 
-def _words(prompt: Prompt, sample: int) -> str:
-    """Some forty words that depend on the end of the prompt, so that a text can be continued where it stopped."""
-    text, goal = prompt.middle + prompt.forced, len(prompt.prefix) % 7 + 40
-    made = ""
-    while len(made) < goal * 4:
-        seed = xxh3_64_intdigest((text + made)[-12:].encode(), seed=sample)
-        made += WORDS[seed % len(WORDS)]
-    return made
+def _parts(prompt: Prompt) -> list[Ids]:
+    """The ids of repository, each chunk, path, prefix, suffix and middle, each behind a mark of its own."""
+    texts = [prompt.repo, *(f"{c.name}\0{c.text}" for c in prompt.chunks), prompt.path]
+    spelled = [tokenize(text) for text in (*texts, prompt.prefix, prompt.suffix)]
+    return [(-1, *(token.id for token in part)) for part in (*spelled, _middle(prompt))]
+
+
+def _middle(prompt: Prompt) -> tuple[Token, ...]:
+    """The tokens of the middle: its end as the tape spells it."""
+    tape = b"".join(token.text for token in prompt.tape).decode()
+    return tokenize(prompt.middle.removesuffix(tape)) + prompt.tape
+
+
+def _common(left: Ids, right: Ids) -> int:
+    pairs = zip(left, right, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))
+
+
+def _cut(pieces: list[str], n_characters: int) -> Iterator[str]:
+    """*pieces* up to so many characters."""
+    for piece in pieces:
+        if n_characters > 0:
+            yield piece[:n_characters]
+        n_characters -= len(piece)
+
+
+def _next(text: str, sample: int) -> str:
+    """The token behind *text*: one that follows its longest end in `CORPUS`."""
+    ends = (text[n:] for n in range(len(text) + 1) if text[n:] in CORPUS[:-1])
+    end = next(ends)
+    places = [n + len(end) for n in range(len(CORPUS) - len(end)) if CORPUS.startswith(end, n)]
+    at = places[xxh3_64_intdigest(text.encode(), seed=sample) % len(places)]
+    found = TOKEN.match(CORPUS, at)
+    assert found is not None
+    return found[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,29 @@ def checked(tmp_path: Path, tag: str, **changed: str) -> subprocess.CompletedPro
         (tmp_path / name).write_text(text, "utf-8")
     command = [sys.executable, str(tmp_path / "scripts/check-release"), tag]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_version_is_cut_everywhere_at_once(tmp_path: Path) -> None:
+    """The program, both files of the extension and the changelog have it, so that the check passes; nothing else changed."""
+    names = ("scripts/cut-release", "scripts/check-release", "fim_lsp/__init__.py", "CHANGELOG.md")
+    extension = ("editors/vscode/package.json", "editors/vscode/package-lock.json")
+    for name in (*names, *extension):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    cut = [sys.executable, str(tmp_path / "scripts/cut-release")]
+    subprocess.run([*cut, "9.8.7"], check=True)
+    check = [sys.executable, str(tmp_path / "scripts/check-release"), "v9.8.7"]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in extension:
+        before, after = ((root / name).read_text("utf-8") for root in (ROOT, tmp_path))
+        differing = [
+            b for a, b in zip(before.splitlines(), after.splitlines(), strict=True) if a != b
+        ]
+        assert len(differing) == (1 if name.endswith("package.json") else 2)
+        assert all(re.fullmatch(r' +"version": "9.8.7",', line) for line in differing)
+    again = subprocess.run([*cut, "9.8.7"], capture_output=True, text=True, check=False)
+    assert (again.returncode, "has a section" in again.stderr) == (1, True)
 
 
 def test_a_release_that_agrees_gets_its_notes(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ IMPURE = {
 }  # fmt: skip
 
 ONLY = {
-    "asyncio": {"fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
+    "asyncio": {"fim_lsp.model_files", "fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
     "h11": {"fim_lsp.http_server.connections", "server_bridge.http.plain"},
     "httpx": {"server_bridge.http.client", "server_bridge.http.plain", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.types", "fim_lsp.cli"},
@@ -44,7 +44,7 @@ ONLY = {
     },
     "subprocess": {"server_bridge.machine.executables", "fim_lsp.cli.service"},
     "xllamacpp": {"server_bridge.process.embedded_child"},
-    "server_bridge": {"fim_lsp.__main__", "fim_lsp.model_server"},
+    "server_bridge": {"fim_lsp.__main__", "fim_lsp.model_files", "fim_lsp.model_server"},
     "fim_lsp": set[str](),
     "time": {
         "fim_lsp.session.open_documents", "fim_lsp.session.completer", "fim_lsp.session.session", "fim_lsp.lsp.server", "fim_lsp.cli",

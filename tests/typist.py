@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fim_lsp import events
@@ -10,6 +11,8 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest.request import Selected, Suggestion
 from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.protocol import Prompt
+from tests.fake_backend import FakeBackend
 
 ROOT = "file:///home/me/shop"
 
@@ -20,6 +23,11 @@ QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0, ca
 def embedded(config: Config = QUICK, model: str = "") -> Session:
     """A session on the bundled model, or another one."""
     return Session(config, lambda _: open_backend(BackendSettings(kind="embedded", model=model)))
+
+
+def faked(config: Config = QUICK, says: Callable[[Prompt, int], str] | None = None) -> Session:
+    """A session without a model, for what it decides by itself; *says* is the text, see `FakeBackend`."""
+    return Session(config, lambda _: FakeBackend(says))
 
 
 @dataclass
@@ -73,9 +81,10 @@ class Typist:
     async def ask(
         self, *, invoked: bool = False, selected: Selected | None = None
     ) -> list[Suggestion]:
-        return await self.session.complete(
+        answer = await self.session.complete(
             self.uri, self.cursor, invoked=invoked, selected=selected
         )
+        return answer.suggestions
 
     def counted(self, *path: str) -> int:
         """A number of `fim/stats` by its path."""

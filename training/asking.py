@@ -116,7 +116,7 @@ def _next_prompt(session: Session, uri: str, home: Position, typed: str) -> Prom
     gone = Edit(home, home._replace(column=len(line) - 1), typed)
     session.handle(events.Changed(uri, 2, (gone,)))
     session.handle(events.CursorMoved(uri, home._replace(column=len(typed))))
-    state = session._open.states[uri]  # noqa: SLF001
+    state = session._open.by_uri[uri]  # noqa: SLF001
     prompt = session._framing.next_prompt(state, session.documents[uri])  # noqa: SLF001
     assert prompt is not None
     return prompt

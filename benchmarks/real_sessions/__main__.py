@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from benchmarks.real_sessions.arguments import parsed, parser
 from benchmarks.real_sessions.choice import written
@@ -52,8 +53,9 @@ def _options() -> argparse.Namespace:
     add("--sessions", type=int, default=5)
     add("--skip", type=int, default=0, help="so many sessions before them")
     options = parsed(known)
-    if "llama.vim" in options.clients and not options.llama_vim:
-        known.error("llama.vim needs --llama-vim DIR")
+    plugin = Path(options.llama_vim, "plugin", "llama.vim")
+    if "llama.vim" in options.clients and not plugin.exists():
+        known.error("llama.vim needs --llama-vim DIR, a checkout with plugin/llama.vim in it")
     return options
 
 

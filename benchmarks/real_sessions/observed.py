@@ -19,6 +19,7 @@ from unittest.mock import patch
 from benchmarks.real_sessions.scores import Decision
 from fim_lsp import __main__ as program
 from fim_lsp.session import completer
+from fim_lsp.session.answer import Answer
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
@@ -47,9 +48,9 @@ def run(notes: TextIO) -> int:
         note("filters", f"{left.text!r} of {candidate.text!r}" + (f", by {cuts}" if cuts else ""))
         return left
 
-    def noted_answered(stats: Stats, outcome: str, ms: float) -> None:
-        note("end", outcome)
-        answered(stats, outcome, ms)
+    def noted_answered(stats: Stats, answer: Answer, ms: float) -> None:
+        note("end", answer.outcome)
+        answered(stats, answer, ms)
 
     with (
         patch.object(completer, "polish", noted_polish),

@@ -35,6 +35,7 @@ from server_bridge.protocol import (
     Request,
     State,
     TextModel,
+    Timings,
 )
 from server_bridge.weights.table import MOST_MS, NAMES, Model, Offer, is_bundled
 
@@ -87,7 +88,7 @@ class Target:
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
     *machine* says what there is to run models with, *cache* is the folder where sessions say where they listen.
     *next_edits* is the model for next edits, if the settings name one and its server. *best* is the model of the
-    table that suits this machine, None where none does.
+    table that suits this machine, None where none does. *keep_speed* keeps what a prompt and a line cost, by the model's file.
     """
 
     config: Config
@@ -98,6 +99,7 @@ class Target:
     cache: Path | None = None
     next_edits: TextModel | None = None
     best: Offer | None = None
+    keep_speed: Callable[[str, Timings, Timings], None] = lambda *_: None
 
 
 Check = Callable[[Target], Awaitable[list[Finding]]]
@@ -232,11 +234,14 @@ async def speed(target: Target) -> list[Finding]:
     if target.backend.state.health is not Health.READY:
         return []
     try:
-        await _trial(target.backend)
+        first, _ = await _trial(target.backend)
         reply, ms = await _trial(target.backend)
     except BackendError as error:
         return [Finding("speed", "bad", f"a completion failed: {error}", "see the server's log")]
     cost = reply.timings
+    if is_loopback(target.backend.state.url):
+        with contextlib.suppress(OSError):  # a cache folder that cannot be written to
+            target.keep_speed(target.backend.state.model, first.timings, cost)
     says = f"{cost.predicted_n} tokens in {ms:.0f} ms, {cost.cache_n} of the prompt from the cache"
     if not cost.cache_n:
         fix = "allow prompt caching on the server (llama-server: no --no-cache-prompt)"
@@ -312,7 +317,7 @@ async def speculation(target: Target) -> list[Finding]:
         with contextlib.suppress(BackendError):
             cost = (await _trial(target.backend))[0].timings
             says += f"; {cost.draft_accepted_n} of {cost.draft_n} drafted were right in a trial"
-        return [Finding("drafts", "ok", f"{says} (fim-lsp doctor --speculation tries more)")]
+        return [Finding("drafts", "ok", says)]
     says = f"the server was started with --spec-type {state.drafters}, but does not speculate"
     fix = "its log says why: most often the draft model (-md) is of another family than the model"
     return [Finding("drafts", "warn", says, fix)]

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -28,7 +28,7 @@ from fim_lsp.documents import Document, Edit, Position, after, edited, opened
 from fim_lsp.lsp import convert
 from server_bridge.machine.executables import PACKAGES, python_command
 
-# Longest wait for one answer. A first completion on a slow machine evaluates the whole prompt.
+# Longest wait for an answer, or for the next token that the model evaluates or writes for it.
 ANSWER_SECONDS = 60.0
 # A backend that refuses connections for longer is not just restarting.
 DOWN_SECONDS = 3.0
@@ -37,6 +37,7 @@ START_SECONDS = 20.0
 # A server that has not exited after this long is killed.
 EXIT_SECONDS = 5.0
 POLL_SECONDS = 0.1  # often enough for a line of progress
+LOOK_SECONDS = 0.5  # between two looks at what the model does; a step of prefill takes half of it
 LOG_LINES = 20  # of the server, kept for an error message
 
 ENCODING = "utf-16"  # the one that every client supports
@@ -111,8 +112,19 @@ class LspClient:
         self._documents[path] = edited(before, [Edit(start, end, text)], before.version + 1)
         return after(start, text)
 
-    async def complete(self, path: Path, position: Position, *, invoked: bool = False) -> Answer:
-        """Request inline completions, by default automatic ones, as an editor does during typing."""
+    async def complete(
+        self,
+        path: Path,
+        position: Position,
+        *,
+        invoked: bool = False,
+        progress: Callable[[int, float], None] = lambda *_: None,
+    ) -> Answer:
+        """
+        Request inline completions, by default automatic ones, as an editor does during typing.
+
+        *progress* is given how many tokens the model has evaluated so far, and after how many seconds.
+        """
         document = self._documents[path]
         kind = types.InlineCompletionTriggerKind
         params = types.InlineCompletionParams(
@@ -121,7 +133,8 @@ class LspClient:
             convert.client_position(document, position, ENCODING),
         )
         started = time.perf_counter()
-        result = await self._answer(self._client.text_document_inline_completion_async(params))
+        request = self._client.text_document_inline_completion_async(params)
+        result = await self._answer(self._while_it_works(request, progress), longest_s=None)
         ms = (time.perf_counter() - started) * 1000
         items = result.items if isinstance(result, types.InlineCompletionList) else result or ()
         return Answer(tuple(_suggested(document, position, item) for item in items), ms)
@@ -161,9 +174,27 @@ class LspClient:
             progress(now - started)
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _answer(self, request: Any) -> Any:
+    async def _while_it_works(
+        self, request: Awaitable[Any], progress: Callable[[int, float], None]
+    ) -> Any:
+        """The answer to *request*, however long the model works on it; `TimeoutError` once it does nothing."""
+        answer = asyncio.ensure_future(request)
+        started = moved = time.perf_counter()
+        n_before = -1
+        while not (await asyncio.wait({answer}, timeout=LOOK_SECONDS))[0]:
+            tokens, now = (await self.stats())["tokens"], time.perf_counter()
+            n_evaluated = tokens["evaluated"] + tokens["background"]
+            if (n := n_evaluated + tokens["predicted"]) != n_before:
+                n_before, moved = n, now
+            if now - moved > ANSWER_SECONDS:
+                answer.cancel()
+                raise TimeoutError
+            progress(n_evaluated, now - started)
+        return answer.result()
+
+    async def _answer(self, request: Any, longest_s: float | None = ANSWER_SECONDS) -> Any:
         try:
-            return await asyncio.wait_for(request, ANSWER_SECONDS)
+            return await asyncio.wait_for(request, longest_s)
         except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
             raise ServerError("\n".join((*self._last_lines, f"no answer: {error!r}"))) from error
 

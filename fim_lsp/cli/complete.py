@@ -20,7 +20,7 @@ from fim_lsp.cli.location import FilePosition, InputError, find_position, read_t
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.cli.why import Tried
 from fim_lsp.documents import Position
-from fim_lsp.suggest.outcome import TOY, reason
+from fim_lsp.suggest.outcome import TOY
 from server_bridge.weights.table import is_bundled
 
 SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
     elif tried.answer.suggestions:
         sys.stdout.write(tried.answer.suggestions[0].text + "\n")
     else:
-        screen.line(f"fim-lsp: nothing to suggest here: {reason(tried.outcome, backend)}")
+        screen.line(f"fim-lsp: nothing to suggest here: {tried.reason}")
     if screen.live and is_bundled(backend["model"]) and not arguments.why:
         screen.line(screen.paint(f"(by {TOY})", "faint"))
     return SUGGESTION if tried.answer.suggestions else NO_SUGGESTION
@@ -80,16 +80,21 @@ async def _ask(
         server.open(position.path, position.text)
         is_ready = await _wait_ready(server, screen, needed=not arguments.why)
         kinds = kinds if is_ready else kinds[:1]  # by hand the server would wait for the model
-        all_tried = [await _tried(server, position, invoked=kind) for kind in kinds]
+        all_tried = [await _tried(server, position, screen, invoked=kind) for kind in kinds]
         return all_tried, await server.stats()
 
 
-async def _tried(server: LspClient, position: FilePosition, *, invoked: bool) -> Tried:
-    before = (await server.stats())["outcomes"]
-    answer = await server.complete(position.path, position.position, invoked=invoked)
-    after = (await server.stats())["outcomes"]
-    outcome = next((name for name in after if after[name] > before.get(name, 0)), "")
-    return Tried(answer, outcome, by_hand=invoked)
+async def _tried(
+    server: LspClient, position: FilePosition, screen: Screen, *, invoked: bool
+) -> Tried:
+    def progress(n_tokens: int, seconds: float) -> None:
+        screen.status(f"the model reads the file: {n_tokens:,} tokens … {seconds:.1f} s")
+
+    path, at = position.path, position.position
+    answer = await server.complete(path, at, invoked=invoked, progress=progress)
+    screen.status("")
+    last = (await server.stats())["last"]
+    return Tried(answer, last["outcome"], last["reason"], by_hand=invoked)
 
 
 async def _wait_ready(server: LspClient, screen: Screen, *, needed: bool) -> bool:

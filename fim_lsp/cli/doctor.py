@@ -10,16 +10,11 @@ import asyncio
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 
-from fim_lsp.cli import layouts, speculation
 from fim_lsp.cli.checks import CHECKS, Finding, Target
 from fim_lsp.cli.next_edit_check import next_edit
 from fim_lsp.cli.terminal import Screen, screen_on, wrapped
-from server_bridge.protocol import Backend, BackendError
 
-Report = Callable[[Backend, Sequence[layouts.Trial], Screen], Awaitable[None]]
 INDENT = 16  # of what a check says
 ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
 
@@ -36,44 +31,6 @@ def run(arguments: Namespace, target: Target) -> int:
         end = "Completions work." if works else "Completions cannot work as set up: see above."
         screen.line(end)
     return 0 if works else 1
-
-
-def run_layouts(arguments: Namespace, backend: Backend) -> int:
-    """Compare prompt layouts on the user's own files; returns the exit code."""
-    return _try(backend, arguments.layouts, layouts.N_PLACES, layouts.report)
-
-
-def run_speculation(arguments: Namespace, backend: Backend) -> int:
-    """Compare decoding with and without drafts on the user's own files; returns the exit code."""
-    return _try(backend, arguments.speculation, speculation.N_PLACES, speculation.report)
-
-
-def _try(backend: Backend, paths: Sequence[Path], n_places: int, report: Report) -> int:
-    """Try something at places of the user's files, the current folder's if there are no *paths*."""
-    screen = screen_on(sys.stdout)
-    if missing := [path for path in paths if not path.exists()]:
-        screen.line(f"fim-lsp: there is no {missing[0]}")
-        return 1
-    where = layouts.trials([path.resolve() for path in paths or [Path.cwd()]], n_places)
-    if not where:
-        screen.line("fim-lsp: there is no code to try in: name files or folders with source code")
-        return 1
-    try:
-        asyncio.run(_reported(backend, where, screen, report))
-    except BackendError as error:
-        screen.line(f"fim-lsp: {error}")
-        return 1
-    return 0
-
-
-async def _reported(
-    backend: Backend, where: Sequence[layouts.Trial], screen: Screen, report: Report
-) -> None:
-    try:
-        await backend.connect()
-        await report(backend, where, screen)
-    finally:
-        await backend.aclose()
 
 
 async def _examine(target: Target, screen: Screen | None) -> list[Finding]:

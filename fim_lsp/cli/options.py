@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from fim_lsp import __version__
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback_host
-from server_bridge.weights.table import HUB, NAMES
+from server_bridge.weights.table import NAMES
 
 RAW = argparse.RawDescriptionHelpFormatter
 Commands: TypeAlias = Any  # argparse has no public name for what `add_subparsers` returns
@@ -20,6 +20,7 @@ A language server for local, private, multi-line code completion.
 Editors start it with --stdio. Everything else is for terminals and scripts:
   fim-lsp demo                      watch it work, with the bundled model, no set-up
   fim-lsp setup                     get a real model, or choose where completions come from
+  fim-lsp models                    the models on this machine: how large, how fast, which answers
   fim-lsp serve                     a model server with the best flags for this machine
   fim-lsp doctor                    check backend, model and settings; says what to change
   fim-lsp complete app.py:12        one completion, as an editor would get it
@@ -43,6 +44,21 @@ themselves: a new one for each run, or that of the environment variable LLAMA_AP
   fim-lsp serve --get                              a model that fits this machine; asks before it downloads
   fim-lsp serve --get qwen-7b --install            that one, now and after every login
   fim-lsp serve --model big.gguf --draft small.gguf
+"""
+
+MODELS_EPILOG = """\
+  fim-lsp models                      what is here, what answers
+  fim-lsp models measure [NAME]       how fast they are on this machine; kept
+  fim-lsp models remove NAME          asks before it deletes a file
+"""
+
+BUNDLE_EPILOG = """\
+On a machine with fim-lsp as it is to be, of the same system and Python:
+  fim-lsp bundle ~/fim-lsp-bundle
+On the one without a network, with that folder (its README.txt has these lines):
+  python3 -m venv ~/.fim-lsp
+  ~/.fim-lsp/bin/pip install --no-index --find-links DIR/wheels DIR/wheels/fim_lsp-*.whl
+  ~/.fim-lsp/bin/fim-lsp setup --from DIR
 """
 
 HTTP_EPILOG = """\
@@ -89,6 +105,8 @@ def parser() -> argparse.ArgumentParser:
         _add_demo,
         _add_serve,
         _add_setup,
+        _add_models,
+        _add_bundle,
         _add_http,
         _add_forget,
         _add_doctor,
@@ -176,14 +194,6 @@ def _add_doctor(commands: Commands) -> None:
         "--root", metavar="FOLDER", type=Path, default=Path(),
         help="the project whose .fim-lsp.toml holds (default: the current folder)",
     )  # fmt: skip
-    doctor.add_argument(
-        "--layouts", metavar="PATH", nargs="*", type=Path,
-        help="compare prompt layouts on your own files with your own model",
-    )  # fmt: skip
-    doctor.add_argument(
-        "--speculation", metavar="PATH", nargs="*", type=Path,
-        help="whether it pays, on your own files, that your server drafts tokens ahead",
-    )  # fmt: skip
 
 
 def _add_serve(commands: Commands) -> None:
@@ -234,8 +244,8 @@ def _add_get(which: Commands, command: Commands) -> None:
     )
     command.add_argument("--yes", action="store_true", help="download without asking")
     command.add_argument(
-        "--mirror", metavar="URL", default=os.environ.get("HF_ENDPOINT") or HUB,
-        help="a mirror of huggingface.co to download from (also in HF_ENDPOINT)",
+        "--mirror", metavar="URL",
+        help="a mirror of huggingface.co to download from (also in fim.models.mirror, or HF_ENDPOINT)",
     )  # fmt: skip
 
 
@@ -250,9 +260,43 @@ def _add_setup(commands: Commands) -> None:
     _add_get(which, setup)
     which.add_argument("--auto", action="store_true", help="a server on this machine, or our own")
     which.add_argument("--url", help="a server's address")
+    which.add_argument(
+        "--from", metavar="DIR", dest="source", type=Path,
+        help="the model of a folder that fim-lsp bundle made, checked by its sums",
+    )  # fmt: skip
     setup.add_argument("--openai", action="store_true", help="it is not llama.cpp's own")
     setup.add_argument("--model", metavar="FILE|NAME", help="a GGUF file; with --url a name")
     setup.add_argument("--key-env", metavar="VARIABLE", help="the variable with the server's key")
+
+
+def _add_models(commands: Commands) -> None:
+    models = commands.add_parser(
+        "models",
+        help="the models on this machine",
+        description="List the models on this machine: how large they are, how fast here, and which one answers.",
+        epilog=MODELS_EPILOG,
+        formatter_class=RAW,
+    )
+    models.add_argument("action", nargs="?", choices=("list", "measure", "remove"), default="list")
+    models.add_argument(
+        "name", metavar="NAME", nargs="?", help="as the table or the file is called"
+    )
+    models.add_argument("--yes", action="store_true", help="delete without asking")
+
+
+def _add_bundle(commands: Commands) -> None:
+    bundle = commands.add_parser(
+        "bundle",
+        help="pack all that a machine without a network needs",
+        description="Pack this installation (fim-lsp, the packages it needs, llama.cpp) and a model into a folder, "
+        "with their SHA-256 sums. Nothing is downloaded.",
+        epilog=BUNDLE_EPILOG,
+        formatter_class=RAW,
+    )
+    bundle.add_argument("folder", metavar="DIR", type=Path, help="an empty folder, or a new one")
+    which = bundle.add_mutually_exclusive_group()
+    which.add_argument("--model", metavar="FILE", help="a GGUF file instead of the one you have")
+    which.add_argument("--no-model", action="store_true", help="without a model")
 
 
 def _size(text: str) -> str:

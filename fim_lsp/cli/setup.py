@@ -40,6 +40,7 @@ NO_TERMINAL = """\
 fim-lsp: there is no terminal to ask in; use flags:
   fim-lsp setup --get [NAME] --yes
   fim-lsp setup --auto
+  fim-lsp setup --from DIR
   fim-lsp setup --model FILE.gguf
   fim-lsp setup --url URL [--openai [--model NAME]] [--key-env VARIABLE]"""
 
@@ -76,7 +77,7 @@ def said(given: Namespace) -> tuple[str, Values]:
     if given.url:
         kind = "openai" if given.openai else ""
         return ADDRESS, _values(given.url, kind, given.model or "", given.key_env or "")
-    if given.get:
+    if given.get or given.source:
         return MODEL, _values()
     if given.model:
         return FILE, _values(model=_file(given.model))
@@ -126,6 +127,11 @@ def wrong_variable(name: str) -> str:
 def write_model(model: str, path: Path) -> None:
     """Have the settings file *path* name the *model* file. Raises OSError, CannotEdit."""
     _replace(path, edited(_text(path), "backend", _values(model=model)))
+
+
+def forget_model(path: Path) -> None:
+    """Have the settings file *path* name no model. Raises OSError, CannotEdit."""
+    _replace(path, edited(_text(path), "backend", {"model": ""}))
 
 
 def _problem(choice: str, values: Values) -> str:

@@ -2,7 +2,7 @@
 `fim-lsp complete --why`: where a suggestion comes from, or which rule says that there is none.
 
 The real server is asked twice, as by an editor while its user types and as by hand; how each request
-ended is what it counts in `fim/stats`.
+ended is the `last` of `fim/stats`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from fim_lsp.suggest.outcome import notice, report
 
 
 class Tried(NamedTuple):
-    """One request, *by_hand* or as while typing: what came, and how it ended, as `fim/stats` counts it."""
+    """One request, *by_hand* or as while typing: what came, how it ended, and why."""
 
     answer: Answer
     outcome: str
+    reason: str
     by_hand: bool
 
 
@@ -29,7 +30,7 @@ def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, st
         said = tried.answer.suggestions
         title = "by hand" if tried.by_hand else "while typing"
         text = said[0].text if said else ""
-        found[title] = report(tried.outcome, text, backend, by_hand=tried.by_hand)
+        found[title] = report(text, tried.outcome, tried.reason, by_hand=tried.by_hand)
     if note := notice(backend):
         found["the model"] = note
     return found

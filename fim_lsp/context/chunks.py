@@ -49,6 +49,9 @@ _PLACES = 50
 
 _QUOTES = '"""'
 
+TOLD_LINES = 24
+"""Lines of a piece that another language server told: the head of a class, or a whole function."""
+
 HEADING = 4  # characters a chunk costs besides its name and text: separator token, line ends
 
 
@@ -58,8 +61,10 @@ class Why(enum.Enum):
     OPENED = "in a file you opened"
     EDITED = "edited lately"
     YANKED = "yanked"
+    SERVER = "told by another language server"
     DEFINITION = "defines a name in use here"
     SIGNATURE = "the head of what is in use here"
+    TOGETHER = "in a file that often changes with this one"
     SIBLING = "in a file next to this one"
 
 
@@ -106,8 +111,8 @@ class Piece:
 
     @property
     def home(self) -> str:
-        """The file of these lines; a yank that stands nowhere any more is its own file."""
-        return self.uri if self.end else f"yanked from {self.uri}"
+        """The file of these lines; what stands in no file, or no more, is its own file."""
+        return self.uri if self.end else f"{self.why.value} from {self.uri}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +199,16 @@ def piece_of(source: Source, why: Why, span: tuple[int, int]) -> Piece | None:
     lines = [body(line) for line in source.lines[start:end]]
     piece = _piece(source, lines, why, (0, len(lines)), PIECE_CHARS)
     return piece and replace(piece, start=start + piece.start, end=start + piece.end)
+
+
+def told(source: Source, text: str) -> Piece | None:
+    """What a language server told of *source*, where it stands there; None as for a yank."""
+    lines = unix(text).strip("\n").split("\n")[:TOLD_LINES]
+    piece = _piece(source, lines, Why.SERVER, (0, len(lines)), PIECE_CHARS)
+    if piece is None:
+        return None
+    place = located(piece, source)
+    return place if place.fresh else replace(piece, start=0, end=0)
 
 
 def located(piece: Piece, source: Source) -> Piece:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from fim_lsp.context.chunks import Cut, Piece, Read, Source, Why, read
 from fim_lsp.context.definitions import Definition, Kind
+from fim_lsp.context.together import Commits, partners
 from fim_lsp.context.update import Snapshot
 from fim_lsp.context.words import NONE, Words, holds
 from fim_lsp.context.words import wanted as words_of
@@ -39,6 +40,9 @@ HOMES = 4  # a name with more definitions (`run`, `get`) says nothing about whic
 _IMPORTED = 2.0  # an imported name is in use here; a word near the cursor may be a local one
 _SIBLING = 0.5  # a file of the same folder and language: half as good as a definition
 _TWIN = 2.0  # the file a test tests, the header of a source: its names are needed for sure
+_TOGETHER = (
+    6.0  # a file that changed in every commit that changed this one (benchmarks/together.py)
+)
 _AFFIXES = ("test_", "_test", "-test", "_spec")  # of twins' names
 
 _READ = 12  # files read for one update: 12 × 300 lines are read and cut in 20 ms
@@ -64,11 +68,12 @@ class Entry(NamedTuple):
 class Index:
     """
     Entries by path, and the paths by the names they define; a file defines its own name, too. The counts are
-    of all entries.
+    of all entries; *commits* are the files that each commit changed, the newest first.
     """
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
     homes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    commits: Commits = ()
     n_names: int = 0
     n_words: int = 0
 
@@ -101,7 +106,7 @@ def updated(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
             entries[path], alone = entry, (path,)  # shared by its names: most have no other home
             for name in _names(path, entry):
                 homes[name] = (*homes[name], path) if name in homes else alone
-    return Index(entries, homes, n_names, n_words)
+    return Index(entries, homes, index.commits, n_names, n_words)
 
 
 def importable(index: Index, name: str, language: str) -> tuple[str, ...]:
@@ -113,7 +118,7 @@ def importable(index: Index, name: str, language: str) -> tuple[str, ...]:
 def wanted(
     index: Index, path: str, language: str, imported: Iterable[str], near: Iterable[str]
 ) -> list[str]:
-    """The files worth a look from *path*, best first: what it imports and uses, twins, siblings."""
+    """The files worth a look from *path*, best first: what it imports, uses, changes with; twins, siblings."""
     scores: defaultdict[str, float] = defaultdict(float)
     for weight, names in ((_IMPORTED, imported), (1.0, near)):
         for name in sorted(set(names)):
@@ -122,6 +127,9 @@ def wanted(
                 scores[home] += weight / len(homes)
     for other in _siblings(index, path, language):
         scores[other] += _SIBLING
+    for other, share in partners(index.commits, path).items():
+        if other in index.entries:
+            scores[other] += _TOGETHER * share
     twins = [home for home in index.homes.get(stem(path), ()) if stem(home) == stem(path)]
     for twin in twins if len(twins) <= HOMES else ():
         scores[twin] += _TWIN
@@ -162,17 +170,19 @@ def unopened_files(
         return
     names, near = read(here).imported, snapshot.near
     opened = {source.name for source in snapshot.sources}
+    together = partners(index.commits, here.name)
     unknown = (p for p in wanted(index, here.name, here.language, names, near) if p not in opened)
     for path in itertools.islice(unknown, _READ):
         if source := source_of(path):
-            yield from _pieces(read(source), {*names, *near})
+            why = Why.TOGETHER if path in together else Why.SIBLING
+            yield from _pieces(read(source), {*names, *near}, why)
 
 
-def _pieces(cut: Cut, names: AbstractSet[str]) -> Iterator[Piece]:
+def _pieces(cut: Cut, names: AbstractSet[str], otherwise: Why) -> Iterator[Piece]:
     spans = [d for d in cut.definitions if d.name in names and d.kind is not Kind.LOCAL]
     for piece in cut.pieces:
         defines = any(d.start < piece.end and piece.start < d.end for d in spans)
-        yield replace(piece, why=Why.DEFINITION if defines else Why.SIBLING)
+        yield replace(piece, why=Why.DEFINITION if defines else otherwise)
 
 
 def _names(path: str, entry: Entry | None) -> set[str]:

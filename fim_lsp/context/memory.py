@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from fim_lsp.context.chunks import SOURCE_CHARS, ContextChunk, Piece, Source, located, yanked
@@ -33,6 +33,7 @@ _CLOSED_CHARS = (
     2_000_000  # of files among those that are closed: twenty usual ones have a fifth of it
 )
 _YANKS = 8  # yanks remembered: what was copied longer ago is pasted by now
+_TOLD = 24  # pieces told by language servers that are remembered: of the last few pauses
 _EDITS = (
     100  # edits of one message that are followed one by one; more are a formatter's or a rename
 )
@@ -52,6 +53,7 @@ class Memory:
         self._clock = 0  # counts edited lines: the unit of "lately", the same at any typing speed
         self._at = ("", -1)  # uri and line of the last edit or cursor
         self._yanks: tuple[Piece, ...] = ()
+        self._told: dict[tuple[str, str], Piece] = {}  # by file and text, told last last
         self._queued: dict[str, None] = {}  # files with news since the last update of the ring
         self._n_events = 0
         self.ring = Ring()
@@ -120,14 +122,30 @@ class Memory:
         self._yanks = (*kept, fresh)[-_YANKS:]
         self._news(uri)
 
+    def told(self, pieces: Iterable[Piece], instead: Container[str] = ()) -> bool:
+        """
+        Language servers told *pieces* of files that are not private; whether any is new.
+
+        Those in no file that were told of the files *instead* before are gone.
+        """
+        fresh, before = {(piece.uri, piece.text): piece for piece in pieces}, self._told
+        gone = {k for k, p in before.items() if p.uri in instead and not p.end} - fresh.keys()
+        kept = {key: piece for key, piece in before.items() if key not in {*gone, *fresh}}
+        self._told = dict([*kept.items(), *fresh.items()][-_TOLD:])
+        for uri in {uri for uri, _ in gone}:
+            self._remap(uri, lambda p: replace(p, fresh=p.fresh and (p.uri, p.text) not in gone))
+        if not gone and fresh.keys() <= before.keys():
+            return False
+        self._n_events += 1
+        return True
+
+    def forget_told(self) -> None:
+        """What language servers told is private until it is judged, and they tell it again."""
+        self._told = {}
+
     def knows(self, uri: str) -> bool:
         """Is its text remembered?"""
         return uri in self._sources
-
-    @property
-    def has_open(self) -> bool:
-        """Is any of its files open?"""
-        return len(self._sources) > len(self._closed)
 
     def unsure(self) -> list[Source]:
         """All that is remembered of files that are not open, as it was: to be compared with the disk."""
@@ -148,6 +166,7 @@ class Memory:
         """The file is gone, or private now: nothing of it is shown again."""
         self._forget(uri)
         self._yanks = tuple(piece for piece in self._yanks if piece.uri != uri)
+        self._told = {key: piece for key, piece in self._told.items() if key[0] != uri}
         self._remap(uri, lambda piece: replace(piece, fresh=False))
         self._n_events += 1
 
@@ -167,7 +186,7 @@ class Memory:
             sources,
             edited,
             self._clock,
-            self._yanks,
+            (*self._yanks, *self._told.values()),
         )
 
     def accept(self, update: RingUpdate) -> bool:

@@ -29,7 +29,7 @@ from fim_lsp.context.chunks import HEADING, Piece, Why, grouped, overlap, tellin
 _EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
 _EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
 _SAME_FILE = 0.3  # a word of this file, more so when it is frequent here
-_MEANT = 0.1  # a word of the heads of what is in use here
+_MEANT = 0.3  # a word of the heads of what is in use here
 _COMMON = 0.3  # a word of many pieces: the vocabulary of the project
 _COMMON_PIECES = 8  # … counts in full from this many
 _ANY = 0.02  # any other word
@@ -39,8 +39,9 @@ _FILE_FADES = 0.93  # per file looked at since
 _TELLS = 0.0005  # worth per character below which a piece is noise, however much room there is
 _POOL = 8  # times the room: a piece that so many others beat by themselves is hardly ever chosen
 _LEAST = 100  # characters of room that are worth a search: three lines
-_BONUS = {Why.YANKED: 3.0, Why.DEFINITION: 1.5}
-"""A yank is a wish; a definition is looked up next."""
+# A yank is a wish; a definition is looked up next, and a server is surer of it than the words are.
+_BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5, Why.SIGNATURE: 1.5}
+_LAST = (Why.SIGNATURE, Why.SERVER)  # in this order, behind all other pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +115,14 @@ class Interest:
         return [each for each, size in zip(ordered, sizes, strict=True) if size <= _POOL * n_chars]
 
     def ordered(self, chosen: Iterable[Piece]) -> list[Piece]:
-        """From stable to volatile: files by when they were looked at, the latest last, then heads."""
+        """From stable to volatile: files by when they were looked at, the latest last; then heads; then what servers told."""
         return sorted(chosen, key=self._order)
 
-    def _order(self, piece: Piece) -> tuple[bool, int, str, int]:
-        """Heads stand last: they change with the cursor, and do most good there."""
-        place = self._surroundings
+    def _order(self, piece: Piece) -> tuple[int, int, str, int]:
+        """Heads change with the cursor, and do most good behind the other pieces."""
+        place, kind = self._surroundings, _LAST.index(piece.why) if piece.why in _LAST else -1
         ranks = place.heads if piece.is_head else place.files
-        return piece.is_head, -ranks.get(piece.uri, len(ranks)), piece.name, piece.start
+        return kind, -ranks.get(piece.uri, len(ranks)), piece.name, piece.start
 
     def _chance(self, word: str) -> float:
         place = self._surroundings

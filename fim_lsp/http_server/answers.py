@@ -5,32 +5,13 @@ A completion into the JSON that each client expects. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from fim_lsp.http_server.requests import Body
+from fim_lsp.session.answer import Cost
 
 MANY = 1e6  # tokens per second where nothing was to be done
 ID, OBJECT = "cmpl-fim-lsp", "text_completion"
-
-
-class Cost(NamedTuple):
-    """What the model did for a request: tokens and milliseconds."""
-
-    evaluated: int = 0
-    cached: int = 0
-    predicted: int = 0
-    prompt_ms: float = 0.0
-    predicted_ms: float = 0.0
-
-    def since(self, before: Cost) -> Cost:
-        """What was spent after *before*."""
-        return Cost(
-            self.evaluated - before.evaluated,
-            self.cached - before.cached,
-            self.predicted - before.predicted,
-            self.prompt_ms - before.prompt_ms,
-            self.predicted_ms - before.predicted_ms,
-        )
 
 
 def infill(body: Body, text: str, cost: Cost, model: str) -> object:

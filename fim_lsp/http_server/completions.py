@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Position
 from fim_lsp.http_server import zeta
-from fim_lsp.http_server.answers import Cost, insertion
+from fim_lsp.http_server.answers import insertion
 from fim_lsp.http_server.requests import Asked, Limits
 from fim_lsp.http_server.texts import Place, Texts
+from fim_lsp.session.answer import Cost
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Client, Suggestion
@@ -51,7 +52,7 @@ class Asking:
     """A question that is being answered: *n_waiting* requests wait, and some *hear* the text as it grows."""
 
     question: Question
-    task: asyncio.Task[str] | None = None
+    task: asyncio.Task[Completion] | None = None
     n_waiting: int = 0
     hear: list[Hear] = field(default_factory=list)
 
@@ -77,11 +78,12 @@ class Completions:
         place = await self._texts.place(asked)
         if place is None:
             return NOTHING
-        before = self._cost()
-        text = await self._shared(place, limits, hear)
+        completion = await self._shared(place, limits, hear)
         if asked.region is not None:
-            text = await self._region(place, asked.region, text)
-        return Completion(text, self._cost().since(before))
+            return completion._replace(
+                text=await self._region(place, asked.region, completion.text)
+            )
+        return completion
 
     async def _region(self, place: Place, region: zeta.Region, text: str) -> str:
         """*region* with *text* in it, or else with the next edit, if that is there."""
@@ -94,7 +96,7 @@ class Completions:
         edited = zeta.rewritten(region, first, found.proposal) if is_here else ""
         return edited or zeta.answer(region, "")
 
-    async def _shared(self, place: Place, limits: Limits, hear: Hear | None) -> str:
+    async def _shared(self, place: Place, limits: Limits, hear: Hear | None) -> Completion:
         uri = place.text.uri
         version = self._session.documents[uri].version
         accepted = place.selected.text if place.selected else ""
@@ -113,7 +115,7 @@ class Completions:
             return await asyncio.shield(asking.task)
         except asyncio.CancelledError:
             if asking.task.cancelled():
-                return ""  # a newer request took its place
+                return NOTHING  # a newer request took its place
             raise
         finally:
             asking.n_waiting -= 1
@@ -122,7 +124,7 @@ class Completions:
                 if self._asked.get(uri) is asking:
                     del self._asked[uri]
 
-    async def _text(self, place: Place, asking: Asking) -> str:
+    async def _text(self, place: Place, asking: Asking) -> Completion:
         uri, selected = place.text.uri, place.selected
         limits = asking.question.limits
         config = _limited(self._session.config, limits)
@@ -131,27 +133,24 @@ class Completions:
             if selected is None and suggestion.start == suggestion.end:
                 asking.heard(limits.ended(suggestion.text))
 
-        found = await self._session.complete(
+        answer = await self._session.complete(
             uri,
             selected.start if selected else place.cursor,
             invoked=False,
             selected=selected,
             client=Client(selected is None, config, heard if asking.question.streams else None),
         )
-        document = self._session.documents.get(uri)
-        if not found or document is None:
-            return ""
-        best = found[0]
+        document = self._session.document(uri)
+        if not answer.suggestions or document is None:
+            return Completion("", answer.cost)
+        best = answer.suggestions[0]
         if selected is not None:
             text = best.text.removeprefix(selected.text)
-            return limits.ended(insertion(text, document.between(selected.end, best.end)))
+            rest = insertion(text, document.between(selected.end, best.end))
+            return Completion(limits.ended(rest), answer.cost)
         text = limits.ended(insertion(best.text, document.between(best.start, best.end)))
         place.text.suggested = text
-        return text
-
-    def _cost(self) -> Cost:
-        now = self._session.counters
-        return Cost(now.evaluated, now.cached, now.predicted, now.prompt_ms, now.predicted_ms)
+        return Completion(text, answer.cost)
 
 
 def _limited(config: Config, limits: Limits) -> Config:

@@ -19,8 +19,6 @@ from fim_lsp.http_server.connections import Request, Response
 from fim_lsp.http_server.faces import Faces, found
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.session import Session
-from fim_lsp.session.stats import Answered
-from fim_lsp.suggest import outcome
 
 FILES = Path(__file__).parent / "page_files"
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -32,7 +30,6 @@ POLICY = (
 PAGES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
 STATE = "/page/state"
 ADVICE_S = 60.0  # between two looks at the server by the doctor
-SHOWN = ("backend", "cache", "local")  # outcomes that put something on the screen
 
 
 class Advice(NamedTuple):
@@ -74,14 +71,11 @@ class Page:
         if request.method != "GET" or request.target != STATE:
             return None
         stats, answers = self._session.stats(), self._session.counters.answers
-        backend = stats["backend"]
-        assert isinstance(backend, dict)
         return found(
             {
                 "version": __version__,
                 "stats": stats,
                 "keys": [*map(tuple, answers)],
-                "last": _last(answers[-1], backend) if answers else None,
                 "prompt": _prompt(await self._report()),
                 "days": await self._session.by_day(),
                 "advice": [each._asdict() for each in await self._advised()],
@@ -92,10 +86,10 @@ class Page:
 
     async def _report(self) -> PromptReport:
         """What the model is shown where a suggestion was asked for last; measured once per change."""
-        uri = self._session.completer.current
+        uri = self._session.asked
         if not uri:
             return PromptReport("nothing yet: type something in your editor")
-        document = self._session.documents.get(uri)
+        document = self._session.document(uri)
         counters = self._session.counters
         now = (uri, document and document.version, counters.moved, counters.outcomes.total())
         if self._shown is None or self._shown[0] != now:
@@ -108,13 +102,6 @@ class Page:
             self._advised_s = now
             self._advice = await self._advise()
         return self._advice
-
-
-def _last(answer: Answered, backend: dict[str, object]) -> dict[str, object]:
-    """The last request: whether it got something, and where from or why not."""
-    shown = answer.outcome in SHOWN
-    say = outcome.source if shown else outcome.reason
-    return {"shown": shown, "why": say(answer.outcome, backend)}
 
 
 def _prompt(report: PromptReport) -> dict[str, object]:

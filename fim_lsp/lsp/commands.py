@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcException
 
 from fim_lsp.display import shown
 from fim_lsp.events import Accepted
-from fim_lsp.lsp import convert
+from fim_lsp.lsp import convert, messages
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.messages import MOST_CHARS
 from fim_lsp.lsp.types import types
@@ -50,6 +50,7 @@ def status(editor: Editor, *_: object) -> str:
     parts = [
         " ".join(filter(None, (state.kind, state.model))),
         state.health.value + (f" ({state.message})" if state.message else ""),
+        *([f"first look: {look_s} s"] if (look_s := session.connection.look_s) else []),
         f"suggestions while typing {'on' if session.config.completion.auto else 'off'}",
         f"{stats['accepted']} of {stats['shown']} accepted",
     ]
@@ -112,7 +113,7 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
     uri = str(given.get("uri") or editor.current)
     name, first_line = editor.notebooks.place(uri)
-    document, cell = editor.session.documents.get(name), editor.document(uri)
+    document, cell = editor.session.document(name), editor.document(uri)
     position = convert.place_of(given.get("position"), cell, editor.encoding)
     if position is not None:
         position = position._replace(line=position.line + first_line)
@@ -177,6 +178,13 @@ async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
             await editor.window_show_document_async(params)
 
 
+def status_now(editor: Editor, _: object) -> dict[str, object]:
+    """`fim/status`: what `didChangeStatus` would say now."""
+    connection = editor.session.connection
+    return messages.status(connection.state, connection.look_s)
+
+
+REQUESTS = (("fim/status", status_now, None),)
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     (convert.ACCEPTED, accepted),
     (TOGGLE, toggle),

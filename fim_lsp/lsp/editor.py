@@ -13,7 +13,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from pygls.capabilities import get_capability
@@ -33,12 +33,12 @@ from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.transport import Skipped
 from fim_lsp.lsp.types import types
+from fim_lsp.session.answer import Answer
 from fim_lsp.session.session import Session
 from fim_lsp.session.state_file import PAGE
 from fim_lsp.settings import egress
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
-from fim_lsp.suggest.outcome import reason
 from fim_lsp.suggest.request import EDITOR, Client, Selected, Suggestion
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
@@ -67,8 +67,7 @@ class Answered(NamedTuple):
     version: int = 0
     position: Position = Position(0, 0)
     by_hand: bool = False
-    outcome: str = ""
-    text: str = ""
+    answer: Answer = Answer([])
 
 
 class Editor(LanguageServer):
@@ -123,6 +122,7 @@ class Editor(LanguageServer):
         self._is_open = True
         self.session.completer.client_ms = quirks.waits_ms(name)
         self.session.connection.on_status = self._show_state
+        self.session.connection.on_look = lambda: self.messages.show_look(self.session.connection)
         self.session.on_index(self.messages.show_index)
         self.session.handle(FoldersChanged(self.roots))
 
@@ -238,14 +238,14 @@ class Editor(LanguageServer):
 
     def document(self, uri: str) -> Document | None:
         """An open document that may get suggestions, or cell of a notebook, as the editor knows it."""
-        return self.notebooks.cells.get(uri) or self.session.documents.get(uri)
+        return self.notebooks.cells.get(uri) or self.session.document(uri)
 
     def hear(self, *events: Event) -> None:
         """Hand on what happened; an event of a cell is one of the document that it is part of."""
         for event in events:
             if isinstance(event, Focused | Yanked):
                 event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
-            for each in self.large_files.filtered(event, self.session.documents):
+            for each in self.large_files.filtered(event, self.session.document):
                 self.session.handle(each)
 
     def rest_at(self, uri: str, place: types.Position | convert.ClientPosition) -> None:
@@ -307,32 +307,21 @@ class Editor(LanguageServer):
                 if show is not None:
                     show(_moved(suggestion, -first))
 
-            suggestions = await self.session.complete(
+            answer = await self.session.complete(
                 uri,
                 _lower(position, first),
                 invoked=invoked,
                 selected=selected and _moved(selected, first),
                 client=client._replace(hear=hear if show else None),
             )
-            last = self.noted(document, position, suggestions, by_hand=invoked)
-            if invoked and not suggestions:
-                backend = cast("dict[str, Any]", self.session.stats()["backend"])
-                why = reason(last.outcome, backend)
-                self.messages.explain(self.session.completer.trouble, why)
-            return [_moved(suggestion, -first) for suggestion in suggestions]
+            place = document.uri, document.version, position
+            self.answered = Answered(*place, invoked, answer)
+            if invoked and not answer.suggestions:
+                self.messages.explain(answer.reason, again=not answer.is_failure)
+            return [_moved(suggestion, -first) for suggestion in answer.suggestions]
         finally:
             if self._newest.get(key) is task:
                 del self._newest[key]
-
-    def noted(
-        self, document: Document, position: Position, found: list[Suggestion], *, by_hand: bool
-    ) -> Answered:
-        """Remember how the request that the session has just answered ended, to say why."""
-        outcome = self.session.counters.answers[-1].outcome
-        text = found[0].text if found else ""
-        place = document.uri, document.version, position
-        self.answered = Answered(*place, by_hand, outcome, text)
-        return self.answered
 
     def _show_state(self, state: State) -> None:
         self.messages.show_state(state, notify=self.session.config.status.notify)

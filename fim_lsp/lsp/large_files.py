@@ -9,7 +9,7 @@ The length is not counted per key: it is at most what it was, with all that was 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from fim_lsp.documents import DOCUMENT_CHARS, Document, edited, opened
 from fim_lsp.events import Changed, Closed, Event, Opened
@@ -30,15 +30,15 @@ class LargeFiles:
     def __repr__(self) -> str:
         return f"<LargeFiles {[*self.documents]}>"
 
-    def filtered(self, event: Event, documents: Mapping[str, Document]) -> list[Event]:
-        """What the session, which has *documents*, is to hear of *event*."""
+    def filtered(self, event: Event, find: Callable[[str], Document | None]) -> list[Event]:
+        """What the session, which can *find* a document by URI, is to hear of *event*."""
         match event:
             case Opened(uri):
-                return self._opened(event, known=uri in documents)
+                return self._opened(event, known=find(uri) is not None)
             case Changed(uri) if uri in self.documents:
                 return self._changed(event, self.documents[uri])
-            case Changed(uri) if uri in documents:
-                return self._grown(event, documents[uri])
+            case Changed(uri) if (document := find(uri)) is not None:
+                return self._grown(event, document)
             case Closed(uri):
                 self._most.pop(uri, None)
                 self.documents.pop(uri, None)

@@ -22,6 +22,7 @@ from fim_lsp.display import shown
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.types import types
+from fim_lsp.session.connection import Connection
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
@@ -34,6 +35,12 @@ MOST_PROBLEMS = 5  # in one message; the rest is in the log
 Report = types.WorkDoneProgressReport
 
 log = logging.getLogger(__name__)
+
+
+def status(state: State, look_s: int = 0) -> dict[str, object]:
+    """What `didChangeStatus` says, fit to be shown."""
+    said = convert.status(state, look_s)
+    return {**said, "message": shown(str(said["message"]), MOST_CHARS)}
 
 
 class WorkDone(NamedTuple):
@@ -76,9 +83,7 @@ class Messages:
     def show_state(self, state: State, *, notify: bool) -> None:
         """Show what changed; *notify* is whether the client wants `didChangeStatus`."""
         if notify:
-            status = convert.status(state)
-            status["message"] = shown(str(status["message"]), MOST_CHARS)
-            self._server.protocol.notify("didChangeStatus", status)
+            self._server.protocol.notify("didChangeStatus", status(state))
         if state.health is Health.LOADING:
             self._begin(MODEL, f"Loading {shown(state.model) or 'the model'}")
         else:
@@ -91,15 +96,20 @@ class Messages:
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
             self._show_trouble(types.MessageType.Info, state.message)
 
-    def explain(self, trouble: str, reason: str) -> None:
-        """Say why a user who asked by hand gets nothing: the *trouble*, not again at once, or else the *reason*."""
+    def show_look(self, connection: Connection) -> None:
+        """Show how long the first look at a place still takes, to a client that wants `didChangeStatus`."""
+        if connection.config.status.notify:
+            now = status(connection.state, connection.look_s)
+            self._server.protocol.notify("didChangeStatus", now)
+
+    def explain(self, reason: str, *, again: bool) -> None:
+        """Say why a user who asked by hand gets nothing; *again*, too, where that was just said."""
         now = asyncio.get_running_loop().time()
         last, when = self._explained
-        if trouble and trouble == last and now < when + AGAIN_S:
+        if not again and reason == last and now < when + AGAIN_S:
             return
-        if trouble:
-            self._explained = trouble, now
-        self.show(types.MessageType.Info, f"No suggestion: {trouble or reason}")
+        self._explained = reason, now
+        self.show(types.MessageType.Info, f"No suggestion: {reason}")
 
     def _show_fallback(self, state: State) -> None:
         """Say that the bundled model answers where another one did before."""

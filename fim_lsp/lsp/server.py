@@ -17,7 +17,8 @@ from typing import NamedTuple, NoReturn, TypeVar
 from fim_lsp.documents import Document
 from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import code_actions, convert, ending, inline_edits, offer, tcp, transport, why
-from fim_lsp.lsp.commands import COMMANDS
+from fim_lsp.lsp.commands import COMMANDS, REQUESTS
+from fim_lsp.lsp.context_items import CONTEXT, hear_context
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.offer import Find
@@ -30,8 +31,7 @@ from server_bridge.protocol import State
 
 Result = TypeVar("Result")
 
-# Where a menu is asked for besides inside words: behind what opens or continues an expression,
-# and behind indentation (Helix asks at these only).
+# Where a menu is asked for besides inside words (in Helix, only there): behind operators and indentation.
 TRIGGERS = (" ", "\t", "\n", ".", ":", ",", "=", "(", "[", "{")
 
 GARBAGE = 10_000  # new objects between two searches for garbage: an answer makes thousands
@@ -79,7 +79,7 @@ def make_server(
 ) -> Editor:
     """A server that knows all of its methods."""
     editor = Editor(open_session, flags, over_tcp=over_tcp)
-    for method, handler, options in FEATURES:
+    for method, handler, options in (*FEATURES, *REQUESTS):
         editor.feature(method, options)(handler)
     for name, command in (*COMMANDS, *inline_edits.COMMANDS, *why.COMMANDS):
         editor.command(name)(command)
@@ -163,8 +163,7 @@ async def inline_completion(
     """
     Ghost text at a position.
 
-    A client that says a `partialResultToken` (of LSP's "Partial Result Progress"; 3.18 has none for this request) hears
-    of the lines that are whole while the model writes on; the answer has all of the text.
+    A client that says a `partialResultToken`, which 3.18 has not here, hears of whole lines before all of the text.
     """
     document = editor.document(params.text_document.uri)
     if document is None:
@@ -223,7 +222,7 @@ def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
 async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:
     """Apply the changes; those of a document that was never opened mean nothing."""
     uri = params.text_document.uri
-    document = editor.large_files.documents.get(uri) or editor.session.documents.get(uri)
+    document = editor.large_files.documents.get(uri) or editor.session.document(uri)
     if document is not None:
         edits = convert.converted(document, params.content_changes, editor.encoding)
         editor.hear(Changed(uri, params.text_document.version, await _in_slices(edits)))
@@ -395,6 +394,7 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     (inline_edits.SHOWN, inline_edits.drawn, None),
     ("fim/didMoveCursor", did_move_cursor, None),
     ("fim/didYank", _heard(convert.yanked), None),
+    (CONTEXT, hear_context, None),
     ("fim/stats", stats, None),
     (why.METHOD, why.why, None),
 )

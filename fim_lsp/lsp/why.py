@@ -31,10 +31,11 @@ async def why(editor: Editor, params: object) -> str:
     if (last.uri, last.version, last.position) != (uri, document.version, position):
         last = await _ask(editor, document, position)
     backend = cast("dict[str, Any]", editor.session.stats()["backend"])
-    said = report(last.outcome, last.text, backend, by_hand=last.by_hand)
-    note = notice(backend)
+    answer, note = last.answer, notice(backend)
+    text = answer.suggestions[0].text if answer.suggestions else ""
+    said = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
     title = "By hand" if last.by_hand else "While typing"
-    return f"{title} {said}" + (f"\nThe model: {note}" if note else "")
+    return f"{title} {said}" + (f"\nThe model: {note}" if note and note not in said else "")
 
 
 async def _ask(editor: Editor, document: Document, position: Position) -> Answered:
@@ -42,8 +43,9 @@ async def _ask(editor: Editor, document: Document, position: Position) -> Answer
     uri, first = editor.notebooks.place(document.uri)
     lower = position._replace(line=position.line + first)
     client = Client(offers=False, cancels=False)  # the user wants to know soon
-    found = await editor.session.complete(uri, lower, invoked=False, client=client)
-    return editor.noted(document, position, found, by_hand=False)
+    answer = await editor.session.complete(uri, lower, invoked=False, client=client)
+    editor.answered = Answered(document.uri, document.version, position, False, answer)
+    return editor.answered
 
 
 async def command(editor: Editor, *arguments: object) -> str:

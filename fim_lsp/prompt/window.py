@@ -45,7 +45,7 @@ RUNG = 2  # how much larger each rung of the ladder above it is: all of them cos
 
 # Lines above the cursor with which a middle begins. A model goes on better when it has just read how
 # the code goes: exact rest of line 14 % without, 19 % with five (bundled model, 100 held-out places,
-# `fim-lsp doctor --layouts`); they cost nothing, being evaluated behind the suffix instead of before.
+# `python -m benchmarks.layouts`); they cost nothing, being evaluated behind the suffix instead of before.
 LEAD = 5
 CLOSERS = frozenset(")]}>\"'`;:, \t")  # what editors close by themselves, and what follows it
 

@@ -58,7 +58,6 @@ class OfferedSuggestion:
 class Followed(NamedTuple):
     """A suggestion by id: *edit* from *at* on the offer's path; *head* of its text stood there before."""
 
-    uri: str
     offer: OfferedSuggestion
     at: int
     head: int
@@ -68,48 +67,51 @@ class Followed(NamedTuple):
 class Mark(NamedTuple):
     """Accepted *text*, to be looked for around *line* when it is *due* (seconds)."""
 
-    uri: str
     line: int
     text: str
     due: float
 
 
 class Acceptance:
-    """State: the offer on screen in each document, suggestions by id, accepted text not yet judged."""
+    """
+    State of one document: the offer on screen, suggestions by id, accepted text not yet judged.
 
-    def __init__(self, stats: Stats) -> None:
+    *says_shown*: the client names each suggestion that it shows, so what it does not name is not on screen.
+    """
+
+    def __init__(self, stats: Stats, *, says_shown: bool = False) -> None:
         self._stats = stats
-        self._open: dict[str, OfferedSuggestion] = {}
+        self._offer: OfferedSuggestion | None = None
         self._known: OrderedDict[str, Followed] = OrderedDict()
         self._marks: list[Mark] = []
-        self._says_shown = False  # of each suggestion: what it does not say is not on screen
+        self._says_shown = says_shown
 
     def __repr__(self) -> str:
-        return f"<Acceptance open={len(self._open)} unjudged={len(self._marks)}>"
+        return f"<Acceptance {self._offer} unjudged={len(self._marks)}>"
 
     def offered(self, document: Document, suggestions: Iterable[tuple[str, Edit]]) -> None:
         """These suggestions, by id, take the place of what was on screen; none clear it."""
         sent = [(id, edit, minimal(document, edit)) for id, edit in suggestions]  # noqa: A001
         left = [changes for _, _, changes in sent]
-        offer = self._open.get(document.uri)
+        offer = self._offer
         if offer is None or not left or not _goes_on(offer.edits[0], left[0]):
-            self._end(document.uri)
+            self._end()
             if not left:
                 return
-            offer = self._open[document.uri] = OfferedSuggestion(left)
+            offer = self._offer = OfferedSuggestion(left)
             if not self._says_shown:
                 self._become(offer, Fate.OPEN)
         offer.edits = left
         for id, edit, changes in sent:  # noqa: A001
             head = len(document.between(edit.start, changes.start))
-            self._known[id] = Followed(document.uri, offer, offer.passed, head, changes)
+            self._known[id] = Followed(offer, offer.passed, head, changes)
         while len(self._known) > KNOWN:
             self._known.popitem(last=False)
 
-    def line(self, uri: str) -> int | None:
-        """The line of a document in which a suggestion is, or may be, on screen."""
-        offer = self._open.get(uri)
-        return offer.edits[0].start.line if offer else None
+    @property
+    def line(self) -> int | None:
+        """The line in which a suggestion is, or may be, on screen."""
+        return self._offer.edits[0].start.line if self._offer else None
 
     def heard(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
         """The editor says what became of a suggestion; one that is not known any more says nothing."""
@@ -130,23 +132,23 @@ class Acceptance:
         self.judged(document, now)
         for edit in edits:
             if isinstance(edit, Edit):
-                self._marks = [_moved(mark, document.uri, edit) for mark in self._marks]
-        if offer := self._open.get(document.uri):
+                self._marks = [_moved(mark, edit) for mark in self._marks]
+        if self._offer is not None:
             if len(edits) == 1 and isinstance(edits[0], Edit):
-                self._pass(document, offer, minimal(document, edits[0]), now)
+                self._pass(self._offer, minimal(document, edits[0]), now)
             else:
-                self._end(document.uri)
+                self._end()
 
     def judged(self, document: Document, now: float) -> None:
         """See what stands in *document* of the text accepted `RETAINED_S` ago."""
-        due = [mark for mark in self._marks if mark.uri == document.uri and mark.due <= now]
+        due = [mark for mark in self._marks if mark.due <= now]
         if due:
             self._marks = [mark for mark in self._marks if mark not in due]
             self._stats.retained_chars += sum(_standing(document, mark) for mark in due)
 
     def closed(self, document: Document) -> None:
         """Judge by the text that *document* was left with."""
-        self._end(document.uri)
+        self._end()
         self.judged(document, math.inf)
 
     # -- counting -------------------------------------------------------------------------------
@@ -154,39 +156,39 @@ class Acceptance:
     def _told(self, known: Followed, n_chars: int, now: float) -> None:
         whole = n_chars >= len(known.edit.text)
         text = known.edit.text[:n_chars]
-        self._take(known.uri, known.offer, known.at, Edit(*known.edit[:2], text), now)
+        self._take(known.offer, known.at, Edit(*known.edit[:2], text), now)
         if whole:
             self._become(known.offer, Fate.ACCEPTED)
-            if self._open.get(known.uri) is known.offer:
-                del self._open[known.uri]
+            if self._offer is known.offer:
+                self._offer = None
         elif n_chars and known.offer.fate is not Fate.ACCEPTED:
             self._become(known.offer, Fate.PARTLY)
 
-    def _pass(self, document: Document, offer: OfferedSuggestion, edit: Edit, now: float) -> None:
+    def _pass(self, offer: OfferedSuggestion, edit: Edit, now: float) -> None:
         """Go along *offer* as far as *edit* agrees with it; what does not ends it."""
         edit = edit._replace(text=unix(edit.text))
         if not edit.text and edit.start == edit.end:
             return
         if edit in offer.edits:
             if len(edit.text) >= LEAST_CHARS:
-                self._take(document.uri, offer, offer.passed, edit, now)
+                self._take(offer, offer.passed, edit, now)
                 self._become(offer, Fate.ACCEPTED)
-            self._end(document.uri)
+            self._end()
             return
         for text in (edit.text, edit.text.rstrip(PAIRED)):
             left = [each for each in offer.edits if text and _begins(each, edit, text)]
             if left:
                 break
         else:
-            self._end(document.uri)
+            self._end()
             return
         if len(text) >= LEAST_CHARS and _ends_word(left[0].text, len(text)):
-            self._take(document.uri, offer, offer.passed, edit._replace(text=text), now)
+            self._take(offer, offer.passed, edit._replace(text=text), now)
             self._become(offer, Fate.PARTLY)
         offer.edits = [_rest(each, len(text)) for each in left]
         offer.passed += len(text)
 
-    def _take(self, uri: str, offer: OfferedSuggestion, at: int, edit: Edit, now: float) -> None:
+    def _take(self, offer: OfferedSuggestion, at: int, edit: Edit, now: float) -> None:
         """Count what *edit* inserts *at* a point of the path, as far as it is not counted yet."""
         n_old = max(0, offer.counted - at)
         text = edit.text[n_old:]
@@ -194,10 +196,10 @@ class Acceptance:
             offer.counted = at + len(edit.text)
             self._stats.accepted_chars += len(text)
             line = after(edit.start, edit.text[:n_old]).line
-            self._marks.append(Mark(uri, line, text, now + RETAINED_S))
+            self._marks.append(Mark(line, text, now + RETAINED_S))
 
-    def _end(self, uri: str) -> None:
-        offer = self._open.pop(uri, None)
+    def _end(self) -> None:
+        offer, self._offer = self._offer, None
         if offer and offer.fate is Fate.OPEN:
             self._become(offer, Fate.IGNORED)
 
@@ -233,9 +235,9 @@ def _ends_word(text: str, n_chars: int) -> bool:
     return not ((last.isalnum() or last == "_") and (following.isalnum() or following == "_"))
 
 
-def _moved(mark: Mark, uri: str, edit: Edit) -> Mark:
+def _moved(mark: Mark, edit: Edit) -> Mark:
     """The mark after an edit; one on its own first line leaves it there."""
-    if mark.uri != uri or edit.end.line >= mark.line:
+    if edit.end.line >= mark.line:
         return mark
     n_lines = len(split(edit.text)) - 1 - (edit.end.line - edit.start.line)
     return mark._replace(line=mark.line + n_lines)

@@ -11,21 +11,22 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Coroutine
 from functools import partial
 
 from fim_lsp.documents import Document, Edit, Position
+from fim_lsp.session.answer import Answer
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher, Wait
-from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.judging import Judging
+from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
-from fim_lsp.session.stats import Stats
+from fim_lsp.session.stats import Stats, described
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.line_match import continued
+from fim_lsp.suggest.outcome import reason, source
 from fim_lsp.suggest.request import (
     EDITOR,
     Client,
@@ -47,15 +48,13 @@ BY_HAND = 10  # a user who asked waits so many times the deadline of an automati
 BY_HAND_S = 1.0  # and so long for all of a text
 LOOK_S = 0.25  # between two looks at a backend that starts: it may turn out not to be there
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
+SUPERSEDED = Answer([], "superseded")
 
 log = logging.getLogger(__name__)
 
 
 class Completer:
-    """
-    See the module. *client_ms* is what the client waits by itself before it asks. *trouble* are words for a
-    user who asked and got nothing, *current* is the document that was asked about last.
-    """
+    """See the module. *client_ms* is what the client waits by itself before it asks."""
 
     def __init__(  # noqa: PLR0913 (the parts of the session)
         self,
@@ -69,8 +68,6 @@ class Completer:
         prefill: Prefill,
     ) -> None:
         self.client_ms = 0.0
-        self.trouble = ""
-        self.current = ""
         self._connection = connection
         self._stats = stats
         self._open = open_documents
@@ -88,86 +85,95 @@ class Completer:
         invoked: bool,
         selected: Selected | None = None,
         client: Client = EDITOR,
-    ) -> list[Suggestion]:
+    ) -> Answer:
         """The suggestions at *position*; raises nothing but `CancelledError`."""
-        started, outcome = time.perf_counter(), "superseded"
-        document, self.trouble = self._open.documents.get(uri), ""
-        self.current = uri
+        started, answer = time.perf_counter(), SUPERSEDED
+        self._open.asked = uri
         try:
-            if document is None:
-                outcome = "not open"
-                return []
-            doc_state = self._open.states[uri]
-            doc_state.position = document.clamp(position)
-            path, state, config = (
-                doc_state.file.path,
-                self._connection.state,
-                client.config or self._connection.config,
-            )
+            doc = self._open.by_uri.get(uri)
+            if doc is None:
+                answer = self._explain(Answer([], "not open"))
+                return answer
+            document = doc.document
             request = request_at(
-                document, position, path, config, state,
+                document, doc.move_to(position), doc.file.path,
+                client.config or self._connection.config, self._connection.state,
                 invoked=invoked, selected=selected, client=client,
             )  # fmt: skip
-            until = asyncio.get_running_loop().time() + self._seconds(request)
-            answer = self._answer(request, doc_state, until - SPARE_S)
-            outcome, suggestions = await self._in_time(request, answer, until)
+            answer = self._explain(await self._in_time(request, doc))
             if client.offers:
-                self._offer(document, suggestions)
-            return suggestions
+                _offer(doc, document, answer.suggestions)
+            return answer
         except BackendError as error:
-            outcome, self.trouble = type(error).__name__, str(error)
             log.warning("no completion: %s", error)
             if isinstance(error, BackendUnavailable):
                 self._connection.reach()
-            return []
+            answer = Answer([], type(error).__name__, str(error), is_failure=True)
+            return answer
         finally:
-            self._stats.answered(outcome, (time.perf_counter() - started) * 1e3)
+            self._stats.answered(answer, (time.perf_counter() - started) * 1e3)
             self._connection.tell()
 
-    async def _in_time(
-        self,
-        request: CompletionRequest,
-        answer: Coroutine[None, None, tuple[str, list[Suggestion]]],
-        until: float,
-    ) -> tuple[str, list[Suggestion]]:
-        """The *answer*; none where its time is up, for a client that does not cancel what it no longer wants."""
+    async def _in_time(self, request: CompletionRequest, doc: OpenDocument) -> Answer:
+        """The answer; none where its time is up, for a client that does not cancel what it no longer wants."""
+        until = asyncio.get_running_loop().time() + self._seconds(request)
+        work = self._answer(request, doc, until - SPARE_S)
         if request.client.cancels or request.invoked:
-            return await answer
+            return await work
         try:
-            seconds = until - asyncio.get_running_loop().time()
-            return await asyncio.wait_for(answer, seconds)
+            return await asyncio.wait_for(work, self._seconds(request))
         except TimeoutError:
-            self.trouble = self._connection.state.message or "the model server does not answer"
-            log.warning("no completion in time: %s", self.trouble)
-            return "too late", []
+            trouble = self._connection.state.message or "the model server does not answer"
+            log.warning("no completion in time: %s", trouble)
+            return Answer([], "too late", trouble, is_failure=True)
 
-    async def _answer(
-        self, request: CompletionRequest, doc_state: DocumentState, until: float
-    ) -> tuple[str, list[Suggestion]]:
-        """How the request ends (a word for the statistics) and what it gets."""
+    async def _answer(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
+        """What is known at the place, or what the model says; or the rule by which the request gets nothing."""
         await self._judging.wait_judged()
-        uri = request.document.uri
-        if reason := self._judging.why_private(uri):
-            return f"private: {reason}", []
-        self._open.memory(uri).moved(uri, request.position.line)
-        if reason := why_off(request):
-            return reason, []
-        self._prefill.prefill_cursor(doc_state)
-        if reason := why_not(request, deleted=doc_state.deleted):
-            return reason, []
-        if (rest := self._displayed_rest(request, doc_state)) is not None:
+        if why := doc.why_private:
+            return Answer([], f"private: {why}")
+        doc.workspace.memory.moved(doc.uri, request.position.line)
+        if why := why_off(request):
+            return Answer([], why)
+        self._prefill.prefill_cursor(doc)
+        if why := why_not(request, deleted=doc.deleted):
+            return Answer([], why)
+        if (rest := self._displayed_rest(request, doc)) is not None:
             found = suggestion(request, rest, str(next(self._numbers)))
-            return "cache", [found] if found else []
-        outcome, candidates = await self._candidates(request, doc_state, until)
-        return self._offered(request, doc_state, outcome, candidates)
+            return Answer([found] if found else [], "cache")
+        return await self._ask(request, doc, until)
+
+    async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
+        """What was said here before, what the model says, or else what stands in sight."""
+        n_wanted = request.config.completion.candidates if request.invoked else 1
+        found = doc.continuations.find(request.cursor, self._connection.state.model)
+        if found and (len(found) >= n_wanted or not request.invoked):
+            return self._offered(request, doc, "cache", found[:n_wanted])
+        line = found or [self._in_sight(request, doc)]
+        if not await self._is_ready(request, has_line=bool(line[0].text)):
+            answer = self._offered(request, doc, "local", line)
+            if answer.suggestions or not request.invoked:
+                return answer
+            trouble = self._connection.state.message or "the model is not ready yet"
+            return answer._replace(reason=trouble, is_failure=True)
+        await self._persistence.wait_restored(doc)
+        self._persistence.used(doc)
+        try:
+            wait = self._wait(request, doc, until)
+            candidates, cost = await self._dispatcher.ask(request, doc, wait, n_wanted)
+        finally:
+            self._prefill.prefill_next(doc)
+        if not candidates:  # the document was closed, or is judged again
+            return SUPERSEDED
+        return self._offered(request, doc, "backend", candidates)._replace(cost=cost)
 
     def _offered(
         self,
         request: CompletionRequest,
-        doc_state: DocumentState,
+        doc: OpenDocument,
         outcome: str,
         candidates: list[Candidate],
-    ) -> tuple[str, list[Suggestion]]:
+    ) -> Answer:
         """What is left of *candidates* behind the filters, as suggestions; the first comes first."""
         polished = [polish(each, request.cursor, request.sure) for each in candidates]
         for candidate in polished:
@@ -175,7 +181,7 @@ class Completer:
         lasting = outcome != "local" and candidates[0].whole and request.selected is None
         model = self._connection.state.model
         one = lasting and len(candidates) == 1
-        doc_state.displayed = Displayed(request.cursor, polished[0], model) if one else None
+        doc.display(Displayed(request.cursor, polished[0], model) if one else None)
         different: dict[str, Candidate] = {}
         for candidate in polished:
             if candidate.text:
@@ -183,40 +189,22 @@ class Completer:
         made = (suggestion(request, each, str(next(self._numbers))) for each in different.values())
         suggestions = [each for each in made if each]
         if not suggestions:
-            return _why_none(polished), []
+            return Answer([], _why_none(polished))
         if lasting:
-            self._dispatcher.decode_ahead(request, doc_state, suggestions[0])
-        return outcome, suggestions
+            self._dispatcher.decode_ahead(request, doc, suggestions[0])
+        return Answer(suggestions, outcome)
 
-    def _displayed_rest(
-        self, request: CompletionRequest, doc_state: DocumentState
-    ) -> Candidate | None:
+    def _explain(self, answer: Answer) -> Answer:
+        """*answer* with its reason in words, where it has none."""
+        say = source if answer.suggestions else reason
+        backend = described(self._connection.state)
+        return answer._replace(reason=answer.reason or say(answer.outcome, backend))
+
+    def _displayed_rest(self, request: CompletionRequest, doc: OpenDocument) -> Candidate | None:
         """What is left of the one suggestion on screen while the user types along it."""
-        if doc_state.displayed is None or request.invoked or request.selected is not None:
+        if doc.displayed is None or request.invoked or request.selected is not None:
             return None
-        return left(doc_state.displayed, request.cursor, self._connection.state.model)
-
-    async def _candidates(
-        self, request: CompletionRequest, doc_state: DocumentState, until: float
-    ) -> tuple[str, list[Candidate]]:
-        """What is known at the cursor, what the model says, or else what stands in sight; and which."""
-        n_wanted = request.config.completion.candidates if request.invoked else 1
-        found = doc_state.continuations.find(request.cursor, self._connection.state.model)
-        if found and (len(found) >= n_wanted or not request.invoked):
-            return "cache", found[:n_wanted]
-        line = found or [self._in_sight(request, doc_state)]
-        if not await self._is_ready(request, has_line=bool(line[0].text)):
-            self.trouble = self._connection.state.message or "the model is not ready yet"
-            return "local", line
-        await self._persistence.wait_restored(doc_state)
-        self._persistence.used(doc_state, self._open.workspace(doc_state))
-        try:
-            wait = self._wait(request, doc_state, until)
-            doc_state.typed = False
-            said = await self._dispatcher.ask(request, doc_state, wait, n_wanted)
-            return "backend", said
-        finally:
-            self._prefill.prefill_next(doc_state)
+        return left(doc.displayed, request.cursor, self._connection.state.model)
 
     async def _is_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
         """Whether the backend can be asked: soon, if it is just starting and no line can be offered."""
@@ -230,11 +218,11 @@ class Completer:
                 deadline_s -= 0 if request.client.cancels else LOOK_S
         return self._connection.state.health is Health.READY
 
-    def _in_sight(self, request: CompletionRequest, doc_state: DocumentState) -> Candidate:
+    def _in_sight(self, request: CompletionRequest, doc: OpenDocument) -> Candidate:
         """What can be said without a model."""
         if not request.config.completion.local:
             return Candidate("")
-        return continued(request.cursor, self._open.lines(doc_state))
+        return continued(request.cursor, self._open.lines(doc))
 
     @staticmethod
     def _seconds(request: CompletionRequest) -> float:
@@ -242,12 +230,12 @@ class Completer:
         seconds = request.config.completion.deadline_ms / 1000
         return seconds * BY_HAND if request.invoked else seconds
 
-    def _wait(self, request: CompletionRequest, doc_state: DocumentState, until: float) -> Wait:
+    def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:
         """How long the request waits for what from now on."""
-        debounce_s = self._debounce_s(request, doc_state)
+        debounce_s = self._debounce_s(request, typed=doc.take_typed())
         lasts = request.client.cancels or request.invoked
         if request.client.hear is not None:  # shown line by line, so all of it can be waited for
-            hear = partial(self._tell, request)
+            hear = partial(self._tell, request, doc)
             return Wait(debounce_s, until, until, grows=False, lasts=lasts, hear=hear)
         fixed = request.config.completion.patience_ms
         patience_s = (PATIENCE_MS if fixed is None else fixed) / 1000
@@ -256,29 +244,30 @@ class Completer:
         early = asyncio.get_running_loop().time() + debounce_s + patience_s
         return Wait(debounce_s, min(early, until), until, grows=not request.invoked, lasts=lasts)
 
-    def _tell(self, request: CompletionRequest, so_far: Candidate) -> None:
+    def _tell(self, request: CompletionRequest, doc: OpenDocument, so_far: Candidate) -> None:
         """Let the client of *request* hear what there is before the answer."""
         candidate = polish(so_far, request.cursor, request.sure)
         found = suggestion(request, candidate, str(next(self._numbers)))
         if request.client.hear is not None and found:
             if request.client.offers and request.selected is None:
-                self._offer(request.document, [found])
+                _offer(doc, request.document, [found])
             request.client.hear(found)
 
-    def _offer(self, document: Document, suggestions: list[Suggestion]) -> None:
-        """Remember what the user is shown."""
-        edits = [(each.id, Edit(each.start, each.end, each.text)) for each in suggestions]
-        self._open.acceptance.offered(document, edits)
-
-    def _debounce_s(self, request: CompletionRequest, doc_state: DocumentState) -> float:
+    def _debounce_s(self, request: CompletionRequest, *, typed: bool) -> float:
         """How long an automatic request waits for the next key before it asks the model."""
         if request.invoked:
             return 0.0
         fixed = request.config.completion.debounce_ms
         wait = self._open.pace.wait_ms(request.cursor, client_ms=self.client_ms)
-        if not doc_state.typed:
+        if not typed:
             wait = max(wait, PASSING_MS - self.client_ms)
         return (wait if fixed is None else fixed) / 1000
+
+
+def _offer(doc: OpenDocument, document: Document, suggestions: list[Suggestion]) -> None:
+    """Remember what the user is shown in *document*, the text that the request was about."""
+    edits = [(each.id, Edit(each.start, each.end, each.text)) for each in suggestions]
+    doc.acceptance.offered(document, edits)
 
 
 def _why_none(polished: list[Candidate]) -> str:

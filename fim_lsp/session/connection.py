@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import math
 from collections.abc import Callable
 
 from fim_lsp.settings.config import Config
@@ -18,16 +19,25 @@ from server_bridge.protocol import Backend, BackendError, Health, State
 CONNECT_S = 30.0  # how long a request made by hand waits for a backend that is starting
 RETRY_S = (0.25, 0.5, 1.0, 2.0)  # waits between attempts; recovery is to take less than 5 s
 SLOW_S = 1.0  # a start that takes longer is reported while it lasts; a shorter one would flicker
+LOOK_ENDS_S = 5.0  # without a step: the user has gone elsewhere; a step takes a quarter of a second, a slow one some
 UNUSABLE_S = 3.0  # the user has to change something first, and then wants to see the effect soon
 
 log = logging.getLogger(__name__)
 
 
 class Connection:
-    """State: the settings, the backend they name, the task that reaches it, what was last told of it."""
+    """
+    State: the settings, the backend they name, the task that reaches it, what was last told of it.
+
+    *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one; *on_look* hears when
+    it changes.
+    """
 
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
         self.on_status: Callable[[State], None] | None = None
+        self.on_look: Callable[[], None] = lambda: None
+        self.look_s = 0
+        self._look_ends: asyncio.TimerHandle | None = None
         self.config = config
         self._open = open_backend
         self.backend = open_backend(config)
@@ -98,8 +108,23 @@ class Connection:
             if self.on_status is not None:
                 self.on_status(state)
 
+    def looks(self, left: int) -> None:
+        """Take in that a first look lacks *left* tokens, 0 for none; without more of this it has ended."""
+        seconds = left / max(1.0, self.state.prefill_per_s)
+        look_s = math.ceil(seconds) if seconds > SLOW_S else 0
+        if self._look_ends is not None:
+            self._look_ends.cancel()
+            self._look_ends = None
+        if look_s:
+            loop = asyncio.get_running_loop()
+            self._look_ends = loop.call_later(LOOK_ENDS_S, self.looks, 0)
+        if look_s != self.look_s:
+            self.look_s = look_s
+            self.on_look()
+
     async def aclose(self) -> None:
         """Give up reaching and let the backend go."""
+        self.looks(0)
         self._stop_reaching()
         await asyncio.gather(*self._closing, return_exceptions=True)
         await self.backend.aclose()

@@ -3,7 +3,7 @@ Starts generations, lets requests wait for them, keeps what they bring.
 
 `ask` answers a request with what the model says; while no request waits, `decode_ahead` decodes what
 would come after the suggestion on screen. Mutable state: the tasks under way; what generations bring
-goes into their `DocumentState`.
+goes into their `OpenDocument`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import NamedTuple
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.session import pacing
+from fim_lsp.session.answer import Cost
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import Generation, Phase, advance, generate
 from fim_lsp.session.next_action import Heard, Stream, Times, goes_on, is_answered
+from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.scheduler import Scheduler, ended
 from fim_lsp.session.stats import Stats
@@ -74,38 +75,38 @@ class Dispatcher:
         self._latest: Generation | None = None  # the one that the newest request waits for
 
     async def ask(
-        self, request: CompletionRequest, doc_state: DocumentState, wait: Wait, n_wanted: int
-    ) -> list[Candidate]:
+        self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
+    ) -> tuple[list[Candidate], Cost]:
         """
-        What the model says at a place, *n_wanted* different candidates at most, the greedy one first.
+        What the model says at a place, *n_wanted* different candidates at most, the greedy one first; and its cost.
 
         A generation under way that agrees with what is typed is joined at once; before a new one,
         the next key is waited for, which cancels this. Raises `BackendError`.
         """
         while True:
             try:
-                return await self._said(request, doc_state, wait, n_wanted)
+                return await self._said(request, doc, wait, n_wanted)
             except PromptTooLong as error:
-                if not self._framing.shrunk(doc_state, doc_state.frame, error):
+                if not self._framing.shrunk(doc, doc.frame, error):
                     raise
 
     def decode_ahead(
-        self, request: CompletionRequest, doc_state: DocumentState, suggestion: Suggestion
+        self, request: CompletionRequest, doc: OpenDocument, suggestion: Suggestion
     ) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
         after = accepted(request, suggestion)
-        if doc_state.frame is None or doc_state.continuations.find(after.cursor, self._model):
+        if doc.frame is None or doc.continuations.find(after.cursor, self._model):
             return
-        if doc_state.generation_for(after.document, after.position):
+        if doc.generation_for(after.document, after.position):
             return
-        shown = doc_state.frame.window
+        shown = doc.frame.window
         here = window.middle(shown, request.document, request.position)
-        if self._framing.compose(doc_state.frame, here).suffix != shown.suffix:
+        if self._framing.compose(doc.frame, here).suffix != shown.suffix:
             return  # the suggestion may come between a secret and the name that tells it is one
         typed = window.middle(shown, after.document, after.position)
-        generation = self._new(after, doc_state, doc_state.frame, typed)
+        generation = self._new(after, doc, doc.frame, typed)
         delay_s = AHEAD_TOKENS * request.state.decode_ms / 1000
-        step = partial(self._step, generation, doc_state)
+        step = partial(self._step, generation, doc)
         self._scheduler.background("decode ahead", step, delay=delay_s)
 
     async def aclose(self) -> None:
@@ -119,39 +120,40 @@ class Dispatcher:
         return self._connection.state.model
 
     async def _said(
-        self, request: CompletionRequest, doc_state: DocumentState, wait: Wait, n_wanted: int
-    ) -> list[Candidate]:
+        self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
+    ) -> tuple[list[Candidate], Cost]:
         document, position = request.document, request.position
-        if not (generation := doc_state.generation_for(document, position)):
+        if not (generation := doc.generation_for(document, position)):
             await asyncio.sleep(wait.debounce_s)
-            if self._open_documents.current(doc_state) is None:  # closed, or judged again
-                return []
-            generation = doc_state.generation_for(document, position)
-        generation = generation or await self._start(request, doc_state)
+            if doc.current is None:  # closed, or judged again
+                return [], Cost()
+            generation = doc.generation_for(document, position)
+        generation = generation or await self._start(request, doc)
         typed = window.middle(generation.window, document, position)
-        await self._wait(generation, doc_state, request, typed, wait)
+        cost = await self._wait(generation, doc, request, typed, wait)
         for sample in range(1, n_wanted):
-            another = await self._start(request, doc_state, sample)
+            another = await self._start(request, doc, sample)
             whole = wait._replace(early=wait.until)
-            await self._wait(another, doc_state, request, another.typed, whole)
-        found = doc_state.continuations.find(request.cursor, self._model)
-        return found[:n_wanted] or [self._so_far(generation, doc_state, typed)]
+            more = await self._wait(another, doc, request, another.typed, whole)
+            cost = cost.with_sample(more)
+        found = doc.continuations.find(request.cursor, self._model)
+        return found[:n_wanted] or [self._so_far(generation, doc, typed)], cost
 
     async def _start(
-        self, request: CompletionRequest, doc_state: DocumentState, sample: int = 0
+        self, request: CompletionRequest, doc: OpenDocument, sample: int = 0
     ) -> Generation:
         # On the wire, so that no other evaluation makes the choice a wrong one.
-        best = partial(self._framing.best, doc_state, request.document, request.position)
+        best = partial(self._framing.best, doc, request.document, request.position)
         frame = await self._scheduler.foreground(best)
-        if frame is not doc_state.frame:
-            doc_state.install(frame)
+        if frame is not doc.frame:
+            doc.install(frame)
         typed = window.middle(frame.window, request.document, request.position)
-        return self._new(request, doc_state, frame, typed, sample)
+        return self._new(request, doc, frame, typed, sample)
 
     def _new(
         self,
         request: CompletionRequest,
-        doc_state: DocumentState,
+        doc: OpenDocument,
         frame: Frame,
         typed: str,
         sample: int = 0,
@@ -160,31 +162,31 @@ class Dispatcher:
         terms = pacing.terms(request, sample)
         generation = Generation(request.cursor, frame.window, typed, prompt, terms, terms.n_predict)
         if not sample:
-            doc_state.generations.appendleft(generation)
+            doc.begin(generation)
             self._stats.generations += 1
         return generation
 
     async def _wait(
         self,
         generation: Generation,
-        doc_state: DocumentState,
+        doc: OpenDocument,
         request: CompletionRequest,
         typed: str,
         wait: Wait,
-    ) -> None:
-        """Wait until *generation* says enough to a *request* at *typed*, or its time is up."""
-        loop = asyncio.get_running_loop()
+    ) -> Cost:
+        """Wait until *generation* says enough to a *request* at *typed*, or its time is up; what it cost meanwhile."""
+        loop, before = asyncio.get_running_loop(), generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
         self._latest, generation.is_paused = generation, False
         generation.waiting += 1
         n_lines = 0
         try:
-            self._run(generation, doc_state)
+            self._run(generation, doc)
             times = Times(wait.early, wait.until, wait.lasts)
             while True:
                 heard = Heard(
                     is_over=generation.ended or generation.is_paused,
-                    is_settled=self._is_settled(generation, doc_state, request, typed),
+                    is_settled=self._is_settled(generation, doc, request, typed),
                     has_line=generation.has_line(typed),
                     was_shown=generation.is_shown and wait.grows,
                 )
@@ -193,7 +195,7 @@ class Dispatcher:
                     break
                 if wait.hear and (n := generation.candidate(typed).text.count("\n")) > n_lines:
                     n_lines = n
-                    wait.hear(self._so_far(generation, doc_state, typed))
+                    wait.hear(self._so_far(generation, doc, typed))
                 generation.news.clear()
                 await generation.news.wait()
         finally:
@@ -203,20 +205,21 @@ class Dispatcher:
                 alarm.cancel()
         if generation.error is not None:
             raise generation.error
-        self._keep(generation, doc_state)
+        self._keep(generation, doc)
+        return generation.cost.since(before)
 
-    def _run(self, generation: Generation, doc_state: DocumentState) -> None:
+    def _run(self, generation: Generation, doc: OpenDocument) -> None:
         """Have *generation* run, unless it does."""
         if generation.is_idle and not generation.ended:
             generation.is_idle = False
-            task = asyncio.create_task(self._generate(generation, doc_state), name="generation")
+            task = asyncio.create_task(self._generate(generation, doc), name="generation")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _generate(self, generation: Generation, doc_state: DocumentState) -> None:
+    async def _generate(self, generation: Generation, doc: OpenDocument) -> None:
         backend = self._connection.backend
         await generate(generation, backend, self._scheduler, self._stats, self._goes_on)
-        self._keep(generation, doc_state)
+        self._keep(generation, doc)
 
     def _goes_on(self, generation: Generation) -> bool:
         """Whether the stream of *generation* goes on, being asked after each piece of text."""
@@ -231,42 +234,42 @@ class Dispatcher:
         # The wire may be wanted by this very generation, if it began ahead.
         return goes_on(stream, now, is_wire_wanted=self._scheduler.wanted)
 
-    def _keep(self, generation: Generation, doc_state: DocumentState) -> None:
+    def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Keep what a generation brought, once it is whole."""
-        doc_state.took(generation)
+        doc.took(generation)
         if generation.phase in (Phase.WHOLE, Phase.SHORT) and not generation.is_kept:
             generation.is_kept = True
-            candidate = self._chosen(generation, doc_state)
-            doc_state.continuations.put(generation.cursor, candidate, self._model)
+            candidate = self._chosen(generation, doc)
+            doc.continuations.put(generation.cursor, candidate, self._model)
 
-    def _chosen(self, generation: Generation, doc_state: DocumentState) -> Candidate:
+    def _chosen(self, generation: Generation, doc: OpenDocument) -> Candidate:
         """What *generation* says so far where it began, or a line in sight that is surer."""
         local = self._connection.config.completion.local
-        lines = self._open_documents.lines(doc_state) if local else None
+        lines = self._open_documents.lines(doc) if local else None
         said = generation.candidate(generation.typed)
         return chosen(said, generation.tokens, generation.forced, generation.cursor, lines)
 
     def _is_settled(
         self,
         generation: Generation,
-        doc_state: DocumentState,
+        doc: OpenDocument,
         request: CompletionRequest,
         typed: str,
     ) -> bool:
         """Whether all is known that the request may be shown: what follows is not sure."""
         if typed == generation.typed and not generation.is_unsure:
             return False
-        return likely(self._so_far(generation, doc_state, typed), request.sure).why == NOT_SURE
+        return likely(self._so_far(generation, doc, typed), request.sure).why == NOT_SURE
 
-    def _so_far(self, generation: Generation, doc_state: DocumentState, typed: str) -> Candidate:
+    def _so_far(self, generation: Generation, doc: OpenDocument, typed: str) -> Candidate:
         """What *generation* says to a request at *typed* before it has ended."""
-        candidate, since = self._chosen(generation, doc_state), typed[len(generation.typed) :]
+        candidate, since = self._chosen(generation, doc), typed[len(generation.typed) :]
         if not candidate.text.startswith(since):
             return replace(candidate, text="")
         n = len(since)
         return replace(candidate, text=candidate.text[n:], odds=behind(candidate.odds, n))
 
-    async def _step(self, generation: Generation, doc_state: DocumentState) -> bool:
+    async def _step(self, generation: Generation, doc: OpenDocument) -> bool:
         """*generation* ahead, until the wire is wanted; a request that joins it meanwhile waits for it."""
         if generation.waiting or generation.ended or generation.is_paused or generation.is_unsure:
             return False
@@ -275,5 +278,5 @@ class Dispatcher:
             await advance(generation, self._connection.backend, self._stats, self._goes_on)
         except BackendError as error:
             generation.failed(error)
-        self._keep(generation, doc_state)
+        self._keep(generation, doc)
         return not generation.ended

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import compose, window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, affordable, beside
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.document_state import DocumentState
-from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.open_document import OpenDocument
 from server_bridge.protocol import Measure, Prompt, PromptTooLong
 
 COLD = 128  # tokens to evaluate; from here on a new small window may be cheaper than one at hand
@@ -27,9 +25,8 @@ log = logging.getLogger(__name__)
 class Framing:
     """See the module."""
 
-    def __init__(self, connection: Connection, open_documents: OpenDocuments) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._open_documents = open_documents
 
     def compose(self, frame: Frame, typed: str) -> Prompt:
         """The prompt for a cursor behind *typed*, the middle of the frame's window."""
@@ -42,17 +39,16 @@ class Framing:
         return self.compose(frame, typed)
 
     def next_prompt(
-        self, doc_state: DocumentState, document: Document, position: Position | None = None
+        self, doc: OpenDocument, document: Document, position: Position | None = None
     ) -> Prompt | None:
         """What the model would be shown at *position*, or else at the cursor; None where it is not known."""
-        if (place := position or doc_state.position) is None:
+        if (position := position or doc.position) is None:
             return None
-        position = document.clamp(place)
-        frames = doc_state.usable(document, position, self._budget(doc_state))
-        frame = (frames or self._quick(doc_state, document, position))[0]
+        frames = doc.usable(document, position, self._budget(doc))
+        frame = (frames or self._quick(doc, document, position))[0]
         return self.prompt(frame, document, position)
 
-    async def best(self, doc_state: DocumentState, document: Document, position: Position) -> Frame:
+    async def best(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
         """
         The frame of which least is to be evaluated: one at hand, or a new small one.
 
@@ -62,47 +58,41 @@ class Framing:
         async def measured(frame: Frame) -> Measure:
             return await self._connection.backend.measure(self.prompt(frame, document, position))
 
-        usable = doc_state.usable(document, position, self._budget(doc_state))
+        usable = doc.usable(document, position, self._budget(doc))
         costs = [((m := await measured(frame)).total - m.cached, frame) for frame in usable]
         if all(cost >= COLD for cost, _ in costs):
-            for frame in self._quick(doc_state, document, position):
+            for frame in self._quick(doc, document, position):
                 costs += await _costs_by_chunks(frame, measured)
         return min(costs, key=lambda each: each[0])[1]
 
-    def ahead(self, doc_state: DocumentState, document: Document, position: Position) -> Frame:
+    def ahead(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
         """The frame that the next request should find evaluated."""
-        header = partial(self._open_documents.header, doc_state)
-        budget = self._budget(doc_state)
-        return doc_state.ahead(document, position, budget, header, self._first_share(budget))
-
-    def mark_evaluated(self, doc_state: DocumentState, frame: Frame) -> None:
-        """Remember that the backend has evaluated the chunks of *frame*."""
-        self._open_documents.workspace(doc_state).evaluated = frame.header.chunks
+        budget = self._budget(doc)
+        share = self._first_share(budget)
+        return doc.ahead(document, position, budget, doc.fresh_header, share)
 
     @staticmethod
-    def shrunk(doc_state: DocumentState, frame: Frame | None, error: PromptTooLong) -> bool:
-        """Show less in *doc_state* than *frame* does, if less can be shown."""
+    def shrunk(doc: OpenDocument, frame: Frame | None, error: PromptTooLong) -> bool:
+        """Show less in *doc* than *frame* does, if less can be shown."""
         if frame is None:
             return False
-        log.info("showing less of and around %s: %s", doc_state.file.path, error)
-        return doc_state.shrink(frame)
+        log.info("showing less of and around %s: %s", doc.file.path, error)
+        return doc.shrink(frame)
 
-    def _budget(self, doc_state: DocumentState) -> window.Budget:
-        return compose.budget(self._connection.config, self._connection.state, doc_state.scale)
+    def _budget(self, doc: OpenDocument) -> window.Budget:
+        return compose.budget(self._connection.config, self._connection.state, doc.scale)
 
-    def _quick(
-        self, doc_state: DocumentState, document: Document, position: Position
-    ) -> list[Frame]:
+    def _quick(self, doc: OpenDocument, document: Document, position: Position) -> list[Frame]:
         """New small frames after chunks that were evaluated lately, or are being evaluated."""
-        at_hand = [frame.header.chunks for frame in (doc_state.frame, doc_state.next) if frame]
-        runs = dict.fromkeys([self._open_documents.workspace(doc_state).evaluated, *at_hand])
+        at_hand = [frame.header.chunks for frame in (doc.frame, doc.next) if frame]
+        runs = dict.fromkeys([doc.workspace.evaluated, *at_hand])
 
         def header(chunks: Chunks, shown: Window) -> Header:
-            return doc_state.header(beside(chunks, doc_state.file.path, shown))
+            return doc.header(beside(chunks, doc.file.path, shown))
 
-        budget = self._budget(doc_state)
+        budget = self._budget(doc)
         share = self._first_share(budget)
-        return doc_state.quick(document, position, budget, runs, header, share)
+        return doc.quick(document, position, budget, runs, header, share)
 
     def _first_share(self, budget: window.Budget) -> float:
         """How much of the budget a first look gets."""

@@ -28,10 +28,11 @@ from functools import partial
 
 from fim_lsp.prompt.tape import Tape, resumed
 from fim_lsp.prompt.window import Window
+from fim_lsp.session.answer import Cost
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop
+from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop, Timings
 
 
 class Phase(enum.Enum):
@@ -70,7 +71,7 @@ class Generation:
     *typed* is the middle at *cursor* where it began, *prompt* the one it began with. *raw* is all that came: it begins
     with what the prompt forced, and *tokens* spell it. *left* is how many tokens it may still decode. *is_idle*: no
     task runs it. *until* is a time of the event loop. *is_shown*: a request was answered with a part of it; *is_kept*:
-    what it says is among the known continuations.
+    what it says is among the known continuations. *cost* is what the model did for it so far.
     """
 
     cursor: Cursor
@@ -89,6 +90,7 @@ class Generation:
     is_shown: bool = False
     is_kept: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    cost: Cost = field(default_factory=Cost)
     logprob: float = 0.0  # of the text, as far as the tokens tell
     n_judged: int = 0  # of *tokens*, when it was last seen whether they are enough
     error: Exception | None = None
@@ -151,6 +153,7 @@ class Generation:
     def took(self, reply: Reply) -> None:
         """Append what a reply brought, and see whether that ends it."""
         was_unsure = self.is_unsure
+        self.cost = self.cost.plus(reply.timings)
         if len(self.raw) >= len(self.forced):
             self.logprob += sum(token.logprob or 0.0 for token in reply.tokens)
         self.raw += reply.text
@@ -220,6 +223,7 @@ async def advance(
         measure = await backend.measure(generation.rest)
         if measure.total - measure.cached > generation.terms.step:
             warmed = await backend.warm(generation.rest, generation.terms.step)
+            generation.cost = generation.cost.plus(Timings(prompt_n=warmed.evaluated))
             stats.warmed(warmed, waited_for=generation.waiting > 0)
             return
         generation.phase = Phase.DECODE

@@ -12,8 +12,8 @@ from functools import partial
 
 from fim_lsp.documents import Document, Position
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.framing import Framing
+from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.pacing import step_tokens
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.settings.config import Config
@@ -37,7 +37,7 @@ MOST_HALVINGS = 4  # of a step that took too long
 
 
 async def continue_long(  # noqa: PLR0913 (the parts of the session)
-    doc_state: DocumentState,
+    doc: OpenDocument,
     document: Document,
     position: Position,
     go_on: Callable[[str], bool],
@@ -52,12 +52,12 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
     *go_on* is given the text so far and says whether to go on. While text is written no other request is served.
     """
     backend, config = connection.backend, connection.config
-    cursor = cursor_at(document, position, doc_state.file.path, by_hand=True)
+    cursor = cursor_at(document, position, doc.file.path, by_hand=True)
     written = Writing(cursor, config.completion.long_tokens)
     n_slow = 0
     while True:
         step = max(LEAST_STEP, step_tokens(connection.state) >> n_slow)
-        prompt = framing.next_prompt(doc_state, document, position)
+        prompt = framing.next_prompt(doc, document, position)
         assert prompt is not None
         try:
             while go_on("") and await scheduler.foreground(
@@ -68,7 +68,7 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
                 await scheduler.foreground(partial(_write, backend, prompt, config, written, go_on))
             return written.shown()
         except PromptTooLong as error:
-            if not framing.shrunk(doc_state, doc_state.frame, error):
+            if not framing.shrunk(doc, doc.frame, error):
                 return written.shown(str(error))
         except BackendError as error:
             if isinstance(error, BackendTimeout) and not written.text and n_slow < MOST_HALVINGS:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from fim_lsp.documents import Document
 from fim_lsp.events import Changed
@@ -21,9 +21,9 @@ from fim_lsp.next_edit.log import EditLog
 from fim_lsp.next_edit.places import text_of
 from fim_lsp.next_edit.why import why
 from fim_lsp.session import unopened_files
-from fim_lsp.session.document_state import UNJUDGED, DocumentState
 from fim_lsp.session.edit_history import EditHistory, NextEdit, Question
 from fim_lsp.session.model_edits import ModelEdits
+from fim_lsp.session.open_document import OpenDocument, Verdict
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspace import Workspace
@@ -48,21 +48,19 @@ class NextEdits:
         self._config = config
         self._numbers = itertools.count(1)
 
-    def follow(self, before: Document, event: Changed) -> None:
+    def follow(self, doc: OpenDocument, before: Document, event: Changed) -> None:
         """
-        Take in *event*, which changed the document *before*.
+        Take in *event*, which changed *doc*; *before* is what it said.
 
         The first keys may come before the document is judged; if it is private they are forgotten then.
         """
-        state, after = self._open.states[event.uri], self._open.documents[event.uri]
-        if state.private in ("", UNJUDGED):
-            log = self._open.workspace(state).edits.log
-            log.changed(before, after, event.edits, self._clock())
+        if doc.verdict is not Verdict.PRIVATE:
+            doc.workspace.edits.log.changed(before, doc.document, event.edits, self._clock())
 
     def unsettled(self, uri: str) -> float:
         """How many seconds the newest edit in the workspace of *uri* needs to be finished, if none follows."""
-        state = self._open.states.get(uri)
-        return self._open.workspace(state).edits.log.unsettled(self._clock()) if state else 0.0
+        doc = self._open.by_uri.get(uri)
+        return doc.workspace.edits.log.unsettled(self._clock()) if doc else 0.0
 
     async def propose(self, uri: str, *, unopened: bool = True) -> NextEdit | None:
         """
@@ -70,9 +68,9 @@ class NextEdits:
 
         *unopened* says whether it may be in a file that is not open.
         """
-        while (state := self._open.states.get(uri)) is not None and not state.private:
-            workspace = self._open.workspace(state)
-            question = self._question(workspace, state, unopened=unopened)
+        while (doc := self._open.by_uri.get(uri)) is not None and doc.is_usable:
+            workspace = doc.workspace
+            question = self._question(doc, unopened=unopened)
             if question is None:
                 return None
             edits = workspace.edits
@@ -124,8 +122,8 @@ class NextEdits:
 
     def dismiss(self, uri: str) -> None:
         """The user sent away the proposal that was offered last in the workspace of *uri*."""
-        state = self._open.states.get(uri)
-        edits = self._open.workspace(state).edits if state else None
+        doc = self._open.by_uri.get(uri)
+        edits = doc.workspace.edits if doc else None
         if edits and edits.offered:
             edits.answers.dismissed(edits.offered.proposal)
             edits.offered = None
@@ -133,21 +131,20 @@ class NextEdits:
 
     # -- looking for one -------------------------------------------------------------------------
 
-    def _question(
-        self, workspace: Workspace, state: DocumentState, *, unopened: bool
-    ) -> Question | None:
-        """What is to be asked in *workspace* now; None where nothing was edited that may be used."""
-        usable, edits = self._usable(workspace), workspace.edits
+    def _question(self, doc: OpenDocument, *, unopened: bool) -> Question | None:
+        """What is to be asked in the workspace of *doc* now; None where nothing was edited that may be used."""
+        workspace, edits = doc.workspace, doc.workspace.edits
+        usable = {each.uri: each.document for each in self._open.of(workspace) if each.is_usable}
         self._forget_private(edits.log)
         finished = edits.log.finished(self._clock())
         mine = tuple(each for each in finished if each.uri in usable)
         if not mine:
             return None
         self._learn(edits, mine)
-        order = dict.fromkeys((mine[-1].uri, state.uri, *usable))
+        order = dict.fromkeys((mine[-1].uri, doc.uri, *usable))
         index, config = None, self._config()
         if unopened and config.next_edit.files:
-            workspace.files.explore(state.file.path, config)
+            workspace.files.explore(doc.file.path, config)
             index = workspace.files.index
         return Question(mine, tuple(usable[each] for each in order), edits.answers.refused, index)
 
@@ -169,17 +166,17 @@ class NextEdits:
 
     async def _repeat_elsewhere(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """What they propose in files that are not open."""
-        state = self._open.states.get(question.edits[-1].uri)
-        if question.known is None or state is None:
+        doc = self._open.by_uri.get(question.edits[-1].uri)
+        if question.known is None or doc is None:
             return None
-        near, opened = state.file.path, {*self._open_paths(workspace)}
+        near, opened = doc.file.path, self._open_paths(workspace)
         return await unopened_files.propose_elsewhere(
             workspace, question, near, opened, self._config()
         )
 
     async def _ask_model(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """What the model proposes, where there is one."""
-        names = {uri: state.file.path for uri, state in self._open.states.items()}
+        names = {each.uri: each.file.path for each in self._open}
         found = await self._model.propose(workspace.edits, question, names)
         return _edit_of(question.documents, found)
 
@@ -188,10 +185,10 @@ class NextEdits:
         uri = edit.document.uri
         if edit.path:
             unchanged = await unopened_files.is_unchanged(workspace, edit, self._config())
-            is_open = uri in self._open.states or edit.path in self._open_paths(workspace)
+            is_open = uri in self._open.by_uri or edit.path in self._open_paths(workspace)
             return unchanged and not is_open
-        is_same = self._open.documents.get(uri) is edit.document
-        return is_same and not self._open.states[uri].private
+        doc = self._open.by_uri.get(uri)
+        return doc is not None and doc.is_usable and doc.document is edit.document
 
     # -- offering it -----------------------------------------------------------------------------
 
@@ -218,8 +215,8 @@ class NextEdits:
         example = found.proposal.example
         if example is None:
             return why(found.proposal, self._model.name)
-        state = self._open.states.get(example.uri)
-        name = state.file.path if state else "a file that was closed"
+        doc = self._open.by_uri.get(example.uri)
+        name = doc.file.path if doc else "a file that was closed"
         return why(found.proposal, name, found.path)
 
     def _offering(self, number: str) -> EditHistory | None:
@@ -230,23 +227,13 @@ class NextEdits:
         )
 
     def _forget_private(self, log: EditLog) -> None:
-        for uri, state in self._open.states.items():
-            if state.private:
-                log.forget(uri)
+        for doc in self._open:
+            if not doc.is_usable:
+                log.forget(doc.uri)
 
-    def _usable(self, workspace: Workspace) -> dict[str, Document]:
-        """The open documents of a workspace that are not private, the one opened last first."""
-        states = self._open.states
-        return {
-            uri: document
-            for uri, document in reversed(self._open.documents.items())
-            if states[uri].file.key == workspace.key and not states[uri].private
-        }
-
-    def _open_paths(self, workspace: Workspace) -> Iterator[str]:
+    def _open_paths(self, workspace: Workspace) -> set[str]:
         """Of all open files, also of those that are private."""
-        states = self._open.states.values()
-        return (state.file.path for state in states if state.file.key == workspace.key)
+        return {each.file.path for each in self._open.of(workspace)}
 
 
 def _edit_of(documents: tuple[Document, ...], proposal: Proposal | None) -> NextEdit | None:

@@ -1,8 +1,7 @@
 """
 Saves the session while it rests and when it ends, and restores it at the start.
 
-State: what was loaded of each workspace, which documents are being restored, and which were used
-last. Without a folder, or with `fim.state.save` off, it does nothing at all.
+What was loaded and saved is kept by the workspaces and documents. State: the work under way. Without a folder, or with `fim.state.save` off, it does nothing at all.
 """
 
 from __future__ import annotations
@@ -10,17 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from typing import NamedTuple
 
 from fim_lsp.context.secrets.scrub import scrubbed_parts
 from fim_lsp.context.update import Viewport
-from fim_lsp.documents import Document
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Header, still_true
 from fim_lsp.prompt.window import Window
 from fim_lsp.session import state_file
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.document_state import DocumentState
+from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import NOWHERE, Prefill
 from fim_lsp.session.state_file import SavedDocument, SavedWorkspace
@@ -48,9 +45,7 @@ class Persistence:
         self._open_documents = open_documents
         self._connection = connection
         self._prefill = prefill
-        self._restoring: dict[str, asyncio.Task[None]] = {}
-        self._used: dict[str, _Used] = {}  # by URI, the one used last at the end
-        self._on_disk: dict[str, SavedDocument] = {}
+        self._restoring: set[asyncio.Task[None]] = set()
         self._rest: asyncio.TimerHandle | None = None
         self._saving: asyncio.Task[None] | None = None
 
@@ -65,62 +60,62 @@ class Persistence:
             workspace.loading = asyncio.create_task(work, name="restore ring")
         await asyncio.wait([workspace.loading])
 
-    def opened(self, doc_state: DocumentState, workspace: Workspace) -> None:
-        """Put *doc_state* where it was, and have the backend load what it saved of it."""
-        if workspace.saved is None or doc_state.uri in self._restoring:
+    def opened(self, doc: OpenDocument) -> None:
+        """Put *doc* where it was, and have the backend load what it saved of it."""
+        workspace = doc.workspace
+        if workspace.saved is None or doc.restoring is not None:
             return
-        typed, saved = "", workspace.saved.documents.pop(doc_state.uri, None)
+        typed, saved = "", workspace.saved.documents.pop(doc.uri, None)
         shown = saved.frame.window if saved else NOWHERE
-        chunks = workspace.chunks(_viewport(doc_state.uri, shown))
-        header = doc_state.header(chunks)
+        chunks = workspace.chunks(_viewport(doc.uri, shown))
+        header = doc.header(chunks)
         if saved is not None and _same_file(saved.frame.header, header):
-            doc_state.frame = still_true(saved.frame, chunks)
+            doc.install(still_true(saved.frame, chunks))
             typed = saved.typed
-        if chunks or doc_state.frame:
-            work = self._restore(doc_state, header, typed)
-            self._restoring[doc_state.uri] = asyncio.create_task(work, name="restore")
+        if chunks or doc.frame:
+            work = self._restore(doc, header, typed)
+            task = asyncio.create_task(work, name="restore")
+            doc.restore(task)
+            self._restoring.add(task)
+            task.add_done_callback(self._restoring.discard)
 
-    async def wait_restored(self, doc_state: DocumentState) -> None:
-        """Until *doc_state* is as it was, or is not to be."""
-        if (task := self._restoring.get(doc_state.uri)) and not task.done():
-            await asyncio.wait([task])
+    @staticmethod
+    async def wait_restored(doc: OpenDocument) -> None:
+        """Until *doc* is as it was, or is not to be."""
+        if doc.restoring is not None and not doc.restoring.done():
+            await asyncio.wait([doc.restoring])
 
     async def _restore_ring(self, cache: Path, workspace: Workspace, config: Config) -> None:
         saved = await asyncio.to_thread(state_file.load, cache, workspace.key)
         await workspace.restore_ring(saved.ring, config)
         workspace.saved = saved
 
-    async def _restore(self, doc_state: DocumentState, header: Header, typed: str) -> None:
+    async def _restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
         await self._connection.wait_ready()
         try:
-            await self._prefill.restore(doc_state, header, typed)
+            await self._prefill.restore(doc, header, typed)
         except BackendError as error:
             log.info("nothing restored: %s", error)
-            doc_state.reset()
+            doc.reset()
 
     # -- while documents come and go --------------------------------------------------------------
 
-    def used(self, doc_state: DocumentState, workspace: Workspace) -> None:
-        """A request came in *doc_state*: save it at rest."""
+    def used(self, doc: OpenDocument) -> None:
+        """A request came in *doc*: save it at rest."""
         if self._cache is None or not self._connection.config.state.save:
             return
-        self._used.pop(doc_state.uri, None)
-        self._used[doc_state.uri] = _Used(doc_state, workspace)
+        loop = asyncio.get_running_loop()
+        doc.use(loop.time())
         if self._rest is not None:
             self._rest.cancel()
-        self._rest = asyncio.get_running_loop().call_later(REST_S, self._begin)
-
-    def closed(self, uri: str) -> None:
-        """A document was closed: nothing is held for it any more."""
-        self._used.pop(uri, None)
-        if (task := self._restoring.get(uri)) and task.done():
-            del self._restoring[uri]
+        self._rest = loop.call_later(REST_S, self._begin)
 
     async def forget(self) -> None:
         """Delete all that is on disk: the user switched saving off, or a saved file is private now."""
         for workspace in self._open_documents.workspaces:
             workspace.saved = None
-        self._on_disk.clear()
+        for doc in self._open_documents:
+            doc.mark_saved(None)
         if self._cache is not None:
             await asyncio.to_thread(state_file.forget, self._cache)
 
@@ -128,7 +123,7 @@ class Persistence:
 
     async def aclose(self) -> None:
         """Save for the next time."""
-        tasks = [*self._restoring.values()]
+        tasks = [*self._restoring]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -146,53 +141,49 @@ class Persistence:
         """
         if self._cache is None or not self._connection.config.state.save:
             return
-        recent = [each for each in self._used.values() if each.workspace.root][-N_DOCUMENTS:]
-        for workspace in {each.workspace.key: each.workspace for each in recent}.values():
+        used = [each for each in self._open_documents if each.used and each.workspace.root]
+        recent = sorted(used, key=lambda each: each.used)[-N_DOCUMENTS:]
+        for workspace in dict.fromkeys(each.workspace for each in recent):
             here = [each for each in recent if each.workspace is workspace]
             try:
                 await self._save(self._cache, workspace, here)
             except (BackendError, OSError) as error:
                 log.info("%s is not saved: %s", workspace.key, error)
 
-    async def _save(self, cache: Path, workspace: Workspace, used: list[_Used]) -> None:
-        states = [each.doc_state for each in used]
-        found = (
-            (state.uri, _to_save(state, self._open_documents.current(state))) for state in states
-        )
-        documents = {uri: document for uri, document in found if document}
-        fresh = {uri for uri, each in documents.items() if each != self._on_disk.get(uri)}
-        for uri in fresh:
-            each = documents[uri]
-            if not await self._prefill.save(each.frame, each.typed):
-                del documents[uri]
+    async def _save(self, cache: Path, workspace: Workspace, used: list[OpenDocument]) -> None:
+        found = {doc: _to_save(doc) for doc in used}
+        documents = {doc: saved for doc, saved in found.items() if saved}
+        fresh = {doc for doc, saved in documents.items() if saved != doc.saved}
+        for doc in fresh:
+            saved = documents[doc]
+            if not await self._prefill.save(saved.frame, saved.typed):
+                del documents[doc]
         if fresh and documents:
-            self._on_disk |= documents
-            saved = SavedWorkspace(workspace.memory.ring, documents)
-            await asyncio.to_thread(state_file.store, cache, workspace.key, saved)
+            by_uri = {doc.uri: saved for doc, saved in documents.items()}
+            for doc, saved in documents.items():
+                doc.mark_saved(saved)
+            written = SavedWorkspace(workspace.memory.ring, by_uri)
+            await asyncio.to_thread(state_file.store, cache, workspace.key, written)
 
     def _begin(self) -> None:
         self._saving = asyncio.create_task(self.save(), name="save")
 
 
-class _Used(NamedTuple):
-    doc_state: DocumentState
-    workspace: Workspace
-
-
-def _to_save(state: DocumentState, document: Document | None) -> SavedDocument | None:
+def _to_save(doc: OpenDocument) -> SavedDocument | None:
     """Where the user is in a document that is still open; None where that must not be on disk."""
-    if state.frame is None or state.position is None or document is None:
+    document = doc.current
+    if doc.frame is None or doc.position is None or document is None:
         return None
-    if not state.uri.startswith("file:"):  # a text that is on no disk yet
+    if not doc.uri.startswith("file:"):  # a text that is on no disk yet
         return None
-    position, shown = document.clamp(state.position), state.frame.window
-    if position.line < shown.anchor:  # the cursor went up, or what stood there was deleted
+    shown = doc.frame.window
+    if doc.position.line < shown.anchor:  # the cursor went up, or what stood there was deleted
         return None
-    typed = window.middle(shown, document, position)
+    typed = window.middle(shown, document, doc.position)
     parts = (shown.prefix, typed, shown.suffix)
     if scrubbed_parts(parts) != parts:  # a window must be as the file has it, or it is of no use
         return None
-    return SavedDocument(state.frame, typed)
+    return SavedDocument(doc.frame, typed)
 
 
 def _viewport(uri: str, shown: Window) -> Viewport:

@@ -15,9 +15,8 @@ from fim_lsp.prompt import compose
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.pacing import step_tokens
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
@@ -38,39 +37,37 @@ class Prefill:
         stats: Stats,
         framing: Framing,
         scheduler: Scheduler,
-        open_documents: OpenDocuments,
     ) -> None:
         self._connection = connection
         self._stats = stats
         self._framing = framing
         self._scheduler = scheduler
-        self._open_documents = open_documents
 
-    def prefill_cursor(self, doc_state: DocumentState) -> None:
+    def prefill_cursor(self, doc: OpenDocument) -> None:
         """
-        Should the cursor of *doc_state* rest, evaluate what a request there would need first.
+        Should the cursor of *doc* rest, evaluate what a request there would need first.
 
         A user who moves the cursor, looks, and types then waits only for what was typed.
         """
-        step = partial(self._cursor_step, doc_state)
+        step = partial(self._cursor_step, doc)
         self._scheduler.background("prefill cursor", step, delay=REST_S)
 
-    def prefill_next(self, doc_state: DocumentState) -> None:
-        """While idle, choose chunks and evaluate what the next request in *doc_state* will want."""
+    def prefill_next(self, doc: OpenDocument) -> None:
+        """While idle, choose chunks and evaluate what the next request in *doc* will want."""
         self._scheduler.stir()
-        choose = partial(self._choose_chunks, doc_state)
+        choose = partial(self._choose_chunks, doc)
         self._scheduler.background("choose chunks", choose, delay=IDLE_S)
-        self._look_again(doc_state, IDLE_S)
+        self._look_again(doc, IDLE_S)
 
-    async def restore(self, doc_state: DocumentState, header: Header, typed: str) -> None:
+    async def restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
         """
-        Have the backend load what it saved of *doc_state*, or at least of what its prompts begin with.
+        Have the backend load what it saved of *doc*, or at least of what its prompts begin with.
 
-        Where that is of no use, *doc_state* starts without a frame.
+        Where that is of no use, *doc* starts without a frame.
         """
-        if self._open_documents.current(doc_state) is None:
+        if doc.current is None:
             return
-        backend, frame = self._connection.backend, doc_state.frame or Frame(header, NOWHERE)
+        backend, frame = self._connection.backend, doc.frame or Frame(header, NOWHERE)
         if not self._ready:
             return
         prompt = self._framing.compose(frame, typed)
@@ -81,12 +78,12 @@ class Prefill:
             return measure.total - measure.cached
 
         left = await self._scheduler.foreground(load)
-        if self._open_documents.current(doc_state) is None:
+        if doc.current is None:
             return
         if left <= step_tokens(self._connection.state):
-            self._framing.mark_evaluated(doc_state, frame)
-        elif doc_state.frame is frame:
-            doc_state.reset()
+            doc.mark_evaluated(frame)
+        elif doc.frame is frame:
+            doc.reset()
 
     async def save(self, frame: Frame, typed: str) -> bool:
         """Have the backend save what it evaluated of a prompt; whether it did."""
@@ -95,54 +92,53 @@ class Prefill:
         prompt = self._framing.compose(frame, typed)
         return await self._scheduler.foreground(partial(self._connection.backend.save, prompt)) > 0
 
-    async def _choose_chunks(self, doc_state: DocumentState) -> bool:
+    async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""
-        document = self._open_documents.current(doc_state)
-        if doc_state.frame is not None and doc_state.position is not None and document:
+        document = doc.current
+        if doc.position is not None and document:
             config = self._connection.config
-            frame = self._framing.ahead(doc_state, document, document.clamp(doc_state.position))
-            viewport = doc_state.viewport(frame.window)
+            frame = self._framing.ahead(doc, document, doc.position)
+            viewport = doc.viewport(frame.window)
             limits = compose.ring_limits(config, self._connection.state)
-            await self._open_documents.workspace(doc_state).update_ring(viewport, limits, config)
+            await doc.workspace.update_ring(viewport, limits, config)
         return False
 
-    async def _cursor_step(self, doc_state: DocumentState) -> bool:
+    async def _cursor_step(self, doc: OpenDocument) -> bool:
         """One step of the frame that a request at the cursor would get; True while there is more."""
-        document = self._open_documents.current(doc_state)
-        if document is None or doc_state.position is None or not self._ready:
+        document = doc.current
+        if document is None or doc.position is None or not self._ready:
             return False
-        position = document.clamp(doc_state.position)
-        frame = await self._framing.best(doc_state, document, position)
-        if frame is not doc_state.frame:
-            doc_state.next = frame
-        return await self._step(frame, document, position) > 0
+        frame = await self._framing.best(doc, document, doc.position)
+        doc.prefer(frame)
+        return await self._step(frame, document, doc.position, is_first=True) > 0
 
-    async def _next_step(self, doc_state: DocumentState) -> bool:
+    async def _next_step(self, doc: OpenDocument) -> bool:
         """One step of what the next request at the cursor will want; True while there is more."""
-        document = self._open_documents.current(doc_state)
-        if document is None or doc_state.position is None or not self._ready:
+        document = doc.current
+        if document is None or doc.position is None or not self._ready:
             if self._connection.is_starting:
-                self._look_again(doc_state, START_S)
+                self._look_again(doc, START_S)
             return False
-        position = document.clamp(doc_state.position)
-        frame = self._framing.ahead(doc_state, document, position)
+        position = doc.position
+        frame = self._framing.ahead(doc, document, position)
         try:
-            if not await self._pays(doc_state, frame, document, position):
+            if not await self._pays(doc, frame, document, position):
                 return False
-            left = await self._step(frame, document, position)
+            is_first = doc.frame is None
+            left = await self._step(frame, document, position, is_first=is_first)
         except PromptTooLong as error:
-            return self._framing.shrunk(doc_state, frame, error)
-        if left or not self._open_documents.current(doc_state):
+            return self._framing.shrunk(doc, frame, error)
+        if left or not doc.current:
             return left > 0
-        self._framing.mark_evaluated(doc_state, frame)
-        if frame is doc_state.frame:
+        doc.mark_evaluated(frame)
+        if frame is doc.frame:
             return False
-        doc_state.install(frame)
+        doc.install(frame)
         self._scheduler.stir()  # the next rung waits for as much rest again
         return True
 
     async def _pays(
-        self, doc_state: DocumentState, frame: Frame, document: Document, position: Position
+        self, doc: OpenDocument, frame: Frame, document: Document, position: Position
     ) -> bool:
         """
         Whether the user has rested for as long as evaluating *frame* will take; if not, it is looked at again then.
@@ -157,22 +153,24 @@ class Prefill:
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
         if (missing := seconds - self._scheduler.quiet_s) <= 0:
             return True
-        self._look_again(doc_state, missing)
+        self._look_again(doc, missing)
         return False
 
-    def _look_again(self, doc_state: DocumentState, seconds: float) -> None:
+    def _look_again(self, doc: OpenDocument, seconds: float) -> None:
         """See in *seconds*, or that long after the next request, what is to be evaluated."""
-        step = partial(self._next_step, doc_state)
+        step = partial(self._next_step, doc)
         self._scheduler.background("prefill next", step, delay=seconds)
 
     @property
     def _ready(self) -> bool:
         return self._connection.state.health is Health.READY
 
-    async def _step(self, frame: Frame, document: Document, position: Position) -> int:
+    async def _step(
+        self, frame: Frame, document: Document, position: Position, *, is_first: bool
+    ) -> int:
         """Evaluate a step of *frame* up to *position*; how many tokens are left."""
         prompt = self._framing.prompt(frame, document, position)
         size = step_tokens(self._connection.state)
         warmed = await self._connection.backend.warm(prompt, size)
-        self._stats.warmed(warmed, waited_for=False)
+        self._stats.warmed(warmed, waited_for=False, is_first=is_first)
         return warmed.left

@@ -21,16 +21,19 @@ from fim_lsp import events
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import report
 from fim_lsp.prompt.report import PromptReport
+from fim_lsp.session.answer import Answer
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edit_history import NextEdit
 from fim_lsp.session.framing import Framing
+from fim_lsp.session.informing import Informing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.long_text import continue_long
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
+from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
@@ -38,7 +41,7 @@ from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.request import EDITOR, Client, Selected, Suggestion
+from fim_lsp.suggest.request import EDITOR, Client, Selected
 from fim_lsp.workspace.explorer import Progress
 from server_bridge.protocol import Backend, BackendError, Health, TextModel
 
@@ -62,7 +65,7 @@ class Session:
     ) -> None:
         self.connection = Connection(config, open_backend)
         self.workspaces = Workspaces()
-        self._stats = Stats()
+        self._stats = Stats(on_left=self.connection.looks)
         self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self._stats)
         self._model_edits = ModelEdits(config, open_model)
@@ -70,12 +73,12 @@ class Session:
         self.next_edits = NextEdits(
             self._open, self._stats, clock, self._model_edits, lambda: self.config
         )
-        self._framing = Framing(self.connection, self._open)
-        parts = (self.connection, self._stats, self._framing, self._scheduler, self._open)
-        self._dispatcher = Dispatcher(*parts)
+        self._framing = Framing(self.connection)
+        parts = (self.connection, self._stats, self._framing, self._scheduler)
+        self._dispatcher = Dispatcher(*parts, self._open)
         self._prefill = Prefill(*parts)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
-        self._judging = Judging(self.connection, self.workspaces, self._open, self._persistence)
+        self._judging = Judging(self.connection, self.workspaces, self._persistence)
         self.completer = Completer(
             connection=self.connection,
             stats=self._stats,
@@ -85,6 +88,7 @@ class Session:
             dispatcher=self._dispatcher,
             prefill=self._prefill,
         )
+        self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
         self.days = Days(cache, self._stats)
         self._forgetting: set[asyncio.Task[None]] = set()
 
@@ -97,29 +101,64 @@ class Session:
         return self.connection.config
 
     @property
+    def asked(self) -> str:
+        """The URI of the document that was asked about last, "" for none."""
+        return self._open.asked
+
+    @property
     def documents(self) -> Mapping[str, Document]:
         """What is open, by URI."""
-        return self._open.documents
+        return {doc.uri: doc.document for doc in self._open}
+
+    def document(self, uri: str) -> Document | None:
+        """The text of *uri*, None if it is not open."""
+        doc = self._open.by_uri.get(uri)
+        return None if doc is None else doc.document
 
     # -- what the editor tells ------------------------------------------------------------------
 
     def handle(self, event: events.Event) -> None:
         """Take in one event; fast, and never waits."""
-        before = self.documents.get(event.uri) if isinstance(event, events.Changed) else None
-        to_judge = self._open.handle(event)
-        if before is not None and isinstance(event, events.Changed):
-            self.next_edits.follow(before, event)
-        self._judging.begin(to_judge)
-        if isinstance(event, events.Saved) and self.workspaces.changes_rules(event.uri):
-            self.rules_changed()
-        elif isinstance(event, events.Opened):
-            self.connection.reach()
-        elif isinstance(event, events.Changed) and event.uri in self.documents:
-            self._open.states[event.uri].pause_contradicted(self.documents[event.uri])
-        elif isinstance(event, events.Closed):
-            self._persistence.closed(event.uri)
-        elif isinstance(event, events.CursorMoved) and event.uri in self.documents:
-            self._prefill.prefill_next(self._open.states[event.uri])
+        match event:
+            case events.Opened():
+                self._judging.begin([self._open.open(*event)])
+                self.connection.reach()
+            case events.FoldersChanged(roots):
+                self.workspaces.roots = roots
+                self._judging.begin(self._open.reopen())
+            case events.FilesChanged():
+                self._judging.begin(self._open.change_files(event))
+            case events.Shown() | events.Accepted() | events.PartlyAccepted():
+                self._open.hear(event)
+            case _ if (doc := self._open.by_uri.get(event.uri)) is not None:
+                self._handle_in(doc, event)
+            case events.Saved(uri) if self.workspaces.changes_rules(uri):
+                self.rules_changed()
+
+    def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
+        """Take in what happened to, or in, a document that is open."""
+        memory = doc.workspace.memory
+        match event:
+            case events.Changed():
+                before = doc.document
+                self._open.change(doc, event)
+                self.next_edits.follow(doc, before, event)
+            case events.Closed():
+                self._open.close(doc)
+            case events.Saved(uri):
+                memory.saved(uri)
+                if self.workspaces.changes_rules(uri):
+                    self.rules_changed()
+            case events.Focused(uri):
+                memory.focused(uri)
+            case events.Yanked(uri, text):
+                memory.yanked(uri, text)
+                self._prefill.prefill_next(doc)
+            case events.Informed():
+                self.informing.begin(event)
+            case events.CursorMoved(uri, position):
+                memory.moved(uri, doc.move_to(position).line)
+                self._prefill.prefill_next(doc)
 
     def configure(self, config: Config) -> None:
         """Go on with *config*; a changed backend section opens a new backend."""
@@ -142,8 +181,8 @@ class Session:
 
     def stats(self) -> dict[str, object]:
         """The object of `fim/stats`."""
-        for document in self.documents.values():
-            self._open.acceptance.judged(document, time.perf_counter())
+        for doc in self._open:
+            doc.acceptance.judged(doc.document, time.perf_counter())
         ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}
         return self._stats.snapshot(self.connection.state, ring)
 
@@ -160,20 +199,19 @@ class Session:
 
     async def context(self, uri: str) -> PromptReport:
         """What the model is shown at the cursor in *uri*, as far as that is known."""
-        doc_state, document = self._open.states.get(uri), self.documents.get(uri)
-        if doc_state is None or document is None:
-            return PromptReport("nothing, the document is not open")
         await self._judging.wait_judged()
-        if reason := self._judging.why_private(uri):
-            return PromptReport(f"nothing, the file is private ({reason})")
-        prompt, measure = self._framing.next_prompt(doc_state, document), None
+        if (doc := self._open.by_uri.get(uri)) is None:
+            return PromptReport("nothing, the document is not open")
+        if doc.why_private:
+            return PromptReport(f"nothing, the file is private ({doc.why_private})")
+        prompt, measure = self._framing.next_prompt(doc, doc.document), None
         if prompt is None:
             return PromptReport("nothing yet, no suggestion was asked for here")
         if self.connection.state.health is Health.READY:
             with contextlib.suppress(BackendError):
                 count = partial(self.connection.backend.measure, prompt)
                 measure = await self._scheduler.foreground(count)
-        return report.shown(prompt, measure, self._open.workspace(doc_state).memory.ring.chunks)
+        return report.shown(prompt, measure, doc.workspace.memory.ring.chunks)
 
     async def continue_long(
         self, uri: str, position: Position | None, hear: Callable[[str], bool]
@@ -183,22 +221,20 @@ class Session:
 
         See `long_text`; a change of the document ends it as well.
         """
-        doc_state, document = self._open.states.get(uri), self.documents.get(uri)
-        if doc_state is None or document is None:
-            return Position(0, 0), "", "the document is not open"
         await self._judging.wait_judged()
-        at = document.clamp(position or doc_state.position or Position(0, 0))
-        doc_state.position = at
-        if reason := self._judging.why_private(uri):
-            return at, "", f"the file is private ({reason})"
+        if (doc := self._open.by_uri.get(uri)) is None:
+            return Position(0, 0), "", "the document is not open"
+        document, at = doc.document, doc.move_to(position or doc.position or Position(0, 0))
+        if doc.why_private:
+            return at, "", f"the file is private ({doc.why_private})"
         if (state := await self.connection.wait_ready()).health is not Health.READY:
             return at, "", state.message or "there is no model server"
 
         def unchanged(text: str) -> bool:
-            return self.documents.get(uri) is document and hear(text)
+            return doc.current is document and hear(text)
 
         text, note = await continue_long(
-            doc_state,
+            doc,
             document,
             at,
             unchanged,
@@ -206,7 +242,7 @@ class Session:
             scheduler=self._scheduler,
             framing=self._framing,
         )
-        if self.documents.get(uri) is not document:
+        if doc.current is not document:
             return at, "", "you typed"
         return at, text, note
 
@@ -229,7 +265,8 @@ class Session:
 
     def _is_taken(self, found: NextEdit) -> bool:
         """Whether ghost text is on a line that *found* changes, or below which it inserts lines."""
-        line, proposal = self._open.acceptance.line(found.document.uri), found.proposal
+        doc, proposal = self._open.by_uri.get(found.document.uri), found.proposal
+        line = doc.acceptance.line if doc else None
         start = proposal.line - (not proposal.before)
         end = proposal.line + max(1, len(proposal.before))
         return line is not None and start <= line < end
@@ -241,8 +278,8 @@ class Session:
     async def aclose(self) -> None:
         """End all work and let the backend go."""
         self.workspaces.close()
-        for doc_state in self._open.states.values():
-            doc_state.retire()
+        for doc in self._open:
+            doc.retire()
         try:
             await self._scheduler.aclose()
             await self._dispatcher.aclose()
@@ -260,7 +297,7 @@ class Session:
         invoked: bool,
         selected: Selected | None = None,
         client: Client = EDITOR,
-    ) -> list[Suggestion]:
+    ) -> Answer:
         """See `Completer.complete`."""
         return await self.completer.complete(
             uri, position, invoked=invoked, selected=selected, client=client

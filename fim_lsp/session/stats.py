@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from fim_lsp.session.answer import Answer
 from server_bridge.protocol import Reply, State, Warmed
 
 RECENT = 512  # latencies kept for the percentiles: some minutes of typing
@@ -27,7 +28,11 @@ class Answered(NamedTuple):
 
 @dataclass(slots=True)
 class Stats:
-    """What happened since the server started; `outcomes` counts every request once, by its end."""
+    """
+    What happened since the server started; `outcomes` counts every request once, by its end.
+
+    *on_left* hears how many tokens a first look still lacks: the prompt of a request that waits, or of the cursor's place.
+    """
 
     outcomes: Counter[str] = field(default_factory=Counter)
     cuts: Counter[str] = field(default_factory=Counter)  # by filter: how often it changed a text
@@ -50,7 +55,9 @@ class Stats:
     prompt_ms: float = 0.0  # of the model's time, while a request waited
     predicted_ms: float = 0.0
     latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    last: Answer | None = None
     answers: deque[Answered] = field(default_factory=lambda: deque(maxlen=N_KEYS))
+    on_left: Callable[[int], None] = field(default=lambda _: None, repr=False)
     _counted: tuple[int, int] = (0, 0)  # evaluated and background at the last answer
 
     @property
@@ -65,6 +72,7 @@ class Stats:
 
     def heard(self, reply: Reply, *, waited_for: bool) -> None:
         """Count what a reply cost."""
+        self.on_left(0)
         timings = reply.timings
         self.evaluated += timings.prompt_n if waited_for else 0
         self.background += 0 if waited_for else timings.prompt_n
@@ -79,20 +87,22 @@ class Stats:
             self.expected_right += right
             self.expected_wrong += not right
 
-    def warmed(self, warmed: Warmed, *, waited_for: bool) -> None:
-        """Count one step of prefill."""
+    def warmed(self, warmed: Warmed, *, waited_for: bool, is_first: bool = False) -> None:
+        """Count one step of prefill; *is_first*: of what the first request at a place needs."""
+        self.on_left(warmed.left if waited_for or is_first else 0)
         self.warm_steps += 1
         self.evaluated += warmed.evaluated if waited_for else 0
         self.background += 0 if waited_for else warmed.evaluated
 
-    def answered(self, outcome: str, ms: float) -> None:
-        """Count one request: *outcome* is `backend`, `cache`, `local`, or why nothing was shown."""
-        self.outcomes[outcome] += 1
+    def answered(self, answer: Answer, ms: float) -> None:
+        """Count one request."""
+        self.last = answer
+        self.outcomes[answer.outcome] += 1
         self.latencies_ms.append(ms)
         evaluated, background = self._counted
         self._counted = self.evaluated, self.background
         cost = self.evaluated - evaluated, self.background - background
-        self.answers.append(Answered(outcome, round(ms, 1), *cost))
+        self.answers.append(Answered(answer.outcome, round(ms, 1), *cost))
 
     @property
     def totals(self) -> dict[str, int]:
@@ -118,16 +128,8 @@ class Stats:
             "streams": self.streams,
             "streamsAhead": self.streams_ahead,
             "warmSteps": self.warm_steps,
-            "backend": {
-                "state": state.health.value,
-                "kind": state.kind,
-                "url": state.url,
-                "model": state.model,
-                "message": state.message,
-                "secondBest": state.second_best,
-                "slots": state.slots,
-                "contextTokens": state.n_ctx,
-            },
+            "last": self._last(),
+            "backend": described(state),
             "tokens": {
                 "evaluated": self.evaluated,
                 "cached": self.cached,
@@ -152,9 +154,36 @@ class Stats:
             },
         }
 
+    def _last(self) -> dict[str, object] | None:
+        """How the last request ended, and what the model did for it alone."""
+        if (last := self.last) is None:
+            return None
+        return {
+            "outcome": last.outcome,
+            "reason": last.reason,
+            "shown": bool(last.suggestions),
+            "evaluated": last.cost.evaluated,
+            "cached": last.cost.cached,
+            "predicted": last.cost.predicted,
+        }
+
     def _by_model(self) -> list[float]:
         """How long the last answers took for which the model was asked."""
         return [each.ms for each in self.answers if each.outcome == "backend"]
+
+
+def described(state: State) -> dict[str, object]:
+    """The backend as `fim/stats` has it."""
+    return {
+        "state": state.health.value,
+        "kind": state.kind,
+        "url": state.url,
+        "model": state.model,
+        "message": state.message,
+        "secondBest": state.second_best,
+        "slots": state.slots,
+        "contextTokens": state.n_ctx,
+    }
 
 
 def percentile(values: Iterable[float], share: float) -> float:

@@ -36,7 +36,7 @@ class Workspace:
     """
     *key* tells it from all others, see `FileLocation.key`; *root* is its URI, "" for a folder outside of all.
 
-    *evaluated* are the chunks of the prompt that was evaluated last; *saved* is what an earlier run left, once
+    *n_open* documents of it are open. *evaluated* are the chunks of the prompt that was evaluated last; *saved* is what an earlier run left, once
     *loading* has read it.
     """
 
@@ -45,6 +45,7 @@ class Workspace:
         self.root = root
         self.memory = Memory(NO_ROOM)
         self.files = Explorer(root, reader, progress)
+        self.n_open = 0
         self.evaluated: Chunks = ()
         self.edits = EditHistory()
         self.saved: SavedWorkspace | None = None
@@ -75,9 +76,10 @@ class Workspace:
             return False
         async with self._refreshing:
             await self._refresh(config.privacy.exclude)
+        if config.ring.files and (here := self.memory.snapshot(viewport).here):
+            self.files.explore(here.name, config)
+            await self.files.wait_begun()
         snapshot = self.memory.snapshot(viewport)
-        if snapshot.here and config.ring.files:
-            self.files.explore(snapshot.here.name, config)
         index = self.files.index if config.ring.files else EMPTY
         if (snapshot.n_events, index) == self._updated:
             return False
@@ -111,6 +113,7 @@ class Workspace:
     def judge_again(self) -> None:
         """The rules of what is private changed: trust nothing that is remembered until it is judged again."""
         self._updated, self._trusting, self.evaluated = None, False, ()
+        self.memory.forget_told()
         self.files.forget()
 
     def stop(self) -> None:

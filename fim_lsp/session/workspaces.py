@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import PurePath
 
-from fim_lsp.context.chunks import Source
-from fim_lsp.documents import Document
 from fim_lsp.session.workspace import Workspace
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
@@ -47,7 +45,7 @@ class Workspaces:
 
     def _drop_unused(self) -> None:
         """Keep no root that the editor closed, and only so many folders in which nothing is open."""
-        unused = [each for each in self._by_key.values() if not each.memory.has_open]
+        unused = [each for each in self._by_key.values() if not each.n_open]
         gone = [each for each in unused if each.root and each.root not in self.roots]
         outside = [each for each in unused if not each.root]
         for each in (*gone, *outside[: max(0, len(outside) - OUTSIDE)]):
@@ -119,8 +117,3 @@ def _why_private(
 ) -> str:
     """Why a document is private that may be any of the files *places*, each with its root."""
     return next(filter(None, (why_private(*place, excludes) for place in places)), "")
-
-
-def source(document: Document, location: FileLocation) -> Source:
-    """A document as the memory keeps it, under the name a model may see."""
-    return Source(document.uri, location.path, document.language, document.version, document.lines)

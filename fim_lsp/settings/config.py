@@ -32,6 +32,14 @@ class RingConfig:
             "Show code from files of the workspace that are not open, too.", Project.OFF
         ),
     )
+    servers: bool = field(
+        default=True,  # they resolve names where the index only knows spellings
+        metadata=option(
+            "Show what your editor's other language servers know of the names near the cursor, where a "
+            "plugin asks them.",
+            Project.OFF,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +250,20 @@ class LanguagesConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelsConfig:
+    """Where models are downloaded from, which happens only when you ask for one."""
+
+    mirror: str = field(
+        default="",
+        metadata=option(
+            "A mirror of huggingface.co, like `https://hub.example.org`; else that of the environment variable "
+            "`HF_ENDPOINT`. What comes from there counts only with its SHA-256.",
+            Project.NEVER,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StateConfig:
     """What is kept from one run to the next, in your cache folder."""
 
@@ -307,6 +329,7 @@ class Config:
     next_edit: NextEditConfig = field(default_factory=NextEditConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     languages: LanguagesConfig = field(default_factory=LanguagesConfig)
+    models: ModelsConfig = field(default_factory=ModelsConfig)
     state: StateConfig = field(default_factory=StateConfig)
     log: LogConfig = field(default_factory=LogConfig)
     status: StatusConfig = field(default_factory=StatusConfig)

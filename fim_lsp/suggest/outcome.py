@@ -53,12 +53,12 @@ BY_HAND = frozenset({
 })  # fmt: skip
 
 
-def report(outcome: str, text: str, backend: Mapping[str, Any], *, by_hand: bool) -> str:
-    """What a request got, from where; or why it got nothing, and whether to ask by hand."""
+def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
+    """What a request got, and *why* (`source`); or *why* it got nothing (`reason`), and whether to ask by hand."""
     if text:
-        return f"{text!r}, by {source(outcome, backend)}"
+        return f"{text!r}, by {why}"
     hint = "; ask by hand" if outcome in BY_HAND and not by_hand else ""
-    return f"nothing: {reason(outcome, backend)}{hint}"
+    return f"nothing: {why}{hint}"
 
 
 def reason(outcome: str, backend: Mapping[str, Any]) -> str:

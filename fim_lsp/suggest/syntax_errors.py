@@ -102,8 +102,9 @@ class SyntaxErrors:
         if len(here) > HERE_CHARS:
             self.known = False
             return 0
-        around = _around(*self._lines)
-        n_found, operations = _n_errors(*self._lines, here)
+        closing = _closing(*self._lines, here)
+        around = _around(*self._lines, closing)
+        n_found, operations = _n_errors(*self._lines, closing, here)
         self._operations = self._operations or around.operations
         self._operations += operations
         self.known = n_found >= 0 and self._operations * self._weight <= ALL_OPERATIONS
@@ -117,13 +118,19 @@ def _within(lines: Lines, n_chars: int) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _n_errors(language: str, above: Lines, below: Lines, here: str) -> tuple[int, int]:
+def _n_errors(
+    language: str, above: Lines, below: Lines, closing: str, here: str
+) -> tuple[int, int]:
     """
     The errors, -1 where that takes too long, and the operations.
 
     Remembered, because typing through a suggestion asks the same text of every key.
     """
-    around, text, operations = _around(language, above, below), here.encode("utf-8", "replace"), 0
+    around, text, operations = (
+        _around(language, above, below, closing),
+        here.encode("utf-8", "replace"),
+        0,
+    )
     trees = around.trees
     if trees and len(text) + len(trees[-1][0]) <= AGAIN:
         trees = trees[-1:]
@@ -145,24 +152,27 @@ def _edited(around: Around, text: bytes, after: bytes, tree: Tree) -> Found:
 
 
 @lru_cache(maxsize=16)
-def _around(language: str, above: Lines, below: Lines) -> Around:
-    """The lines from where they make most sense: they may begin within a string."""
+def _around(language: str, above: Lines, below: Lines, closing: str) -> Around:
+    """The lines from where they make most sense, as they may begin within a string; *closing* at their end."""
     grammar = grammar_of(language)
     assert grammar is not None
     reader = Reader(parser_of(grammar), OPERATIONS // WEIGHT.get(language, 1))
     starts = {_first(above, language, quote) for quote in ("", '"""\n')}
     found: list[Around] = []
     for start in sorted(starts):
-        found.append(_parsed(reader, language, above[start:], below))
+        found.append(_parsed(reader, above[start:], below, closing))
         if not found[-1].trees:
             return found[-1]
     return min(found, key=lambda around: _n_found(around.trees[-1][1]))
 
 
-def _parsed(reader: Reader, language: str, above: Lines, below: Lines) -> Around:
-    """A long string that goes on below is closed: an error there would hide all others."""
-    quote = open_quote("\n".join((*above, *below)), language)
-    closing = quote if len(quote) > 1 else ""
+def _closing(language: str, above: Lines, below: Lines, here: str) -> str:
+    """What closes a long string that goes on below: an error there would hide all others."""
+    quote = open_quote("\n".join((*above, here, *below)), language)
+    return quote if len(quote) > 1 else ""
+
+
+def _parsed(reader: Reader, above: Lines, below: Lines, closing: str) -> Around:
     before = "".join(f"{line}\n" for line in above).encode("utf-8", "replace")
     after = ("\n" + "\n".join(below) + closing).encode("utf-8", "replace")
     found = _calm(reader, before[:STAGE])

@@ -10,13 +10,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fim_lsp.context.index import Index, holding, updated
+from fim_lsp.context.together import partners
 from fim_lsp.documents import Document
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import grown, listed, on_disk
+from fim_lsp.workspace.git_history import NONE, history
 from fim_lsp.workspace.reader import Reader
 
 LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
@@ -42,6 +45,8 @@ class Explorer:
         self._progress = progress
         self._due_s: float = 0.0  # loop time of the next listing
         self._listing: asyncio.Task[None] | None = None
+        self._history = NONE
+        self._begun = asyncio.Event()
 
     def explore(self, near: str, config: Config) -> None:
         """Bring the index up to date in the background, now and then, beginning with files beside *near*."""
@@ -50,7 +55,9 @@ class Explorer:
         if due and self.folder:
             self._due_s = now + LISTING_S
             work = self._grow(Path(self.folder), near, config.privacy.exclude)
+            self._begun.clear()
             self._listing = asyncio.create_task(work, name="index")
+            self._listing.add_done_callback(lambda _: self._begun.set())
 
     def find_holding(
         self, texts: Sequence[str], near: str, opened: Collection[str], config: Config
@@ -77,13 +84,18 @@ class Explorer:
     def forget(self) -> None:
         """Begin again with nothing: the rules of what is private changed."""
         self.look_again()
-        self.index = EMPTY
+        self.index, self._history = EMPTY, NONE
         self.stop()
 
     def stop(self) -> None:
         """End the work in the background."""
         if self._listing is not None:
             self._listing.cancel()
+
+    async def wait_begun(self) -> None:
+        """Until the files that matter most near the last `explore` are known: a moment, and only at first."""
+        if not self.index.entries and self._listing is not None:
+            await self._begun.wait()
 
     async def wait_explored(self) -> None:
         """Until the index is whole; for tests and benchmarks."""
@@ -99,11 +111,16 @@ class Explorer:
         known = {path: entry.stamp for path, entry in self.index.entries.items()}
         if gone := {path: None for path in known if path not in listing}:
             self.index = updated(self.index, gone)
+        self._history = await asyncio.to_thread(history, folder, near, listing, self._history)
+        self.index = replace(self.index, commits=self._history.commits)
+        together = partners(self.index.commits, near)
         todo: Sequence[str] = [p for p, stamp in listing.items() if known.get(p) != stamp]
+        todo = sorted(todo, key=lambda path: -together.get(path, 0.0))
         n_todo = len(todo)
         while todo:
             self.index, todo = await asyncio.to_thread(
                 grown, self.index, folder, listing, todo, self._reader.syntax
             )
+            self._begun.set()
             self._progress(self._root, n_todo - len(todo), n_todo)
             await asyncio.sleep(PAUSE_S)

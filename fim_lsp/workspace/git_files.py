@@ -2,7 +2,7 @@
 A folder into the git repository whose work tree begins there: its rules besides `.gitignore`. Blocking.
 
 Git itself is not asked: it may be missing, and it does what the `.git/config` of a stranger's archive
-says. Read are `.git` (a folder, or the file of a worktree or a submodule), `info/exclude` in the
+says (`git_history` asks it without any configuration). Read are `.git` (a folder, or the file of a worktree or a submodule), `info/exclude` in the
 repository's common folder, and of the configuration `core.excludesFile` and `core.ignoreCase`.
 """
 
@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import LONGEST
 from fim_lsp.context.privacy import Repository
@@ -28,8 +29,29 @@ from fim_lsp.workspace.git_config import (
 from fim_lsp.workspace.regular_files import read
 
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")  # a branch, or a commit
+_COMMIT = re.compile(rb"[0-9a-f]{40}")
+_BRANCH = re.compile(rb"ref:\s*(refs(?:/(?!\.)[^/\s]+)+)\s*")
+_PACKED_BYTES = 16_000_000  # of the file of all branches and tags: 200,000 of them
 _POINTER_BYTES = 8192  # of a file that names another: more than a path can have
 _EXCLUDES = "core.excludesfile"
+
+
+class Checkout(NamedTuple):
+    """What a work tree shows: a commit, and the folder of the repository's objects."""
+
+    commit: str
+    objects: Path
+
+
+def checkout(folder: Path) -> Checkout | None:
+    """The commit that is checked out at *folder*; None where no work tree begins there, or it cannot be read."""
+    private = _git_folder(folder / ".git")
+    if private is None:
+        return None
+    common, said = _common(private), _head(private / "HEAD").strip()
+    if branch := _BRANCH.fullmatch(said):
+        said = _branch_commit(common, branch[1])
+    return Checkout(said.decode(), common / "objects") if _COMMIT.fullmatch(said) else None
 
 
 def repository(folder: Path) -> Repository | None:
@@ -107,6 +129,16 @@ def _head(path: Path) -> bytes:
     if path.is_symlink():
         return b"ref: " + os.fsencode(path.readlink())
     return read(path, _POINTER_BYTES, follow=False) or b""
+
+
+def _branch_commit(common: Path, branch: bytes) -> bytes:
+    """The commit of a branch, from its own file or that of all branches; b"" for none."""
+    own = read(common / os.fsdecode(branch), _POINTER_BYTES, follow=False)
+    if own:
+        return own.strip()
+    packed = read(common / "packed-refs", _PACKED_BYTES, follow=False) or b""
+    found = re.search(rb"^([0-9a-f]{40}) " + re.escape(branch) + rb"$", packed, re.MULTILINE)
+    return found[1] if found else b""
 
 
 def _common(private: Path) -> Path:

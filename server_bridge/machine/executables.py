@@ -14,7 +14,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -84,6 +85,34 @@ def run(argv: Sequence[str], cwd: Path, limit_s: float) -> Printed:
         )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"no answer in {limit_s:.0f} s") from error
+
+
+def read_output(
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], limit_s: float, longest: int
+) -> bytes:
+    """
+    The first *longest* bytes that a program prints within *limit_s*; then it is ended. Raises OSError.
+
+    It gets no other *environment*.
+    """
+    _refuse_relative(argv, cwd)
+    with subprocess.Popen(  # noqa: S603 (the path is absolute)
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=cwd,
+        env=environment,
+        start_new_session=True,
+    ) as child:
+        timer = threading.Timer(limit_s, signal_group, (child.pid, KILL))
+        timer.start()
+        try:
+            assert child.stdout
+            return child.stdout.read(longest)
+        finally:
+            timer.cancel()
+            signal_group(child.pid, KILL)
 
 
 async def start_async(argv: Sequence[str], cwd: Path, **options: Any) -> asyncio.subprocess.Process:

@@ -32,8 +32,7 @@ class EmbeddedSettings:
     """
     What the engine of this package is to run, and how.
 
-    One thread, because llama.cpp's threads spin and two of them on a busy two-core machine are
-    forty times slower than one. *n_ctx* is the most tokens per slot, see `sizing`: a full ring of 16
+    One thread is enough for the bundled model. *n_ctx* is the most tokens per slot, see `sizing`: a full ring of 16
     chunks of 64 lines takes some 12,000. Two slots serve any number of documents, see `slots`.
     Without *slots_dir* no state can be saved; without *log* the child's log is dropped.
     """

@@ -24,6 +24,11 @@ from server_bridge.process.programs import KEY_ENV, Program
 GRACE_S = 0.5  # an engine ends within 50 ms; all of an exit is to take less than a second
 STEADY_S = 60.0  # running this long resets the restart back-off
 LONGEST_WAIT_S = 30.0
+# llama.cpp's threads wait for each other several hundred times a token. libgomp lets them spin for milliseconds, each
+# time that another program has the core of one: two threads on two busy cores then decode at a tenth of one thread's speed.
+# Those that sleep after 10 µs are as fast on idle cores, and on busy ones (`python -m benchmarks.engines`).
+SPINS = {"GOMP_SPINCOUNT": "1000"}
+SPIN_ENV = {*SPINS, "OMP_WAIT_POLICY"}  # a user who sets one of these knows better
 LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before any fork
 
 
@@ -99,13 +104,19 @@ async def _spawn(program: Program) -> asyncio.subprocess.Process:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE if program.answers else log,
             stderr=log,
-            env={name: value for name, value in os.environ.items() if name != KEY_ENV},
+            env=_environment(),
             umask=0o077,  # what it saves of prompts, other users may not read
             preexec_fn=_die_with_us if program.is_foreign and LIBC else None,
         )
     assert process.stdin is not None
     process.stdin.write(program.settings)
     return process
+
+
+def _environment() -> dict[str, str]:
+    """Ours without the key, and how long threads spin."""
+    ours = {name: value for name, value in os.environ.items() if name != KEY_ENV}
+    return ours if SPIN_ENV & ours.keys() else ours | SPINS
 
 
 def _die_with_us() -> None:

@@ -10,16 +10,52 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import platformdirs
 
-from server_bridge.weights.download import is_whole
+from server_bridge.weights.download import PART, is_whole
 from server_bridge.weights.table import MODELS, Model
+
+
+class ModelFile(NamedTuple):
+    """
+    A file of weights, *n_bytes* long: of a *model* of the table, or of another one.
+
+    *is_ours*: it lies in our folder, so we may delete it. *is_part*: its download has not ended.
+    """
+
+    path: Path
+    n_bytes: int
+    model: Model | None = None
+    is_ours: bool = True
+    is_part: bool = False
 
 
 def found(folder: Path) -> dict[str, str]:
     """The files that are here, ours in *folder*, by the names of their models."""
     return {model.name: path for model in MODELS if (path := _path(model, folder))}
+
+
+def files(folder: Path) -> list[ModelFile]:
+    """All files of models: those of the table, small ones first, then others in *folder*, then parts of downloads."""
+    places = found(folder)
+    known = [(Path(places[model.name]), model) for model in MODELS if model.name in places]
+    listed = [
+        ModelFile(path, path.stat().st_size, model, is_ours=path.parent == folder)
+        for path, model in known
+    ]
+    ours = {path for path, _ in known}
+    listed += [
+        ModelFile(p, p.stat().st_size) for p in sorted(folder.glob("*.gguf")) if p not in ours
+    ]
+    parts = ((folder / (model.file + PART), model) for model in MODELS)
+    listed += [
+        ModelFile(part, part.stat().st_size, model, is_part=True)
+        for part, model in parts
+        if part.is_file()
+    ]
+    return listed
 
 
 def last_used(folder: Path) -> str:

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-import time
+from asyncio.subprocess import Process
 from pathlib import Path
 
 import pytest
@@ -131,13 +131,19 @@ def test_complete_for_scripts(tmp_path: Path) -> None:
 
 
 async def test_a_server_whose_client_fails_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told to end, and does, long before it would be killed."""
+    """It is told to end, and does; it need not be killed."""
     monkeypatch.setattr(client, "EXIT_SECONDS", 60.0)
-    started = time.monotonic()
+    kill, killed = Process.kill, list[int]()
+
+    def noting(process: Process) -> None:
+        killed.append(process.pid)
+        kill(process)
+
+    monkeypatch.setattr(Process, "kill", noting)
     with pytest.raises(ServerError, match="on purpose"):
         async with client.editor(ROOT, {"backend": {"kind": "embedded"}}):
             raise ServerError("on purpose")
-    assert time.monotonic() - started < 50
+    assert not killed
 
 
 def test_complete_says_when_the_named_server_is_not_there(tmp_path: Path) -> None:
@@ -147,13 +153,6 @@ def test_complete_says_when_the_named_server_is_not_there(tmp_path: Path) -> Non
     assert done.stdout == ""
     assert "127.0.0.1:9" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_layouts_name_a_path_that_is_not_there(tmp_path: Path) -> None:
-    """It is not the same as a folder without code."""
-    done = fim_lsp("doctor", "--layouts", "/nonexistent", cwd=tmp_path)
-    assert done.stdout == "fim-lsp: there is no /nonexistent\n"
-    assert done.returncode == 1
 
 
 @pytest.mark.slow

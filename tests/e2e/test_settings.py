@@ -115,6 +115,7 @@ def test_status_is_told_to_those_who_want_it(editor: Editor, tmp_path: Path) -> 
     (status,) = editor.messages("didChangeStatus")
     assert status["kind"] == "Error"
     assert [m["message"] for m in editor.messages("window/showMessage")] == [status["message"]]
+    assert editor.request("fim/status") == status
     assert editor.bye() == 0
     assert status["message"] in file.read_text("utf-8")
 

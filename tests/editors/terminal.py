@@ -46,6 +46,11 @@ class Screen(pyte.Screen):
         """pyte does not know the private form (`CSI ? … r`)."""
         super().set_margins(top, bottom)
 
+    def select_graphic_rendition(self, *attributes: int, private: bool = False) -> None:
+        """pyte does not know the private form (`CSI ? 4 m`, what Vim asks of its keys)."""
+        if not private:
+            super().select_graphic_rendition(*attributes)
+
     def report_device_status(self, mode: int, **_: object) -> None:
         """pyte does not know the private form (`CSI ? 996 n`, dark or light)."""
         super().report_device_status(mode)

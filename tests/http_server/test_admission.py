@@ -12,7 +12,7 @@ import pytest
 
 from fim_lsp.http_server import own_key
 from tests.http_server.clients import Served, served, vim
-from tests.typist import embedded
+from tests.typist import faked
 
 PATHS = ("/", "/page.js", "/page/state", "/health", "/infill", "/v1/completions", "/props")
 
@@ -28,7 +28,7 @@ FOREIGN = (
 
 @pytest.fixture
 async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
-    async with served(embedded(), tmp_path, tmp_path / "cache") as found:
+    async with served(faked(), tmp_path, tmp_path / "cache") as found:
         yield found
 
 
@@ -85,7 +85,7 @@ async def test_its_own_page_and_programs_are_answered(at_port: Served) -> None:
 
 async def test_the_token(tmp_path: Path) -> None:
     """Where there is one, all that is anyone's code wants it; the page's own files hold nothing."""
-    async with served(embedded(), tmp_path, tmp_path / "cache", token="secret") as at_port:
+    async with served(faked(), tmp_path, tmp_path / "cache", token="secret") as at_port:
         for said in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic secret"}):
             at_port.client.headers.pop("authorization", None)
             for path in ("/page/state", "/health", "/props"):
@@ -100,7 +100,7 @@ async def test_the_token(tmp_path: Path) -> None:
 
 async def test_there_is_always_a_token(tmp_path: Path) -> None:
     """Also where none is set and the system tells the user: no answer hangs on one check alone."""
-    async with served(embedded(), tmp_path, tmp_path / "cache") as at_port:
+    async with served(faked(), tmp_path, tmp_path / "cache") as at_port:
         assert at_port.port.token
         at_port.client.headers.pop("authorization", None)
         for said in ({}, {"authorization": "Bearer"}, {"authorization": "Bearer x"}):

@@ -15,7 +15,7 @@ from fim_lsp.http_server import connections
 from fim_lsp.lsp import peer
 from server_bridge.protocol import Reply, Request
 from tests.http_server.clients import Served, served, vim
-from tests.typist import embedded
+from tests.typist import faked
 
 ABOVE = "def add(first, second):\n    return first + second\n\n\n"
 BLOCK = ABOVE + "class Cart:\n    def __init__(self, width, height):\n"
@@ -25,7 +25,7 @@ KEY = "Authorization: Bearer secret\r\n"
 
 @pytest.fixture
 async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
-    async with served(embedded(), tmp_path, tmp_path / "cache", token="secret") as found:
+    async with served(faked(), tmp_path, tmp_path / "cache", token="secret") as found:
         yield found
 
 

@@ -11,7 +11,7 @@ from server_bridge.protocol import Request
 from tests.asked import requests_to
 from tests.context.test_secrets import KEYS
 from tests.http_server.clients import served, vim
-from tests.typist import embedded
+from tests.typist import faked
 
 MAIN = "from ship import freight\n\n\ndef price(weight):\n    return fre"
 
@@ -68,7 +68,7 @@ async def test_private_files_reach_neither_the_model_nor_the_page(
     project: Path, tmp_path: Path
 ) -> None:
     """Named, unnamed, as part of a ring: what git or the user excludes is in no prompt, and on no page."""
-    session = embedded()
+    session = faked()
     asked: list[Request] = requests_to(session.connection.backend)
     pages = []
     async with served(session, project, tmp_path / "cache") as at_port:
@@ -92,7 +92,7 @@ async def test_private_files_reach_neither_the_model_nor_the_page(
 
 async def test_secrets_are_taken_out_of_texts_without_a_name(project: Path, tmp_path: Path) -> None:
     """A text that is in no file is not known as private, but what looks like a key is replaced."""
-    session = embedded()
+    session = faked()
     asked: list[Request] = requests_to(session.connection.backend)
     text = "".join(f"key_{n} = '{key}'\n" for n, key in enumerate(KEYS.values())) + "\ntotal = su"
     async with served(session, project, tmp_path / "cache") as at_port:

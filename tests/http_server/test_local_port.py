@@ -1,4 +1,4 @@
-"""A real session at a real port, asked as the plugins ask."""
+"""A session at a real port, asked as the plugins ask."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.http_server import announced
-from fim_lsp.suggest.request import Suggestion
+from fim_lsp.session.answer import Answer
 from server_bridge.protocol import Reply, Request
 from tests.http_server.clients import Served, served, vim
-from tests.typist import embedded
+from tests.typist import embedded, faked
 
 PROJECT = Path(__file__).parent.parent.parent / "fim_lsp" / "prompt"
 ABOVE = "def add(first, second):\n    return first + second\n\n\n"
@@ -27,7 +27,7 @@ ABOVE = "def add(first, second):\n    return first + second\n\n\n"
 async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "sums.py").write_text(ABOVE + "print(add(1, 2))\n")
-    async with served(embedded(), tmp_path / "shop", tmp_path / "cache") as found:
+    async with served(faked(), tmp_path / "shop", tmp_path / "cache") as found:
         yield found
 
 
@@ -195,10 +195,11 @@ async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
     body = {"prompt": ABOVE + "def subtract(first, second):\n    ret", "suffix": "\n"}
     complete = at_port.session.complete
 
-    async def when_all_wait(*arguments: Any, **options: Any) -> list[Suggestion]:
+    async def when_all_wait(*arguments: Any, **options: Any) -> Answer:
         while at_port.port.counts["/v1/completions"] < 3:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)  # the last one was read, and joins within some turns of the loop
+        for _ in range(20):  # the last one was read, and joins within some turns of the loop
+            await asyncio.sleep(0)
         return await complete(*arguments, **options)
 
     at_port.session.complete = when_all_wait  # type: ignore[method-assign]
@@ -208,7 +209,7 @@ async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
     assert at_port.session.stats()["requests"] == 1
 
 
-BLOCK = ABOVE + "class Cart:\n    def __init__(self, width, height):"
+BLOCK = ABOVE + "class Cart:\n    def __init__(self, name, value):"
 
 
 async def test_streams(at_port: Served) -> None:
@@ -246,7 +247,7 @@ async def test_a_stream_begins_before_the_text_is_whole(at_port: Served) -> None
                 yield reply
 
     session.connection.backend.stream = counted  # type: ignore[method-assign]
-    body = vim(BLOCK, 5, 38) | {"stream": True}
+    body = vim(BLOCK, 5, 36) | {"stream": True}
     del body["response_fields"]
     n_before = []
     async with at_port.client.stream("POST", "/infill", json=body) as answer:
@@ -294,13 +295,13 @@ async def test_other_files_that_a_client_shows(at_port: Served) -> None:
     assert [uri.rpartition("/")[2] for uri in at_port.session.documents] == ["prices.py"]
 
 
-async def test_what_is_no_completion_is_passed_through(at_port: Served) -> None:
-    """Unchanged, and counted."""
-    tokens = await at_port.post("/tokenize", {"content": "hello"})
-    whole = await at_port.post("/v1/completions", {"prompt": "hello", "max_tokens": 2})
-    streamed = await at_port.client.post(
-        "/v1/completions", json={"prompt": "hello", "max_tokens": 2, "stream": True}
-    )
+async def test_what_is_no_completion_is_passed_through(tmp_path: Path) -> None:
+    """To llama.cpp, unchanged, and counted."""
+    short = {"prompt": "hello", "max_tokens": 2}
+    async with served(embedded(), tmp_path, tmp_path / "cache") as at_port:
+        tokens = await at_port.post("/tokenize", {"content": "hello"})
+        whole = await at_port.post("/v1/completions", short)
+        streamed = await at_port.client.post("/v1/completions", json={**short, "stream": True})
 
     assert tokens["tokens"]
     assert whole["usage"]["completion_tokens"] == 2
@@ -345,7 +346,7 @@ async def test_garbage_on_the_wire(at_port: Served) -> None:
 async def test_it_says_where_it_is_while_it_is_open(tmp_path: Path) -> None:
     """In a file that only this user may read."""
     cache = tmp_path / "cache"
-    async with served(embedded(), tmp_path, cache, token="secret") as at_port:
+    async with served(faked(), tmp_path, cache, token="secret") as at_port:
         [there] = announced.found(cache)
         assert (there.url, there.token) == (at_port.port.url, "secret")
     assert announced.found(cache) == []

@@ -14,7 +14,7 @@ from fim_lsp.http_server.whose_text import Whose, file_of
 from server_bridge.protocol import Request
 from tests.asked import requests_to
 from tests.http_server.clients import served, vim
-from tests.typist import embedded
+from tests.typist import faked
 
 CART = "import ship\n\n\ndef price(item):\n    return item.cost * ship.rate(item)\n"
 
@@ -143,7 +143,7 @@ async def test_no_prompt_has_private_text(
         monkeypatch.setattr(whose_text, "FILES" if "files" in variant else "BYTES", 20)
     text, make = VARIANTS[variant]
     make(root, text)
-    session = embedded()
+    session = faked()
     asked: list[Request] = requests_to(session.connection.backend)
     last = text.count("\n")
     async with served(session, root, tmp_path / "cache") as at_port:
@@ -167,7 +167,7 @@ async def test_a_private_file_is_not_taken_for_an_edit_of_its_template(tmp_path:
     (tmp_path / ".gitignore").write_text("private_settings.py\n")
     beside_a_template(tmp_path, PRIVATE)
     shown = TEMPLATE + "KEY = ''\nUSER = ''\n"
-    session = embedded()
+    session = faked()
     asked: list[Request] = requests_to(session.connection.backend)
     async with served(session, tmp_path, tmp_path / "cache") as at_port:
         await at_port.post("/infill", vim(shown[:-3], 7, 7))
@@ -184,7 +184,7 @@ async def test_a_copy_that_a_build_made_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("build/\n*.map\n")
     for name in ("cart.py", "build/lib/cart.py"):
         write(name)(tmp_path, CART)
-    session = embedded()
+    session = faked()
     asked: list[Request] = requests_to(session.connection.backend)
     async with served(session, tmp_path, tmp_path / "cache") as at_port:
         await at_port.post("/infill", vim(CART[:-6], 4, 35))
@@ -198,7 +198,7 @@ async def test_extras_of_a_private_file_under_another_name(tmp_path: Path) -> No
     (tmp_path / "conf" / ".gitignore").write_text("settings.py\n")
     (tmp_path / "conf" / "settings.py").write_text(PRIVATE)
     extra = [{"filename": "settings.py", "text": PRIVATE}]
-    session = embedded()
+    session = faked()
     asked: list[Request] = requests_to(session.connection.backend)
     async with served(session, tmp_path, tmp_path / "cache") as at_port:
         for column in (20, 21):
@@ -217,7 +217,7 @@ async def test_a_private_file_that_an_editor_has_open(tmp_path: Path) -> None:
     from fim_lsp import events  # noqa: PLC0415
 
     (tmp_path / ".env").write_text(PRIVATE)
-    session = embedded()
+    session = faked()
     asked: list[Request] = requests_to(session.connection.backend)
     async with served(session, tmp_path, tmp_path / "cache") as at_port:
         session.handle(events.Opened((tmp_path / ".env").as_uri(), "sh", 1, PRIVATE))

@@ -30,7 +30,7 @@ class Session:
         self.files = LargeFiles(self.told.append)
 
     def hear(self, event: Event) -> list[Event]:
-        passed = self.files.filtered(event, self.documents)
+        passed = self.files.filtered(event, self.documents.get)
         for each in passed:
             match each:
                 case Opened(uri):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.types import types
+from fim_lsp.session.connection import Connection
+from fim_lsp.settings.config import Config, StatusConfig
 from server_bridge.protocol import Health, State
 
 TOY = State(Health.READY, "embedded", model="fim-tiny-q8_0.gguf")
@@ -38,3 +42,20 @@ def test_falling_back_is_said_once(
         messages.show_state(state, notify=False)
     assert len(shown) == len(said)
     assert all(part in params.message for part, params in zip(said, shown, strict=True))
+
+
+@pytest.mark.parametrize("wants", [True, False])
+def test_a_first_look_is_told_to_those_who_want_it(
+    monkeypatch: pytest.MonkeyPatch, *, wants: bool
+) -> None:
+    """In seconds, as a number to draw and in the message; the model is not loading."""
+    server = LanguageServer("fim-lsp", "0", types.NotebookDocumentSyncOptions([]))
+    told: list[dict[str, object]] = []
+    monkeypatch.setattr(server.protocol, "notify", lambda _, status: told.append(status))
+    backend = SimpleNamespace(state=REAL)
+    connection = Connection(Config(status=StatusConfig(notify=wants)), lambda _: backend)
+    connection.look_s = 6
+    Messages(server).show_look(connection)
+    assert [(each["firstLookS"], each["message"], each["busy"]) for each in told] == [
+        (6, "first look: 6 s", False)
+    ][:wants]

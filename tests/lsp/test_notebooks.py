@@ -13,7 +13,7 @@ from fim_lsp.documents import Document, Edit, Position, body, edited, opened
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.lsp.notebooks import Notebooks
 from tests.asked import requests_to
-from tests.typist import ROOT, embedded
+from tests.typist import ROOT, faked
 
 BOOK = "file:///shop/book.ipynb"
 PYTHON, SQL = f"{BOOK}#python", f"{BOOK}#sql"
@@ -133,7 +133,7 @@ def test_events_tell_all_there_is_to_know(steps: list[tuple[str, list[str] | str
 
 async def test_a_cell_is_completed_in_view_of_those_before_it() -> None:
     """The model sees the notebook's name and the cells above as what stands before the cursor."""
-    session, books = embedded(), Notebooks()
+    session, books = faked(), Notebooks()
     try:
         await session.connection.wait_ready()
         seen = requests_to(session.connection.backend)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fim_lsp.context.chunks import ContextChunk, Source, grouped, pieces
 from fim_lsp.prompt import report
 from server_bridge.protocol import Chunk, Measure, Prompt
-from tests.typist import ROOT, Typist, embedded
+from tests.typist import ROOT, Typist, faked
 
 
 def chunk() -> ContextChunk:
@@ -59,7 +59,7 @@ def test_the_page_is_for_reading() -> None:
 
 async def test_a_session_shows_what_it_would_send() -> None:
     """The parts are those of the next prompt, and their tokens are all of it but the control tokens."""
-    session = embedded()
+    session = faked()
     try:
         typist = Typist(session, "def area(width, height):\n    return wi")
         assert "no suggestion was asked for" in (await session.context(typist.uri)).note
@@ -78,7 +78,7 @@ async def test_a_session_shows_what_it_would_send() -> None:
 
 async def test_a_private_file_shows_nothing() -> None:
     """Not even to its user: the answer says why."""
-    session = embedded()
+    session = faked()
     try:
         typist = Typist(session, "KEY=1\n", f"{ROOT}/.env")
         await typist.ask(invoked=True)

@@ -11,7 +11,7 @@ from typing import Any
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.process import programs
-from server_bridge.process.command_line import Plan
+from server_bridge.process.command_line import Machine, Plan
 from server_bridge.process.served import keep
 from server_bridge.protocol import Health
 from tests.llama_server import PROGRAM, free_port
@@ -21,10 +21,12 @@ PATIENCE_S = 60.0  # the slowest of Debian's CPU backends on a busy machine
 
 
 @asynccontextmanager
-async def served(tmp_path: Path, **wishes: Any) -> AsyncIterator[LlamaServer]:
-    """A running llama-server that is started as `fim-lsp serve` does."""
+async def served(
+    tmp_path: Path, machine: Machine | None = None, **wishes: Any
+) -> AsyncIterator[LlamaServer]:
+    """A running llama-server that is started as `fim-lsp serve` does on *machine*, here with one thread."""
     plan = replace(Plan(port=free_port()), **wishes)
-    machine = programs.machine(None)._replace(cores=1)
+    machine = machine or programs.machine(None)._replace(cores=1)
     program = programs.outside(PROGRAM, machine, programs.build(PROGRAM), plan, tmp_path)
     states = keep(program)
     server = LlamaServer(Http(program.url, giving(program.key), PATIENCE_S))

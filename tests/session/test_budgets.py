@@ -12,14 +12,14 @@ import pytest
 from fim_lsp.documents import Position, opened
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
-from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.generation import Generation, Phase, Terms, advance
+from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import NOWHERE
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Stats
+from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import PromptConfig
 from fim_lsp.suggest.cursor import cursor_at
-from fim_lsp.workspace.paths import FileLocation
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Chunk, Prompt
 from tests.llama_server import llama_server
@@ -62,7 +62,7 @@ async def test_a_small_context_is_never_too_small(
         await session.wait_idle()
         await typist.ask(invoked=True)
         await session.wait_idle()
-        prompt = session._framing.next_prompt(session._open.states[typist.uri], typist.document)
+        prompt = session._framing.next_prompt(session._open.by_uri[typist.uri], typist.document)
         assert prompt is not None
         assert "def total(items)" in prompt.prefix + prompt.middle
         measure = await session.connection.backend.measure(prompt)
@@ -102,14 +102,15 @@ BARE = Frame(Header("shop", (), "a.py"), NOWHERE)
 
 def test_the_ring_gives_way_first() -> None:
     """Half of the chunks go, and half of the rest; only then the window is made smaller."""
-    doc_state = DocumentState("file:///a.py", FileLocation("", "shop", "a.py"), frame=BARE)
+    doc = OpenDocuments(Workspaces(), Stats()).open("file:///a.py", "python", 1, "")
+    doc.install(BARE)
     for n_chunks in (5, 2, 1):
         chunks = WIDE.header.chunks[:n_chunks]
         long = dataclasses.replace(WIDE, header=Header("shop", chunks, "a.py"))
-        doc_state.next = long
-        assert doc_state.shrink(long)
-        assert (doc_state.max_chunks, doc_state.scale) == (n_chunks // 2, 1.0)
-        assert doc_state.frame == BARE
-        assert doc_state.next is None
-    assert [doc_state.shrink(BARE) for _ in range(4)] == [True, True, True, False]
-    assert doc_state.frame is None
+        doc.prefer(long)
+        assert doc.shrink(long)
+        assert (doc.max_chunks, doc.scale) == (n_chunks // 2, 1.0)
+        assert doc.frame == BARE
+        assert doc.next is None
+    assert [doc.shrink(BARE) for _ in range(4)] == [True, True, True, False]
+    assert doc.frame is None

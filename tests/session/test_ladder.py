@@ -74,7 +74,48 @@ async def test_rungs_double_and_cost_little_together() -> None:
     assert sizes[-1] > 4 * sizes[0]
     assert all(larger <= 2.6 * smaller for smaller, larger in itertools.pairwise(sizes))
     largest = (await backend.measure(backend.warmed[-1])).total
-    assert typist.counted("tokens", "background") <= 2.5 * largest
+    assert typist.counted("tokens", "background") <= 2.6 * largest
+    await typist.session.aclose()
+
+
+def seconds_told(typist: Typist) -> list[int]:
+    """What the session tells of its first look, from now on."""
+    told: list[int] = []
+    connection = typist.session.connection
+    connection.on_look = lambda: told.append(connection.look_s)
+    return told
+
+
+async def test_a_first_look_says_how_long_it_takes() -> None:
+    """Fewer seconds after each step, and none once the model has read the place."""
+    _, typist = at_rest(20.0)
+    told = seconds_told(typist)
+    await typist.ask(invoked=True)
+    assert told[0] > 2
+    assert told == sorted({*told}, reverse=True)
+    assert told[-1] == 0
+    await typist.session.aclose()
+
+
+async def test_a_short_look_says_nothing() -> None:
+    """A word that comes and goes within a second cannot be read."""
+    _, typist = at_rest(QUICKLY)
+    told = seconds_told(typist)
+    await typist.ask(invoked=True)
+    assert told == []
+    await typist.session.aclose()
+
+
+async def test_a_look_that_is_left_is_not_told_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user closed the file before it was read."""
+    monkeypatch.setattr("fim_lsp.session.connection.LOOK_ENDS_S", 0.01)
+    _, typist = at_rest(20.0)
+    told = seconds_told(typist)
+    typist.session.connection.looks(100)
+    async with asyncio.timeout(5):
+        while told[-1]:
+            await asyncio.sleep(0)
+    assert told == [5, 0]
     await typist.session.aclose()
 
 

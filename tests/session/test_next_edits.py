@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.documents import Edit, Position
-from fim_lsp.events import Changed, Closed, FoldersChanged, Opened
+from fim_lsp.events import Changed, FoldersChanged, Opened
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
@@ -30,17 +30,16 @@ class Desk:
         self.open = OpenDocuments(workspaces, self.stats)
         self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model, Config)
         for uri in uris:
-            self.open.handle(Opened(uri, "python", 1, TEXT))
-            self.open.allow(self.open.states[uri])
+            self.open.open(uri, "python", 1, TEXT).allow()
 
     def rename(self, uri: str, line: int) -> None:
         """One more `hight` becomes `height`."""
-        at = self.open.documents[uri].lines[line].index("ight")
+        at = self.open.by_uri[uri].document.lines[line].index("ight")
         self._edit(uri, Edit(Position(line, at), Position(line, at), "e"))
 
     def undo(self, uri: str, line: int) -> None:
         """The `e` goes again."""
-        at = self.open.documents[uri].lines[line].index("eight")
+        at = self.open.by_uri[uri].document.lines[line].index("eight")
         self._edit(uri, Edit(Position(line, at), Position(line, at + 1), ""))
 
     def remove(self, uri: str, line: int) -> None:
@@ -48,10 +47,11 @@ class Desk:
 
     def _edit(self, uri: str, edit: Edit) -> None:
         self.now += 1
-        before = self.open.documents[uri]
+        doc = self.open.by_uri[uri]
+        before = doc.document
         event = Changed(uri, before.version + 1, (edit,))
-        self.open.handle(event)
-        self.next_edits.follow(before, event)
+        self.open.change(doc, event)
+        self.next_edits.follow(doc, before, event)
 
     async def proposed(self, uri: str = A) -> tuple[str, int, str] | None:
         self.now += 1
@@ -121,8 +121,7 @@ async def test_what_was_applied_and_undone_is_not_proposed_again() -> None:
 async def test_lines_that_are_removed_one_after_the_other() -> None:
     """The next one comes to stand where the last one stood: that is no undo."""
     desk = Desk()
-    desk.open.handle(Opened(A, "python", 1, "log(first)\na = 1\n" * 2 + "log(first)\n" * 3))
-    desk.open.allow(desk.open.states[A])
+    desk.open.open(A, "python", 1, "log(first)\na = 1\n" * 2 + "log(first)\n" * 3).allow()
     desk.remove(A, 0)
     desk.remove(A, 1)
     assert await desk.proposed() == (A, 2, "")
@@ -144,7 +143,7 @@ async def test_ghost_text_above_inserted_lines_comes_first() -> None:
     assert found
     assert (found.proposal.line, found.proposal.before) == (7, ())
     line_end = Position(6, 15)
-    session._open.acceptance.offered(
+    session._open.by_uri[A].acceptance.offered(
         session.documents[A], [("1", Edit(line_end, line_end, "\nnow()"))]
     )
 
@@ -168,7 +167,7 @@ async def test_ghost_text_has_its_line_for_itself() -> None:
 
     line_end = Position(2, 20)
     text = [("1", Edit(line_end, line_end, " / 2"))]
-    session._open.acceptance.offered(session.documents[A], text)
+    session._open.by_uri[A].acceptance.offered(session.documents[A], text)
     assert await session.next_edit(A, unasked=True) is None
     assert await session.next_edit(A) == found
     await session.aclose()
@@ -212,7 +211,7 @@ async def test_nothing_of_a_private_document() -> None:
     desk = Desk(A, B)
     desk.rename(A, 0)
     desk.rename(A, 1)
-    desk.open.refuse(desk.open.states[A], "ignored")
+    desk.open.by_uri[A].refuse("ignored")
     desk.rename(A, 2)
 
     assert await desk.proposed(A) is None
@@ -224,7 +223,7 @@ async def test_nothing_of_a_closed_document() -> None:
     desk = Desk(A, B)
     desk.rename(A, 0)
     desk.rename(A, 1)
-    desk.open.handle(Closed(A))
+    desk.open.close(desk.open.by_uri[A])
 
     assert await desk.proposed(A) is None
     assert await desk.proposed(B) is None

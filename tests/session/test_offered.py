@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.session.document_state import DocumentState
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import request_at
-from fim_lsp.workspace.paths import FileLocation
-from tests.typist import QUICK, Typist, embedded
+from tests.typist import QUICK, Typist, faked
 
 
 @pytest.fixture
 async def session():
-    session = embedded(QUICK)
+    session = faked()
     yield session
     await session.aclose()
 
@@ -35,7 +33,7 @@ async def test_the_greedy_candidate_stays_first(
     request = request_at(
         typist.document, typist.cursor, "a.py", QUICK, session.connection.state, invoked=True
     )
-    doc_state = DocumentState(typist.uri, FileLocation("", "shop", "a.py"))
+    doc = session._open.by_uri[typist.uri]
     candidates = [Candidate(text) for text in said]
-    _, suggestions = session.completer._offered(request, doc_state, "backend", candidates)
-    assert [each.text for each in suggestions] == offered
+    answer = session.completer._offered(request, doc, "backend", candidates)
+    assert [each.text for each in answer.suggestions] == offered

@@ -77,7 +77,7 @@ async def test_lines_in_sight_are_of_the_same_folder(session: Session, tmp_path:
     user = typist(session, there / "main.py", "    C4N4RY = wei")
     await session._judging.wait_judged()
 
-    assert not [line for line in session._open.lines(session._open.states[user.uri]) if "7" in line]
+    assert not [line for line in session._open.lines(session._open.by_uri[user.uri]) if "7" in line]
 
 
 async def test_nothing_is_kept_of_what_was_closed(session: Session, tmp_path: Path) -> None:

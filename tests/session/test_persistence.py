@@ -116,7 +116,7 @@ async def test_what_changed_meanwhile_is_seen(tmp_path: Path, root: Path) -> Non
     async with session(tmp_path) as ours:
         typist = at(ours, root)
         await typist.ask(invoked=True)
-        frame = ours._open.states[typist.uri].frame
+        frame = ours._open.by_uri[typist.uri].frame
         assert frame is not None
         assert all(chunk.name != "freight.py" for chunk in frame.header.chunks)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 
-from tests.typist import Typist, embedded
+from tests.typist import Typist, faked
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 FEW = 24  # tokens
@@ -13,8 +13,7 @@ FEW = 24  # tokens
 
 async def test_the_first_rest_evaluates_the_window_after_its_chunks() -> None:
     """Chunks are chosen for the window that the next request gets, so the window is not evaluated twice."""
-    session = embedded()
-    await session.connection.wait_ready()
+    session = faked()
     try:
         typist = Typist(session, CODE)
         typist.type("\n")

@@ -1,4 +1,4 @@
-"""A session on a real llama.cpp with the bundled model."""
+"""What a session asks for and what that costs; on the backend without a model, and where the model matters on llama.cpp."""
 
 from __future__ import annotations
 
@@ -16,26 +16,36 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Selected
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import Health
+from server_bridge.protocol import Backend, Health
 from tests.asked import requests_to
-from tests.typist import QUICK, ROOT, Typist, embedded
+from tests.fake_backend import FakeBackend
+from tests.typist import QUICK, ROOT, Typist, embedded, faked
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 # Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into requests differs.
 FEW = 24
-HALF = "\nclass Parser:\n    def __init__(self, na"  # the bundled model goes on with `me):…`
+HALF = "\nclass Parser:\n    def __init__(self, na"  # the text goes on with `me`
 
 
 @pytest.fixture
 async def session() -> AsyncIterator[Session]:
+    session = faked()
+    yield session
+    await session.aclose()
+
+
+@pytest.fixture
+async def real() -> AsyncIterator[Session]:
+    """A session on llama.cpp with the bundled model."""
     session = embedded()
     await session.connection.wait_ready()
     yield session
     await session.aclose()
 
 
-async def test_a_key_costs_about_what_it_typed(session: Session) -> None:
+async def test_a_key_costs_about_what_it_typed(real: Session) -> None:
     """After the first request the backend evaluates a few tokens per request, and we know how many."""
+    session = real
     typist = Typist(session, CODE)
     await typist.ask()
     await session.wait_idle()
@@ -50,8 +60,7 @@ async def test_a_key_costs_about_what_it_typed(session: Session) -> None:
 
 async def test_a_place_looked_at_is_evaluated_before_anybody_types() -> None:
     """Who moves the cursor, looks for a moment and types waits for what was typed, not for the window."""
-    session = embedded(Config())
-    await session.connection.wait_ready()
+    session = faked(Config())
     try:
         typist = Typist(session, CODE)
         await typist.ask(invoked=True)
@@ -147,8 +156,7 @@ async def test_a_closing_bracket_of_the_editor_moves_nothing(session: Session) -
 async def test_somebody_who_types_along_joins_what_is_being_decoded(session: Session) -> None:
     """A key that agrees with the text on its way starts nothing new."""
     [suggestion] = await Typist(session, CODE + HALF).ask(invoked=True)
-    fresh = embedded()
-    await fresh.connection.wait_ready()
+    fresh = faked()
     try:
         typist = Typist(fresh, CODE + HALF)
         first = asyncio.create_task(typist.ask(invoked=True))
@@ -164,29 +172,29 @@ async def test_somebody_who_types_along_joins_what_is_being_decoded(session: Ses
         await fresh.aclose()
 
 
-async def test_a_selected_menu_entry_is_extended(session: Session) -> None:
-    """With `selectedCompletionInfo`, the suggestion begins with the entry's text, or there is none."""
+async def test_a_selected_menu_entry_is_extended() -> None:
+    """With `selectedCompletionInfo`, the suggestion begins with the entry's text."""
+    session = faked(says=lambda _, __: "(prog)\n")
     typist = Typist(session, CODE + "\ndef main():\n    parser = Arg")
     at = typist.cursor
     selected = Selected(at._replace(column=at.column - 3), at, "ArgumentParser")
-    for suggestion in await typist.ask(invoked=True, selected=selected):
-        assert suggestion.text.startswith("ArgumentParser")
-        assert suggestion.start == selected.start
+    [suggestion] = await typist.ask(invoked=True, selected=selected)
+    assert suggestion.text == "ArgumentParser(prog)"
+    assert suggestion.start == selected.start
+    await session.aclose()
 
 
 async def test_an_unknown_document_gets_nothing(session: Session) -> None:
     """A request for a text that was never opened is answered, with nothing."""
-    assert await session.complete("file:///nowhere.py", Position(3, 3), invoked=True) == []
+    answer = await session.complete("file:///nowhere.py", Position(3, 3), invoked=True)
+    assert (answer.suggestions, answer.reason) == ([], "the file is not open")
 
 
 async def test_without_a_backend_the_session_lives_and_recovers() -> None:
     """Events are kept while the backend is down; once it is there, completions come."""
-    kinds = {
-        "down": BackendSettings(kind="llama-server", url="http://127.0.0.1:9"),
-        "up": BackendSettings(kind="embedded"),
-    }
-    now = ["down"]
-    session = Session(Config(), lambda _: open_backend(kinds[now[0]]))
+    down = open_backend(BackendSettings(kind="llama-server", url="http://127.0.0.1:9"))
+    now: list[Backend] = [down]
+    session = Session(Config(), lambda _: now[0])
     told: list[str] = []
     session.connection.on_status = lambda state: told.append(state.health.value)
     try:
@@ -195,7 +203,7 @@ async def test_without_a_backend_the_session_lives_and_recovers() -> None:
         await session.connection.wait_ready(0.01)
         assert session.connection.state.health is Health.DOWN
         assert await typist.ask() == []
-        now[0] = "up"
+        now[0] = FakeBackend()
         session.connection.reopen()
         assert await typist.ask(invoked=True)
         assert [health for health in told if health != "loading"] == ["down", "ready"]
@@ -212,23 +220,28 @@ async def test_prompts_name_the_repository_and_the_path_within(session: Session)
     assert "home" not in repr(sent)
 
 
-async def test_closing_and_reopening_begins_anew(session: Session) -> None:
-    """A closed document leaves nothing behind that another text would be answered from."""
+async def test_a_document_that_is_opened_again_begins_from_nothing(session: Session) -> None:
+    """Closed, it gets no answer; opened again, its answer is the model's, not one that was kept."""
     typist = Typist(session, CODE + HALF)
-    await typist.ask(invoked=True)
+    [before] = await typist.ask(invoked=True)
     session.handle(events.Closed(typist.uri))
     assert await typist.ask(invoked=True) == []
+    streams = typist.counted("streams")
+    [after] = await Typist(session, CODE + HALF).ask(invoked=True)
+    assert after.text == before.text
+    assert typist.counted("streams") == streams + 1
 
 
-async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
+async def test_other_open_files_stand_in_the_prompt(real: Session) -> None:
     """While idle, chunks of what was opened and edited join the prompt; the window's own lines never."""
+    session = real
     other = "".join(inspect.getsource(argparse).splitlines(keepends=True)[700:800])
     Typist(session, other, f"{ROOT}/app/freight.py")
     typist = Typist(session, CODE + HALF)
     await typist.ask(invoked=True)
     await session.wait_idle()
     assert typist.counted("ring", "chunks") > 0
-    frame = session._open.states[typist.uri].frame
+    frame = session._open.by_uri[typist.uri].frame
     assert frame is not None
     assert any(chunk.name == "app/freight.py" for chunk in frame.header.chunks)
     shown = frame.window.prefix + frame.window.suffix
@@ -240,23 +253,20 @@ async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
 async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
     """An ignored file has no completions, and nothing of it is in anybody's prompt."""
     (tmp_path / ".gitignore").write_text("secret.py\n")
-    session = embedded()
-    await session.connection.wait_ready()
+    session = faked()
     try:
         typist = Typist(session, CODE + HALF, f"{ROOT}/app/a.py")
         session.handle(events.FoldersChanged((tmp_path.as_uri(),)))
         session.handle(
             events.Opened(f"{tmp_path.as_uri()}/secret.py", "python", 1, "CANARY = 'c4n4ry'\n" * 9)
         )
-        assert (
-            await session.complete(f"{tmp_path.as_uri()}/secret.py", Position(3, 3), invoked=True)
-            == []
-        )
+        private = f"{tmp_path.as_uri()}/secret.py"
+        assert not (await session.complete(private, Position(3, 3), invoked=True)).suggestions
         session.handle(events.Opened(f"{tmp_path.as_uri()}/open.py", "python", 1, CODE + HALF))
         uri = f"{tmp_path.as_uri()}/open.py"
         await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
         await session.wait_idle()
-        frame = session._open.states[uri].frame
+        frame = session._open.by_uri[uri].frame
         assert frame is not None
         assert "c4n4ry" not in repr(frame)
         assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
@@ -290,8 +300,7 @@ async def test_comments_and_strings_may_be_left_alone(
 ) -> None:
     """Automatic suggestions stay out of the places the user names; by hand they come everywhere."""
     completion = dataclasses.replace(QUICK.completion, quiet_in=quiet_in)
-    quiet = embedded(dataclasses.replace(QUICK, completion=completion))
-    await quiet.connection.wait_ready()
+    quiet = faked(dataclasses.replace(QUICK, completion=completion))
     try:
         typist = Typist(quiet, CODE + "\n" + before)
         await typist.ask()

@@ -11,8 +11,9 @@ from fim_lsp.context.chunks import Why
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport
 from fim_lsp.documents import Edit, Position, opened
+from fim_lsp.session.open_document import source
 from fim_lsp.session.workspace import Workspace
-from fim_lsp.session.workspaces import Workspaces, source
+from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 

@@ -18,9 +18,9 @@ START = Position(0, 0)
 def test_only_keys_of_the_editor_tell_it(is_a_key: bool) -> None:
     """Edits that another program's request shows come when it asks."""
     documents = OpenDocuments(Workspaces(), Stats())
-    documents.handle(events.Opened("untitled:a", "python", 1, ""))
+    doc = documents.open("untitled:a", "python", 1, "")
     for version in range(2, 20):
         edits = (Edit(START, START, "x"),)
-        documents.handle(events.Changed("untitled:a", version, edits, is_a_key))
+        documents.change(doc, events.Changed(doc.uri, version, edits, is_a_key))
 
     assert (documents.pace.interval_ms == USUAL_MS) is not is_a_key

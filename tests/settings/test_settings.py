@@ -184,7 +184,7 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
     if option.project is Project.NEVER:
         assert config == Config()
         assert problems
-    never = option.key.split(".")[0] in {"backend", "log", "status", "http"}
+    never = option.key.split(".")[0] in {"backend", "log", "models", "status", "http"}
     never |= option.key.startswith("nextEdit.") and option.type is not bool
     assert never == (option.project is Project.NEVER)
 

@@ -5,13 +5,17 @@ import type { LanguageClient } from "vscode-languageclient/node";
 import { configuredPath } from "./server";
 import { switchedOn } from "./settings";
 
-/** `didChangeStatus`, as Copilot's server sends it, and which model answers: "" for not known. */
+/**
+ * `didChangeStatus`, as Copilot's server sends it, and which model answers: "" for not known. `firstLookS`: so many
+ * seconds the first look at a place still takes.
+ */
 export interface Status {
   kind: "Normal" | "Warning" | "Error" | "Inactive";
   busy: boolean;
   message: string;
   model: string;
   bundled: boolean;
+  firstLookS?: number;
 }
 
 /** `fim/stats`: the parts that the menu shows. */
@@ -72,14 +76,21 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private draw(): void {
-    const { kind, busy, message, model, bundled } = this.status;
+    const { kind, busy, message, model, bundled, firstLookS = 0 } = this.status;
     const on = switchedOn(vscode.window.activeTextEditor?.document.languageId);
     const trouble = kind === "Error" || kind === "Warning";
     const well = !(on.auto && on.language) ? "circle-slash" : kind === "Inactive" ? "circle-outline" : "sparkle";
-    this.item.text = `$(${trouble ? "warning" : busy ? "loading~spin" : well}) FIM ${bundled ? "bundled model" : shortened(model)}`.trimEnd();
+    const words = ["FIM", bundled ? "bundled model" : shortened(model), trouble ? "" : phase(this.status)];
+    this.item.text = `$(${trouble ? "warning" : busy || firstLookS > 0 ? "loading~spin" : well}) ${words.filter((word) => word !== "").join(" ")}`;
     this.item.tooltip = message === "" ? "fim-lsp: local completions" : `fim-lsp: ${message}`;
     this.item.backgroundColor = trouble ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
   }
+}
+
+/** What the model does: it is loading, it reads a place for the first time, or it is ready. */
+function phase({ kind, busy, firstLookS = 0 }: Status): string {
+  if (firstLookS > 0) return `first look: ${firstLookS} s`;
+  return busy ? "loading" : kind === "Normal" ? "ready" : "";
 }
 
 /** A model's name: a path or a repository's name ends with it. */

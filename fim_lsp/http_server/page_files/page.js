@@ -55,9 +55,10 @@ function showModel({ backend }) {
   say(at("model").querySelector(".words"), [`${model}: ${backend.state}`, backend.message].filter(Boolean).join(" · "));
 }
 
-function showNow({ stats, last }) {
+function showNow({ stats }) {
+  const last = stats.last;
   const { tokens, latencyMs, backend } = stats;
-  if (last) say(at("last"), last.shown ? `The last suggestion comes from ${last.why}.` : `No suggestion was shown: ${last.why}.`);
+  if (last) say(at("last"), last.shown ? `The last suggestion comes from ${last.reason}.` : `No suggestion was shown: ${last.reason}.`);
   const all = tokens.cached + tokens.evaluated;
   figures("figures", [
     ["from the cache", all ? `${Math.floor((1000 * tokens.cached) / all) / 10} %` : "–"],

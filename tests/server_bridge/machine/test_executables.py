@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from server_bridge.http.api_key import Key
-from server_bridge.machine.executables import program_path
+from server_bridge.machine.executables import program_path, read_output
 from server_bridge.protocol import BackendUnusable
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="a script with a mode")
@@ -77,3 +77,19 @@ def test_windows_endings(
     monkeypatch.setenv("PATHEXT", os.pathsep.join((".COM", ".EXE", ".BAT")))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert program_path(name) == (str(tmp_path / found) if found else None)
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [
+        ("print('x' * 9, end='')", b"x" * 9),
+        ("while True: print('x' * 99, flush=True, end='')", b"x" * 50),
+        ("print('x', end='', flush=True); import time; time.sleep(1e6)", b"x"),
+        ("import os; print(*sorted(os.environ.keys() & {'A', 'HOME'}))", b"A\n"),
+    ],
+)
+def test_a_program_that_prints_without_end_is_ended(program: str, printed: bytes) -> None:
+    """After so many bytes, or so long; it has the environment that it is given, and no other."""
+    argv = (sys.executable, "-I", "-c", program)
+    environment = {"A": "1", **{k: v for k, v in os.environ.items() if k == "SYSTEMROOT"}}
+    assert read_output(argv, Path(sys.executable).parent, environment, 5.0, 50) == printed

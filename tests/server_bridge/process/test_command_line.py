@@ -118,6 +118,7 @@ def test_the_whole_line() -> None:
     [
         ({"machine": Machine(2 * GIB, 1)}, "--ctx-size 9362 ", "--threads 0"),
         ({"machine": Machine(2 * GIB, 1)}, "--threads 1 --cache-ram 256", "--threads 0"),
+        ({"machine": Machine(2 * GIB, 2)}, "--threads 2 ", "--threads 1"),
         ({"machine": Machine(2 * GIB, 4, 24 * GIB)}, "--ctx-size 32768", "--ctx-size 9362"),
         ({"facts": {}}, "--ctx-size 32768", "--ctx-size 0"),
         ({"facts": {**MODEL, "context_length": 4096}}, "--ctx-size 8192", "--ctx-size 32768"),

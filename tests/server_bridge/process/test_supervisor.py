@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -100,4 +101,24 @@ async def test_a_key_in_our_environment_is_not_the_childs(monkeypatch: pytest.Mo
     one = Supervisor()
     process = await one.start(program("import os; print(os.environ.get('LLAMA_API_KEY'))"))
     assert await process.stdout.read() == b"None\n"
+    await one.end()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [({}, ["1000", None]), ({"OMP_WAIT_POLICY": "active"}, [None, "active"])]
+)
+async def test_threads_do_not_spin_for_long(
+    given: dict[str, str], expected: list[str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads of a model server soon sleep where they wait, unless the user says how they are to wait."""
+    names = ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY"]
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    one = Supervisor()
+    process = await one.start(
+        program(f"import json, os; print(json.dumps([os.environ.get(n) for n in {names}]))")
+    )
+    assert json.loads(await process.stdout.readline()) == expected
     await one.end()

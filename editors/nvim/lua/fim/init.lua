@@ -218,8 +218,8 @@ function M.replay(key, before)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, true, true), mode, false)
 end
 
---- For a statusline: 'FIM' and the model, 'FIM …' while it loads, 'FIM !' in trouble, 'FIM off', ''
---- without a server.
+--- For a statusline: 'FIM', the model, and 'loading', 'first look: 6 s' or 'ready'; 'FIM !' in trouble, 'FIM off',
+--- '' without a server.
 ---@return string
 function M.status()
   return require('fim.status').line()

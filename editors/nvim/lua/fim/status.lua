@@ -10,6 +10,7 @@ local TOLD = vim.fs.joinpath(vim.fn.stdpath('state'), 'fim-bundled-model-told')
 ---@field kind 'Normal'|'Warning'|'Error'|'Inactive'
 ---@field message string
 ---@field model string '' when not known
+---@field firstLookS integer? seconds that the first look at a place still takes, 0 for none
 ---@field bundled boolean whether it is the tiny model inside the server's package
 
 local statuses = {} ---@type table<integer, fim.Status?>
@@ -57,8 +58,22 @@ function M.line()
   if not status then
     return 'FIM'
   end
-  local trouble = status.kind == 'Error' or status.kind == 'Warning'
-  return 'FIM ' .. (trouble and '!' or status.busy and '…' or M.name(status))
+  if status.kind == 'Error' or status.kind == 'Warning' then
+    return 'FIM !'
+  end
+  return vim.iter({ 'FIM', M.name(status), M.phase(status) }):filter(function(word)
+    return word ~= ''
+  end):join(' ')
+end
+
+--- What the model does: it is loading, it reads a place for the first time, or it is ready.
+---@param status fim.Status
+---@return string
+function M.phase(status)
+  if (status.firstLookS or 0) > 0 then
+    return ('first look: %d s'):format(status.firstLookS)
+  end
+  return status.busy and 'loading' or status.kind == 'Normal' and 'ready' or ''
 end
 
 --- A model's name as short as it can be: a path or a repository's name ends with it.

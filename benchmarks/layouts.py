@@ -1,5 +1,9 @@
 """
-`fim-lsp doctor --layouts`: is the growing prompt as good as the classic one, for this model and code?
+Is the growing prompt as good as the classic one, for this model and code?
+
+    python -m benchmarks.layouts                                      # the bundled model, this project's code
+    python -m benchmarks.layouts --model qwen.gguf ~/src/shop         # another model, your own code
+    python -m benchmarks.layouts --url http://127.0.0.1:8080 ~/src/shop
 
 Models are trained with middles that begin anywhere, so text typed since some lines above should help
 them as much after the middle token as before the suffix. This measures it: at positions in the user's
@@ -10,19 +14,21 @@ earlier lines before it.
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import difflib
 import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp.cli.terminal import Screen
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Position, body, opened
 from fim_lsp.prompt.compose import compose
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Budget, Window, anchored
 from fim_lsp.session.pacing import step_tokens
+from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, Prompt, Reply, Request, Stop
 
 EARLIER = (0, 1, 5, 10, 20)  # lines between the anchor and the cursor's line
@@ -31,6 +37,7 @@ SHORTEST = 8  # characters; shorter lines tell little
 N_PLACES = 100  # half a minute on the bundled model
 TOKENS = 64  # more than a line
 LARGEST = 200_000  # bytes of a file; larger ones are data
+OURS = Path(__file__).parent.parent / "fim_lsp"  # code of 2026, which no model has seen
 
 
 class Trial(NamedTuple):
@@ -58,45 +65,51 @@ def trials(files: Sequence[Path], n: int = N_PLACES) -> list[Trial]:
     return found[::step][:n]
 
 
-async def report(backend: Backend, where: Sequence[Trial], screen: Screen) -> None:
-    """Compare at all places, and show it."""
-    show(await compare(backend, where, screen), len(where), screen)
+def main() -> None:
+    """Compare at all places, and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="*", type=Path, default=[OURS])
+    parser.add_argument("--model", default="", help="a GGUF file (default: the bundled model)")
+    parser.add_argument("--url", default="", help="a llama.cpp server that runs already")
+    given = parser.parse_args()
+    where = trials([path.resolve() for path in given.paths])
+    settings = BackendSettings(kind="embedded", model=given.model)
+    if given.url:
+        settings = BackendSettings(kind="llama-server", url=given.url)
+    print(table(asyncio.run(compared(open_backend(settings), where)), len(where)))
 
 
-async def compare(backend: Backend, where: Sequence[Trial], screen: Screen) -> list[Score]:
+async def compared(backend: Backend, where: Sequence[Trial]) -> list[Score]:
     """One score per layout; raises `BackendError`."""
     layouts: list[tuple[str, int, bool]] = [("classic: typed text before the suffix", 0, True)]
     layouts += [(f"growing: {n} earlier lines" if n else "growing", n, False) for n in EARLIER]
     scores = []
-    for number, (name, n_earlier, classic) in enumerate(layouts, 1):
-        results = []
-        for idx, trial in enumerate(where):
-            screen.status(f"pass {number} of {len(layouts)}, {name}: {idx + 1} of {len(where)}")
-            results.append(await _ask(backend, trial, n_earlier, classic=classic))
-        columns = [statistics.fmean(column) for column in zip(*results, strict=True)]
-        scores.append(Score(name, *columns))
-    screen.status("")
+    try:
+        await backend.connect()
+        for name, n_earlier, classic in layouts:
+            results = [await _ask(backend, trial, n_earlier, classic=classic) for trial in where]
+            scores.append(Score(name, *map(statistics.fmean, zip(*results, strict=True))))
+    finally:
+        await backend.aclose()
     return scores
 
 
-def show(scores: Sequence[Score], n_places: int, screen: Screen) -> None:
-    """The table, and what to set."""
-    screen.line(f"{'layout':<40} {'exact':>7} {'similar':>8} {'stops':>7}   ({n_places} places)")
-    for score in scores:
-        screen.line(
-            f"{score.layout:<40} {score.exact:7.1%} {score.similar:8.1%} {score.stopped:7.1%}"
-        )
+def table(scores: Sequence[Score], n_places: int) -> str:
+    """The scores in Markdown, and whether the difference is beyond chance."""
+    rows = [
+        f"| layout, {n_places} places | exact | similar | stops |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    rows += [f"| {s.layout} | {s.exact:.1%} | {s.similar:.1%} | {s.stopped:.1%} |" for s in scores]
     classic, growing = scores[0], scores[1]
     noise = (growing.exact * (1 - growing.exact) / max(1, n_places)) ** 0.5
     if growing.exact + 2 * noise < classic.exact:
-        screen.line(
-            "This model does better with the classic layout: set fim.prompt.layout to classic."
-        )
+        verdict = "The classic layout is better: set fim.prompt.layout to classic for this model."
     else:
-        screen.line("The growing layout is as good or better here: keep it.")
-    screen.line(
-        "(Earlier lines are not a setting: they show what text typed since the anchor costs.)"
-    )
+        verdict = "The growing layout is as good or better: keep it."
+    return "\n".join((*rows, "", verdict))
 
 
 async def completed(backend: Backend, request: Request) -> Reply:
@@ -106,11 +119,11 @@ async def completed(backend: Backend, request: Request) -> Reply:
     return await backend.complete(request)
 
 
-def prompt_at(backend: Backend, trial: Trial, n_earlier: int = 0, *, classic: bool) -> Prompt:
-    """The prompt at a position, with *n_earlier* lines after the anchor."""
+def prompt_at(budget: Budget, trial: Trial, n_earlier: int = 0, *, classic: bool = False) -> Prompt:
+    """The prompt at a position with a window of *budget*, with *n_earlier* lines after the anchor."""
     document, position = trial.document, trial.position
     line = max(0, position.line - n_earlier)
-    window = anchored(document, position, _budget(backend), None)
+    window = anchored(document, position, budget, None)
     text = "".join(document.lines[min(window.first, line) : line])
     frame = Frame(Header("", (), trial.path), Window(window.first, line, text, window.suffix))
     typed = document.between(Position(line, 0), position)
@@ -120,7 +133,7 @@ def prompt_at(backend: Backend, trial: Trial, n_earlier: int = 0, *, classic: bo
 async def _ask(
     backend: Backend, trial: Trial, n_earlier: int, *, classic: bool
 ) -> tuple[float, float, float]:
-    prompt = prompt_at(backend, trial, n_earlier, classic=classic)
+    prompt = prompt_at(_budget(backend), trial, n_earlier, classic=classic)
     reply = await completed(backend, Request(prompt, TOKENS, stop=("\n",)))
     return _judged(reply, len(prompt.forced), trial.rest)
 
@@ -168,3 +181,7 @@ def _lines(file: Path) -> Iterator[Trial]:
         )
         cut = opened(document.uri, document.language, 0, "".join(blanked))
         yield Trial(cut, file.name, Position(number, column), rest)
+
+
+if __name__ == "__main__":
+    main()

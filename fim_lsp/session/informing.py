@@ -1,0 +1,110 @@
+"""
+What other language servers told, into pieces that the ring may take. State: the tasks.
+
+It was read by other programs, so each snippet is judged by the file that it names, as if that file were read for
+this document: one in its workspace, or where package managers put files, and not private. The rest is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from fim_lsp.context.chunks import Piece, Source, told
+from fim_lsp.context.grammars import language_of
+from fim_lsp.events import Informed, Snippet
+from fim_lsp.session.judging import Judging
+from fim_lsp.session.open_document import source
+from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.prefill import Prefill
+from fim_lsp.settings.config import Config
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.files import reread
+
+log = logging.getLogger(__name__)
+
+
+class Place(NamedTuple):
+    """The workspace's folder, its root URI, what is open and may be used by URI, and the user's excludes."""
+
+    folder: Path
+    root: str
+    opened: Mapping[str, Source]
+    excludes: Collection[str]
+
+
+class Informing:
+    """See the module."""
+
+    def __init__(
+        self,
+        open_documents: OpenDocuments,
+        judging: Judging,
+        prefill: Prefill,
+        config: Callable[[], Config],
+    ) -> None:
+        self._open = open_documents
+        self._judging = judging
+        self._prefill = prefill
+        self._config = config
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, event: Informed) -> None:
+        """Take in what was told, once it is judged."""
+        if self._config().ring.servers:
+            task = asyncio.create_task(self._inform(event), name="inform")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def wait_informed(self) -> None:
+        """Until all that was told is taken in; for tests."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _inform(self, event: Informed) -> None:
+        await self._judging.wait_judged()
+        doc = self._open.by_uri.get(event.uri)
+        folder = paths.local_path(doc.file.root) if doc and doc.file.root else None
+        if doc is None or not doc.is_usable or folder is None:
+            return
+        beside = (each for each in self._open.of(doc.workspace) if each.is_usable)
+        opened = {each.uri: source(each.document, each.file) for each in beside}
+        place = Place(Path(folder), doc.file.root, opened, self._config().privacy.exclude)
+        found = await asyncio.to_thread(_pieces, event.snippets, place)
+        if doc.current is None:
+            return  # closed, or the rules changed
+        instead = {each.uri for each in event.snippets if each.replaces}
+        if doc.workspace.memory.told(found, instead):
+            self._prefill.prefill_next(doc)
+
+
+def _pieces(snippets: Collection[Snippet], place: Place) -> list[Piece]:
+    """In a worker thread: it reads the files, and the ignore files above them."""
+    sources: dict[str, Source | None] = {}
+    found = []
+    for each in snippets:
+        if each.uri not in sources:
+            sources[each.uri] = _source(each.uri, place)
+        home = sources[each.uri]
+        piece = told(home, each.text) if home else None
+        if piece is not None:
+            found.append(piece)
+    return found
+
+
+def _source(uri: str, place: Place) -> Source | None:
+    """The text that *uri* names; None where it may not be used."""
+    if uri in place.opened:
+        return place.opened[uri]
+    file, location = paths.local_path(uri), paths.locate(uri, (place.root,))
+    if file is None:
+        return None
+    name = location.path if location.root else f"{location.repo}/{location.path}"
+    unread = Source(uri, name, language_of(name), -1, ())
+    found = reread(file, place.folder, place.excludes, unread)
+    if found is None:
+        log.debug("what was told of %s is not used: it is private, or not there", name)
+    return found

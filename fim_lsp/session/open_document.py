@@ -1,0 +1,324 @@
+"""
+An open document: its text and all that the session keeps of it. State, and decisions on it.
+
+Only its methods write. A frame that is being prefilled (`next`) takes the place of the current one when it is
+evaluated, not before. `usable` and `quick` are frames for a request that waits, `ahead` is the one to prefill while
+none does. A document whose rules or folder changed is begun again (`again`): what still works on the old one finds
+that nothing of it is `current`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from fim_lsp.context.chunks import Source
+from fim_lsp.context.update import Viewport
+from fim_lsp.documents import Document, Edit, Position, carried, edited
+from fim_lsp.prompt import frame as frames
+from fim_lsp.prompt import window
+from fim_lsp.prompt.frame import Chunks, Frame, Header, HeaderFor
+from fim_lsp.prompt.window import Budget, Fit, Window
+from fim_lsp.session.acceptance import Acceptance
+from fim_lsp.session.generation import Generation
+from fim_lsp.session.state_file import SavedDocument
+from fim_lsp.session.workspace import Workspace
+from fim_lsp.suggest.continuations import Continuations
+from fim_lsp.suggest.typed_through import Displayed
+from fim_lsp.workspace.paths import FileLocation
+
+RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
+SMALLEST = 0.1  # of the budget; a prompt that is too long even then cannot shrink further
+UNJUDGED = "not judged yet"
+
+
+class Verdict(enum.Enum):
+    """Whether anything of a document may be used."""
+
+    UNJUDGED = "unjudged"
+    USABLE = "usable"
+    PRIVATE = "private"
+
+
+class OpenDocument:
+    """
+    See the module. *why_private* is "" where the document may be used. *position* is the cursor as last heard of,
+    carried along by edits since; *deleted*: the last edit only took text away; *typed*: there was an edit since the
+    last request. *displayed* is what was suggested last, *used* when a request was served last (0: never).
+    """
+
+    def __init__(
+        self, document: Document, file: FileLocation, workspace: Workspace, acceptance: Acceptance
+    ) -> None:
+        self.document = document
+        self.file = file
+        self.workspace = workspace
+        self.acceptance = acceptance
+        self.verdict, self.why_private = Verdict.UNJUDGED, UNJUDGED
+        self.frame: Frame | None = None
+        self.next: Frame | None = None
+        self.position: Position | None = None
+        self.deleted = False
+        self.typed = False
+        self.max_chunks: int | None = None  # fewer chunks, then a smaller window …
+        self.scale = 1.0  # … where a prompt turned out too long
+        self.continuations = Continuations()
+        self.displayed: Displayed | None = None
+        self.generations: deque[Generation] = deque(maxlen=RESTING)
+        self.restoring: asyncio.Task[None] | None = None  # what an earlier run saved
+        self.saved: SavedDocument | None = None  # what is on disk of it
+        self.used = 0.0
+        self.is_retired = False
+        workspace.n_open += 1
+
+    def __repr__(self) -> str:
+        return f"<OpenDocument {self.file.path} {self.verdict.value}>"
+
+    @property
+    def uri(self) -> str:
+        """The name by which the client knows it."""
+        return self.document.uri
+
+    @property
+    def current(self) -> Document | None:
+        """The text now; None where nothing of it may be used: it is private, not judged yet, or closed."""
+        return self.document if self.is_usable and not self.is_retired else None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it is judged, and not private."""
+        return self.verdict is Verdict.USABLE
+
+    # -- what happens to it --------------------------------------------------------------------
+
+    def again(self, document: Document, file: FileLocation, workspace: Workspace) -> OpenDocument:
+        """The document begun again, to be judged; what the user was shown stays on screen."""
+        self.retire()
+        fresh = OpenDocument(document, file, workspace, self.acceptance)
+        fresh.restoring = self.restoring
+        return fresh
+
+    def change(self, edits: tuple[Edit | str, ...], version: int, now: float) -> None:
+        """Apply *edits* at *now* (seconds); the windows move with those above them, the cursor with those at it."""
+        before, self.typed = self.document, True
+        self.acceptance.followed(before, edits, now)
+        self.document = edited(before, edits, version)
+        for edit in edits:
+            if isinstance(edit, Edit):
+                self.position = self.position and carried(self.position, edit)
+                self.deleted = not edit.text and edit.start != edit.end
+                self.frame = self.frame and frames.moved(self.frame, edit)
+                self.next = self.next and frames.moved(self.next, edit)
+        self.position = self.position and self.document.clamp(self.position)
+        self.workspace.memory.edited(before, self.document, edits)
+        self._pause_contradicted()
+
+    def move_to(self, position: Position) -> Position:
+        """The cursor is at *position*, or as near to it as the text allows."""
+        self.position = self.document.clamp(position)
+        return self.position
+
+    def allow(self) -> None:
+        """It is not private: let it inform others."""
+        self.verdict, self.why_private = Verdict.USABLE, ""
+        self.workspace.open(source(self.document, self.file))
+
+    def refuse(self, reason: str) -> None:
+        """It is private: nothing of it is used or remembered."""
+        self.verdict, self.why_private = Verdict.PRIVATE, reason
+        self.workspace.memory.deleted(self.uri)
+        self.workspace.evaluated = ()
+
+    def retire(self) -> None:
+        """It was closed or is judged again: nothing more is decoded for this object."""
+        if not self.is_retired:
+            self.is_retired = True
+            self.workspace.n_open -= 1
+        for generation in self.generations:
+            generation.end()
+
+    def close(self) -> None:
+        """The editor closed it: its text is what the disk says from now on."""
+        self.acceptance.closed(self.document)
+        self.workspace.memory.closed(self.uri)
+        self.retire()
+
+    # -- what is done for it --------------------------------------------------------------------
+
+    def use(self, now: float) -> None:
+        """A request is served at *now* (loop time)."""
+        self.used = now
+
+    def take_typed(self) -> bool:
+        """Whether there was an edit since the last request, which is this one from now on."""
+        typed, self.typed = self.typed, False
+        return typed
+
+    def display(self, displayed: Displayed | None) -> None:
+        """Remember what is on screen, as far as is known."""
+        self.displayed = displayed
+
+    def restore(self, work: asyncio.Task[None]) -> None:
+        """Have *work* load what an earlier run saved."""
+        self.restoring = work
+
+    def mark_evaluated(self, frame: Frame) -> None:
+        """The backend has evaluated the chunks of *frame*."""
+        self.workspace.evaluated = frame.header.chunks
+
+    def mark_saved(self, saved: SavedDocument | None) -> None:
+        """Remember what is on disk of it."""
+        self.saved = saved
+
+    # -- frames to choose from -----------------------------------------------------------------
+
+    def usable(self, document: Document, position: Position, budget: Budget) -> list[Frame]:
+        """The frames at hand that serve *position*, the newest first."""
+        at_hand = [frame for frame in (self.next, self.frame) if frame]
+        fits = [window.fit(frame.window, document, position, budget) for frame in at_hand]
+        return [frame for frame, fit in zip(at_hand, fits, strict=True) if fit is not Fit.LOST]
+
+    def quick(
+        self, document: Document, position: Position, budget: Budget, runs: Iterable[Chunks],
+        header: Callable[[Chunks, Window], Header], share: float,
+    ) -> list[Frame]:  # fmt: skip
+        """
+        New frames with small windows, *share* of the budget, for a request that waits.
+
+        They continue what the backend may hold: the windows at hand, and the headers with *runs* of
+        chunks.
+        """
+        old = [frame.window for frame in (self.frame, self.next) if frame]
+        windows = dict.fromkeys(
+            window.anchored(document, position, budget, each, share) for each in (*old, None)
+        )
+        made = (Frame(header(run, new), new) for new in windows for run in runs)
+        return list(dict.fromkeys(made))
+
+    def ahead(
+        self, document: Document, position: Position, budget: Budget, header: HeaderFor,
+        share: float,
+    ) -> Frame:  # fmt: skip
+        """
+        The frame to prefill: the one in use while nothing is better, else the next rung of the ladder.
+
+        First the window grows, from *share* of the budget on, with the chunks at hand; then come the chunks of
+        *header*. A window that does not fit any more is anchored again at its own size.
+        """
+        frame = self.frame
+        if frame is None:
+            return self._prepare(document, position, budget, None, share)
+        if window.fit(frame.window, document, position, budget) is not Fit.FITS:
+            return self._prepare(document, position, budget, frame, max(share, frame.window.share))
+        if frame.window.share < 1:
+            return self._prepare(
+                document, position, budget, frame, frame.window.share * window.RUNG
+            )
+        if frame.header != (new := header(frame.window)):
+            self.next = Frame(new, frame.window)
+            return self.next
+        return frame
+
+    def _prepare(
+        self, document: Document, position: Position, budget: Budget, frame: Frame | None,
+        share: float,
+    ) -> Frame:  # fmt: skip
+        """The next frame, with *share* of the budget, behind the chunks of *frame*; the one under way if it serves."""
+        share = min(1.0, share)
+        under_way = self.next
+        if (
+            under_way
+            and under_way.window.share == share
+            and window.fit(under_way.window, document, position, budget) is Fit.FITS
+        ):
+            return under_way
+        old = frame.window if frame and frame.window.share == share else None
+        new = window.anchored(document, position, budget, old, share)
+        chunks = frames.beside(frame.header.chunks, self.file.path, new) if frame else ()
+        self.next = Frame(self.header(chunks), new)
+        return self.next
+
+    def viewport(self, shown: Window | None) -> Viewport:
+        """What a prompt with this window shows of the document; without one, the cursor's line."""
+        line = self.position.line if self.position else 0
+        if shown is None:
+            return Viewport(self.uri, line, line, line + 1)
+        return Viewport(self.uri, line, shown.first, line + 1 + shown.suffix.count("\n"))
+
+    def header(self, chunks: Chunks) -> Header:
+        """What a prompt of the document begins with, after as many of *chunks* as fit."""
+        return Header(
+            self.file.repo, chunks[: self.max_chunks], self.file.path, self.document.language
+        )
+
+    def fresh_header(self, shown: Window) -> Header:
+        """What a prompt with the window *shown* begins with: the chunks of the ring now."""
+        return self.header(self.workspace.chunks(self.viewport(shown)))
+
+    # -- changes of the frame in use -----------------------------------------------------------
+
+    def install(self, new: Frame) -> Frame:
+        """Go on with *new*."""
+        self.frame, self.next = new, None
+        return new
+
+    def prefer(self, new: Frame) -> None:
+        """Prefill *new* first."""
+        if new is not self.frame:
+            self.next = new
+
+    def reset(self) -> None:
+        """Nothing is frozen any more."""
+        self.frame, self.next = None, None
+
+    def shrink(self, long: Frame) -> bool:
+        """Show less from now on, because a prompt with *long* did not fit; False at the end."""
+        if long.header.chunks:
+            self.max_chunks = len(long.header.chunks) // 2
+        else:
+            self.scale /= 2
+        self.next = None
+        if self.frame is long:
+            self.frame = None
+        return self.scale > SMALLEST
+
+    # -- generations ---------------------------------------------------------------------------
+
+    def generation_for(self, document: Document, position: Position) -> Generation | None:
+        """The generation under way that agrees with what is typed at *position*."""
+        if self.frame is None or position.line < self.frame.window.anchor:
+            return None
+        shown = self.frame.window
+        typed = window.middle(shown, document, position)
+        return next((each for each in self.generations if each.agrees(shown, typed)), None)
+
+    def begin(self, generation: Generation) -> None:
+        """*generation* is under way."""
+        self.generations.appendleft(generation)
+
+    def took(self, generation: Generation) -> None:
+        """Let go of *generation* once it has ended: no request can join it."""
+        if generation.ended and generation in self.generations:
+            self.generations.remove(generation)
+
+    def _pause_contradicted(self) -> None:
+        """Stop decoding what the cursor can no longer reach."""
+        for generation in self.generations:
+            if not self._leads_to(generation):
+                generation.pause()
+
+    def _leads_to(self, generation: Generation) -> bool:
+        if self.frame is None or self.position is None:
+            return False
+        shown = self.frame.window
+        if self.position.line < shown.anchor:
+            return False
+        middle = window.middle(shown, self.document, self.position)
+        return generation.is_on_the_way(shown, middle)
+
+
+def source(document: Document, file: FileLocation) -> Source:
+    """A document as the memory keeps it, under the name a model may see."""
+    return Source(document.uri, file.path, document.language, document.version, document.lines)

@@ -1,0 +1,68 @@
+"""Vim 9 with coc.nvim, set up as docs/editors/vim.md says: ghost text, accepted with the page's key."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.editors import programs
+from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED, furnish
+from tests.editors.terminal import NotSeenError, Terminal
+from tests.editors.test_docs import blocks
+
+COC = programs.CACHE / "coc.nvim"  # its release branch, or another one built
+VIM = shutil.which("vim")
+
+pytestmark = [
+    pytest.mark.editors,
+    pytest.mark.skipif(
+        VIM is None or not (COC / "build/index.js").exists(),
+        reason=f"needs Vim 9, and coc.nvim with its build in {COC}",
+    ),
+]
+
+
+def test_ghost_text_with_coc(tmp_path: Path) -> None:
+    """The suggestion is shown and not in the text, then it is."""
+    furnish(tmp_path)
+    file = tmp_path / "shop/shop.py"
+    (file.parent / ".git").mkdir(parents=True)
+    file.write_text(SHOP)
+    [keys], [settings] = blocks("vim", "vim"), blocks("vim", "json")
+    folder = tmp_path / ".vim"
+    folder.mkdir()
+    (tmp_path / ".vimrc").write_text(
+        f"set nocompatible noswapfile noautoindent\nset runtimepath^={COC}\n{keys}"
+    )
+    (folder / "coc-settings.json").write_text(settings)
+    assert VIM is not None
+    env = programs.environment(tmp_path)
+    del env["VIMRUNTIME"]  # Neovim's
+    vim = Terminal([VIM, str(file)], env=env, cwd=file.parent)
+    try:
+        vim.wait_for("A little shop")
+        vim.send("Go" + TYPED.replace("\n", "\r"))
+
+        def shown() -> bool:  # Vim is not told when the server is ready: type again
+            for key in "\x7fw":  # one by one: coc.nvim sends what has changed after a moment
+                vim.send(key)
+                vim.settle()
+            with contextlib.suppress(NotSeenError):
+                vim.wait_for(f"for w{REST_OF_WORD}", 6.0)
+            return f"for w{REST_OF_WORD}" in vim.text
+
+        vim.wait_until(shown, "ghost text")
+        vim.send("\x1b:write\r")
+        vim.wait_until(lambda: file.read_text() != SHOP, "the file saved")
+        assert file.read_text() == SHOP + TYPED + "\n"
+        vim.send("A")
+        vim.wait_until(shown, "ghost text again")
+        vim.send("\t")
+        vim.settle()
+        vim.send("\x1b:write\r")
+        vim.wait_until(lambda: f"for w{REST_OF_WORD}" in file.read_text(), "the suggestion kept")
+    finally:
+        vim.close()
