@@ -11,6 +11,7 @@ import { showPage } from "./page";
 import { ownFolder, serverProcess } from "./processes";
 import { clearPath, configuredPath, findServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
+import { SNOOZE, askMinutes } from "./snooze";
 import { StatusBar, type Status } from "./status";
 import { projectFolder, runInTerminal } from "./terminal";
 
@@ -126,8 +127,12 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
     initializationOptions: () => ({ fim: changedByUser() }),
     middleware: {
       window: { showDocument: showPage },
-      executeCommand: (name, given: unknown[], next) => {
+      executeCommand: async (name, given: unknown[], next) => {
         if (name === DISMISS) nextEdits?.hide();
+        if (name === SNOOZE && given.length === 0) {
+          const minutes = await askMinutes();
+          return minutes === undefined ? undefined : next(name, [minutes]);
+        }
         return next(name, given.length > 0 ? given : aboutThis(name));
       },
       // The server gets only what the user set, asked for or told: the defaults of this extension
