@@ -74,7 +74,7 @@ class Skipping(asyncio.SelectorEventLoop):
 
         def skip(seconds: float | None) -> list[Any]:
             self._now += (seconds or 0.0) + LEAST_S
-            return select(None if seconds is None else 0)  # type: ignore[no-any-return]
+            return select(None if seconds is None else 0)
 
         selector.select = skip
 
