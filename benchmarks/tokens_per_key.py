@@ -74,7 +74,7 @@ class Skipping(asyncio.SelectorEventLoop):
 
         def skip(seconds: float | None) -> list[Any]:
             self._now += (seconds or 0.0) + LEAST_S
-            return select(None if seconds is None else 0)  # type: ignore[no-any-return]
+            return select(None if seconds is None else 0)
 
         selector.select = skip
 
@@ -82,7 +82,7 @@ class Skipping(asyncio.SelectorEventLoop):
         """Seconds since the beginning, as far as anything was waited for."""
         return self._now
 
-    def run_in_executor(self, _: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(self, _: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
         """Run *func* now."""
         done = Future[Any]()
         done.set_result(func(*args))
@@ -163,7 +163,7 @@ async def measured(steps: list[Step]) -> dict[str, float]:
     backend = FakeBackend()
     backend.state = replace(backend.state, **SPEED)
     session = Session(SETTINGS, lambda _: backend)
-    ours, asked = Ours(session), list[asyncio.Task[str]]()
+    ours, asked = Ours(session), list[asyncio.Task[str | None]]()
     for step in steps:
         await asyncio.sleep(step.wait_ms / 1e3)
         for event in step.events:
