@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from server_bridge.process.command_line import DRAFT_MATCH, DRAFT_MAX, DRAFT_MIN
+
 BUNDLED = Path(__file__).parent.parent / "server_bridge" / "models" / "fim-tiny-q8_0.gguf"
 N_CTX = 16384  # tokens per slot: a full ring of 16 chunks of 64 lines is about 12,000
 N_SLOTS = 2  # two files can alternate
@@ -63,6 +65,12 @@ def _serve(params: Any, flags: dict[str, Any]) -> None:
 
     n_threads = flags.pop("n_threads", 1)
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = n_threads
+    if flags.pop("ngrams", False):  # as `fim-lsp serve` drafts
+        params.speculative.types = [
+            xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_MOD
+        ]
+        ngrams = params.speculative.ngram_mod
+        ngrams.n_match, ngrams.n_min, ngrams.n_max = DRAFT_MATCH, DRAFT_MIN, DRAFT_MAX
     for name, value in flags.items():
         setattr(params, name, value)
     server = xllamacpp.Server(params)

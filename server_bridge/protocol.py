@@ -9,6 +9,8 @@ changes rarely stands first and what changes with every key stands last.
     middle                                   grows by what is typed; its `tape` is a word that is being made
     forced                                   half a word: not in the prompt, the output must begin with it
 
+With `turns` the gap is not filled: behind the frozen parts stands an instruction, and the middle is the answer to it.
+
 A backend turns a prompt into token ids (llama.cpp) or text (OpenAI-style) and knows nothing else
 of editors. All of this is plain data; waiting happens in the backends and in `fim_lsp.session`.
 """
@@ -46,6 +48,8 @@ class Prompt:
     else is spelled as the tokenizer would.
     *forced* continues *middle*: the output must begin with it (token healing).
     *language*, as the editor names it, is not shown; it may decide which server is asked.
+    *turns* are an instruction, the answer to it, a further instruction and so on: where there are any, the model
+    answers the last one instead of filling the gap, and *middle* is the beginning of its answer.
     """
 
     repo: str
@@ -57,6 +61,7 @@ class Prompt:
     tape: tuple[Token, ...] = ()
     forced: str = ""
     language: str = ""
+    turns: tuple[str, ...] = ()
 
 
 class Stop(enum.Enum):
@@ -183,7 +188,7 @@ class State:
     "sliding window": what of an evaluated prompt can be cut off; "" while that is not known. *drafters* are the kinds of
     speculation it was started with, as its answers tell; *drafts*: it speculates. *streams*: it stops decoding when the
     connection closes, so that a completion takes one request. *second_best* says why its model is not the right one for
-    filling in, "" where it was trained for that.
+    filling in, "" where it was trained for that; *fills_only* why it cannot follow an instruction, "" where it may.
     """
 
     health: Health
@@ -202,6 +207,7 @@ class State:
     drafts: bool = False
     streams: bool = True
     second_best: str = ""
+    fills_only: str = ""
 
 
 class Sink(enum.Enum):

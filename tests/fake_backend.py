@@ -213,7 +213,8 @@ class FakeBackend:
 def _parts(prompt: Prompt) -> list[Ids]:
     """The ids of repository, each chunk, path, prefix, suffix and middle, each behind a mark of its own."""
     texts = [prompt.repo, *(f"{c.name}\0{c.text}" for c in prompt.chunks), prompt.path]
-    spelled = [tokenize(text) for text in (*texts, prompt.prefix, prompt.suffix)]
+    suffix = "\0".join((prompt.suffix, *prompt.turns))
+    spelled = [tokenize(text) for text in (*texts, prompt.prefix, suffix)]
     return [(-1, *(token.id for token in part)) for part in (*spelled, _middle(prompt))]
 
 

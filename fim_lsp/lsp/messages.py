@@ -37,17 +37,18 @@ Report = types.WorkDoneProgressReport
 log = logging.getLogger(__name__)
 
 
-def status(state: State, look_s: int = 0) -> dict[str, object]:
+def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, object]:
     """What `didChangeStatus` says, fit to be shown."""
-    said = convert.status(state, look_s)
+    said = convert.status(state, look_s, quiet_until)
     return {**said, "message": shown(str(said["message"]), MOST_CHARS)}
 
 
 class WorkDone(NamedTuple):
-    """The progress of long work, as LSP calls it; a report of None ends it."""
+    """The progress of long work, as LSP calls it; a report of None ends it. *is_ours*: the server made the token."""
 
-    token: str
+    token: int | str
     reports: asyncio.Queue[Report | None]
+    is_ours: bool = True
 
 
 class Messages:
@@ -80,10 +81,11 @@ class Messages:
         warning = types.ShowMessageParams(types.MessageType.Warning, line)
         self._server.window_show_message(warning)
 
-    def show_state(self, state: State, *, notify: bool) -> None:
+    def show_state(self, state: State, *, notify: bool, quiet_until: str = "") -> None:
         """Show what changed; *notify* is whether the client wants `didChangeStatus`."""
         if notify:
-            self._server.protocol.notify("didChangeStatus", status(state))
+            now = status(state, quiet_until=quiet_until)
+            self._server.protocol.notify("didChangeStatus", now)
         if state.health is Health.LOADING:
             self._begin(MODEL, f"Loading {shown(state.model) or 'the model'}")
         else:
@@ -96,10 +98,10 @@ class Messages:
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
             self._show_trouble(types.MessageType.Info, state.message)
 
-    def show_look(self, connection: Connection) -> None:
+    def show_look(self, connection: Connection, quiet_until: str) -> None:
         """Show how long the first look at a place still takes, to a client that wants `didChangeStatus`."""
         if connection.config.status.notify:
-            now = status(connection.state, connection.look_s)
+            now = status(connection.state, connection.look_s, quiet_until)
             self._server.protocol.notify("didChangeStatus", now)
 
     def explain(self, reason: str, *, again: bool) -> None:
@@ -135,14 +137,16 @@ class Messages:
             self._in_progress[root].reports.put_nowait(Report(percentage=percentage))
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Callable[[str], bool]]:
+    def writing(
+        self, title: str = "Writing on", token: int | str | None = None
+    ) -> Iterator[Callable[[str], bool]]:
         """
-        Show that a long text is being written.
+        Show that a text is being written, as the progress *token* of the client if it gave one.
 
         Gives a function that is told the text so far and says whether to go on.
         """
         name = f"writing {next(self._numbers)}"
-        self._begin(name, "Writing on", cancellable=True)
+        self._begin(name, title, cancellable=True, token=token)
         work = self._in_progress.get(name)
 
         def hear(text: str) -> bool:
@@ -194,10 +198,19 @@ class Messages:
             self._trouble = trouble
             self.show(kind, trouble)
 
-    def _begin(self, name: str, title: str, *, cancellable: bool = False) -> None:
+    def _begin(
+        self,
+        name: str,
+        title: str,
+        *,
+        cancellable: bool = False,
+        token: int | str | None = None,
+    ) -> None:
         able = get_capability(self._server.client_capabilities, "window.work_done_progress")
-        if able and name not in self._in_progress:
-            work = WorkDone(f"fim-lsp-{next(self._numbers)}", asyncio.Queue())
+        if (able or token is not None) and name not in self._in_progress:
+            is_ours = token is None
+            own = f"fim-lsp-{next(self._numbers)}" if token is None else token
+            work = WorkDone(own, asyncio.Queue(), is_ours)
             self._in_progress[name] = work
             begin = types.WorkDoneProgressBegin(title, cancellable=cancellable)
             self._server.later(self._progress(name, begin, work))
@@ -216,7 +229,8 @@ class Messages:
         """Show a work, and how far it is, until it ends."""
         progress = self._server.work_done_progress
         with contextlib.suppress(JsonRpcException):  # the client cannot after all
-            await progress.create_async(work.token)
+            if work.is_ours:
+                await progress.create_async(work.token)
             if self._in_progress.get(name) is not work:
                 return  # over already
             progress.begin(work.token, begin)

@@ -81,7 +81,7 @@ def make_server(
     editor = Editor(open_session, flags, over_tcp=over_tcp)
     for method, handler, options in (*FEATURES, *REQUESTS):
         editor.feature(method, options)(handler)
-    for name, command in (*COMMANDS, *inline_edits.COMMANDS, *why.COMMANDS):
+    for name, command in (*COMMANDS, *code_actions.COMMANDS, *inline_edits.COMMANDS, *why.COMMANDS):
         editor.command(name)(command)
     return editor
 

@@ -15,6 +15,7 @@ from functools import partial
 
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.session.answer import Answer
+from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher, Wait
 from fim_lsp.session.judging import Judging
@@ -22,6 +23,7 @@ from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
+from fim_lsp.session.quietness import RARELY, Quietness
 from fim_lsp.session.stats import Stats, described
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
@@ -39,6 +41,8 @@ from fim_lsp.suggest.request import (
     why_off,
 )
 from fim_lsp.suggest.typed_through import Displayed, left
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.git_commit import is_message
 from server_bridge.protocol import BackendError, BackendUnavailable, Health
 
 # A cursor that only moved may still be moving: the model is not asked for every stop.
@@ -66,6 +70,8 @@ class Completer:
         persistence: Persistence,
         dispatcher: Dispatcher,
         prefill: Prefill,
+        quiet: Quietness,
+        commit_messages: CommitMessages,
     ) -> None:
         self.client_ms = 0.0
         self._connection = connection
@@ -75,6 +81,8 @@ class Completer:
         self._persistence = persistence
         self._dispatcher = dispatcher
         self._prefill = prefill
+        self._quiet = quiet
+        self._commit_messages = commit_messages
         self._numbers = itertools.count(1)
 
     async def complete(
@@ -130,10 +138,12 @@ class Completer:
     async def _answer(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
         """What is known at the place, or what the model says; or the rule by which the request gets nothing."""
         await self._judging.wait_judged()
+        if is_message(paths.local_path(doc.uri)):
+            return await self._in_message(request)
         if why := doc.why_private:
             return Answer([], f"private: {why}")
         doc.workspace.memory.moved(doc.uri, request.position.line)
-        if why := why_off(request):
+        if why := why_off(request) or self._quiet.why_silent(invoked=request.invoked):
             return Answer([], why)
         self._prefill.prefill_cursor(doc)
         if why := why_not(request, deleted=doc.deleted):
@@ -167,6 +177,16 @@ class Completer:
             return SUPERSEDED
         return self._offered(request, doc, "backend", candidates)._replace(cost=cost)
 
+    async def _in_message(self, request: CompletionRequest) -> Answer:
+        """The same for a request in a commit message, which is private but for this."""
+        if why := why_off(request):
+            return Answer([], why)
+        text, note = await self._commit_messages.suggest(request)
+        if not text:
+            return Answer([], "no commit message", note)
+        at = request.position
+        return Answer([Suggestion(str(next(self._numbers)), at, at, text)], "backend")
+
     def _offered(
         self,
         request: CompletionRequest,
@@ -190,6 +210,9 @@ class Completer:
         suggestions = [each for each in made if each]
         if not suggestions:
             return Answer([], _why_none(polished))
+        if not self._quiet.shows(request, polished[0], self._pause_s(), so_far=False):
+            doc.display(None)
+            return Answer([], RARELY)
         if lasting:
             self._dispatcher.decode_ahead(request, doc, suggestions[0])
         return Answer(suggestions, outcome)
@@ -211,11 +234,12 @@ class Completer:
         self._connection.reach()
         if request.invoked:
             await self._connection.wait_ready()
-        elif not has_line and self._connection.is_starting:
-            deadline_s = request.config.completion.deadline_ms / 1000
-            while self._connection.is_starting and deadline_s > 0:
-                await self._connection.wait_ready(LOOK_S)
-                deadline_s -= 0 if request.client.cancels else LOOK_S
+        elif not has_line:
+            connection, left_s = self._connection, request.config.completion.deadline_ms / 1000
+            while (connection.is_starting or connection.is_restarting) and left_s > 0:
+                waits_on = request.client.cancels and connection.is_starting
+                await connection.wait_ready(LOOK_S)
+                left_s -= 0 if waits_on else LOOK_S
         return self._connection.state.health is Health.READY
 
     def _in_sight(self, request: CompletionRequest, doc: OpenDocument) -> Candidate:
@@ -248,7 +272,11 @@ class Completer:
         """Let the client of *request* hear what there is before the answer."""
         candidate = polish(so_far, request.cursor, request.sure)
         found = suggestion(request, candidate, str(next(self._numbers)))
-        if request.client.hear is not None and found:
+        if (
+            request.client.hear is not None
+            and found
+            and self._quiet.shows(request, candidate, self._pause_s(), so_far=True)
+        ):
             if request.client.offers and request.selected is None:
                 _offer(doc, request.document, [found])
             request.client.hear(found)
@@ -261,7 +289,10 @@ class Completer:
         wait = self._open.pace.wait_ms(request.cursor, client_ms=self.client_ms)
         if not typed:
             wait = max(wait, PASSING_MS - self.client_ms)
-        return (wait if fixed is None else fixed) / 1000
+        return (self._quiet.wait_ms(wait, request) if fixed is None else fixed) / 1000
+
+    def _pause_s(self) -> float:
+        return self._open.pace.since_s(time.perf_counter() * 1e3)
 
 
 def _offer(doc: OpenDocument, document: Document, suggestions: list[Suggestion]) -> None:

@@ -61,7 +61,7 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
         assert prompt is not None
         try:
             while go_on("") and await scheduler.foreground(
-                partial(_evaluate, backend, prompt, step)
+                partial(evaluate, backend, prompt, step)
             ):
                 pass
             if go_on(""):
@@ -77,7 +77,7 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
             return written.shown(str(error))
 
 
-async def _evaluate(backend: Backend, prompt: Prompt, step: int) -> bool:
+async def evaluate(backend: Backend, prompt: Prompt, step: int) -> bool:
     """Evaluate *step* tokens of *prompt*; False where no more are left."""
     measure = await backend.measure(prompt)
     if measure.total - measure.cached <= step:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.update import Viewport
 from fim_lsp.documents import Document, Edit, Position, carried, edited
+from fim_lsp.instruct.dialogue import Dialogue
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, HeaderFor
@@ -66,6 +67,7 @@ class OpenDocument:
         self.scale = 1.0  # … where a prompt turned out too long
         self.continuations = Continuations()
         self.displayed: Displayed | None = None
+        self.dialogue: Dialogue | None = None  # about the last edit by instruction
         self.generations: deque[Generation] = deque(maxlen=RESTING)
         self.restoring: asyncio.Task[None] | None = None  # what an earlier run saved
         self.saved: SavedDocument | None = None  # what is on disk of it
@@ -136,6 +138,10 @@ class OpenDocument:
         if not self.is_retired:
             self.is_retired = True
             self.workspace.n_open -= 1
+        self.stop()
+
+    def stop(self) -> None:
+        """Nothing more is decoded."""
         for generation in self.generations:
             generation.end()
 

@@ -45,10 +45,10 @@ class Checkout(NamedTuple):
 
 def checkout(folder: Path) -> Checkout | None:
     """The commit that is checked out at *folder*; None where no work tree begins there, or it cannot be read."""
-    private = _git_folder(folder / ".git")
+    private = git_folder(folder / ".git")
     if private is None:
         return None
-    common, said = _common(private), _head(private / "HEAD").strip()
+    common, said = common_folder(private), _head(private / "HEAD").strip()
     if branch := _BRANCH.fullmatch(said):
         said = _branch_commit(common, branch[1])
     return Checkout(said.decode(), common / "objects") if _COMMIT.fullmatch(said) else None
@@ -56,10 +56,10 @@ def checkout(folder: Path) -> Checkout | None:
 
 def repository(folder: Path) -> Repository | None:
     """The repository whose work tree begins at *folder*; None where none does."""
-    private = _git_folder(folder / ".git")
+    private = git_folder(folder / ".git")
     if private is None:
         return None
-    common = _common(private)
+    common = common_folder(private)
     configs = [*user_files(), common / "config"]
     if any(is_true(each.value) for each in values(configs[-1:], "extensions.worktreeconfig")):
         configs.append(private / "config.worktree")
@@ -102,7 +102,7 @@ def _rules(path: Path) -> bytes:
     return read(path, LONGEST + 1, follow=True) or b""
 
 
-def _git_folder(path: Path) -> Path | None:
+def git_folder(path: Path) -> Path | None:
     """The repository that *path*, a `.git`, is or names."""
     try:
         private = path if path.is_dir() else _named(path)
@@ -110,7 +110,7 @@ def _git_folder(path: Path) -> Path | None:
             return None
         if not _HEAD.match(_head(private / "HEAD")):
             return None
-        common = _common(private)
+        common = common_folder(private)
         return private if (common / "objects").is_dir() and (common / "refs").is_dir() else None
     except (OSError, ValueError):  # a path that is too long, or holds a NUL
         return None
@@ -141,7 +141,7 @@ def _branch_commit(common: Path, branch: bytes) -> bytes:
     return found[1] if found else b""
 
 
-def _common(private: Path) -> Path:
+def common_folder(private: Path) -> Path:
     """What all worktrees of a repository share."""
     named = read(private / "commondir", _POINTER_BYTES, follow=True)
     common = private / os.fsdecode(named.rstrip(b"\r\n")) if named else private

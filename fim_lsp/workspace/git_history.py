@@ -64,8 +64,8 @@ def history(root: Path, near: str, files: Collection[str], known: History = NONE
 
 def listed(found: Checkout) -> Iterator[list[str]]:
     """The names of the files that each commit changed, the newest first; none where git is missing or fails."""
-    git = _git()
-    if git is None or _is_abroad(found.objects):
+    git = git_program()
+    if git is None or leads_abroad(found.objects):
         return
     try:
         with tempfile.TemporaryDirectory(prefix="fim-lsp-") as name:
@@ -108,14 +108,15 @@ def _below(root: Path, top: Path) -> Callable[[str], str]:
     return lambda name: name.removeprefix(prefix) if name.startswith(prefix) else ""
 
 
-def _git() -> str | None:
+def git_program() -> str | None:
+    """The path of git, None where there is none."""
     path = executables.program_path("git")
     if sys.platform == "darwin" and path == _STUB:
         return next((each for each in _APPLE if Path(each).is_file()), None)
     return path
 
 
-def _is_abroad(objects: Path) -> bool:
+def leads_abroad(objects: Path) -> bool:
     """May it name objects on another machine? Windows shows the user's credentials to one that is asked."""
     return os.name == "nt" and (objects / "info/alternates").exists()
 

@@ -24,6 +24,10 @@ ASK = (
 )
 CHAT = Family("chat", "", GAP, ASK, head=PLAIN_HEAD, stop=CLOSE)
 
+FILLS_ONLY = (
+    "{} can only fill in code and follows no instructions: use a model with instruct in its name"
+)
+
 # Templates of models that may think ask for one of these, and ignore the others.
 NO_THINKING = {"enable_thinking": False, "thinking": False, "reasoning_effort": "low"}
 # Words that a template hands on as they are
@@ -31,10 +35,11 @@ QUESTION, ANSWER = "qqQuestionqq", "qqAnswerqq"
 
 
 class Turn(NamedTuple):
-    """What a model's template puts before a question, and between it and the answer."""
+    """What a model's template puts before a question, between it and the answer, and before a further one ("" where it takes none)."""
 
     before: str
     between: str
+    again: str = ""
 
 
 def dialogues() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
@@ -54,10 +59,11 @@ def turn(asked: str, answered: str) -> Turn | None:
     before, found, between = asked.partition(QUESTION)
     if not found:
         return None
-    then, found, _ = answered.partition(QUESTION)[2].partition(ANSWER)
+    then, found, rest = answered.partition(QUESTION)[2].partition(ANSWER)
     if found and (then.startswith(between) or _thinks(between)):
         between = then
-    return Turn(before, between)
+    again, is_known, _ = rest.partition(QUESTION)
+    return Turn(before, between, again if is_known else "")
 
 
 def _thinks(text: str) -> bool:

@@ -7,6 +7,7 @@ the mirror, both made once per text. A prompt of 8,000 tokens is then joined, no
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from xxhash import xxh3_128_digest
 from server_bridge.fim.tokens import Specials
 from server_bridge.protocol import Prompt, Token
 
-Kind = Literal["repo", "chunk", "path", "prefix", "suffix", "middle"]
+Kind = Literal["repo", "chunk", "path", "prefix", "suffix", "turn", "middle"]
 WIDTH = array("i").itemsize  # bytes of one packed token id
 V = TypeVar("V")
 
@@ -62,7 +63,8 @@ def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     """
     The prompt in the order the model was trained on, as far as that leaves stable parts first.
 
-    The middle is always last and its text is given by tokens (see `taped`), not here.
+    The middle is always last and its text is given by tokens (see `taped`), not here. Instructions come behind
+    what prompts to fill the gap share, so that what was evaluated for one kind serves the other.
     """
     family = fim.family
     head = family.head.format
@@ -76,7 +78,10 @@ def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     prefix = Segment("prefix", () if inside else fim.prefix, family.lead + prompt.prefix)
     suffix = Segment("suffix", fim.suffix, prompt.suffix if family.suffix else "")
     segments += (suffix, prefix) if family.suffix_first else (prefix, suffix)
-    segments.append(Segment("middle", fim.middle, ""))
+    if prompt.turns:
+        begin = itertools.chain((fim.ask,), itertools.cycle((fim.answer, fim.again)))
+        segments += [Segment("turn", *each) for each in zip(begin, prompt.turns, strict=False)]
+    segments.append(Segment("middle", fim.answer if prompt.turns else fim.middle, ""))
     segments[0] = segments[0]._replace(marks=fim.start + segments[0].marks)
     return segments
 

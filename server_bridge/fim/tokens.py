@@ -175,7 +175,12 @@ PLAIN = Family("plain", "", "", "", head=PLAIN_HEAD)
 
 
 class Specials(NamedTuple):
-    """One model's family in token ids: what stands before each part, () where nothing does."""
+    """
+    One model's family in token ids: what stands before each part, () where nothing does.
+
+    *ask* stands before the first instruction, *again* before a further one, *answer* before an answer: () where the
+    model cannot follow any.
+    """
 
     family: Family
     start: tuple[int, ...]  # before all of it: what this model's texts begin with, if anything
@@ -184,6 +189,9 @@ class Specials(NamedTuple):
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     middle: tuple[int, ...]
+    ask: tuple[int, ...] = ()
+    again: tuple[int, ...] = ()
+    answer: tuple[int, ...] = ()
 
 
 def families(model: str) -> list[Family]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from server_bridge.fim.chat import CHAT
+from server_bridge.fim import chat
 from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, taped
 from server_bridge.fim.tokens import PLAIN, Family, Specials, named_base
 from server_bridge.http.client import Http
@@ -259,18 +259,20 @@ class LlamaServer:
             slots=known.identity.n_slots,
             n_ctx=known.identity.n_ctx,
             second_best=_second_best(specials.family, known.identity.model),
+            fills_only="" if specials.answer else chat.FILLS_ONLY.format(known.identity.model),
         )
 
     async def _specials(self, tokenizer: Tokenizer, known: Known) -> Specials:
         model = known.identity.model
-        if found := await tokenizer.specials(model):
-            return found
+        found = await tokenizer.specials(model)
+        turn = None if named_base(model) else await chat_template.turn(self._link, tokenizer)
+        if found:
+            return await tokenizer.instructed(found, turn) if turn else found
         if self._must_fill:
             raise BackendUnusable(
                 f"{model} has no tokens to fill in the middle with: set fim.backend.url to {self._link.url} "
                 "to use it all the same, or start llama-server --fim-qwen-1.5b-default"
             )
-        turn = None if named_base(model) else await chat_template.turn(self._link, tokenizer)
         return await tokenizer.chat(turn) if turn else await tokenizer.plain()
 
     def _new_cache(self, known: Known, foreign: int, state: State) -> Cache:
@@ -310,7 +312,8 @@ class LlamaServer:
         kind, marks_only = parts.pop()
         parts.append((kind, joined((marks_only, ids([t.id for t in middle])))))
         whole = joined(run for _, run in parts)
-        document = f"{prompt.repo}\n{prompt.path}"
+        # Instructions have a slot of their own, so that the next key finds its own as it was.
+        document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
         return connected, Encoded(document, tuple(parts), whole, middle)
 
     async def _reply(self, connected: Connected, encoded: Encoded, found: Evaluated) -> Reply:
@@ -352,7 +355,7 @@ def _measured(connected: Connected) -> Measured:
 
 def _second_best(family: Family, model: str) -> str:
     """Why a model is not the right one, "" where it is."""
-    if family == CHAT:
+    if family == chat.CHAT:
         return f"{model} is made for chats: it is asked in words to fill in the gap"
     if family == PLAIN:
         return (

@@ -126,6 +126,12 @@ class Tokenizer:
         """For a model that has no tokens for a gap: its text goes on."""
         return Specials(PLAIN, self._start, (), (), (), (), ())
 
+    async def instructed(self, fills: Specials, turn: chat.Turn) -> Specials:
+        """A family that follows instructions, too: they stand behind its files as if those were an answer."""
+        again = tuple(await self._tokenize(turn.again, parse_special=True))
+        answer = tuple(await self._tokenize(turn.between, parse_special=True)) if again else ()
+        return fills._replace(ask=again, again=again, answer=answer)
+
     async def chat(self, turn: chat.Turn) -> Specials:
         """For a chat model: what is put into words, in its template's *turn*."""
         before = await self._tokenize(turn.before, parse_special=True)
@@ -142,6 +148,8 @@ class Tokenizer:
             prefix=(),
             suffix=tuple(gap),
             middle=(*ask, *between, *begun),
+            again=tuple(await self._tokenize(turn.again, parse_special=True)),
+            answer=tuple(between) if turn.again else (),
         )
 
     async def has_marks(self, text: str) -> bool:

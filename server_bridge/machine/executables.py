@@ -88,12 +88,18 @@ def run(argv: Sequence[str], cwd: Path, limit_s: float) -> Printed:
 
 
 def read_output(
-    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], limit_s: float, longest: int
+    argv: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    limit_s: float,
+    longest: int,
+    *,
+    must_succeed: bool = False,
 ) -> bytes:
     """
     The first *longest* bytes that a program prints within *limit_s*; then it is ended. Raises OSError.
 
-    It gets no other *environment*.
+    It gets no other *environment*. *must_succeed*: that it fails, or takes longer, is an error, too.
     """
     _refuse_relative(argv, cwd)
     with subprocess.Popen(  # noqa: S603 (the path is absolute)
@@ -109,7 +115,10 @@ def read_output(
         timer.start()
         try:
             assert child.stdout
-            return child.stdout.read(longest)
+            data = child.stdout.read(longest)
+            if must_succeed and len(data) < longest and child.wait():
+                raise OSError(f"{Path(argv[0]).name} failed, or took longer than {limit_s:.0f} s")
+            return data
         finally:
             timer.cancel()
             signal_group(child.pid, KILL)

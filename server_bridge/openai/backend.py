@@ -23,8 +23,9 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from server_bridge import short_requests
+from server_bridge.fim.chat import FILLS_ONLY
 from server_bridge.fim.text import Part, rendered
-from server_bridge.fim.tokens import PLAIN
+from server_bridge.fim.tokens import PLAIN, named_base
 from server_bridge.http.client import FORWARD_S, Http
 from server_bridge.http.responses import state_after
 from server_bridge.http.shapes import Object
@@ -109,13 +110,17 @@ class OpenAiServer:
             path=by_kind.get("path", 0),
             prefix=by_kind["prefix"],
             suffix=by_kind["suffix"],
-            middle=by_kind["middle"],
+            middle=by_kind.get("middle", 0),
         )
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """Have about *step* more tokens evaluated; one token is generated all the same."""
         client, text = await self._text(prompt, 1)
         estimate = client.estimate
+        if (
+            prompt.turns
+        ):  # what a template makes of half a message is not what it makes of all of it
+            return Warmed(evaluated=0, left=0)
         held = estimate.held(text)
         if estimate.tokens(len(text) - held) <= TAIL or not estimate.keeps:
             return Warmed(evaluated=0, left=0)
@@ -141,7 +146,7 @@ class OpenAiServer:
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Backend`; what is evaluated is an estimate, because a closed stream tells no usage."""
-        if (await self._connected()).connected.is_mlx:
+        if (await self._connected()).connected.is_mlx and not request.prompt.turns:
             replies = short_requests.stream(self.complete, request, self.state)
         else:
             replies = self._streamed_replies(request)
@@ -196,6 +201,7 @@ class OpenAiServer:
             message="",
             streams=not found.is_mlx,
             second_best=_second_best(found),
+            fills_only=FILLS_ONLY.format(found.model) if named_base(found.model) else "",
         )
 
     async def _connected(self) -> TextClient:
@@ -206,6 +212,8 @@ class OpenAiServer:
 
     async def _rendered(self, prompt: Prompt) -> tuple[TextClient, list[Part]]:
         client = await self._connected()
+        if prompt.turns:
+            return client, chat.instructions(prompt)
         return client, rendered(prompt, client.connected.family)
 
     async def _text(self, prompt: Prompt, n_predict: int) -> tuple[TextClient, str]:
@@ -260,7 +268,9 @@ class OpenAiServer:
         """The replies to *request*; without token healing where the answer does not begin with the half word."""
         forced = request.prompt.forced
         client = await self._connected()
-        is_chat = client.connected.is_chat
+        if request.prompt.turns:  # the answer begins and ends its block itself
+            request = replace(request, prompt=replace(request.prompt, middle=""), stop=())
+        is_chat = client.connected.is_chat or bool(request.prompt.turns)
         for before in (forced,) if is_chat else ("", forced):
             client, text = await self._text(_with(request.prompt, before), 1)
             pieces, known = completion.Pieces(request, before, self._state.n_ctx), None
@@ -294,6 +304,9 @@ class OpenAiServer:
 def _options(
     client: TextClient, request: Request, held: str = "", *, guides: bool = True
 ) -> Object:
+    if request.prompt.turns:
+        said = chat.messages(request.prompt, is_told=client.is_told)
+        return {**completion.options(request, "", is_mlx=False), **said}
     if client.connected.is_chat:
         return chat.options(request)
     can_guide = guides and client.guides

@@ -12,10 +12,11 @@ import re
 from dataclasses import replace
 
 from server_bridge.fim.chat import CHAT, GAP, NO_THINKING, TASK
+from server_bridge.fim.text import Part, neutral, rendered
 from server_bridge.http.shapes import Object
 from server_bridge.openai import completion
 from server_bridge.openai.stream import StreamedAnswer
-from server_bridge.protocol import Request
+from server_bridge.protocol import Prompt, Request
 
 ASK = (
     f"\n\nThe code that belongs where {GAP} stands begins as shown below. Answer with one block of code and nothing else: "
@@ -36,6 +37,26 @@ def fields(text: str, *, is_told: bool) -> Object:
     """What a request says besides how to decode; *is_told*: the server takes options of its template."""
     found: Object = {"messages": [{"role": "user", "content": TASK + text}]}
     return {**found, "chat_template_kwargs": NO_THINKING} if is_told else found
+
+
+def instructions(prompt: Prompt) -> list[Part]:
+    """The parts of a prompt with turns: the files, then the turns, the first of them in the same message as the files."""
+    files = rendered(replace(prompt, turns=(), middle=""), MESSAGE)[:-1]
+    turns = [Part("turn", neutral(turn, MESSAGE)) for turn in prompt.turns]
+    return [*files, turns[0]._replace(text=f"\n\n{turns[0].text}"), *turns[1:]]
+
+
+def messages(prompt: Prompt, *, is_told: bool) -> Object:
+    """What a request with turns says besides how to decode, see `fields`."""
+    parts = instructions(prompt)
+    n_later = len(prompt.turns) - 1
+    first, later = parts[: len(parts) - n_later], parts[len(parts) - n_later :]
+    found = fields("".join(part.text for part in first), is_told=is_told)
+    roles = ("assistant", "user") * n_later
+    found["messages"] += [
+        {"role": role, "content": part.text} for role, part in zip(roles, later, strict=False)
+    ]
+    return found
 
 
 def options(request: Request) -> Object:

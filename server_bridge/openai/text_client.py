@@ -21,6 +21,7 @@ from server_bridge.openai.models import TEMPLATES, Connected
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.protocol import BackendRejected, BackendUnusable, PromptTooLong, State, Timings
 
+CHATS = "/v1/chat/completions"
 NO_CHAT = "{} refuses chats: set fim.backend.template to what its model was trained on, one of {}"
 ENOUGH_TOKENS = 32  # shorter prefills measure the request, not the speed
 
@@ -74,20 +75,25 @@ class TextClient:
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """See `growing`; what it says of the server is kept, also when this is closed."""
         fields = {"stream": True, "stream_options": {"include_usage": True}}
+        is_chat, fixed = self.connected.is_chat, self.connected.fields
         path, asked = "/v1/completions", {"prompt": text}
-        if self.connected.is_chat:
-            path, asked = "/v1/chat/completions", chat.fields(text, is_told=self.is_told)
-        body = {**asked, **fields, **self.connected.fields, **options}
+        if turns := options.get("messages"):
+            path, asked = CHATS, {}
+            fixed = {name: each for name, each in fixed.items() if name != "logprobs"}
+        elif is_chat:
+            path, asked = CHATS, chat.fields(text, is_told=self.is_told)
+        body = {**asked, **fields, **fixed, **options}
         events = self._http.stream(path, json.dumps(body).encode())
         n_held = self.estimate.tokens(self.estimate.held(text))
         answer, timings, line = None, Timings(), chat.last_line(text)
-        with self._learning(text):
+        with self._learning(text, is_asked=bool(turns)):
             try:
                 growing = stream.growing(events, self._http.url)
                 async with aclosing(events), aclosing(growing) as answers:
                     async for answer in answers:
                         timings = self._timings(answer, len(text), n_held)
-                        yield chat.code(answer, line) if self.connected.is_chat else answer, timings
+                        fills = is_chat and not turns
+                        yield chat.code(answer, line) if fills else answer, timings
             finally:
                 if answer is not None:
                     self._engine = answer.engine or self._engine
@@ -95,17 +101,17 @@ class TextClient:
                     self._learn_speeds(timings)
 
     @contextmanager
-    def _learning(self, text: str) -> Iterator[None]:
-        """Keep what a refusal says about the server, and about the length of *text*."""
+    def _learning(self, text: str, *, is_asked: bool) -> Iterator[None]:
+        """Keep what a refusal says about the server, and about the length of *text*; *is_asked*: it follows instructions."""
         try:
             yield
         except BackendRejected as error:
             refused = stream.refused(error)
             if isinstance(refused, PromptTooLong):
                 self.estimate.sent(text, refused.n_prompt, None)  # it has told how long it is
-            elif self.connected.is_chat and self.is_told:
+            elif (self.connected.is_chat or is_asked) and self.is_told:
                 self.is_told = False  # OpenAI's own refuses what it does not know
-            elif self.connected.is_chat:
+            elif self.connected.is_chat and not is_asked:
                 raise BackendUnusable(NO_CHAT.format(self._http.url, TEMPLATES)) from None
             raise refused from None
 

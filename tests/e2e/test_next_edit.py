@@ -43,7 +43,7 @@ def test_the_next_edit_is_a_code_action(editor: Editor, end: str) -> None:
     """With the edit, of the version that we know; counted when it was applied."""
     versions = {"workspace": {"workspaceEdit": {"documentChanges": True}}}
     capabilities = editor.initialize(capabilities={**GHOST_TEXT, **versions})
-    assert capabilities["codeActionProvider"]["codeActionKinds"] == ["refactor.rewrite"]
+    assert capabilities["codeActionProvider"]["codeActionKinds"] == ["refactor.rewrite", "quickfix"]
     editor.open(A, end.join(["print('é', hight)", "check(hight)", "area = hight * width", ""]))
     rename(editor, 0, 12, 2)
     rename(editor, 1, 7, 3)

@@ -35,8 +35,9 @@ return {
       end
     end,
     ['$/progress'] = function(err, params, ctx)
-      if not require('fim.ghost').grew(params.token, params.value) then
-        require('fim.pages').progress(params.token, params.value)
+      local token, value = params.token, params.value
+      if not require('fim.ghost').grew(token, value) and not require('fim.edit').grew(token, value) then
+        require('fim.pages').progress(token, value)
         vim.lsp.handlers['$/progress'](err, params, ctx)
       end
     end,

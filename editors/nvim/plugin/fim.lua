@@ -74,12 +74,29 @@ local function terminal(...)
   require('fim.terminal').run(...)
 end
 
+local range ---@type integer[] the lines that the command was given, if any
+
 local subcommands = {
+  edit = function(...)
+    require('fim.edit').start(range[1], range[2], table.concat({ ... }, ' '))
+  end,
+  fix = function()
+    require('fim.edit').fix()
+  end,
   toggle = function(what)
     require('fim').toggle(what == 'buffer' and 0 or nil)
   end,
+  snooze = function(minutes)
+    require('fim').snooze(minutes)
+  end,
+  resume = function()
+    require('fim').resume()
+  end,
   trigger = function()
     require('fim').trigger()
+  end,
+  commit = function()
+    require('fim').commit_message()
   end,
   continue = function()
     require('fim').continue()
@@ -119,6 +136,7 @@ local subcommands = {
 }
 
 vim.api.nvim_create_user_command('Fim', function(cmd)
+  range = cmd.range > 0 and { cmd.line1, cmd.line2 } or {}
   local run = subcommands[cmd.fargs[1] or 'stats']
   if run then
     run(unpack(cmd.fargs, 2))
@@ -127,6 +145,7 @@ vim.api.nvim_create_user_command('Fim', function(cmd)
   end
 end, {
   nargs = '*',
+  range = true,
   desc = 'Local completions: ' .. table.concat(vim.fn.sort(vim.tbl_keys(subcommands)), ', '),
   complete = function(start, line)
     local words = line:match('^%S+%s+toggle%s') and { 'buffer' } or vim.fn.sort(vim.tbl_keys(subcommands))

@@ -3,6 +3,8 @@
 
 import * as vscode from "vscode";
 import { type Executable, LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
+import { COMMIT_MESSAGE, suggestInMessage, writeCommitMessage } from "./commitMessage";
+import { EDIT, Edits } from "./edit";
 import { watch } from "./events";
 import { installServer, wheelOf } from "./install";
 import { DISMISS, NextEdits, WHY } from "./nextEdit";
@@ -11,6 +13,7 @@ import { showPage } from "./page";
 import { ownFolder, serverProcess } from "./processes";
 import { clearPath, configuredPath, findServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
+import { SNOOZE, askMinutes } from "./snooze";
 import { StatusBar, type Status } from "./status";
 import { projectFolder, runInTerminal } from "./terminal";
 
@@ -27,6 +30,7 @@ const WALKTHROUGH = "fim-lsp.fim-lsp#start";
 let client: LanguageClient | undefined;
 let watching: vscode.Disposable | undefined;
 let nextEdits: NextEdits | undefined;
+let edits: Edits | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const output = vscode.window.createOutputChannel("fim-lsp", { log: true });
@@ -100,8 +104,15 @@ async function startClient(
     if (ready && news.bundled) void offerModel(context);
   });
   nextEdits = new NextEdits(mine);
-  watching = vscode.Disposable.from(nextEdits, watch(mine, nextEdits));
+  edits = new Edits(mine);
+  watching = vscode.Disposable.from(
+    nextEdits,
+    edits,
+    watch(mine, nextEdits),
+    vscode.window.onDidChangeActiveTextEditor(suggestInMessage),
+  );
   await mine.start().catch((error) => output.error(`${command}: ${error}`));
+  suggestInMessage(vscode.window.activeTextEditor);
 }
 
 /** The extension brings its server: without another one it is installed, when nothing was said against it. */
@@ -126,8 +137,16 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
     initializationOptions: () => ({ fim: changedByUser() }),
     middleware: {
       window: { showDocument: showPage },
-      executeCommand: (name, given: unknown[], next) => {
+      executeCommand: async (name, given: unknown[], next) => {
         if (name === DISMISS) nextEdits?.hide();
+        if (name === SNOOZE && given.length === 0) {
+          const minutes = await askMinutes();
+          return minutes === undefined ? undefined : next(name, [minutes]);
+        }
+        if (name === EDIT) return edits?.start(given[0]);
+        if (name === COMMIT_MESSAGE && client !== undefined && !isForServer(given[0])) {
+          return writeCommitMessage(client, given[0], async (argument) => next(name, [argument]));
+        }
         return next(name, given.length > 0 ? given : aboutThis(name));
       },
       // The server gets only what the user set, asked for or told: the defaults of this extension
@@ -139,6 +158,11 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
       },
     },
   });
+}
+
+/** Whether the arguments are a code action's, not those of a button. */
+function isForServer(given: unknown): boolean {
+  return typeof given === "object" && given !== null && "uri" in given;
 }
 
 /** The arguments of a server's command that the palette runs: the active document, at the cursor. */

@@ -11,8 +11,12 @@ from server_bridge.fim.chat import ANSWER, QUESTION, Turn
 RENDERED = {
     "chatml": (
         f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n",
-        f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n{ANSWER}<|im_end|>\n…",
-        Turn("<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"),
+        f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n{ANSWER}<|im_end|>\n<|im_start|>user\n{QUESTION}…",
+        Turn(
+            "<|im_start|>user\n",
+            "<|im_end|>\n<|im_start|>assistant\n",
+            "<|im_end|>\n<|im_start|>user\n",
+        ),
     ),
     "gemma": (
         f"<start_of_turn>user\n{QUESTION}<end_of_turn>\n<start_of_turn>model\n",

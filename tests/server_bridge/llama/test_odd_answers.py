@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures(
 
 REQUEST = Request(prompt("    def f(self", " ret"), n_predict=4, stop=("\n",))
 PATHS = [
-    "/props", "/tokenize", "/detokenize", "/completion", "/slots", "/lora-adapters", "stream", "action",
+    "/props", "/tokenize", "/detokenize", "/completion", "/slots", "/lora-adapters", "/apply-template", "stream",
+    "action",
 ]  # fmt: skip
 LORAS = {"list": [{"id": 0, "path": "style.gguf", "scale": 1.0}]}
 Key = tuple[str, bytes]

@@ -22,7 +22,7 @@ end
 
 local function mark(edit, row, col, options)
   options.strict = false
-  vim.api.nvim_buf_set_extmark(edit.buf, namespace, row, col, options)
+  vim.api.nvim_buf_set_extmark(edit.buf, edit.namespace or namespace, row, col, options)
 end
 
 --- One line that became one other: what goes is marked in it, what comes stands behind that.
@@ -49,6 +49,15 @@ local function draw_lines(edit)
   mark(edit, math.max(0, last - 1), 0, { virt_lines = lines, virt_lines_above = above })
 end
 
+--- Draw one change of whole lines, besides what is drawn already.
+function M.lines(edit)
+  if #edit.before == 1 and #edit.after == 1 then
+    draw_line(edit)
+  else
+    draw_lines(edit)
+  end
+end
+
 --- Whether the place is on screen in the current window.
 local function in_sight(edit)
   if edit.path then
@@ -73,12 +82,8 @@ end
 ---@return boolean
 function M.draw(edit)
   M.clear()
-  if edit.path then
-    -- nothing but the hint
-  elseif #edit.before == 1 and #edit.after == 1 then
-    draw_line(edit)
-  else
-    draw_lines(edit)
+  if not edit.path then
+    M.lines(edit)
   end
   local ghost = require('fim.ghost').current(vim.api.nvim_get_current_buf())
   if in_sight(edit) then

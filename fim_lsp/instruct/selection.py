@@ -1,0 +1,97 @@
+"""
+Lines to be changed, and an instruction, into what a model is asked. Pure.
+
+The lines are shown without what looks like a secret and without the indentation that all of them have: small models
+lose it. The instruction stands last, so that all before it can be evaluated while the user types it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fim_lsp.context.secrets.scrub import scrubbed, scrubbed_parts
+from fim_lsp.documents import Document, Position, body, unix
+
+AROUND = 300  # lines looked at for secrets that reach into the selection
+# Stands first, so that it is evaluated once for all selections.
+TASK = (
+    "Rewrite the following lines as the instruction below them says. Answer with one block of code: "
+    "all of these lines, those that stay the same as well, and nothing else."
+)
+NEAR = 10  # lines above and below what is wrong: enough to fix most things, and soon written
+FENCE = "```"
+
+
+class Selection(NamedTuple):
+    """
+    The lines [first, last) of a document without their ends; *clean* are the same as a model may see them.
+
+    *indent* is what all of them begin with, blank ones aside.
+    """
+
+    first: int
+    last: int
+    lines: tuple[str, ...]
+    clean: tuple[str, ...]
+    indent: str
+
+
+def selected(document: Document, start: Position, end: Position) -> Selection:
+    """The whole lines from *start* to *end*; the line that a selection ends before does not count."""
+    first, last = sorted((document.clamp(start), document.clamp(end)))
+    end_line = last.line + (last.column > 0 or last.line == first.line)
+    if end_line == len(document.lines) > first.line + 1 and not document.lines[-1]:
+        end_line -= 1
+    lines = tuple(map(body, document.lines[first.line : end_line]))
+    top, bottom = max(0, first.line - AROUND), end_line + AROUND
+    around = (document.lines[top : first.line], document.lines[end_line:bottom])
+    above, below = (unix("".join(each)) for each in around)
+    shown = scrubbed_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]
+    clean = tuple(shown.split("\n"))
+    return Selection(first.line, end_line, lines, clean, _indent(clean))
+
+
+def around(document: Document, first: int, last: int) -> range:
+    """The lines to rewrite for what is wrong in the lines *first* to *last*: up to the next blank ones, some at most."""
+    lines = document.lines
+    first, last = min(first, len(lines) - 1), min(last, len(lines) - 1)
+    start, end = first, last + 1
+    while start > max(0, first - NEAR) and lines[start - 1].strip():
+        start -= 1
+    while end < min(len(lines), last + 1 + NEAR) and lines[end].strip():
+        end += 1
+    return range(start, end)
+
+
+def fence(texts: tuple[str, ...]) -> str:
+    """What begins and ends a block of code that *texts* may stand in."""
+    return FENCE + "`" * any(FENCE in text for text in texts)
+
+
+def begun(selection: Selection, language: str) -> str:
+    """How an answer begins, where it can be begun for the model."""
+    return f"{fence(selection.clean)}{language}\n"
+
+
+def turn(selection: Selection, path: str, language: str, instruction: str) -> str:
+    """What the model is asked."""
+    code = "\n".join(line.removeprefix(selection.indent) for line in selection.clean)
+    mark = fence(selection.clean)
+    return (
+        f"{TASK}\n\nLines {selection.first + 1} to {selection.last} of {path}:\n"
+        f"{mark}{language}\n{code}\n{mark}\n\nInstruction:\n{scrubbed(instruction)}"
+    )
+
+
+def further(instruction: str) -> str:
+    """The question behind an answer."""
+    return f"Rewrite these lines again, all of them.\n\nInstruction:\n{scrubbed(instruction)}"
+
+
+def _indent(lines: tuple[str, ...]) -> str:
+    """What all lines begin with that are not blank."""
+    indents = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
+    shared = min(indents, key=len, default="")
+    while not all(indent.startswith(shared) for indent in indents):
+        shared = shared[:-1]
+    return shared

@@ -1,0 +1,158 @@
+"""
+A staged diff and the last subjects into a prompt whose middle is the subject of the next commit. Pure.
+
+A diff is read file by file, so that private files can be left out: what cannot be read is left out as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fim_lsp.context.secrets.scrub import scrubbed
+from fim_lsp.prompt.healing import heal
+from server_bridge.protocol import Chunk, Prompt, State
+
+SCISSORS = "------------------------ >8 ------------------------"
+SUBJECT_CHARS = 72  # what `git log` shows of a subject on a screen of 80
+SUBJECT_TOKENS = 40
+READING_S = 8  # how long the model may read the diff: a user waits for it
+LEAST_TOKENS, MOST_TOKENS = 256, 3072  # of a diff; more of it makes no better subject
+SHARE = 3  # of the context, for the diff
+LOG = "subjects.txt"
+ASK = (
+    f"Write the subject of the commit that makes the changes in staged.diff: one line of at most {SUBJECT_CHARS} characters "
+    f"that says what these changes do. Begin it as the subjects in {LOG} begin, but repeat none of them: those are of "
+    "earlier commits. Answer with the line only."
+)
+
+_FILE = re.compile(r"^diff --", re.MULTILINE)
+_UNSTAGED = re.compile(r"^\S -{50}$", re.MULTILINE)  # what `git commit -v -v` shows below
+_NAMED = ("--- ", "+++ ", "rename from ", "rename to ", "copy from ", "copy to ")
+_NOISE = ("index ", "old mode ", "new mode ", "similarity index ", "dissimilarity index ")
+_QUOTED = re.compile(r"\\([0-7]{3}|.)")
+_LETTERS = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
+
+
+class FileDiff(NamedTuple):
+    """What changed in one file, and the *names* that it may have, from the top of the work tree."""
+
+    names: tuple[str, ...]
+    text: str
+
+
+def below_scissors(message: str) -> str:
+    """The diff that `git commit --verbose` puts below a message, "" where there is none."""
+    _, cut, below = message.partition(SCISSORS)
+    at = _FILE.search(below) if cut else None
+    if at is None:
+        return ""
+    end = _UNSTAGED.search(below, at.start())
+    return below[at.start() : end.start() if end else len(below)]
+
+
+def file_diffs(diff: str) -> list[FileDiff]:
+    """A diff by files, without those whose name is not clear."""
+    bounds = [*(found.start() for found in _FILE.finditer(diff)), len(diff)]
+    found = [_file_diff(diff[start:end]) for start, end in itertools.pairwise(bounds)]
+    return [each for each in found if each.names]
+
+
+def n_characters(state: State) -> int:
+    """How much of a diff this model reads in good time."""
+    n_tokens = max(LEAST_TOKENS, min(MOST_TOKENS, int(state.prefill_per_s * READING_S)))
+    return int(min(n_tokens, (state.n_ctx or 4096) // SHARE) * state.chars_per_token)
+
+
+def prompt_of(
+    repo: str,
+    diffs: Sequence[FileDiff],
+    subjects: Sequence[str],
+    typed: str,
+    n_chars: int,
+    *,
+    state: State,
+) -> Prompt:
+    """
+    The prompt for a subject that begins with *typed*, with at most *n_chars* of *diffs*, by what the model can do.
+
+    A chat is told how the subject begins, because there an answer cannot be begun.
+    """
+    log = "".join(f"{scrubbed(each)}\n" for each in reversed(subjects))
+    diff = Chunk("staged.diff", scrubbed(_fitted(diffs, n_chars)))
+    kept, half = heal(typed)
+    if scrubbed(typed) != typed:
+        kept, half = scrubbed(typed), ""
+    if state.fills_only:
+        return Prompt(repo, (diff,), LOG, log, "", kept, forced=half, language="gitcommit")
+    ask = f"{ASK} It begins with `{scrubbed(typed)}`." if typed else ASK
+    if state.kind == "openai":
+        kept, half = "", ""
+    chunks = (Chunk(LOG, log), diff)
+    return Prompt(repo, chunks, "", "", "", kept, forced=half, language="gitcommit", turns=(ask,))
+
+
+def line_of(said: str, prompt: Prompt, typed: str) -> str:
+    """What of the model's words follows *typed* in its line."""
+    if not said.startswith(prompt.forced):
+        return ""
+    if prompt.turns and not prompt.middle + prompt.forced:
+        lines = (line.strip() for line in said.splitlines())
+        line = next((line for line in lines if line and not line.startswith("```")), "")
+        line = line[1:-1] if len(line) > 1 and line[0] == line[-1] in "`\"'" else line
+        return line.removeprefix(typed) if line.startswith(typed) else ""
+    line = said.removeprefix(prompt.forced).partition("\n")[0]
+    return line if typed and not typed.endswith(" ") else line.lstrip()
+
+
+def _file_diff(text: str) -> FileDiff:
+    header, _, _ = text.partition("\n@@")
+    first, *rest = header.splitlines()
+    names = [_unquoted(line[len(key) :]) for line in rest for key in _NAMED if line.startswith(key)]
+    names = names or _halves(first.removeprefix("diff --git "))
+    known = {shorter for name in names if name != "/dev/null" for shorter in _spelled(name)}
+    lines = [line for line in text.splitlines() if not line.startswith(_NOISE)]
+    return FileDiff(tuple(sorted(known)), "".join(f"{line}\n" for line in lines))
+
+
+def _halves(pair: str) -> list[str]:
+    """The names in `a/NAME b/NAME`, where they are the same."""
+    left, right = pair[: len(pair) // 2], pair[len(pair) // 2 + 1 :]
+    left, right = _unquoted(left), _unquoted(right)
+    return [left, right] if left.partition("/")[2] == right.partition("/")[2] else []
+
+
+def _spelled(name: str) -> list[str]:
+    """A name as it stands, and without the prefix of its side (`a/`, or another by `diff.mnemonicPrefix`)."""
+    return [name, name[2:]] if name[1:2] == "/" else [name]
+
+
+def _unquoted(name: str) -> str:
+    """A name that git quoted because of its characters."""
+    name = name.removesuffix("\t")
+    if not (len(name) > 1 and name[0] == name[-1] == '"'):
+        return name
+    plain = _QUOTED.sub(
+        lambda found: (
+            chr(int(found[1], 8)) if len(found[1]) > 1 else _LETTERS.get(found[1], found[1])
+        ),
+        name[1:-1],
+    )
+    try:
+        return plain.encode("latin-1").decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # core.quotePath is off: only some characters were quoted
+        return plain
+
+
+def _fitted(diffs: Sequence[FileDiff], n_chars: int) -> str:
+    """As much of each file as fits: small changes whole, large ones cut to the same length."""
+    texts = {number: each.text for number, each in enumerate(diffs)}
+    room = n_chars
+    for n_done, number in enumerate(sorted(texts, key=lambda number: len(texts[number]))):
+        share = room // (len(texts) - n_done)
+        if len(texts[number]) > share:
+            texts[number] = texts[number][: texts[number].rfind("\n", 0, share) + 1]
+        room -= len(texts[number])
+    return "".join(texts.values())

@@ -1,0 +1,165 @@
+"""
+The subject of the next commit, written by the model from what is staged, in the form of the last subjects.
+
+This is the one use of a file in `.git`: the document itself stays private, so it is in no other prompt and in no
+ring. Of it are used its first line, and the diff that `git commit --verbose` puts below its scissors; else git is
+asked (`workspace.git_commit`). Each file of a diff is judged before it is shown, and secrets are blotted out.
+
+State: what git said last, for which index; the subject that is being written, or was written last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePath
+
+from fim_lsp.documents import Document
+from fim_lsp.prompt import commit_message
+from fim_lsp.prompt.commit_message import SUBJECT_TOKENS
+from fim_lsp.session.connection import Connection
+from fim_lsp.session.long_text import evaluate
+from fim_lsp.session.pacing import step_tokens
+from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.suggest.request import CompletionRequest
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.staged import Known, Rules, Staged, of_index, of_message
+from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Request
+
+NOTHING_SAID = "the model says nothing here"
+REPEATED = "the model only repeats an earlier subject"
+SAMPLES = 3  # different answers that are asked for
+LEAST_CHARS = 200  # of a diff; a prompt that is too long even then cannot be helped by showing less
+PAUSE_S = 0.2  # without a key, before a model is asked for the rest of what is typed
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Writing:
+    """A subject that begins with *typed*: what *task* has *said* so far behind it, and what went wrong."""
+
+    staged: Staged
+    typed: str
+    said: str = ""
+    trouble: str = ""
+    task: asyncio.Task[None] | None = None
+
+    def agrees(self, typed: str) -> bool:
+        """Whether a user who *typed* so much may come to this subject."""
+        whole = self.typed + self.said
+        is_over = self.task is not None and self.task.done()
+        return whole.startswith(typed) or (not is_over and typed.startswith(whole))
+
+
+class CommitMessages:
+    """See the module. *roots* gives the editor's folders."""
+
+    def __init__(
+        self, connection: Connection, scheduler: Scheduler, roots: Callable[[], tuple[str, ...]]
+    ) -> None:
+        self._connection = connection
+        self._scheduler = scheduler
+        self._roots = roots
+        self._known: Known | None = None
+        self._writing: Writing | None = None
+
+    async def suggest(self, request: CompletionRequest) -> tuple[str, str]:
+        """What to insert at the end of a message's first line; elsewhere nothing, and why."""
+        at, line = request.position, request.document.lines[0].rstrip("\r\n")
+        if at.line or at.column < len(line) or line.startswith("#"):
+            return "", "the model writes the first line of a commit message only"
+        if line and not request.invoked:
+            await asyncio.sleep(PAUSE_S)
+        return await self.rest(request.document, line)
+
+    async def rest(self, document: Document, typed: str) -> tuple[str, str]:
+        """What follows *typed* in the subject of the message in *document*, or else why nothing does."""
+        file = paths.local_path(document.uri)
+        if not isinstance(file, type(PurePath())):
+            return "", "the message is not a file of this machine"
+        below = commit_message.below_scissors("".join(document.lines))
+        look = partial(of_message, Path(file.parent), below, self._rules, self._known)
+        staged, self._known = await asyncio.to_thread(look)
+        return await self.written(staged, typed)
+
+    async def for_repository(self, top: Path, typed: str) -> tuple[str, str]:
+        """The same for what is staged in the work tree *top*."""
+        staged = await asyncio.to_thread(of_index, top, self._rules)
+        return await self.written(staged, typed)
+
+    async def aclose(self) -> None:
+        """End what is being written."""
+        if self._writing is not None and self._writing.task is not None:
+            self._writing.task.cancel()
+            await asyncio.gather(self._writing.task, return_exceptions=True)
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules(self._roots(), self._connection.config.privacy.exclude)
+
+    async def written(self, staged: Staged, typed: str) -> tuple[str, str]:
+        """What follows *typed* in a subject for what is *staged*, or else why nothing does."""
+        if staged.note:
+            return "", staged.note
+        if (state := await self._connection.wait_ready()).health is not Health.READY:
+            return "", state.message or "there is no model server"
+        while True:
+            writing = self._writing
+            if writing is None or writing.staged != staged or not writing.agrees(typed):
+                writing = self._writing = Writing(staged, typed)
+                writing.task = asyncio.create_task(self._write(writing), name="commit message")
+            assert writing.task is not None
+            await asyncio.shield(writing.task)
+            if writing.trouble:
+                self._writing = None
+                return "", writing.trouble
+            whole = writing.typed + writing.said
+            if whole.startswith(typed):
+                rest = whole[len(typed) :]
+                return rest, "" if rest else NOTHING_SAID
+            if self._writing is not writing:
+                return "", "another one was asked for"
+
+    async def _write(self, writing: Writing) -> None:
+        """
+        Have the model write; what another writing took the place of ends with its step.
+
+        A small model may repeat an earlier subject: then it is asked for another answer.
+        """
+        backend, staged = self._connection.backend, writing.staged
+        n_chars, sample = commit_message.n_characters(backend.state), 0
+        while self._writing is writing:
+            parts = (staged.repo, staged.diffs, staged.subjects, writing.typed, n_chars)
+            prompt = commit_message.prompt_of(*parts, state=backend.state)
+            step = partial(evaluate, backend, prompt, step_tokens(backend.state))
+            try:
+                while self._writing is writing and await self._scheduler.foreground(step):
+                    pass
+                await self._scheduler.foreground(partial(self._say, writing, prompt, sample))
+                if writing.typed + writing.said not in staged.subjects:
+                    return
+                writing.said, sample = "", sample + 1
+                writing.trouble = REPEATED if sample == SAMPLES else ""
+            except BackendError as error:
+                n_chars //= 2
+                if not isinstance(error, PromptTooLong) or n_chars < LEAST_CHARS:
+                    log.warning("no commit message: %s", error)
+                    writing.trouble = str(error)
+            if writing.trouble:
+                return
+
+    async def _say(self, writing: Writing, prompt: Prompt, sample: int) -> None:
+        request = Request(prompt, SUBJECT_TOKENS, stop=("\n",), sample=sample)
+        said = ""
+        async with contextlib.aclosing(self._connection.backend.stream(request)) as replies:
+            async for reply in replies:
+                said += reply.text
+                if self._writing is not writing:
+                    return
+                writing.said = commit_message.line_of(said, prompt, writing.typed)
+        writing.said = writing.said.rstrip()

@@ -1,0 +1,219 @@
+"""Edits by instruction as a client sees them: `fim.edit`, its progress, and the code actions."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.e2e.client import GHOST_TEXT, Editor
+
+A = "file:///shop/a.py"
+TEXT = "import os\n\n\ndef area(w, h):\n    '''é'''\n    return w * h\n"
+SAID = (
+    "Here it is:\n```python\ndef area(w, h):\n    '''é'''\n    # multiply\n    return w * h\n```\n"
+)
+NEW = "def area(w, h):\n    '''é'''\n    # multiply\n    return w * h\n"
+RANGE = {"start": {"line": 3, "character": 2}, "end": {"line": 5, "character": 4}}
+INSERTED = {
+    "range": {"start": {"line": 5, "character": 0}, "end": {"line": 5, "character": 0}},
+    "newText": "    # multiply\n",
+}
+ABLE = {
+    **GHOST_TEXT,
+    "window": {"workDoneProgress": True},
+    "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}},
+}
+
+
+class Scripted(ThreadingHTTPServer):
+    """A server with a chat model that answers every question with the same text, in pieces; *asked* are the instructions."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.text = SAID
+        self.asked: list[dict[str, Any]] = []
+
+
+class Answers(BaseHTTPRequestHandler):
+    """`/v1/models`, and `/v1/chat/completions` as a stream."""
+
+    server: Scripted
+
+    def do_GET(self) -> None:
+        self._send("application/json", {"data": [{"id": "some-instruct", "owned_by": "me"}]})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "Instruction:" in str(body):  # files are read ahead for suggestions, too
+            self.server.asked.append(body)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        lines = self.server.text.splitlines(keepends=True)
+        for line in lines:
+            self._say({"choices": [{"delta": {"content": line}, "finish_reason": None}]})
+        self._say({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def _say(self, event: object) -> None:
+        self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+
+    def _send(self, kind: str, body: object) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def scripted() -> Iterator[Scripted]:
+    with Scripted() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with scripted() as found:
+        yield found
+
+
+@pytest.fixture
+def ready(editor: Editor, server: Scripted) -> Editor:
+    """An editor with a file open, and a server of which the model is known."""
+    url = f"http://127.0.0.1:{server.server_port}"
+    backend = {"kind": "openai", "url": url}
+    editor.initialize(
+        capabilities=ABLE,
+        initializationOptions={"fim": {"backend": backend, "status": {"notify": True}}},
+    )
+    editor.open(A, TEXT)
+    editor.wait_for(
+        lambda: any(each["model"] for each in editor.messages("didChangeStatus")), "the model"
+    )
+    return editor
+
+
+def command(editor: Editor, *, token: str | None = None, **more: object) -> Any:
+    asked = {"textDocument": {"uri": A}, "range": RANGE, "instruction": "add a comment", **more}
+    params = {"command": "fim.edit", "arguments": [asked]}
+    return editor.request(
+        "workspace/executeCommand", {**params, "workDoneToken": token} if token else params
+    )
+
+
+def values(editor: Editor, token: str) -> list[Any]:
+    return [each["value"] for each in editor.messages("$/progress") if each["token"] == token]
+
+
+def test_an_edit_is_applied_in_one_step(ready: Editor, server: Scripted) -> None:
+    """Of the version that we know, with the fewest lines, and the client's own progress."""
+    ready.results["workspace/applyEdit"] = {"applied": True}
+    answer = command(ready, token="mine")
+    assert (answer["applied"], answer["note"]) == (True, "")
+    (applied,) = (each["params"] for each in ready.asked if each["method"] == "workspace/applyEdit")
+    assert applied["edit"]["documentChanges"] == [
+        {"textDocument": {"uri": A, "version": 1}, "edits": [INSERTED]}
+    ]
+    kinds = [value["kind"] for value in values(ready, "mine")]
+    assert (kinds[0], kinds[-1]) == ("begin", "end")
+    assert "add a comment" in server.asked[-1]["messages"][0]["content"]
+
+
+def test_a_preview_is_told_as_it_grows_and_not_applied(ready: Editor) -> None:
+    """The client gets all it needs to draw and apply it."""
+    answer = command(ready, preview=True, partialResultToken="p")
+    assert answer["range"] == {
+        "start": {"line": 3, "character": 0},
+        "end": {"line": 6, "character": 0},
+    }
+    assert (answer["uri"], answer["version"], answer["newText"]) == (A, 1, NEW)
+    assert (answer["edits"], answer["note"]) == ([INSERTED], "")
+    grown = [value["newText"] for value in values(ready, "p")]
+    assert grown[0] == "def area(w, h):\n"
+    assert all(NEW.startswith(text) for text in grown)
+    assert not [each for each in ready.asked if each["method"] == "workspace/applyEdit"]
+
+
+def test_nothing_is_applied_to_another_version(ready: Editor, server: Scripted) -> None:
+    """And a client that refuses the edit is believed."""
+    old = command(ready, textDocument={"uri": A, "version": 7})
+    assert (old["applied"], old["note"]) == (False, "the text was changed meanwhile")
+    assert server.asked == []
+    ready.results["workspace/applyEdit"] = {"applied": False}
+    assert command(ready)["applied"] is False
+    shown = [each["message"] for each in ready.messages("window/showMessage")]
+    assert "fim-lsp changed nothing: the text was changed meanwhile." in shown
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        ({"textDocument": {"uri": "file:///no.py"}}, "the document is not open"),
+        ({"range": None}, "the document is not open"),
+        ({"instruction": " "}, "there is no instruction"),
+        ({"instruction": 3, "diagnostics": [{"message": ""}]}, ""),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_answered(
+    ready: Editor, more: dict[str, Any], note: str
+) -> None:
+    """With why, and no error."""
+    assert command(ready, preview=True, **more)["note"] == note
+
+
+def actions(editor: Editor, **context: object) -> list[Any]:
+    asked = {"textDocument": {"uri": A}, "range": RANGE, "context": {"diagnostics": [], **context}}
+    found: list[Any] | None = editor.request("textDocument/codeAction", asked)
+    return found or []
+
+
+def test_a_selection_has_code_actions(ready: Editor, server: Scripted) -> None:
+    """Each runs the command, which is answered at once: some editors stand still until then."""
+    ready.results["workspace/applyEdit"] = {"applied": True}
+    found = actions(ready)
+    titles = [each["title"] for each in found]
+    assert titles == ["Document this", "Add types", "Follow the comment above"]
+    chosen = found[0]["command"]
+    params = {"command": chosen["command"], "arguments": chosen["arguments"]}
+    assert ready.request("workspace/executeCommand", params)["applied"] is None
+    ready.wait_for(
+        lambda: any(each["method"] == "workspace/applyEdit" for each in ready.asked), "the edit"
+    )
+    assert "Add documentation" in server.asked[-1]["messages"][0]["content"]
+    assert actions(ready, only=["source"]) == []
+
+
+def test_what_another_server_found_wrong_can_be_fixed(ready: Editor, server: Scripted) -> None:
+    """Its message goes into the instruction, and the block around it is edited."""
+    ready.results["workspace/applyEdit"] = {"applied": True}
+    place = {"start": {"line": 5, "character": 4}, "end": {"line": 5, "character": 9}}
+    wrong = {"range": place, "message": "w is unknown"}
+    (fix,) = actions(ready, diagnostics=[wrong], only=["quickfix"])
+    assert (fix["title"], fix["kind"]) == ("Fix: w is unknown", "quickfix")
+    asked = {**fix["command"]["arguments"][0], "wait": True}
+    params = {"command": "fim.edit", "arguments": [asked]}
+    assert ready.request("workspace/executeCommand", params)["applied"] is True
+    told = server.asked[-1]["messages"][0]["content"]
+    assert "- w is unknown" in told
+    assert "Lines 4 to 6 of " in told
+
+
+def test_the_bundled_model_offers_nothing_and_says_why(editor: Editor) -> None:
+    """It can only fill in."""
+    editor.initialize(capabilities=ABLE)
+    editor.open(A, TEXT)
+    answer = command(editor)
+    assert answer["applied"] is False
+    assert "can only fill in code" in answer["note"]
+    assert actions(editor) == []

@@ -1,0 +1,97 @@
+"""A commit message in real editors: git waits in Neovim, the source control view of VS Code is asked by its button."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.editors import programs
+from tests.editors.neovim import Neovim
+from tests.editors.test_vscode import VSIX, needs_workbench
+from tests.editors.vscode import Workbench
+from tests.workspace.git_repos import git
+from tests.workspace.test_git_commit import commit
+
+pytestmark = pytest.mark.editors
+
+INIT = """\
+vim.g.fim = { keys = { accept = '<Tab>' } }
+vim.o.swapfile = false
+vim.o.statusline = "%f %{v:lua.require'fim'.status()}"
+vim.lsp.enable('fim')
+"""
+COMMENT = "# Please enter the commit message for your changes."
+
+
+@pytest.fixture
+def message(tmp_path: Path) -> Path:
+    """The message of a commit that changes a little Python, which is all that the bundled model knows."""
+    top = tmp_path / "stack"
+    top.mkdir()
+    git("init", "-q", cwd=top)
+    for subject in ("def add(self, value):", "def pop(self):", "def clear(self):"):
+        commit(top, subject)
+    (top / "stack.py").write_text(
+        "class Stack:\n    def peek(self):\n        return self.items[-1]\n"
+    )
+    git("add", ".", cwd=top)
+    path = top / ".git/COMMIT_EDITMSG"
+    path.write_text(f"\n{COMMENT}\n")
+    return path
+
+
+@pytest.mark.skipif(
+    not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
+)
+def test_neovim(home: Path, message: Path) -> None:
+    """Ghost text on the empty line in insert mode; `:Fim commit` inserts the same, and one undo takes it back."""
+    editor = Neovim(home, message.parents[1], INIT)
+    try:
+        editor.edit(message)
+        editor.send("i")
+        current = "(require('fim.ghost').current(vim.api.nvim_get_current_buf()) or {}).text or ''"
+        editor.wait_until(lambda: editor.lua(current), "ghost text")
+        text = editor.lua(current)
+        editor.send("\t")
+        editor.wait_until(lambda: editor.buffer == f"{text}\n{COMMENT}", "the text")
+        editor.send("\x1bu")
+        editor.wait_until(lambda: editor.buffer == f"\n{COMMENT}", "the undo")
+        editor.send(":Fim commit\r")
+        editor.wait_until(lambda: editor.buffer == f"{text}\n{COMMENT}", "the text again")
+    finally:
+        editor.close()
+
+
+@needs_workbench
+def test_the_button_in_vscode(home: Path, message: Path) -> None:
+    """It fills the box of the source control view, behind what is typed there."""
+    workbench = Workbench(home, message.parents[1] / "stack.py", {}, VSIX)
+    try:
+        workbench.wait_for("class Stack")
+        workbench.wait_until_ready()
+        workbench("press", "Control+Shift+g")
+        box = ".scm-editor .view-lines"
+        workbench.wait_until(lambda: workbench("exists", box), "the box")
+        workbench("click", box)
+        workbench("type", "def pee")
+        button = "[aria-label*='Write a Commit Message']"
+        workbench.wait_until(lambda: workbench("exists", button), "the button")
+        workbench("click", button)
+        workbench.wait_until(lambda: str(workbench("text")).count("def peek") > 1, "the text")
+    finally:
+        workbench.close()
+
+
+@needs_workbench
+def test_a_message_that_vscode_opens(home: Path, message: Path) -> None:
+    """Ghost text is there without a key; Tab makes it text."""
+    workbench = Workbench(home, message, {}, VSIX)
+    try:
+        workbench.wait_until(lambda: workbench("ghost"), "ghost text")
+        text = str(workbench("ghost"))
+        workbench("click", ".editor-instance .view-lines .view-line")
+        workbench("press", "Tab")
+        assert workbench.saved() == f"{text}\n{COMMENT}\n"
+    finally:
+        workbench.close()

@@ -1,0 +1,137 @@
+"""Edits by instruction in a real Neovim with our plugin: drawn as they are written, applied, tried again, sent away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_edits import NEW, SAID, TEXT, Scripted, scripted
+from tests.editors import programs
+from tests.editors.neovim import Neovim
+
+pytestmark = [
+    pytest.mark.editors,
+    pytest.mark.skipif(
+        not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
+    ),
+]
+
+INIT = """\
+vim.o.swapfile = false
+vim.lsp.config('fim', {{ settings = {{ fim = {{ backend = {{ kind = 'openai', url = '{}' }} }} }} }})
+vim.lsp.enable('fim')
+"""
+MARKS = "#vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['fim.edit'], 0, -1, {})"
+SHOWN = "(require('fim.edit').current() or {}).result ~= nil"
+EDITED = "import os\n\n\n" + NEW.rstrip("\n")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Scripted]:
+    with scripted() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def editor(home: Path, project: Path, server: Scripted) -> Iterator[Neovim]:
+    """One Neovim, and a chat model with one answer."""
+    neovim = Neovim(home, project, INIT.format(f"http://127.0.0.1:{server.server_port}"))
+    yield neovim
+    neovim.close()
+
+
+@pytest.fixture
+def opened(editor: Neovim, project: Path, request: pytest.FixtureRequest) -> Neovim:
+    """A file of its own for each test, with the cursor in its function."""
+    path = project / f"{request.node.name}.py"
+    path.write_text(TEXT)
+    editor.edit(path)
+    editor.send("6G")
+    return editor
+
+
+def ask(editor: Neovim, command: str) -> None:
+    """Run it, and wait until all of the change is drawn."""
+    editor.send(f":{command}\r")
+    editor.wait_until(lambda: editor.lua(SHOWN), "the change")
+
+
+def last(server: Scripted) -> str:
+    return json.dumps(server.asked[-1]["messages"])
+
+
+def test_the_function_at_the_cursor_is_edited(opened: Neovim, server: Scripted) -> None:
+    """It is drawn, and nothing is changed before Enter; one undo takes it back."""
+    ask(opened, "Fim edit add a comment")
+    assert opened.lua(MARKS) > 0
+    assert opened.buffer == TEXT.rstrip("\n")
+    assert "Lines 4 to 6 of " in last(server)
+    assert "# multiply" in opened.text
+    opened.send("\r")
+    opened.wait_until(lambda: opened.buffer == EDITED, "the change in the text")
+    assert opened.lua(MARKS) == 0
+    opened.send("u")
+    opened.wait_until(lambda: opened.buffer == TEXT.rstrip("\n"), "the text as it was")
+
+
+def test_escape_sends_a_change_away(opened: Neovim) -> None:
+    """The keys do what they did before."""
+    ask(opened, "Fim edit add a comment")
+    opened.send("\x1b")
+    opened.wait_until(lambda: not opened.lua(SHOWN), "nothing on screen")
+    assert (opened.lua(MARKS), opened.buffer) == (0, TEXT.rstrip("\n"))
+    assert opened.lua("vim.fn.maparg('ga', 'n')") == ""
+
+
+def test_lines_are_edited_by_an_instruction_that_is_asked_for(
+    opened: Neovim, server: Scripted
+) -> None:
+    """With a range; a further instruction goes on with the answer, and another try says the same again."""
+    opened.send(":4,6Fim edit\r")
+    opened.wait_until(lambda: "Edit:" in opened.text, "the prompt")
+    opened.send("explain it\r")
+    opened.wait_until(lambda: opened.lua(SHOWN), "the change")
+    assert "explain it" in last(server)
+    n_asked = len(server.asked)
+    opened.send("ga")
+    opened.wait_until(lambda: len(server.asked) > n_asked and opened.lua(SHOWN), "another try")
+    assert server.asked[-1]["messages"] == server.asked[-2]["messages"]
+    opened.send("gm")
+    opened.wait_until(lambda: "Go on:" in opened.text, "the prompt")
+    opened.send("shorter\r")
+    opened.wait_until(lambda: "shorter" in last(server) and opened.lua(SHOWN), "the change")
+    assert [each["role"] for each in server.asked[-1]["messages"]] == ["user", "assistant", "user"]
+    opened.send("\r")
+    opened.wait_until(lambda: opened.buffer == EDITED, "the change in the text")
+
+
+def test_typing_sends_a_change_away(opened: Neovim) -> None:
+    """It was for another text."""
+    ask(opened, "Fim edit add a comment")
+    opened.send("x")
+    opened.wait_until(lambda: not opened.lua(SHOWN), "nothing on screen")
+    assert opened.lua(MARKS) == 0
+
+
+def test_a_diagnostic_is_fixed(opened: Neovim, server: Scripted) -> None:
+    """Of the cursor's line, from whichever source."""
+    problem = "{ lnum = 5, col = 4, message = 'w is unknown' }"
+    opened.lua(
+        f"vim.diagnostic.set(vim.api.nvim_create_namespace('lint'), 0, {{ {problem} }}) or true"
+    )
+    ask(opened, "Fim fix")
+    assert "- w is unknown" in last(server)
+    opened.send("\r")
+    opened.wait_until(lambda: opened.buffer == EDITED, "the change in the text")
+
+
+def test_what_came_to_nothing_is_said(opened: Neovim, server: Scripted) -> None:
+    """In one sentence; the text and the keys are as they were."""
+    server.text = "I cannot."
+    opened.send(":Fim edit add a comment\r")
+    opened.wait_until(lambda: "the model answered with no code" in opened.text, "the reason")
+    server.text = SAID
+    assert opened.lua("require('fim.edit').current() == nil")

@@ -1,0 +1,130 @@
+"""Edits by instruction in a real VS Code workbench: asked for, shown as a diff, and only then applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.test_edits import Scripted, scripted
+from tests.editors.conftest import furnish
+from tests.editors.test_vscode import VSIX, needs_workbench
+from tests.editors.vscode import Workbench
+
+pytestmark = [pytest.mark.editors, needs_workbench]
+
+AREA = "import os\n\n\ndef area(w, h):\n    return w * h\n"
+MODEL = '[backend]\nkind = "openai"\nurl = "http://127.0.0.1:{}"\n'
+INPUT = ".quick-input-widget:not([style*='display: none']) input"
+DIFF = ".tab.active[aria-label*='multiply']"
+
+
+def answer(body: str) -> str:
+    return f"```python\ndef area(w, h):\n{body}    return w * h\n```\n"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Scripted]:
+    with scripted() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def workbench(tmp_path_factory: pytest.TempPathFactory, server: Scripted) -> Iterator[Workbench]:
+    home = tmp_path_factory.mktemp("home")
+    furnish(home, MODEL.format(server.server_port))
+    project = home / "shop"
+    (project / ".git").mkdir(parents=True)
+    for name in ("area.py", "accept.py", "reject.py", "again.py"):
+        (project / name).write_text(AREA)
+    (project / "faulty.json").write_text('{\n  "a": 1,\n}\n')
+    workbench = Workbench(home, project / "area.py", {}, VSIX)
+    workbench.wait_for("def area")
+    workbench.wait_for("FIM some-instruct")
+    yield workbench
+    workbench.close()
+
+
+def instruct(workbench: Workbench, words: str) -> None:
+    """Press the key and say what is to be done."""
+    workbench("press", "Alt+i")
+    workbench.wait_until(lambda: workbench("exists", INPUT), "the box")
+    workbench("type", words)
+    workbench("press", "Enter")
+
+
+def edited(workbench: Workbench, server: Scripted, name: str) -> None:
+    """Have the function in the file changed; the change is on screen."""
+    server.text = answer("    # multiply\n")
+    workbench.open(workbench.file.with_name(name))
+    for key in ("Control+Home", *["ArrowDown"] * 3, *["Shift+ArrowDown"] * 2):
+        workbench("press", key)
+    instruct(workbench, "say multiply")
+    workbench.wait_until(lambda: workbench("exists", DIFF), "the diff")
+    workbench.wait_for("# multiply")
+    workbench.wait_until(lambda: workbench("exists", "[aria-label^='Accept the Edit']"), "a button")
+
+
+def closed(workbench: Workbench) -> None:
+    workbench.wait_until(lambda: not workbench("exists", DIFF), "no diff")
+
+
+def test_accepting(workbench: Workbench, server: Scripted) -> None:
+    """The file is as it was until Tab applies the edit, in one undo step."""
+    edited(workbench, server, "accept.py")
+    assert "say multiply" in str(server.asked[-1])
+    assert workbench.file.read_text() == AREA
+    workbench("press", "Tab")
+    closed(workbench)
+    assert workbench.saved() == AREA.replace("h):\n", "h):\n    # multiply\n")
+    workbench("press", "Control+z")
+    assert workbench.saved() == AREA
+
+
+def test_rejecting(workbench: Workbench, server: Scripted) -> None:
+    """Escape closes the diff, and nothing has changed."""
+    edited(workbench, server, "reject.py")
+    workbench("press", "Escape")
+    closed(workbench)
+    workbench("press", "Control+End")  # the lines are selected still
+    workbench("type", " ")
+    workbench("press", "Backspace")
+    assert workbench.saved() == AREA
+
+
+def test_again_and_further(workbench: Workbench, server: Scripted) -> None:
+    """Another try takes the place of the first; a further instruction goes on from there."""
+    edited(workbench, server, "again.py")
+    server.text = answer("    # width by height\n")
+    workbench("click", "[aria-label^='Try the Edit Again']")
+    workbench.wait_for("# width by height")
+    server.text = answer("    # width by height, in metres\n")
+    instruct(workbench, "name the unit")
+    workbench.wait_for("in metres")
+    last = str(server.asked[-1]["messages"])
+    assert "say multiply" in last
+    assert "name the unit" in last
+    workbench.wait_until(lambda: workbench("exists", "[aria-label^='Accept the Edit']"), "a button")
+    workbench("click", "[aria-label^='Accept the Edit']")
+    closed(workbench)
+    assert "# width by height, in metres\n" in workbench.saved()
+
+
+def test_fixing_what_another_extension_found(workbench: Workbench, server: Scripted) -> None:
+    """The problem goes to the model in that extension's words."""
+    server.text = '```json\n{\n  "a": 1\n}\n```\n'
+    workbench.open(workbench.file.with_name("faulty.json"))
+    workbench.wait_until(lambda: workbench("exists", ".squiggly-error"), "the problem")
+    for key in ("Control+Home", "ArrowDown"):
+        workbench("press", key)
+    workbench("press", "F1")
+    workbench.wait_until(lambda: workbench("exists", INPUT), "the command palette")
+    workbench("type", "FIM: Fix the Problem Here")
+    workbench("press", "Enter")
+    workbench.wait_until(lambda: workbench("exists", ".tab.active[aria-label*='fix']"), "the diff")
+    assert "Trailing comma" in str(server.asked[-1])
+    workbench("press", "Tab")
+    workbench.wait_until(
+        lambda: not workbench("exists", ".tab.active[aria-label*='fix']"), "no diff"
+    )
+    assert workbench.saved() == '{\n  "a": 1\n}\n'

@@ -1,0 +1,164 @@
+"""Lines and an instruction into a question, and an answer into the lines that take their place."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.documents import Document, Position, edited, opened
+from fim_lsp.instruct.answer import block, loses_secret, placed
+from fim_lsp.instruct.changes import edits, span
+from fim_lsp.instruct.definitions import definitions, names
+from fim_lsp.instruct.presets import fix
+from fim_lsp.instruct.selection import Selection, around, begun, further, selected, turn
+
+KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+TEXT = "import os\n\n    def f(x):\n        return x\n\n    def g(y):\n        return y\n"
+
+
+def document(text: str = TEXT) -> Document:
+    return opened("file:///a.py", "python", 1, text)
+
+
+def selection(text: str = TEXT, first: int = 2, last: int = 4) -> Selection:
+    return selected(document(text), Position(first, 0), Position(last, 0))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "lines"),
+    [
+        ((2, 0), (4, 0), (2, 4)),
+        ((2, 7), (3, 3), (2, 4)),  # parts of lines are whole lines
+        ((3, 3), (2, 7), (2, 4)),  # backwards
+        ((2, 4), (2, 4), (2, 3)),  # a cursor is a line
+        ((5, 0), (7, 0), (5, 7)),
+        ((5, 0), (99, 0), (5, 7)),  # the empty rest behind the last line end is none
+    ],
+)
+def test_whole_lines_are_selected(
+    start: tuple[int, int], end: tuple[int, int], lines: tuple[int, int]
+) -> None:
+    """From the line of one end to that of the other; a line that is ended before does not count."""
+    found = selected(document(), Position(*start), Position(*end))
+    assert (found.first, found.last) == lines
+
+
+def test_a_question_shows_the_lines_without_what_all_begin_with() -> None:
+    """Small models lose indentation; and the instruction stands last, behind what can be evaluated before."""
+    asked = turn(selection(), "a.py", "python", "add types")
+    assert "```python\ndef f(x):\n    return x\n```" in asked
+    assert asked.endswith("Instruction:\nadd types")
+    assert turn(selection(), "a.py", "python", "") == asked.removesuffix("add types")
+
+
+@pytest.mark.security
+def test_no_secret_is_in_a_question() -> None:
+    """Neither of the lines, nor of the instruction, nor where it began above the selection."""
+    block = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1c7\nQ2FuYXJ5Q2FuYXJ5Q2Fu\n-----END RSA PRIVATE KEY-----\n"
+    shown = turn(selection(f"a = 1\ntoken = '{KEY}'\n", 0, 2), "a.py", "python", f"use {KEY}")
+    assert KEY not in shown + further(KEY)
+    assert "Q2Fu" not in turn(selection(block, 2, 3), "a.py", "python", "sort")
+
+
+@pytest.mark.parametrize(
+    ("said", "lines", "is_whole"),
+    [
+        ("```python\nx = 1\n", ("x = 1",), False),
+        ("```python\nx = 1\ny", ("x = 1",), False),  # a line that is not whole is none yet
+        ("```python\nx = 1\n```", ("x = 1",), True),
+        ("Sure! Here it is:\n\n```py\nx = 1\n```\nI made it 1.", ("x = 1",), True),
+        ("x = 1", (), False),  # no block, no code
+        ("````md\n```\na\n```\n````\n", ("```", "a", "```"), True),  # ended by what began it
+        ("```python\n\n\nx = 1\n\n```", ("x = 1",), True),
+    ],
+)
+def test_the_first_block_of_an_answer_is_the_code(
+    said: str, lines: tuple[str, ...], *, is_whole: bool
+) -> None:
+    """Whatever is said around it."""
+    assert block(said) == (lines, is_whole)
+    assert block("```\nx = 1\ny", ended=True).lines == ("x = 1", "y")
+
+
+def test_a_block_of_lines_with_fences_has_a_longer_one() -> None:
+    """So that they do not end it."""
+    assert begun(selection("a\n```\nb\n", 0, 3), "markdown") == "````markdown\n"
+
+
+@pytest.mark.parametrize(
+    "lines", [("def f(x: int):", "    return x"), ("    def f(x: int):", "        return x")]
+)
+def test_an_answer_is_indented_as_the_selection(lines: tuple[str, ...]) -> None:
+    """Whether it came without the indentation or with it."""
+    assert placed(selection(), lines) == ("    def f(x: int):", "        return x")
+
+
+def test_a_secret_that_comes_back_as_it_was_shown_is_put_back() -> None:
+    """What the model was not shown is not lost; where it cannot be told where it belongs, the answer is refused."""
+    shown = selection(f"user = 'me'\ntoken = '{KEY}'\n", 0, 2)
+    hidden = shown.clean[1]
+    assert placed(shown, ("name = 'me'", hidden)) == ("name = 'me'", f"token = '{KEY}'")
+    assert not loses_secret(shown, placed(shown, ("name = 'me'", hidden)))
+    assert loses_secret(shown, placed(shown, (hidden.replace("token", "key"),)))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_fewest_lines_are_changed(end: str) -> None:
+    """Lines that stay are in no edit; line ends are those of the document."""
+    text = end.join(["a", "b", "c", "d", ""])
+    found = edits(document(text), 0, 4, ("a", "B", "c", "d", "e"))
+    assert [(e.start, e.end, e.text) for e in found] == [
+        ((1, 0), (2, 0), f"B{end}"),
+        ((4, 0), (4, 0), f"e{end}"),
+    ]
+
+
+lines = st.lists(st.sampled_from(["", "a", "b", "  c", "é"]), min_size=1, max_size=8)
+
+
+@given(lines, lines, st.data(), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_edits_make_the_new_lines_of_the_old(
+    old: list[str], new: list[str], data: st.DataObject, end: str, is_ended: bool
+) -> None:
+    """Whatever is replaced, at the end of a file without a line end, too; the rest stays."""
+    before = document(end.join(old) + end * is_ended)
+    first = data.draw(st.integers(0, len(old) - 1))
+    last = data.draw(st.integers(first + 1, len(old)))
+    after = edited(before, reversed(edits(before, first, last, new)), 2)
+    eol = before.eol
+    expected = [*old[:first], *new, *old[last:]]
+    assert after.text.split(eol) == eol.join(expected).split(eol) + [""] * (
+        is_ended and last <= len(old)
+    )
+    assert span(before, first, last)[0] == (first, 0)
+
+
+def test_a_fix_tells_the_problem_and_what_it_is_about() -> None:
+    """The names that the message quotes, with the lines that define them elsewhere."""
+    problem = 'Argument 1 to "price" has incompatible type "str"; expected "Money"'
+    wanted = names([problem], ["total = price(text)"])
+    assert wanted == ["price", "str", "Money"]
+    shop = [
+        "import os",
+        "",
+        "class Money:",
+        "    cents: int",
+        "",
+        "def price(m: Money) -> int:",
+        "    return m",
+    ]
+    found = [*definitions(wanted, [("shop.py", shop)])]
+    texts = {each.text.strip() for each in found}
+    assert texts == {"class Money:\n    cents: int", "def price(m: Money) -> int:\n    return m"}
+    told = fix([problem], found)
+    assert told.title.startswith('Fix: Argument 1 to "price"')
+    assert problem in told.instruction
+    assert "cents: int" in told.instruction
+
+
+def test_a_fix_may_change_the_block_around_the_fault() -> None:
+    """Up to the blank lines around it, and a file of one block is not all of it."""
+    assert around(document(), 3, 3) == range(2, 4)
+    assert len(around(document("x\n" * 100), 50, 50)) == 21
+    assert around(document("x"), 7, 9) == range(1)

@@ -1,0 +1,125 @@
+"""Diffs into files and prompts for a subject."""
+
+from __future__ import annotations
+
+import pytest
+
+from fim_lsp.prompt.commit_message import (
+    SCISSORS,
+    FileDiff,
+    below_scissors,
+    file_diffs,
+    line_of,
+    prompt_of,
+)
+from server_bridge.protocol import Health, State
+
+FILLS = State(Health.READY, "embedded", fills_only="it only fills in")
+INSTRUCT, CHAT = State(Health.READY, "llama-server"), State(Health.READY, "openai")
+CART = """\
+diff --git a/cart.py b/cart.py
+index 1b2c3d4..5e6f7a8 100644
+--- a/cart.py
++++ b/cart.py
+@@ -1 +1 @@
+-total = 0
++total = 1
+"""
+MOVED = """\
+diff --git a/old name.py b/new name.py
+similarity index 90%
+rename from old name.py
+rename to new name.py
+--- a/old name.py\t
++++ b/new name.py\t
+@@ -1 +1 @@
+-a
++--- a/not a name
+"""
+
+
+def test_files_of_a_diff() -> None:
+    """Each has all names that it may have, and no line without a meaning."""
+    cart, moved = file_diffs(CART + MOVED)
+    assert cart.names == ("a/cart.py", "b/cart.py", "cart.py")
+    assert cart.text == CART.replace("index 1b2c3d4..5e6f7a8 100644\n", "")
+    assert {"old name.py", "new name.py"} < {*moved.names}
+    assert "not a name" not in moved.names
+    assert "similarity" not in moved.text
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("diff --git a/x y.png b/x y.png\nBinary files differ\n", "x y.png"),
+        ("diff --git i/x.py w/x.py\nold mode 100644\nnew mode 100755\n", "x.py"),
+        ("diff --git x.py x.py\nnew file mode 100644\n", "x.py"),
+        ('diff --git "a/caf\\303\\251.py" "b/caf\\303\\251.py"\n--- "a/caf\\303\\251.py"\n', "café.py"),
+        ('diff --git "a/q\\"\\t.py" "b/q\\"\\t.py"\n--- /dev/null\n+++ "b/q\\"\\t.py"\n', 'q"\t.py'),
+        ("diff --cc x.py\nindex 1,2..3\n--- a/x.py\n+++ b/x.py\n@@@ -1,1 -1,1 +1,1 @@@\n", "x.py"),
+    ],
+)  # fmt: skip
+def test_names(header: str, name: str) -> None:
+    """Prefixes differ by settings, quotes by characters; a file may have no lines that changed."""
+    [found] = file_diffs(header)
+    assert name in found.names
+
+
+def test_a_name_that_is_not_clear_leaves_its_file_out() -> None:
+    """It could be that of a private one."""
+    assert file_diffs("diff --git a/x b/y\nsimilarity index 100%\n") == []
+    assert file_diffs("no diff at all\n") == []
+
+
+def test_the_diff_in_a_message() -> None:
+    """Below the scissors, without what is not staged."""
+    message = f"\n# Please enter\n# {SCISSORS}\n# Do not modify\n{CART}"
+    assert below_scissors(message) == CART
+    unstaged = f"# {'-' * 50}\n# Changes not staged for commit:\ndiff --git i/b w/b\n+b\n"
+    assert below_scissors(message + unstaged) == CART
+    assert below_scissors("a subject\n\n# On branch main\n") == ""
+    assert below_scissors(CART) == ""
+
+
+def test_the_prompt() -> None:
+    """The subjects stand in the order of time in front of the gap; secrets are blotted out of all of it."""
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    diffs = [FileDiff(("a.py",), f"+token = '{secret}'\n")]
+    subjects = (f"newest {secret}", "oldest")
+    for state in (FILLS, INSTRUCT, CHAT):
+        prompt = prompt_of("shop", diffs, subjects, "cart: co", 1000, state=state)
+        log = prompt.chunks[0].text if prompt.turns else prompt.prefix
+        assert log.startswith("oldest\nnewest ")
+        assert bool(prompt.turns) is not bool(state.fills_only)
+        assert secret[:12] not in repr(prompt)
+        assert prompt.middle + prompt.forced == ("" if state is CHAT else "cart: co")
+        typed = f"use {secret}"
+        assert secret[:12] not in repr(prompt_of("shop", diffs, (), typed, 1000, state=state))
+
+
+def test_a_large_file_leaves_room_for_others() -> None:
+    """What is small is whole; what is cut ends with a line."""
+    small, large = FileDiff(("a",), "+a\n" * 5), FileDiff(("b",), "+bbbbbbb\n" * 500)
+    [chunk] = prompt_of("shop", [large, small], (), "", 300, state=FILLS).chunks
+    assert len(chunk.text) <= 300
+    assert chunk.text.endswith("+bbbbbbb\n" + small.text)
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "typed", "line"),
+    [
+        ("FILLS", " fix it\nmore", "", "fix it"),
+        ("FILLS", ": fix it", "cart:", " fix it"),
+        ("FILLS", "cart: fix it", "cart: ", ""),
+        ("INSTRUCT", "cou", "cart: cou", ""),
+        ("INSTRUCT", " count twice", "cart: cou", "nt twice"),
+        ("INSTRUCT", "else", "cart: cou", ""),
+        ("INSTRUCT", "```\n", "", ""),
+        ("CHAT", "```\n`cart: count`\n```", "cart: ", "count"),
+        ("CHAT", "till: count", "cart: ", ""),
+    ],
+)
+def test_the_line_that_follows(state: str, said: str, typed: str, line: str) -> None:
+    """One line, which continues what is typed; a chat says all of it, maybe in quotes."""
+    prompt = prompt_of("shop", [], (), typed, 1000, state=globals()[state])
+    assert line_of(said, prompt, typed) == line

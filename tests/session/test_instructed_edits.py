@@ -1,0 +1,269 @@
+"""Edits by instruction: what is asked, what comes of it, and what it costs on a real llama.cpp."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.documents import Position
+from fim_lsp.instruct.dialogue import Asked, Edited
+from fim_lsp.session.session import Session
+from server_bridge.llama import completion
+from server_bridge.llama.backend import LlamaServer
+from server_bridge.openai import chat
+from server_bridge.protocol import Health, Prompt, State
+from tests.fake_backend import FakeBackend
+from tests.llama_server import llama_server
+from tests.models import BUNDLED, CHATML, rewritten
+from tests.typist import QUICK, Typist
+
+CODE = "import os\n\n\ndef area(w, h):\n    return w * h\n\n\ndef volume(w, h, d):\n    return w * h * d\n"
+AREA = Asked(Position(3, 0), Position(5, 0), "add a comment")
+NEW = ("def area(w, h):  # of a rectangle", "    return w * h")
+ANSWER = "\n".join((*NEW, "```"))
+
+
+def says(answer: str) -> FakeBackend:
+    """A model that answers every instruction alike, and goes on where it was interrupted."""
+    begun = len("```python\n")
+    return FakeBackend(
+        lambda prompt, _: answer[len(prompt.middle) - begun :] if prompt.turns else "x"
+    )
+
+
+async def edit(
+    user: Typist, asked: Asked = AREA, heard: list[Sequence[str]] | None = None
+) -> Edited:
+    def hear(lines: Sequence[str]) -> bool:
+        if heard is not None:
+            heard.append(lines)
+        return True
+
+    return await user.session.edits.edit(user.uri, asked, hear)
+
+
+@pytest.fixture
+async def sessions() -> AsyncIterator[list[Session]]:
+    opened: list[Session] = []
+    yield opened
+    for session in opened:
+        await session.aclose()
+
+
+def typist(sessions: list[Session], backend: FakeBackend | LlamaServer) -> Typist:
+    sessions.append(Session(QUICK, lambda _: backend))
+    return Typist(sessions[-1], CODE)
+
+
+async def test_an_edit_is_the_lines_that_take_the_place_of_the_selection(
+    sessions: list[Session],
+) -> None:
+    """They are told as they are written; behind the file stand the selection and the instruction."""
+    backend, heard = says(ANSWER), list[Sequence[str]]()
+    found = await edit(typist(sessions, backend), heard=heard)
+    assert (found.first, found.last, found.lines, found.note) == (3, 5, NEW, "")
+    assert NEW[:1] in heard
+    prompt = backend.seen[-1].prompt
+    assert "def volume" in prompt.prefix + prompt.suffix
+    assert prompt.turns[0].endswith("Instruction:\nadd a comment")
+
+
+@pytest.mark.parametrize(
+    ("answer", "note"),
+    [
+        ("```", "the model answered with no code"),
+        ("def area(w, h):\n    return w * h\n```", "the model changed nothing"),
+        ("x = 1\n" * 400, "the answer was too long and broke off: select fewer lines"),
+    ],
+)
+async def test_an_answer_that_is_none_changes_nothing(
+    sessions: list[Session], answer: str, note: str
+) -> None:
+    """And the note says why."""
+    found = await edit(typist(sessions, says(answer)))
+    assert (found.lines, found.note) == (None, note)
+
+
+async def test_a_model_that_only_fills_in_says_so(sessions: list[Session]) -> None:
+    """In one sentence, and it is not asked."""
+    backend = says(ANSWER)
+    backend.state = dataclasses.replace(backend.state, fills_only="it can only fill in")
+    found = await edit(typist(sessions, backend))
+    assert (found.lines, found.note, backend.seen) == (None, "it can only fill in", [])
+
+
+async def test_no_server_changes_nothing(sessions: list[Session]) -> None:
+    """The note is what is known of it."""
+    backend = says(ANSWER)
+    backend.state = State(Health.UNUSABLE, "fake", message="set a key")
+    assert (await edit(typist(sessions, backend))).note == "set a key"
+
+
+async def test_a_change_of_the_text_ends_an_edit(sessions: list[Session]) -> None:
+    """What the answer was to replace is not there any more."""
+    user = typist(sessions, says(ANSWER))
+
+    def hear(lines: Sequence[str]) -> bool:
+        if lines:
+            user.replace(Position(0, 0), Position(0, 0), "#")
+        return True
+
+    found = await user.session.edits.edit(user.uri, AREA, hear)
+    assert (found.lines, found.note) == (None, "the text was changed meanwhile")
+
+
+async def test_the_newest_edit_ends_the_one_before(sessions: list[Session]) -> None:
+    """And a user who cancels gets none."""
+    user = typist(sessions, says(ANSWER))
+    first, second = await asyncio.gather(edit(user), edit(user))
+    assert (first.note, second.lines) == ("another edit was asked for", NEW)
+    cancelled = await user.session.edits.edit(user.uri, AREA, lambda _: False)
+    assert cancelled.note == "it was cancelled"
+
+
+async def test_a_further_instruction_goes_on_with_the_last_answer(sessions: list[Session]) -> None:
+    """The turns before stay as they were, so only the new one is evaluated; again is another sample."""
+    backend = says(ANSWER)
+    user = typist(sessions, backend)
+    await edit(user)
+    await edit(user, AREA._replace(again=True))
+    await edit(user, AREA._replace(instruction="shorter", more=True))
+    first, again, more = (request.prompt for request in backend.seen)
+    assert (first.turns, [request.sample for request in backend.seen]) == (again.turns, [0, 1, 0])
+    assert more.turns[0] == first.turns[0]
+    assert more.turns[1].endswith(ANSWER)
+    assert more.turns[2].endswith("shorter")
+
+
+async def test_a_suggestion_comes_while_an_answer_is_written(sessions: list[Session]) -> None:
+    """It waits for one token of the answer, not for all of it."""
+    backend = says("\n".join(["y = 1"] * 20 + ["```"]))
+    user, order = typist(sessions, backend), list[str]()
+
+    async def suggest() -> None:
+        await user.session.complete(user.uri, Position(8, 20), invoked=True)
+        order.append("suggestion")
+
+    tasks: list[asyncio.Task[None]] = []
+
+    def hear(lines: Sequence[str]) -> bool:
+        if lines and not tasks:
+            tasks.append(asyncio.create_task(suggest()))
+        return True
+
+    found = await user.session.edits.edit(user.uri, AREA, hear)
+    order.append("edit")
+    await asyncio.gather(*tasks)
+    assert order == ["suggestion", "edit"]
+    assert found.lines == ("y = 1",) * 20
+
+
+async def test_a_fix_is_asked_for_with_definitions_from_other_files(
+    sessions: list[Session],
+) -> None:
+    """Those that are open in the same workspace; a file that is private is not looked at."""
+    backend = says(ANSWER)
+    user = typist(sessions, backend)
+    for name, text in (
+        ("shop.py", "class Money:\n    cents: int\n"),
+        (".env", "class Money:\n    secret: str\n"),
+    ):
+        uri = f"file:///home/me/shop/{name}"
+        user.session.handle(events.Opened(uri, "python", 1, text))
+    await edit(user, AREA._replace(instruction="", problems=('expected "Money"',)))
+    asked = backend.seen[-1].prompt.turns[0]
+    assert "cents: int" in asked
+    assert "secret" not in asked
+
+
+# -- what it costs -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory):
+    """A llama.cpp with a model that can fill in, and has a template for chats."""
+    marks = (
+        "<|fim_prefix|>",
+        "<|fim_middle|>",
+        "<|fim_suffix|>",
+        "<|im_start|>",
+        "<|repo_name|>",
+        "<|file_sep|>",
+    )
+    path = tmp_path_factory.mktemp("model") / "instruct.gguf"
+    with llama_server(rewritten(path, specials=marks, chat_template=CHATML)) as address:
+        yield address
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the model answer instructions with `NEW`."""
+    options, literal = completion.options, ANSWER.replace("\n", "\\n")
+
+    def forced(request, stop=""):
+        grammar = {"grammar": f'root ::= "{literal}"'} if request.prompt.turns else {}
+        return {**options(request, stop), **grammar}
+
+    monkeypatch.setattr(completion, "options", forced)
+
+
+FILE = "\n\n".join(f"def area_{n}(w, h):\n    return w * h * {n}" for n in range(40)) + "\n"
+
+
+async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed(
+    sessions: list[Session], url: str, answers: None
+) -> None:
+    """The file is evaluated once for suggestions and instructions, and both find theirs as they left it."""
+    sessions.append(Session(QUICK, lambda _: LlamaServer(url)))
+    user = Typist(sessions[-1], FILE)
+    user.type("\n\ndef total(w, h):\n    return ")
+    await user.ask(invoked=True)
+    await user.session.wait_idle()
+    size = await _tokens(user)
+    assert size > 600, "the file must be worth keeping"
+
+    last = len(user.document.lines) - 1
+    asked = Asked(Position(last - 1, 0), Position(last, 99), "add a comment")
+    first = await edit(user, asked)
+    assert first.lines == NEW
+    assert first.tokens.evaluated < 150
+    more = await edit(user, asked._replace(instruction="shorter", more=True))
+    assert more.tokens.evaluated < 70
+    second = await edit(
+        user, asked._replace(start=Position(last - 5, 0), end=Position(last - 3, 0))
+    )
+    assert second.tokens.evaluated < 100
+    await user.session.edits.prepare(user.uri, asked.start, asked.end)
+    assert (await edit(user, asked)).tokens.evaluated < 24
+
+    before = user.session.counters.evaluated
+    user.type("w")
+    await user.ask(invoked=True)
+    assert user.session.counters.evaluated - before <= 8
+
+
+async def _tokens(user: Typist) -> int:
+    """How long the prompt for a suggestion is."""
+    return sum(part.tokens or 0 for part in (await user.session.context(user.uri)).segments)
+
+
+async def test_the_bundled_model_says_that_it_only_fills_in(sessions: list[Session]) -> None:
+    """It has no marks for turns."""
+    with llama_server(BUNDLED) as address:
+        user = typist(sessions, LlamaServer(address))
+        found = await edit(user)
+    assert "can only fill in code" in found.note
+
+
+async def test_prompts_with_turns_are_chats_to_an_openai_server() -> None:
+    """The file and the first instruction are one message; further ones follow the answers."""
+    prompt = Prompt("shop", (), "a.py", "a = 1\n", "b = 2\n", turns=("one", "done", "two"))
+    said = chat.messages(prompt, is_told=False)["messages"]
+    assert [each["role"] for each in said] == ["user", "assistant", "user"]
+    assert "a = 1\n<GAP/>b = 2\n" in said[0]["content"]
+    assert said[0]["content"].endswith("\n\none")
+    assert [each["content"] for each in said[1:]] == ["done", "two"]
