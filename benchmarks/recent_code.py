@@ -73,7 +73,7 @@ def _of_language(
         text = _git(repository, "show", f"HEAD:{path}").replace("\r\n", "\n")
         if not FILE_CHARS[0] < len(text) < FILE_CHARS[1]:
             continue
-        lines, recent = text.split("\n"), _recent(repository, path)
+        lines, recent = text.split("\n"), recent_lines(repository, path)
         rng.shuffle(recent)
         opening = [n for n in recent if _body(lines, n, language)]
         others = [n for n in recent if n not in opening and len(lines[n].strip()) >= SHORTEST]
@@ -84,7 +84,7 @@ def _of_language(
     return found
 
 
-def _recent(repository: Path, path: str) -> list[int]:
+def recent_lines(repository: Path, path: str) -> list[int]:
     """The lines that were committed since `SINCE`."""
     found: list[int] = []
     times: dict[str, float] = {}

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from benchmarks.next_edit.commits import History, Lines
 from fim_lsp.context.chunks import Source, read
+from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, definitions, updated, wanted
+from fim_lsp.context.index import Entry, Index, names, updated, wanted
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.syntax import units
 from fim_lsp.context.update import Viewport
 from fim_lsp.workspace.git_files import Checkout
 from fim_lsp.workspace.git_history import listed
@@ -88,7 +88,8 @@ def _found(
 @lru_cache(maxsize=20_000)
 def _entry(path: str, lines: Lines) -> Entry:
     language = language_of(path)
-    return Entry(language, (0, 0), definitions(units(language, "\n".join(lines))))
+    syntax = read_syntax(language, "\n".join(lines))
+    return Entry(language, (0, 0), names(syntax.definitions))
 
 
 def _row(name: str, found: Counter[str], head: list[str]) -> str:

@@ -24,6 +24,7 @@ from server_bridge.protocol import Backend, BackendError, Timings
 from server_bridge.weights import choice, on_disk, speeds
 from server_bridge.weights.on_disk import ModelFile
 from server_bridge.weights.speeds import Speed
+from server_bridge.weights.table import is_bundled
 
 Open = Callable[[Config], Backend]
 
@@ -56,7 +57,8 @@ def run_bundle(given: Namespace, _: Open) -> int:
     if given.model and (problem := setup.wrong_file(given.model)):
         screen_on(sys.stdout).say(f"fim-lsp: {problem}")
         return 1
-    return bundle.pack(given.folder, Path(model) if model and not given.no_model else None)
+    path = Path(model).expanduser() if model and not given.no_model else None
+    return bundle.pack(given.folder, path)
 
 
 def folder() -> Path:
@@ -65,9 +67,8 @@ def folder() -> Path:
 
 
 def keep_speed(name: str, evaluated: Timings, decoded: Timings) -> None:
-    """Keep what two requests tell of the model in the file called *name*, if it is one of this machine."""
-    is_here = any(each.path.name == name for each in on_disk.files(folder()))
-    if is_here and (speed := speeds.speed(evaluated, decoded)) is not None:
+    """Keep what two requests tell of the model in the file called *name*, but of the bundled one. Raises OSError."""
+    if not is_bundled(name) and (speed := speeds.speed(evaluated, decoded)) is not None:
         speeds.keep(folder(), name, speed)
 
 

@@ -120,6 +120,8 @@ def _program(given: Namespace) -> programs.Program:
     if server is None and not serve.may_lack(given):
         raise _Refused
     machine = programs.machine(server)
+    if given.draft and not machine.gpu and not given.dry_run:
+        serve.warn_of_draft()
     cache = files.cache_folder()
     plan = command_line.Plan(
         model=_model(given, config, machine),

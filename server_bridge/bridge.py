@@ -202,7 +202,7 @@ class _Auto(Endpoints):
 
 
 def _embedded(settings: BackendSettings) -> Embedded:
-    """The engine inside: the tiny bundled model on one thread, one of the user's on half of the cores."""
+    """The engine inside: the tiny bundled model on one thread, one of the user's on as many as `serve` takes."""
     ours = settings.model if settings.kind == "embedded" or not _named(settings) else ""
     model = ours or str(programs.BUNDLED)
     n_threads = command_line.threads(programs.machine(None)) if ours else 1

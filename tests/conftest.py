@@ -13,10 +13,10 @@ from hypothesis import settings
 from tests.again import pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401  (hooks)
 from tests.models import of_family
 
-# scripts/test-security sets FIM_FUZZ: so many times as many examples of each property.
+EXAMPLES = 40  # of each property; scripts/test-security sets FIM_FUZZ: so many times as many
 FUZZ = int(os.environ.get("FIM_FUZZ", "1"))
 # Machines are shared: a slow one is no failure.
-settings.register_profile("untimed", deadline=None, max_examples=100 * FUZZ)
+settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES * FUZZ)
 settings.load_profile("untimed")
 
 SECURITY = Path(__file__).parent.parent / "SECURITY.md"

@@ -25,7 +25,8 @@ CONTRACT = {
 
 # Folders of decisions: values in, values out.
 PURE = (
-    "server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.suggest", "fim_lsp.next_edit", "fim_lsp.instruct",
+    "server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.quiet", "fim_lsp.suggest", "fim_lsp.next_edit",
+    "fim_lsp.instruct",
 )  # fmt: skip
 IMPURE = {
     "asyncio", "threading", "concurrent", "time", "random", "os", "io", "shutil", "tempfile", "socket",

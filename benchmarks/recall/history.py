@@ -71,9 +71,13 @@ class History:
 
     def workspace(self, commit: str) -> dict[str, str]:
         """The code files before *commit*, by path."""
-        tree = self._git("ls-tree", "-r", "--name-only", f"{commit}^").splitlines()
+        return self.files(f"{commit}^")
+
+    def files(self, commit: str) -> dict[str, str]:
+        """The code files at *commit*, by path."""
+        tree = self._git("ls-tree", "-r", "--name-only", commit).splitlines()
         paths = [p for p in tree if language_of(p) not in _PROSE]
-        return {path: self._text(f"{commit}^", path) for path in paths}
+        return {path: self._text(commit, path) for path in paths}
 
     def steps(self) -> Iterator[Step]:
         """All of it, commit by commit."""

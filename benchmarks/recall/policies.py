@@ -15,11 +15,12 @@ from typing import Protocol
 
 from benchmarks.recall.llama_vim import LlamaVim, Piece
 from fim_lsp.context.chunks import Source
+from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, definitions, unopened_files, updated
+from fim_lsp.context.index import Entry, Index, names, unopened_files, updated
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.syntax import units
+from fim_lsp.context.signatures import signatures
 from fim_lsp.context.update import Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, edited, opened, split
 
@@ -58,7 +59,7 @@ class Ours:
     def _written(self, path: str, text: str) -> None:
         language = language_of(path)
         self._disk[path] = text
-        entry = Entry(language, (0, 0), definitions(units(language, text)))
+        entry = Entry(language, (0, 0), names(read_syntax(language, text).definitions))
         self._index = updated(self._index, {path: entry})
 
     def _stranger(self, path: str) -> Source | None:
@@ -103,8 +104,9 @@ class Ours:
         if anchored or self._typed % _TURN_LINES == 0:
             began = time.thread_time()
             snapshot = self.memory.snapshot(view)
-            others = tuple(unopened_files(self._index, snapshot, self._stranger))
-            snapshot = replace(snapshot, others=(*snapshot.others, *others))
+            others = unopened_files(self._index, snapshot, self._stranger)
+            heads = signatures(self._index, snapshot, self._stranger)
+            snapshot = replace(snapshot, others=(*snapshot.others, *heads, *others))
             assert self.memory.accept(update_ring(snapshot))
             self.turn_ms.append((time.thread_time() - began) * 1e3)
             self._shown = [(chunk.name, chunk.text) for chunk in self.memory.visible(view)]

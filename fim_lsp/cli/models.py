@@ -11,8 +11,8 @@ from fim_lsp.cli.terminal import Screen, fitted, screen_on
 from server_bridge.weights.table import GIGABYTE
 
 LEGEND = """\
-ms a token: to write one, a line is some 12. First look: to read 1,536 tokens of a file once. "computed" is an estimate from \
-below, by the model's size; fim-lsp models measure replaces it."""
+ms a token: to write one, a line is some 12. First look: to read 1,536 tokens of a file once. "computed" is an estimate by the \
+model's size, "-" is not known: fim-lsp models measure measures it."""
 
 
 class Listed(NamedTuple):
@@ -53,7 +53,7 @@ def show(here: Here) -> int:
         screen.say(LEGEND)
     else:
         screen.say("No model is here besides the bundled one, a toy. Get one: fim-lsp setup")
-    screen.say(f"In your editors answers {here.answers}.")
+    screen.say(f"Your editors get suggestions from {here.answers}.")
     return 0
 
 

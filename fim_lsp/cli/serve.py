@@ -22,7 +22,13 @@ from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
 INSTALL = """\
-llama-server is not installed. It is faster, and knows your GPU: {how}, or a file from https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
+llama-server is not installed. With a GPU it is faster: {how}, or a file from https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
+# `python -m benchmarks.speculation`: on a processor a token of the 0.5B costs half of one of the 1.5B, and checking several
+# at once costs nearly as much as generating them (0.58 times as fast on one thread, 0.31 on two). n-grams are right when they draft, and stay on.
+SLOW_DRAFT = (
+    "Without a GPU a draft model makes the server slower: a 0.5B that drafts for a 1.5B, to about half of its "
+    "speed or less. Leave --draft out."
+)
 HOW = {
     "darwin": "brew install llama.cpp",
     "win32": "winget install llama.cpp",
@@ -41,6 +47,11 @@ def may_lack(given: Namespace) -> bool:
         return False
     screen.say("Until then the engine inside this package serves.")
     return True
+
+
+def warn_of_draft() -> None:
+    """Say that the draft model that was asked for costs more than it saves here."""
+    screen_on(sys.stdout).say(SLOW_DRAFT)
 
 
 def agrees(what: str) -> bool:

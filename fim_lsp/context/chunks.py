@@ -18,9 +18,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from fim_lsp.context.definitions import Definition, Syntax, read_syntax
 from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.context.similarity import WORD
-from fim_lsp.context.syntax import Unit, units
 from fim_lsp.documents import LINE_CHARS, body, unix
 
 SOURCE_CHARS = 1_000_000
@@ -47,6 +47,8 @@ TELLING_WORDS = 5
 _PLACES = 50
 """Places of one line that are looked at for the lines around it: a text may be one line 100,000 times."""
 
+_QUOTES = '"""'
+
 TOLD_LINES = 24
 """Lines of a piece that another language server told: the head of a class, or a whole function."""
 
@@ -61,6 +63,7 @@ class Why(enum.Enum):
     YANKED = "yanked"
     SERVER = "told by another language server"
     DEFINITION = "defines a name in use here"
+    SIGNATURE = "the head of what is in use here"
     TOGETHER = "in a file that often changes with this one"
     SIBLING = "in a file next to this one"
 
@@ -96,6 +99,17 @@ class Piece:
         return self.text.count("\n") + 1
 
     @property
+    def is_head(self) -> bool:
+        """Is it the head of a definition? These stand behind all others."""
+        return self.why is Why.SIGNATURE
+
+    @property
+    def shown(self) -> str:
+        """What the model reads: a docstring of which the first lines are shown ends there."""
+        is_open = self.is_head and self.text.count(_QUOTES) % 2
+        return self.text + _QUOTES if is_open else self.text
+
+    @property
     def home(self) -> str:
         """The file of these lines; what stands in no file, or no more, is its own file."""
         return self.uri if self.end else f"{self.why.value} from {self.uri}"
@@ -120,12 +134,12 @@ class ContextChunk:
     @property
     def text(self) -> str:
         """What the model reads; ends with a line end."""
-        return "\n".join(piece.text for piece in self.pieces) + "\n"
+        return "\n".join(piece.shown for piece in self.pieces) + "\n"
 
     @property
     def size(self) -> int:
         """Characters in the prompt, heading included."""
-        texts = sum(len(piece.text) + 1 for piece in self.pieces)
+        texts = sum(len(piece.shown) + 1 for piece in self.pieces)
         return texts + len(self.name) + HEADING
 
     @property
@@ -135,10 +149,11 @@ class ContextChunk:
 
 
 class Cut(NamedTuple):
-    """What is known of one version of a text: its pieces, and the names its import blocks bring in."""
+    """What is known of one version of a text: its pieces, the names its imports bring in, its definitions."""
 
     pieces: tuple[Piece, ...] = ()
     imported: tuple[str, ...] = ()
+    definitions: tuple[Definition, ...] = ()
 
 
 Read = Callable[[Source], Cut]  # `read`, or the same in another process
@@ -151,7 +166,7 @@ def read(source: Source) -> Cut:
 
     A session reads with `workspace.reader`, because parsing a hostile text can end the process.
     """
-    return cut(source, units(source.language, "".join(source.lines)))
+    return cut(source, read_syntax(source.language, "".join(source.lines)))
 
 
 def pieces(source: Source) -> tuple[Piece, ...]:
@@ -159,15 +174,15 @@ def pieces(source: Source) -> tuple[Piece, ...]:
     return read(source).pieces
 
 
-def cut(source: Source, found: Sequence[Unit]) -> Cut:
-    """*source*, in which the units *found* stand, cut where they begin and end."""
+def cut(source: Source, syntax: Syntax) -> Cut:
+    """*source*, in which the units of *syntax* stand, cut where they begin and end."""
     lines = unix("".join(source.lines)).split("\n")
-    borders = {0, len(lines)} | {u.start for u in found} | {u.end for u in found}
+    borders = {0, len(lines)} | {u.start for u in syntax.units} | {u.end for u in syntax.units}
     spans = _spans(sorted(borders))
     each = (_piece(source, lines, Why.OPENED, span, PIECE_CHARS) for span in spans)
     known = itertools.islice((piece for piece in each if piece is not None), PIECES)
-    names = dict.fromkeys(name for unit in found for name in unit.names)
-    return Cut(tuple(known), tuple(names))
+    names = dict.fromkeys(name for unit in syntax.units for name in unit.names)
+    return Cut(tuple(known), tuple(names), syntax.definitions)
 
 
 def yanked(source: Source, text: str) -> Piece | None:
@@ -176,6 +191,14 @@ def yanked(source: Source, text: str) -> Piece | None:
         return None
     lines = unix(text).strip("\n").split("\n")
     return _piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
+
+
+def piece_of(source: Source, why: Why, span: tuple[int, int]) -> Piece | None:
+    """The lines *span* of *source*; None when there is nothing to learn from them or they are secret."""
+    start, end = span
+    lines = [body(line) for line in source.lines[start:end]]
+    piece = _piece(source, lines, why, (0, len(lines)), PIECE_CHARS)
+    return piece and replace(piece, start=start + piece.start, end=start + piece.end)
 
 
 def told(source: Source, text: str) -> Piece | None:
@@ -222,39 +245,44 @@ def telling_lines(lines: Iterable[str]) -> frozenset[str]:
     return frozenset(filter(None, map(_telling, lines)))
 
 
-def without(piece: Piece, doubled: AbstractSet[str]) -> Iterator[Piece]:
-    """What is left of *piece* in one part or more when the lines *doubled* are left out."""
+def without(
+    piece: Piece, doubled: AbstractSet[str], others: Sequence[Piece] = ()
+) -> Iterator[Piece]:
+    """What is left of *piece* in one part or more without the lines *doubled* and those of *others*, of its file."""
     lines = piece.text.split("\n")
-    runs = itertools.groupby(range(len(lines)), key=lambda n: _telling(lines[n]) in doubled)
+    taken = {n - piece.start for other in others for n in range(other.start, other.end)}
+    out = [n in taken or _telling(line) in doubled for n, line in enumerate(lines)]
+    runs = itertools.groupby(range(len(lines)), key=out.__getitem__)
     for is_doubled, run in runs:
         if not is_doubled:
             yield from _part(piece, lines, list(run))
 
 
-def by_file(pieces: Iterable[Piece]) -> dict[str, list[Piece]]:
-    """The pieces by the uri of their file."""
-    files: dict[str, list[Piece]] = {}
-    for piece in pieces:
-        files.setdefault(piece.uri, []).append(piece)
-    return files
+def overlap(one: Piece, other: Piece) -> bool:
+    """Do two pieces of one file share lines?"""
+    return one.start < other.end and other.start < one.end
 
 
 def overlaps(piece: Piece, files: Mapping[str, Iterable[Piece]]) -> bool:
     """Does it share lines with one of *files*? One that is in no file any more shares none."""
-    others = files.get(piece.uri, ())
-    return any(piece.start < other.end and piece.end > other.start for other in others)
+    return any(overlap(piece, other) for other in files.get(piece.uri, ()))
 
 
 def grouped(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
-    """The pieces as chunks of at most *max_lines*: neighbours of one file share a heading."""
+    """The pieces as chunks of at most *max_lines*: neighbours of one file share a heading, heads apart."""
     chunks: list[ContextChunk] = []
     for piece in chosen:
         last = chunks[-1] if chunks else None
-        if last is not None and last.uri == piece.uri and last.n_lines + piece.n_lines <= max_lines:
+        if last is not None and _joins(last, piece, max_lines):
             chunks[-1] = ContextChunk((*last.pieces, piece))
         else:
             chunks.append(ContextChunk((piece,)))
     return tuple(chunks)
+
+
+def _joins(chunk: ContextChunk, piece: Piece, max_lines: int) -> bool:
+    is_alike = chunk.uri == piece.uri and chunk.pieces[0].is_head == piece.is_head
+    return is_alike and chunk.n_lines + piece.n_lines <= max_lines
 
 
 def _part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Piece]:

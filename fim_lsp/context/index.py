@@ -1,10 +1,10 @@
 """
 Which file of a workspace defines a name, and which files are worth a look from the cursor. Pure.
 
-An `Index` knows of each file its definitions (a name and where it begins and ends), checksums of its
-words, and nothing else of its text: 2,000 files are a few megabytes. `wanted` ranks files for one
-cursor, `unopened_files` cuts the best of them into pieces; what is shown of those is decided in
-`ranking`. `holding` names the files that may hold a text.
+An `Index` knows of each file the names that it defines, checksums of its words, and nothing else of its
+text: 20,000 files take less than 60 MB. Where in a file a name is defined is read when that is asked.
+`wanted` ranks files for one cursor, `unopened_files` cuts the best of them into pieces; what is shown of
+those is decided in `ranking`. `holding` names the files that may hold a text.
 
 Files are known by their path within the workspace, so a file has one entry however an editor
 spells its URI.
@@ -13,29 +13,30 @@ spells its URI.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import Piece, Read, Source, Why, read
-from fim_lsp.context.syntax import Unit, UnitKind
+from fim_lsp.context.chunks import Cut, Piece, Read, Source, Why, read
+from fim_lsp.context.definitions import Definition, Kind
 from fim_lsp.context.together import Commits, partners
 from fim_lsp.context.update import Snapshot
 from fim_lsp.context.words import NONE, Words, holds
 from fim_lsp.context.words import wanted as words_of
 
-DEFINITIONS = 50_000
-"""In one index: 2,000 usual files have 30 each. Each takes some 300 bytes; files that are indexed
+NAMES = 600_000
+"""In one index: 20,000 usual files define 30 each. Each takes some 80 bytes; files that are indexed
 later are known by their names and folders only."""
 
 WORDS = 2_000_000
 """In one index: 8 MB. The words of files that are indexed later are not known."""
 
-_FILE_DEFINITIONS = 1_000  # of one file: the longest file of CPython has 1,300
+_FILE_NAMES = 1_000  # of one file: the longest file of CPython has 1,300
 
-_HOMES = 4  # a name with more definitions (`run`, `get`) says nothing about which one is meant
+HOMES = 4  # a name with more definitions (`run`, `get`) says nothing about which one is meant
 _IMPORTED = 2.0  # an imported name is in use here; a word near the cursor may be a local one
 _SIBLING = 0.5  # a file of the same folder and language: half as good as a definition
 _TWIN = 2.0  # the file a test tests, the header of a source: its names are needed for sure
@@ -47,12 +48,11 @@ _AFFIXES = ("test_", "_test", "-test", "_spec")  # of twins' names
 _READ = 12  # files read for one update: 12 × 300 lines are read and cut in 20 ms
 
 
-class Definition(NamedTuple):
-    """The lines [start, end) define *name*."""
+class Names(NamedTuple):
+    """What a file defines: names that others may import, and the members of its classes."""
 
-    name: str
-    start: int
-    end: int
+    exported: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
 
 
 class Entry(NamedTuple):
@@ -60,52 +60,59 @@ class Entry(NamedTuple):
 
     language: str
     stamp: tuple[int, int]
-    definitions: tuple[Definition, ...]
+    names: Names
     words: Words[int] = NONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity: an equal one is not sought
 class Index:
     """
-    Entries by path, and the paths by the names they define; a file defines its own name, too.
-
-    *commits* are the files that each commit changed, the newest first.
+    Entries by path, and the paths by the names they define; a file defines its own name, too. The counts are
+    of all entries; *commits* are the files that each commit changed, the newest first.
     """
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
     homes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     commits: Commits = ()
-
-    @property
-    def n_definitions(self) -> int:
-        """Definitions in all entries."""
-        return sum(len(entry.definitions) for entry in self.entries.values())
-
-    @property
-    def n_words(self) -> int:
-        """Words in all entries."""
-        return sum(len(entry.words) for entry in self.entries.values())
+    n_names: int = 0
+    n_words: int = 0
 
 
-def definitions(found: Iterable[Unit]) -> tuple[Definition, ...]:
-    """What the units of a text define at any depth; `__init__` and its like are in every file."""
-    defining = (u for u in found if u.kind in (UnitKind.FUNCTION, UnitKind.CLASS))
-    named = (u for u in defining if len(u.name) > 1 and not u.name.startswith("__"))
-    first = itertools.islice(named, _FILE_DEFINITIONS)
-    return tuple(Definition(unit.name, unit.start, unit.end) for unit in first)
+def names(found: Iterable[Definition]) -> Names:
+    """The names of *found*; `__init__` and its like are in every file."""
+    defining = (d for d in found if d.kind is not Kind.LOCAL)
+    named = (d for d in defining if len(d.name) > 1 and not d.name.startswith("__"))
+    owned: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    for each in itertools.islice(named, _FILE_NAMES):
+        owned[bool(each.owner)][sys.intern(each.name)] = None
+    return Names(*map(tuple, owned))
 
 
 def updated(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
     """The index with these entries instead of their old ones; None takes a file out."""
     entries, homes = dict(index.entries), dict(index.homes)
+    n_names, n_words = index.n_names, index.n_words
     for path, entry in fresh.items():
-        for name in _names(path, entries.pop(path, None)):
-            homes[name] = tuple(home for home in homes[name] if home != path)
+        old = entries.pop(path, None)
+        for known, sign in ((old, -1), (entry, 1)):
+            n_names += sign * sum(map(len, known.names)) if known else 0
+            n_words += sign * len(known.words) if known else 0
+        for name in _names(path, old):
+            if left := tuple(home for home in homes[name] if home != path):
+                homes[name] = left
+            else:
+                del homes[name]
         if entry is not None:
-            entries[path] = entry
+            entries[path], alone = entry, (path,)  # shared by its names: most have no other home
             for name in _names(path, entry):
-                homes[name] = (*homes.get(name, ()), path)
-    return Index(entries, {name: paths for name, paths in homes.items() if paths}, index.commits)
+                homes[name] = (*homes[name], path) if name in homes else alone
+    return Index(entries, homes, index.commits, n_names, n_words)
+
+
+def importable(index: Index, name: str, language: str) -> tuple[str, ...]:
+    """The files of a language that define *name* outside of a class, where others can import it."""
+    entries = ((path, index.entries[path]) for path in index.homes.get(name, ()))
+    return tuple(p for p, e in entries if e.language == language and name in e.names.exported)
 
 
 def wanted(
@@ -116,15 +123,15 @@ def wanted(
     for weight, names in ((_IMPORTED, imported), (1.0, near)):
         for name in sorted(set(names)):
             homes = index.homes.get(name, ())
-            for home in homes if len(homes) <= _HOMES else ():
+            for home in homes if len(homes) <= HOMES else ():
                 scores[home] += weight / len(homes)
     for other in _siblings(index, path, language):
         scores[other] += _SIBLING
     for other, share in partners(index.commits, path).items():
         if other in index.entries:
             scores[other] += _TOGETHER * share
-    twins = [home for home in index.homes.get(_stem(path), ()) if _stem(home) == _stem(path)]
-    for twin in twins if len(twins) <= _HOMES else ():
+    twins = [home for home in index.homes.get(stem(path), ()) if stem(home) == stem(path)]
+    for twin in twins if len(twins) <= HOMES else ():
         scores[twin] += _TWIN
     scores.pop(path, None)
     return sorted(scores, key=lambda other: (-scores[other], other))
@@ -168,20 +175,18 @@ def unopened_files(
     for path in itertools.islice(unknown, _READ):
         if source := source_of(path):
             why = Why.TOGETHER if path in together else Why.SIBLING
-            yield from _pieces(read(source).pieces, index.entries[path], {*names, *near}, why)
+            yield from _pieces(read(source), {*names, *near}, why)
 
 
-def _pieces(
-    cut: Iterable[Piece], entry: Entry, names: AbstractSet[str], otherwise: Why
-) -> Iterator[Piece]:
-    spans = [d for d in entry.definitions if d.name in names]
-    for piece in cut:
+def _pieces(cut: Cut, names: AbstractSet[str], otherwise: Why) -> Iterator[Piece]:
+    spans = [d for d in cut.definitions if d.name in names and d.kind is not Kind.LOCAL]
+    for piece in cut.pieces:
         defines = any(d.start < piece.end and piece.start < d.end for d in spans)
         yield replace(piece, why=Why.DEFINITION if defines else otherwise)
 
 
 def _names(path: str, entry: Entry | None) -> set[str]:
-    return {d.name for d in entry.definitions} | {_stem(path)} if entry else set()
+    return {*entry.names.exported, *entry.names.members, stem(path)} if entry else set()
 
 
 def _siblings(index: Index, path: str, language: str) -> Iterator[str]:
@@ -191,7 +196,7 @@ def _siblings(index: Index, path: str, language: str) -> Iterator[str]:
             yield other
 
 
-def _stem(path: str) -> str:
+def stem(path: str) -> str:
     """The name by which code refers to a file, the same for a test and what it tests."""
     stem = path.rpartition("/")[2].partition(".")[0]
     for affix in _AFFIXES:

@@ -24,11 +24,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import HEADING, Piece, Why, grouped, telling, without
+from fim_lsp.context.chunks import HEADING, Piece, Why, grouped, overlap, telling, without
 
 _EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
 _EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
 _SAME_FILE = 0.3  # a word of this file, more so when it is frequent here
+_MEANT = 0.3  # a word of the heads of what is in use here
 _COMMON = 0.3  # a word of many pieces: the vocabulary of the project
 _COMMON_PIECES = 8  # … counts in full from this many
 _ANY = 0.02  # any other word
@@ -39,7 +40,8 @@ _TELLS = 0.0005  # worth per character below which a piece is noise, however muc
 _POOL = 8  # times the room: a piece that so many others beat by themselves is hardly ever chosen
 _LEAST = 100  # characters of room that are worth a search: three lines
 # A yank is a wish; a definition is looked up next, and a server is surer of it than the words are.
-_BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5}
+_BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5, Why.SIGNATURE: 1.5}
+_LAST = (Why.SIGNATURE, Why.SERVER)  # in this order, behind all other pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Surroundings:
     here: Mapping[str, int]  # in this file, counted
     ages: Mapping[str, int]  # edited this many edited lines ago
     files: Mapping[str, int]  # files by uri, 0 for the one looked at last
+    heads: Mapping[str, int]  # files by uri, 0 for the one whose heads are nearest to the cursor
+    meant: AbstractSet[str]  # the words of these heads
 
 
 class Scored(NamedTuple):
@@ -111,18 +115,22 @@ class Interest:
         return [each for each, size in zip(ordered, sizes, strict=True) if size <= _POOL * n_chars]
 
     def ordered(self, chosen: Iterable[Piece]) -> list[Piece]:
-        """From stable to volatile: files by when they were looked at, the latest last; then what servers told."""
-        files = self._surroundings.files
-        return sorted(
-            chosen,
-            key=lambda p: (p.why is Why.SERVER, -files.get(p.uri, len(files)), p.name, p.start),
-        )
+        """From stable to volatile: files by when they were looked at, the latest last; then heads; then what servers told."""
+        return sorted(chosen, key=self._order)
+
+    def _order(self, piece: Piece) -> tuple[int, int, str, int]:
+        """Heads change with the cursor, and do most good behind the other pieces."""
+        place, kind = self._surroundings, _LAST.index(piece.why) if piece.why in _LAST else -1
+        ranks = place.heads if piece.is_head else place.files
+        return kind, -ranks.get(piece.uri, len(ranks)), piece.name, piece.start
 
     def _chance(self, word: str) -> float:
         place = self._surroundings
         chance = _ANY + _COMMON * min(1.0, self._n_with[word] / _COMMON_PIECES)
         if word in place.ages:
             chance += _EDITED * math.exp(-place.ages[word] / _EDITED_LINES)
+        if word in place.meant:
+            chance += _MEANT
         if word in place.here:
             chance += _SAME_FILE * (1 - 1 / (1 + place.here[word]))
         return chance
@@ -144,7 +152,9 @@ class Room:
     n_chunks: int
     chunk_lines: int
     credit: int  # characters that may be evaluated a second time
-    _taken: defaultdict[str, list[Piece]] = field(default_factory=lambda: defaultdict(list))
+    _taken: defaultdict[tuple[str, bool], list[Piece]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
     def fits(self, piece: Piece) -> bool:
         """Can it fit at all?"""
@@ -152,15 +162,16 @@ class Room:
 
     def take(self, piece: Piece, *, carried: bool) -> bool:
         """Take it if it fits. Sizes are bounds: headings count in full where that is stricter."""
-        text, heading = len(piece.text) + 1, len(piece.name) + HEADING
-        mine = self._taken[piece.uri]
+        text, heading = len(piece.shown) + 1, len(piece.name) + HEADING
+        key = piece.uri, piece.is_head
+        mine = self._taken[key]
         together = sorted((*mine, piece), key=lambda each: each.start)
         n_fresh = _n_chunks(together, self.chunk_lines) - _n_chunks(mine, self.chunk_lines)
         size = text + heading * n_fresh
         credit = self.credit + (-(text + heading) if carried else text)
         if size > self.n_chars or n_fresh > self.n_chunks or (carried and credit < 0):
             return False
-        self._taken[piece.uri] = together
+        self._taken[key] = together
         self.n_chars, self.n_chunks, self.credit = (
             self.n_chars - size,
             self.n_chunks - n_fresh,
@@ -175,18 +186,32 @@ class ShownLines:
     def __init__(self, uri: str, lines: Iterable[str]) -> None:
         self.words: set[str] = set()
         self._owners = dict.fromkeys(lines, uri)
+        self._pieces: defaultdict[str, list[Piece]] = defaultdict(list)
+        self._heads: defaultdict[str, list[Piece]] = defaultdict(list)  # that may yet be left out
 
-    def add(self, scored: Scored) -> None:
-        """Show one more."""
+    def add(self, scored: Scored, *, kept: bool = False) -> None:
+        """Show one more; what is *kept* stays."""
         self.words |= scored.useful
+        pieces = self._heads if scored.piece.is_head and not kept else self._pieces
+        pieces[scored.piece.uri].append(scored.piece)
         self._owners.update(dict.fromkeys(telling(scored.piece.text), scored.piece.home))
 
-    def doubled(self, piece: Piece) -> frozenset[str]:
-        """Lines of *piece* that are shown from another file."""
-        owners = self._owners
-        return frozenset(
-            line for line in telling(piece.text) if owners.get(line, piece.home) != piece.home
-        )
+    def parts(self, piece: Piece) -> list[Piece] | None:
+        """What is left of *piece* without what is shown, here or from another file; None for all of it."""
+        owners, home = self._owners, piece.home
+        doubled = {line for line in telling(piece.text) if owners.get(line, home) != home}
+        same = [
+            *self._pieces.get(piece.uri, ()),
+            *(self._heads.get(piece.uri, ()) if piece.is_head else ()),
+        ]
+        others = [other for other in same if piece.end and overlap(piece, other)]
+        return [*without(piece, doubled, others)] if doubled or others else None
+
+    def left(self, piece: Piece) -> list[Piece]:
+        """A piece that was chosen, or what is left of a head whose lines were chosen with their body later."""
+        same = self._pieces.get(piece.uri, ()) if piece.is_head else ()
+        others = [other for other in same if overlap(piece, other)]
+        return [*without(piece, frozenset(), others)] if others else [piece]
 
 
 def choose(
@@ -202,12 +227,12 @@ def choose(
     *candidates* come by falling density. *carried* are the (uri, text) of pieces whose evaluation
     would be lost by this change. Lazy greedy: worth only falls as words become known, so an
     outdated entry of the heap is an upper bound and only the top needs to be computed again. A
-    piece with lines that another file shows already is taken without them.
+    piece with lines that are shown already is taken without them.
     """
     shown, worth = interest.window(), 0.0
     for scored in map(interest.scored, kept):
         worth += interest.density(scored, shown.words) * scored.cost
-        shown.add(scored)
+        shown.add(scored, kept=True)
     pool = list(candidates)
     heap = [(-scored.density, idx) for idx, scored in enumerate(pool)]  # sorted: a heap
     chosen: list[Piece] = []
@@ -221,15 +246,16 @@ def choose(
             heapq.heappush(heap, (-density, idx))
         elif density <= _TELLS:
             break
-        elif doubled := shown.doubled(piece):
-            for part in map(interest.scored, without(piece, doubled)):
+        elif (parts := shown.parts(piece)) is not None:
+            for part in map(interest.scored, parts):
                 heapq.heappush(heap, (-part.density, len(pool)))
                 pool.append(part)
         elif room.take(piece, carried=(piece.uri, piece.text) in carried):
             chosen.append(piece)
             worth += density * pool[idx].cost
             shown.add(pool[idx])
-    return RingChoice(tuple(chosen), worth)
+    left = itertools.chain.from_iterable(map(shown.left, chosen))
+    return RingChoice(tuple(left), worth)
 
 
 def _n_chunks(pieces: Iterable[Piece], chunk_lines: int) -> int:

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from fim_lsp.context.chunks import ContextChunk, Piece, by_file, grouped, overlaps
+from fim_lsp.context.chunks import ContextChunk, Piece, grouped
 from fim_lsp.context.ranking import Interest, Room, Scored, choose
 
 PRICE = 0.002
@@ -107,7 +107,6 @@ def _changed(
 ) -> tuple[Ring, float]:
     """The ring cut before chunk *cut* and filled up again, and what that is worth."""
     kept = [piece for chunk in ring.chunks[:cut] for piece in chunk.pieces]
-    kept_by_file = by_file(kept)
     gone = {_key(piece) for chunk in ring.chunks[cut:] for piece in chunk.pieces}
     room = Room(
         limits.n_chars - sum(chunk.size for chunk in ring.chunks[:cut]),
@@ -115,8 +114,7 @@ def _changed(
         limits.chunk_lines,
         ring.credit,
     )
-    free = [each for each in scored if not overlaps(each.piece, kept_by_file)]
-    chosen = choose(free, interest, kept, room, gone)
+    chosen = choose(scored, interest, kept, room, gone)
     written = grouped(interest.ordered(chosen.pieces), limits.chunk_lines)
     evaluated = sum(chunk.size for chunk in written)
     carried = sum(_carried(chunk, gone) for chunk in written)

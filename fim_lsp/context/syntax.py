@@ -1,7 +1,7 @@
 """
 A text into whole units: functions, classes, import blocks and what stands between them. Pure.
 
-`units` is the one entry point. With a grammar it reads the syntax tree, only as deep as classes
+`units_of` is the one entry point. With a grammar it reads the syntax tree, only as deep as classes
 within classes; statements inside functions are never visited, so the walk costs per definition,
 not per token. Without one, or where the syntax is broken, blocks of lines stand in.
 
@@ -16,8 +16,9 @@ import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
-from tree_sitter import Node
+from tree_sitter import Node, Tree
 
 from fim_lsp.context.grammars import Grammar, grammar_of, types
 from fim_lsp.context.parse import allowed, parsed, parser_of
@@ -62,15 +63,35 @@ class Unit:
     names: tuple[str, ...] = ()
 
 
-def units(language: str, text: str) -> tuple[Unit, ...]:
-    """The first `UNITS` of *text* in order; siblings share at most a line. Any text will do."""
-    lines = unix(text).split("\n")
-    return tuple(islice(_units(grammar_of(language), lines), UNITS))
+class ParsedText(NamedTuple):
+    """A text with its tree; None where there is no grammar, or where the syntax could not be read."""
+
+    grammar: Grammar | None
+    lines: Sequence[str]
+    data: bytes
+    tree: Tree | None
 
 
-def _units(grammar: Grammar | None, lines: Sequence[str]) -> Iterator[Unit]:
+def parse_text(language: str, text: str) -> ParsedText:
+    """*text* parsed once, for all that is read from it. Any text will do."""
+    grammar, lines = grammar_of(language), unix(text).split("\n")
     data = "\n".join(lines).encode("utf-8", "replace")
     tree = parsed(parser_of(grammar), data, allowed(len(data))).tree if grammar else None
+    return ParsedText(grammar, lines, data, tree)
+
+
+def units(language: str, text: str) -> tuple[Unit, ...]:
+    """The first `UNITS` of *text* in order; siblings share at most a line."""
+    return units_of(parse_text(language, text))
+
+
+def units_of(text: ParsedText) -> tuple[Unit, ...]:
+    """The same of a text that is parsed already."""
+    return tuple(islice(_units(text), UNITS))
+
+
+def _units(text: ParsedText) -> Iterator[Unit]:
+    grammar, lines, data, tree = text
     if grammar is None or tree is None or tree.root_node.type == "ERROR":
         return _blocks(lines, 0, len(lines))
     return _merged(_Walk(grammar, data, lines).units(tree.root_node), lines)

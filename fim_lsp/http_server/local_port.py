@@ -18,7 +18,7 @@ from fim_lsp.http_server import admission, announced, connections
 from fim_lsp.http_server.completions import Completions
 from fim_lsp.http_server.connections import Request, Response
 from fim_lsp.http_server.faces import Faces, error
-from fim_lsp.http_server.page import STATE, Advice, Advise, Page
+from fim_lsp.http_server.page import OWN, Advice, Advise, Page
 from fim_lsp.http_server.texts import Texts
 from fim_lsp.session.session import Session
 from fim_lsp.workspace import paths
@@ -91,7 +91,7 @@ class LocalPort:
         if why := admission.why_refused(request.target, request.headers, self.port):
             self._refuse(why)
             return _safe(error(FORBIDDEN, f"refused: {why}"))
-        tokens = [self.token, *([self._page_token] if request.target == STATE else [])]
+        tokens = [self.token, *([self._page_token] if request.target in OWN else [])]
         if self._page.static(request) or any(
             admission.knows(request.headers, each) for each in tokens
         ):

@@ -29,6 +29,9 @@ POLICY = (
 )
 PAGES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
 STATE = "/page/state"
+SNOOZE = "/page/snooze"
+OWN = (STATE, SNOOZE)  # what the page asks for, with its own key
+SNOOZE_MINUTES = 10
 ADVICE_S = 60.0  # between two looks at the server by the doctor
 
 
@@ -67,7 +70,10 @@ class Page:
         return Response(200, headers, _file(name))
 
     async def live(self, request: Request) -> Response | None:
-        """What the page shows now, None for another path."""
+        """What the page shows now, and its one button; None for another path."""
+        if request.method == "POST" and request.target == SNOOZE:
+            self._session.snooze(0 if self._session.quiet.until else SNOOZE_MINUTES)
+            return found({"until": self._session.quiet.until})
         if request.method != "GET" or request.target != STATE:
             return None
         stats, answers = self._session.stats(), self._session.counters.answers
@@ -77,6 +83,7 @@ class Page:
                 "stats": stats,
                 "keys": [*map(tuple, answers)],
                 "prompt": _prompt(await self._report()),
+                "quiet": self._session.quiet.snapshot(),
                 "days": await self._session.by_day(),
                 "advice": [each._asdict() for each in await self._advised()],
                 "requests": self._faces.counts,

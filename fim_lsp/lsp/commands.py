@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcException
 
 from fim_lsp.display import shown
 from fim_lsp.events import Accepted
-from fim_lsp.lsp import convert, messages
+from fim_lsp.lsp import convert, messages, snooze
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.messages import MOST_CHARS
 from fim_lsp.lsp.types import types
@@ -52,6 +52,7 @@ def status(editor: Editor, *_: object) -> str:
         state.health.value + (f" ({state.message})" if state.message else ""),
         *([f"first look: {look_s} s"] if (look_s := session.connection.look_s) else []),
         f"suggestions while typing {'on' if session.config.completion.auto else 'off'}",
+        *([f"quiet until {session.quiet.until}"] if session.quiet.until else []),
         f"{stats['accepted']} of {stats['shown']} accepted",
     ]
     line = shown(", ".join(parts), MOST_CHARS)
@@ -181,7 +182,7 @@ async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
 def status_now(editor: Editor, _: object) -> dict[str, object]:
     """`fim/status`: what `didChangeStatus` would say now."""
     connection = editor.session.connection
-    return messages.status(connection.state, connection.look_s)
+    return messages.status(connection.state, connection.look_s, editor.session.quiet.until)
 
 
 REQUESTS = (("fim/status", status_now, None),)
@@ -192,4 +193,5 @@ COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     ("fim.showContext", show_context),
     ("fim.openPage", open_page),
     ("fim.continueLong", continue_long),
+    *snooze.COMMANDS,
 )

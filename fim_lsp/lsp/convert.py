@@ -68,14 +68,6 @@ def inline_params(params: types.InlineCompletionParams, token: object) -> Inline
     return found
 
 
-def command_params(params: types.ExecuteCommandParams) -> types.ExecuteCommandParams:
-    """*params* with their progress token in the first argument, because handlers get the arguments only."""
-    given = params.arguments or [None]
-    if params.work_done_token is not None and isinstance(given[0], dict):
-        params.arguments = [{**given[0], "workDoneToken": params.work_done_token}, *given[1:]]
-    return params
-
-
 def content_change(raw: object) -> ContentChange:
     """One change of a `didChange`, of which there may be thousands; raises ValueError."""
     match raw:
@@ -277,21 +269,23 @@ def files_changed(
     )
 
 
-def status(state: State, look_s: int = 0) -> dict[str, object]:
+def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, object]:
     """
     A backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is.
 
-    *look_s*: so many seconds the first look at a place still takes.
+    *look_s*: so many seconds the first look at a place still takes. *quiet_until*: nothing comes by itself until then.
     """
     kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
     return {
         "kind": kind.get(state.health, "Normal"),
         "busy": state.health is Health.LOADING,
         "message": state.message
+        or (quiet_until and f"quiet until {quiet_until}")
         or (f"first look: {look_s} s" if look_s else f"{state.kind} {state.health.value}"),
         "firstLookS": look_s,
         "model": state.model,
         "bundled": is_bundled(state.model),
+        "quietUntil": quiet_until,
     }
 
 

@@ -122,7 +122,7 @@ class Editor(LanguageServer):
         self._is_open = True
         self.session.completer.client_ms = quirks.waits_ms(name)
         self.session.connection.on_status = self._show_state
-        self.session.connection.on_look = lambda: self.messages.show_look(self.session.connection)
+        self.session.connection.on_look = self._show_look
         self.session.on_index(self.messages.show_index)
         self.session.handle(FoldersChanged(self.roots))
 
@@ -323,8 +323,12 @@ class Editor(LanguageServer):
             if self._newest.get(key) is task:
                 del self._newest[key]
 
+    def _show_look(self) -> None:
+        self.messages.show_look(self.session.connection, self.session.quiet.until)
+
     def _show_state(self, state: State) -> None:
-        self.messages.show_state(state, notify=self.session.config.status.notify)
+        notify, until = self.session.config.status.notify, self.session.quiet.until
+        self.messages.show_state(state, notify=notify, quiet_until=until)
         self.on_state(state)
 
 

@@ -37,9 +37,9 @@ Report = types.WorkDoneProgressReport
 log = logging.getLogger(__name__)
 
 
-def status(state: State, look_s: int = 0) -> dict[str, object]:
+def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, object]:
     """What `didChangeStatus` says, fit to be shown."""
-    said = convert.status(state, look_s)
+    said = convert.status(state, look_s, quiet_until)
     return {**said, "message": shown(str(said["message"]), MOST_CHARS)}
 
 
@@ -81,10 +81,11 @@ class Messages:
         warning = types.ShowMessageParams(types.MessageType.Warning, line)
         self._server.window_show_message(warning)
 
-    def show_state(self, state: State, *, notify: bool) -> None:
+    def show_state(self, state: State, *, notify: bool, quiet_until: str = "") -> None:
         """Show what changed; *notify* is whether the client wants `didChangeStatus`."""
         if notify:
-            self._server.protocol.notify("didChangeStatus", status(state))
+            now = status(state, quiet_until=quiet_until)
+            self._server.protocol.notify("didChangeStatus", now)
         if state.health is Health.LOADING:
             self._begin(MODEL, f"Loading {shown(state.model) or 'the model'}")
         else:
@@ -97,10 +98,10 @@ class Messages:
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
             self._show_trouble(types.MessageType.Info, state.message)
 
-    def show_look(self, connection: Connection) -> None:
+    def show_look(self, connection: Connection, quiet_until: str) -> None:
         """Show how long the first look at a place still takes, to a client that wants `didChangeStatus`."""
         if connection.config.status.notify:
-            now = status(connection.state, connection.look_s)
+            now = status(connection.state, connection.look_s, quiet_until)
             self._server.protocol.notify("didChangeStatus", now)
 
     def explain(self, reason: str, *, again: bool) -> None:

@@ -306,7 +306,12 @@ def _converter() -> Converter:
         return convert.inline_params(known(data, kind), data.get("partialResultToken"))
 
     def execute_command(data: dict[str, Any], kind: type) -> types.ExecuteCommandParams:
-        return convert.command_params(commands(data, kind))
+        """The progress token goes into the first argument: handlers get the arguments only."""
+        params: types.ExecuteCommandParams = commands(data, kind)
+        token, arguments = params.work_done_token, params.arguments
+        if token is not None and arguments and isinstance(arguments[0], dict):
+            params.arguments = [{**arguments[0], "workDoneToken": token}, *arguments[1:]]
+        return params
 
     commands = converter.get_structure_hook(types.ExecuteCommandParams)
     converter.register_structure_hook(types.ExecuteCommandParams, execute_command)

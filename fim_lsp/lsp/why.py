@@ -31,11 +31,14 @@ async def why(editor: Editor, params: object) -> str:
     if (last.uri, last.version, last.position) != (uri, document.version, position):
         last = await _ask(editor, document, position)
     backend = cast("dict[str, Any]", editor.session.stats()["backend"])
-    answer, note = last.answer, notice(backend)
+    answer, note, rarer = last.answer, notice(backend), editor.session.quiet.why()
     text = answer.suggestions[0].text if answer.suggestions else ""
     said = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
     title = "By hand" if last.by_hand else "While typing"
-    return f"{title} {said}" + (f"\nThe model: {note}" if note and note not in said else "")
+    lines = [f"{title} {said}"]
+    lines += [f"The model: {note}"] if note and note not in said else []
+    lines += [f"Rarer now: {rarer}."] if rarer else []
+    return "\n".join(lines)
 
 
 async def _ask(editor: Editor, document: Document, position: Position) -> Answered:

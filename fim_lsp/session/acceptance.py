@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, after, minimal, split, unix
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.stats import Stats
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
@@ -76,11 +77,14 @@ class Acceptance:
     """
     State of one document: the offer on screen, suggestions by id, accepted text not yet judged.
 
-    *says_shown*: the client names each suggestion that it shows, so what it does not name is not on screen.
+    *quiet* learns what became of what was shown in *uri*. *says_shown*: the client names each suggestion that it shows, so what it does not name is not on screen.
     """
 
-    def __init__(self, stats: Stats, *, says_shown: bool = False) -> None:
+    def __init__(
+        self, stats: Stats, quiet: Quietness, uri: str, *, says_shown: bool = False
+    ) -> None:
         self._stats = stats
+        self._quiet, self._uri = quiet, uri
         self._offer: OfferedSuggestion | None = None
         self._known: OrderedDict[str, Followed] = OrderedDict()
         self._marks: list[Mark] = []
@@ -99,6 +103,7 @@ class Acceptance:
             if not left:
                 return
             offer = self._offer = OfferedSuggestion(left)
+            self._quiet.began(self._uri)
             if not self._says_shown:
                 self._become(offer, Fate.OPEN)
         offer.edits = left
@@ -156,6 +161,8 @@ class Acceptance:
     def _told(self, known: Followed, n_chars: int, now: float) -> None:
         whole = n_chars >= len(known.edit.text)
         text = known.edit.text[:n_chars]
+        if n_chars:
+            self._quiet.took(self._uri)
         self._take(known.offer, known.at, Edit(*known.edit[:2], text), now)
         if whole:
             self._become(known.offer, Fate.ACCEPTED)
@@ -172,6 +179,7 @@ class Acceptance:
         if edit in offer.edits:
             if len(edit.text) >= LEAST_CHARS:
                 self._take(offer, offer.passed, edit, now)
+                self._quiet.took(self._uri)
                 self._become(offer, Fate.ACCEPTED)
             self._end()
             return
@@ -184,6 +192,7 @@ class Acceptance:
             return
         if len(text) >= LEAST_CHARS and _ends_word(left[0].text, len(text)):
             self._take(offer, offer.passed, edit._replace(text=text), now)
+            self._quiet.took(self._uri)
             self._become(offer, Fate.PARTLY)
         offer.edits = [_rest(each, len(text)) for each in left]
         offer.passed += len(text)
@@ -200,6 +209,8 @@ class Acceptance:
 
     def _end(self) -> None:
         offer, self._offer = self._offer, None
+        if offer:
+            self._quiet.ended(self._uri, offer.passed, was_seen=offer.fate is not Fate.UNSEEN)
         if offer and offer.fate is Fate.OPEN:
             self._become(offer, Fate.IGNORED)
 

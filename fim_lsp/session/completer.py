@@ -23,6 +23,7 @@ from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
+from fim_lsp.session.quietness import RARELY, Quietness
 from fim_lsp.session.stats import Stats, described
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
@@ -69,6 +70,7 @@ class Completer:
         persistence: Persistence,
         dispatcher: Dispatcher,
         prefill: Prefill,
+        quiet: Quietness,
         commit_messages: CommitMessages,
     ) -> None:
         self.client_ms = 0.0
@@ -79,6 +81,7 @@ class Completer:
         self._persistence = persistence
         self._dispatcher = dispatcher
         self._prefill = prefill
+        self._quiet = quiet
         self._commit_messages = commit_messages
         self._numbers = itertools.count(1)
 
@@ -140,7 +143,7 @@ class Completer:
         if why := doc.why_private:
             return Answer([], f"private: {why}")
         doc.workspace.memory.moved(doc.uri, request.position.line)
-        if why := why_off(request):
+        if why := why_off(request) or self._quiet.why_silent(invoked=request.invoked):
             return Answer([], why)
         self._prefill.prefill_cursor(doc)
         if why := why_not(request, deleted=doc.deleted):
@@ -207,6 +210,9 @@ class Completer:
         suggestions = [each for each in made if each]
         if not suggestions:
             return Answer([], _why_none(polished))
+        if not self._quiet.shows(request, polished[0], self._pause_s(), so_far=False):
+            doc.display(None)
+            return Answer([], RARELY)
         if lasting:
             self._dispatcher.decode_ahead(request, doc, suggestions[0])
         return Answer(suggestions, outcome)
@@ -228,11 +234,12 @@ class Completer:
         self._connection.reach()
         if request.invoked:
             await self._connection.wait_ready()
-        elif not has_line and self._connection.is_starting:
-            deadline_s = request.config.completion.deadline_ms / 1000
-            while self._connection.is_starting and deadline_s > 0:
-                await self._connection.wait_ready(LOOK_S)
-                deadline_s -= 0 if request.client.cancels else LOOK_S
+        elif not has_line:
+            connection, left_s = self._connection, request.config.completion.deadline_ms / 1000
+            while (connection.is_starting or connection.is_restarting) and left_s > 0:
+                waits_on = request.client.cancels and connection.is_starting
+                await connection.wait_ready(LOOK_S)
+                left_s -= 0 if waits_on else LOOK_S
         return self._connection.state.health is Health.READY
 
     def _in_sight(self, request: CompletionRequest, doc: OpenDocument) -> Candidate:
@@ -265,7 +272,11 @@ class Completer:
         """Let the client of *request* hear what there is before the answer."""
         candidate = polish(so_far, request.cursor, request.sure)
         found = suggestion(request, candidate, str(next(self._numbers)))
-        if request.client.hear is not None and found:
+        if (
+            request.client.hear is not None
+            and found
+            and self._quiet.shows(request, candidate, self._pause_s(), so_far=True)
+        ):
             if request.client.offers and request.selected is None:
                 _offer(doc, request.document, [found])
             request.client.hear(found)
@@ -278,7 +289,10 @@ class Completer:
         wait = self._open.pace.wait_ms(request.cursor, client_ms=self.client_ms)
         if not typed:
             wait = max(wait, PASSING_MS - self.client_ms)
-        return (wait if fixed is None else fixed) / 1000
+        return (self._quiet.wait_ms(wait, request) if fixed is None else fixed) / 1000
+
+    def _pause_s(self) -> float:
+        return self._open.pace.since_s(time.perf_counter() * 1e3)
 
 
 def _offer(doc: OpenDocument, document: Document, suggestions: list[Suggestion]) -> None:

@@ -55,6 +55,11 @@ class Connection:
         """Whether the backend may be ready soon; the user sees it load."""
         return self.state.health in (Health.UNKNOWN, Health.LOADING)
 
+    @property
+    def is_restarting(self) -> bool:
+        """Whether an engine of our own did not start, or ended; it is started again at once."""
+        return self.state.kind == "embedded" and self.state.health is Health.DOWN
+
     def reach(self) -> None:
         """Begin to reach the backend, unless it is ready or that is under way."""
         ready = self.state.health is Health.READY
@@ -96,11 +101,11 @@ class Connection:
         if self.state.kind == "embedded":
             self.reopen()
 
-    def tell(self) -> None:
-        """Pass on a change, once: of health, of the model, and of whether all is as it should be."""
+    def tell(self, *, again: bool = False) -> None:
+        """Pass on a change, once: of health, of the model, and of whether all is as it should be. *again*: in any case."""
         state = self.state
         told = (state.health, bool(state.message), state.model)
-        if told != self._told and state.health is not Health.UNKNOWN:
+        if (again or told != self._told) and state.health is not Health.UNKNOWN:
             self._told = told
             log.info(
                 "backend %s: %s %s", state.kind, state.health.value, state.message or state.url

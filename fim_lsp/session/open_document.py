@@ -138,6 +138,10 @@ class OpenDocument:
         if not self.is_retired:
             self.is_retired = True
             self.workspace.n_open -= 1
+        self.stop()
+
+    def stop(self) -> None:
+        """Nothing more is decoded."""
         for generation in self.generations:
             generation.end()
 

@@ -13,6 +13,7 @@ from fim_lsp import events
 from fim_lsp.documents import Document, opened
 from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.open_document import OpenDocument
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspace import Workspace
 from fim_lsp.session.workspaces import Workspaces
@@ -24,12 +25,12 @@ from fim_lsp.workspace import paths
 class OpenDocuments:
     """See the module. *workspaces* are those the documents belong to; *asked* is the URI of the last request."""
 
-    def __init__(self, workspaces: Workspaces, stats: Stats) -> None:
+    def __init__(self, workspaces: Workspaces, stats: Stats, quiet: Quietness) -> None:
         self.workspaces = workspaces
         self.by_uri: dict[str, OpenDocument] = {}
         self.pace = TypingPace()
         self.asked = ""
-        self._stats = stats
+        self._stats, self._quiet = stats, quiet
         self._says_shown = False  # the client, of each suggestion
 
     def __iter__(self) -> Iterator[OpenDocument]:
@@ -93,7 +94,8 @@ class OpenDocuments:
         if known is not None:
             doc = known.again(document, location, workspace)
         else:
-            acceptance = Acceptance(self._stats, says_shown=self._says_shown)
+            watched = self._quiet, document.uri
+            acceptance = Acceptance(self._stats, *watched, says_shown=self._says_shown)
             doc = OpenDocument(document, location, workspace, acceptance)
         self.by_uri[document.uri] = doc
         return doc

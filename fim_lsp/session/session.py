@@ -39,6 +39,7 @@ from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspaces import Workspaces
@@ -68,10 +69,12 @@ class Session:
         self.connection = Connection(config, open_backend)
         self.workspaces = Workspaces()
         self._stats = Stats(on_left=self.connection.looks)
-        self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
-        self._open = OpenDocuments(self.workspaces, self._stats)
-        self._model_edits = ModelEdits(config, open_model)
         clock = time.perf_counter
+        self.quiet = Quietness(cache, clock)
+        self._waking: asyncio.TimerHandle | None = None
+        self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
+        self._open = OpenDocuments(self.workspaces, self._stats, self.quiet)
+        self._model_edits = ModelEdits(config, open_model)
         self.next_edits = NextEdits(
             self._open, self._stats, clock, self._model_edits, lambda: self.config
         )
@@ -95,6 +98,7 @@ class Session:
             persistence=self._persistence,
             dispatcher=self._dispatcher,
             prefill=self._prefill,
+            quiet=self.quiet,
             commit_messages=self.commit_messages,
         )
         self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
@@ -193,12 +197,29 @@ class Session:
         for doc in self._open:
             doc.acceptance.judged(doc.document, time.perf_counter())
         ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}
-        return self._stats.snapshot(self.connection.state, ring)
+        stats = self._stats.snapshot(self.connection.state, ring)
+        return {**stats, "quiet": self.quiet.snapshot()}
+
+    def snooze(self, minutes: float) -> None:
+        """Be quiet for so long, 0 for no longer; the client is shown that, and the end of it."""
+        self.quiet.snooze(minutes)
+        self._tell_quiet()
+
+    def _tell_quiet(self) -> None:
+        self.connection.tell(again=True)
+        if self._waking is not None:
+            self._waking.cancel()
+            self._waking = None
+        if left_s := self.quiet.left_s:
+            loop = asyncio.get_running_loop()
+            self._waking = loop.call_later(left_s, self._tell_quiet)
 
     async def by_day(self) -> dict[str, Day]:
         """What became of suggestions on each day; kept where state may be."""
         if not self.config.state.save:
             return {}
+        if await asyncio.to_thread(self.quiet.write):
+            self.quiet.forget()
         return await asyncio.to_thread(self.days.write, date.today())  # noqa: DTZ011 (the user's day)
 
     @property
@@ -264,7 +285,7 @@ class Session:
         One that is shown *unasked* waits until the newest edit is finished, and leaves the line to a
         suggestion that is on screen there. *unopened*: it may be in a file that is not open.
         """
-        if not self.config.next_edit.enabled:
+        if not self.config.next_edit.enabled or self.quiet.why_silent(invoked=not unasked):
             return None
         while unasked and (left := self.next_edits.unsettled(uri)) > 0:
             await asyncio.sleep(left)
@@ -286,9 +307,11 @@ class Session:
 
     async def aclose(self) -> None:
         """End all work and let the backend go."""
+        if self._waking is not None:
+            self._waking.cancel()
         self.workspaces.close()
         for doc in self._open:
-            doc.retire()
+            doc.stop()
         try:
             await self._scheduler.aclose()
             await self.commit_messages.aclose()
@@ -315,6 +338,7 @@ class Session:
 
     def _forget(self) -> None:
         """Delete what was saved, in the background."""
+        self.quiet.forget()
         task = asyncio.create_task(self._persistence.forget(), name="forget")
         self._forgetting.add(task)
         task.add_done_callback(self._forgetting.discard)

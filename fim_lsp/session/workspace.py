@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from fim_lsp.context.chunks import Piece, Source
+from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits, Ring
@@ -25,7 +25,7 @@ from fim_lsp.session.state_file import SavedWorkspace
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress
-from fim_lsp.workspace.files import reread, unopened_files_of, uri_of
+from fim_lsp.workspace.files import pieces_of, reread, uri_of
 from fim_lsp.workspace.reader import Reader
 from server_bridge.protocol import Chunk
 
@@ -125,9 +125,8 @@ class Workspace:
 
     def _choose(self, snapshot: Snapshot, index: Index) -> RingUpdate:
         """In a worker thread."""
-        folder, read, others = self.files.folder, self._reader.read, list[Piece]()
-        if folder:
-            others = unopened_files_of(index, Path(folder), self.root, snapshot, read)
+        folder, read = self.files.folder, self._reader.read
+        others = pieces_of(index, Path(folder) if folder else None, self.root, snapshot, read)
         return update_ring(replace(snapshot, others=(*snapshot.others, *others)), read)
 
     async def _refresh(self, excludes: Iterable[str]) -> bool:

@@ -102,9 +102,25 @@ class CompletionConfig:
             within=(0, 1),
         ),
     )
+    learn: bool = field(
+        default=True,  # a third fewer interruptions: benchmarks/quiet.py
+        metadata=option(
+            "Show fewer suggestions for some minutes after you dismissed some, and learn from what you take, on this "
+            "machine only, which are worth it.",
+            Project.OFF,
+        ),
+    )
     quiet_in: tuple[str, ...] = field(
         default=(),  # prose is completed well, too
         metadata=option("Places without automatic suggestions: `comment`, `string`.", Project.ADD),
+    )
+    disabled_for: tuple[str, ...] = field(
+        default=(),  # `languages.off` by another name, and by file
+        metadata=option(
+            "Where no suggestions come by themselves: languages (`markdown`) and files as in a `.gitignore` (`*.csv`, "
+            "`docs/`); `!` takes one back (`*.*`, `!*.py`).",
+            Project.ADD,
+        ),
     )
     local: bool = field(
         default=True,  # useful without a model, and takes no time

@@ -103,6 +103,12 @@ def confidence(known: Iterable[Odds], text: str) -> float:
     return math.exp(sum(logprobs) / len(logprobs)) if logprobs else 1.0
 
 
+def likelihood(candidate: Candidate) -> float:
+    """The product of the probabilities of a candidate's tokens, as far as they are known; 1.0 where none is."""
+    ends = len(candidate.text)
+    return math.exp(sum(p for end, p in candidate.odds if p is not None and end <= ends))
+
+
 def least(sure: float) -> float:
     """The logarithm of the probability below which a text is not shown."""
     return math.log(sure) if sure > 0 else -math.inf

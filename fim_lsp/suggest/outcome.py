@@ -18,6 +18,9 @@ ENDS = {
     "inside a word": "the cursor is inside a word; they come at its end",
     "before other code": "code stands right of the cursor; they come at the end of a line, or before what closes it",
     "before the body of a block": "the block has its body already",
+    "in a prompt": "this is a prompt or a chat; there none come by themselves",
+    "not now": "you asked for quiet for a while (fim.snooze; fim.resume ends it)",
+    "rarely taken": "you rarely took such ones lately (fim.completion.learn)",
     "in an empty text": "there is nothing in the file to go by",
     "after a deletion": "they come after something was typed, not after a deletion",
     "model": "the model says nothing here",
@@ -50,7 +53,7 @@ FILTERED = {
 # Ends of a request while typing that one by hand may not come to.
 BY_HAND = frozenset({
     "automatic suggestions are off", "not sure", "in a comment", "in a string", "inside a word",
-    "before other code", "after a deletion", "parses", "too late", "local",
+    "in a prompt", "not now", "rarely taken", "before other code", "after a deletion", "parses", "too late", "local",
 })  # fmt: skip
 
 

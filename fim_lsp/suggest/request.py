@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, after, edited
+from fim_lsp.quiet.switches import why_disabled
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
@@ -108,9 +109,12 @@ def why_off(request: CompletionRequest) -> str:
         return ""
     if not request.config.completion.auto:
         return "automatic suggestions are off"
-    if request.document.language in request.config.languages.off:
-        return f"suggestions are off for {request.document.language}"
-    return ""
+    document, config = request.document, request.config
+    if document.language in config.languages.off:
+        return f"suggestions are off for {document.language}"
+    return why_disabled(
+        config.completion.disabled_for, document.uri, document.language, request.path
+    )
 
 
 def why_not(request: CompletionRequest, *, deleted: bool) -> str:

@@ -23,6 +23,7 @@ from fim_lsp.workspace.git_history import NONE, history
 from fim_lsp.workspace.reader import Reader
 
 LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
+LISTING_SHARE = 0.01  # of the time, which very many files may not exceed either
 PAUSE_S = 0.02  # between two slices of the index: half of the time is left to other work
 HOLDING = 12  # files that are read to look for a text: some milliseconds, and 2.4 MB at most
 EMPTY = Index()
@@ -42,7 +43,7 @@ class Explorer:
         self._root = root
         self._reader = reader
         self._progress = progress
-        self._listed_s: float = -LISTING_S  # loop time
+        self._due_s: float = 0.0  # loop time of the next listing
         self._listing: asyncio.Task[None] | None = None
         self._history = NONE
         self._begun = asyncio.Event()
@@ -50,9 +51,9 @@ class Explorer:
     def explore(self, near: str, config: Config) -> None:
         """Bring the index up to date in the background, now and then, beginning with files beside *near*."""
         now = asyncio.get_running_loop().time()
-        due = now >= self._listed_s + LISTING_S and (self._listing is None or self._listing.done())
+        due = now >= self._due_s and (self._listing is None or self._listing.done())
         if due and self.folder:
-            self._listed_s = now
+            self._due_s = now + LISTING_S
             work = self._grow(Path(self.folder), near, config.privacy.exclude)
             self._begun.clear()
             self._listing = asyncio.create_task(work, name="index")
@@ -78,7 +79,7 @@ class Explorer:
 
     def look_again(self) -> None:
         """List the files again when next asked: some changed."""
-        self._listed_s = -LISTING_S
+        self._due_s = 0.0
 
     def forget(self) -> None:
         """Begin again with nothing: the rules of what is private changed."""
@@ -102,7 +103,11 @@ class Explorer:
             await asyncio.wait([self._listing])
 
     async def _grow(self, folder: Path, near: str, excludes: tuple[str, ...]) -> None:
+        loop = asyncio.get_running_loop()
+        began, due = loop.time(), self._due_s
         listing = await asyncio.to_thread(listed, folder, near, excludes)
+        if due == self._due_s:  # nothing changed meanwhile
+            self._due_s = max(due, began + (loop.time() - began) / LISTING_SHARE)
         known = {path: entry.stamp for path, entry in self.index.entries.items()}
         if gone := {path: None for path in known if path not in listing}:
             self.index = updated(self.index, gone)
@@ -114,7 +119,7 @@ class Explorer:
         n_todo = len(todo)
         while todo:
             self.index, todo = await asyncio.to_thread(
-                grown, self.index, folder, listing, todo, self._reader.units
+                grown, self.index, folder, listing, todo, self._reader.syntax
             )
             self._begun.set()
             self._progress(self._root, n_todo - len(todo), n_todo)

@@ -9,40 +9,41 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
 from fim_lsp.context.chunks import SOURCE_CHARS, Piece, Read, Source
+from fim_lsp.context.definitions import Syntax
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import (
-    DEFINITIONS,
+    NAMES,
     WORDS,
-    Definition,
     Entry,
     Index,
-    definitions,
+    Names,
+    names,
     unopened_files,
     updated,
 )
 from fim_lsp.context.privacy import Folder, entered, installed, refused
-from fim_lsp.context.syntax import Unit
+from fim_lsp.context.signatures import signatures
 from fim_lsp.context.update import Snapshot
 from fim_lsp.context.words import NONE, words
 from fim_lsp.documents import Document, opened, split
 from fim_lsp.workspace.ignore_files import encoded, found_in, rules_at, why_private
 from fim_lsp.workspace.regular_files import read
 
-FILES = 2000  # in an index: those nearest to the file that was opened first
+FILES = 20_000  # in an index: those nearest to the file that was opened first
 FILE_BYTES = 200_000  # a longer file is made by a machine
 KNOWN_BYTES = SOURCE_CHARS  # … unless the user opened it
 SLICE_BYTES = 64_000  # of text read at a time: some 10 ms of work between two looks at the queue
 _DATA = {"", "json", "html", "css"}  # languages whose definitions are not imported
 
 Stamp = tuple[int, int]  # time of change in ns, size in bytes
-Units = Callable[[str, str], Iterable[Unit]]  # `reader.Reader.units`, of a language and a text
+ReadSyntax = Callable[[str, str], Syntax]  # `reader.Reader.syntax`, of a language and a text
 
 log = logging.getLogger(__name__)
 
@@ -68,17 +69,17 @@ def listed(root: Path, near: str, excludes: Collection[str]) -> dict[str, Stamp]
 
 
 def grown(
-    index: Index, root: Path, listing: Mapping[str, Stamp], todo: Sequence[str], units: Units
+    index: Index, root: Path, listing: Mapping[str, Stamp], todo: Sequence[str], syntax: ReadSyntax
 ) -> tuple[Index, Sequence[str]]:
     """The index with the first of the files *todo* in it, and the rest of those."""
     fresh: dict[str, Entry | None] = {}
-    size, room, word_room = 0, DEFINITIONS - index.n_definitions, WORDS - index.n_words
+    size, room, word_room = 0, NAMES - index.n_names, WORDS - index.n_words
     for path in todo:
         text, language = _text(root / path) or "", language_of(path)
-        found = _definitions(path, language, text, units) if room > 0 else ()
+        found = _names(path, language, text, syntax) if room > 0 else Names()
         its_words = words(text) if word_room > 0 else NONE
         fresh[path] = Entry(language, listing[path], found, its_words)
-        room -= len(found)
+        room -= sum(map(len, found))
         word_room -= len(its_words)
         size += len(text)
         if size > SLICE_BYTES:
@@ -86,13 +87,13 @@ def grown(
     return updated(index, fresh), todo[len(fresh) :]
 
 
-def _definitions(path: str, language: str, text: str, units: Units) -> tuple[Definition, ...]:
+def _names(path: str, language: str, text: str, syntax: ReadSyntax) -> Names:
     """None of a file that cannot be read, whatever the reason: the other files are worth an index."""
     try:
-        return definitions(units(language, text))
+        return names(syntax(language, text).definitions)
     except Exception:
         log.debug("%s is not indexed", path, exc_info=True)
-        return ()
+        return Names()
 
 
 def uri_of(root_uri: str, path: str) -> str:
@@ -100,12 +101,16 @@ def uri_of(root_uri: str, path: str) -> str:
     return f"{root_uri.rstrip('/')}/{quote(os.fsencode(path))}"
 
 
-def unopened_files_of(
-    index: Index, root: Path, root_uri: str, snapshot: Snapshot, read: Read
+def pieces_of(
+    index: Index, root: Path | None, root_uri: str, snapshot: Snapshot, read: Read
 ) -> list[Piece]:
-    """Pieces of files that are worth a look from where the user works and that are not open."""
+    """
+    What is worth a look from where the user works besides the open files: pieces of other files, and heads of what
+    is in use there.
+    """
     source_of = partial(_as_judged, index, root, root_uri)
-    return list(unopened_files(index, snapshot, source_of, read))
+    heads = signatures(index, snapshot, source_of, read)
+    return [*heads, *unopened_files(index, snapshot, source_of, read)]
 
 
 def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> Document | None:
@@ -135,9 +140,11 @@ def reread(
     return replace(old, version=stamp[0], lines=tuple(split(text)))
 
 
-def _as_judged(index: Index, root: Path, root_uri: str, path: str) -> Source | None:
+def _as_judged(index: Index, root: Path | None, root_uri: str, path: str) -> Source | None:
     """An indexed file; None when it is not the one any more that was judged."""
     entry = index.entries[path]
+    if root is None:
+        return None
     text = _text(root / path) if entry.stamp == _stamp(root / path) else None
     if text is None:
         return None

@@ -59,7 +59,20 @@ def history(root: Path, near: str, files: Collection[str], known: History = NONE
         return known
     names = _below(root, top)
     changed = (frozenset(filter(files.__contains__, map(names, each))) for each in listed(found))
-    return History(found.commit, tuple(each for each in changed if len(each) > 1))
+    return History(found.commit, tuple(filter(None, changed)))
+
+
+def listed(found: Checkout) -> Iterator[list[str]]:
+    """The names of the files that each commit changed, the newest first; none where git is missing or fails."""
+    git = git_program()
+    if git is None or leads_abroad(found.objects):
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="fim-lsp-") as name:
+            output = _output(git, found, Path(name))
+    except OSError:  # no room for a folder, or git does not start
+        return
+    yield from parsed(output)
 
 
 def parsed(output: bytes) -> Iterator[list[str]]:
@@ -75,6 +88,17 @@ def parsed(output: bytes) -> Iterator[list[str]]:
         yield names
 
 
+def _output(git: str, found: Checkout, folder: Path) -> bytes:
+    """What *git* prints, run in the new *folder*, which becomes a repository without anything in it."""
+    for needed in ("objects", "refs"):
+        (folder / needed).mkdir()
+    (folder / "HEAD").write_text("ref: refs/heads/none\n")
+    environment = _environment(folder, found.objects)
+    return executables.read_output(
+        _command(git, found.commit), folder, environment, LIMIT_S, _BYTES
+    )
+
+
 def _below(root: Path, top: Path) -> Callable[[str], str]:
     """Paths below *top* into paths below *root*, "" for what is not there."""
     if not root.is_relative_to(top):
@@ -84,37 +108,12 @@ def _below(root: Path, top: Path) -> Callable[[str], str]:
     return lambda name: name.removeprefix(prefix) if name.startswith(prefix) else ""
 
 
-def listed(found: Checkout) -> Iterator[list[str]]:
-    """The names of the files that each commit changed, the newest first; none where git is missing or fails."""
-    git = git_program()
-    if git is None or leads_abroad(found.objects):
-        return
-    with tempfile.TemporaryDirectory(prefix="fim-lsp-") as name:
-        folder = Path(name)
-        for needed in ("objects", "refs"):
-            (folder / needed).mkdir()
-        (folder / "HEAD").write_text("ref: refs/heads/none\n")
-        try:
-            output = executables.read_output(
-                _command(git, found.commit),
-                folder,
-                _environment(folder, found.objects),
-                LIMIT_S,
-                _BYTES,
-            )
-        except OSError:
-            return
-    yield from parsed(output)
-
-
 def git_program() -> str | None:
     """The path of git, None where there is none."""
-    if sys.platform == "darwin":
-        path = executables.program_path("git")
-        return (
-            next((each for each in _APPLE if Path(each).is_file()), None) if path == _STUB else path
-        )
-    return executables.program_path("git")
+    path = executables.program_path("git")
+    if sys.platform == "darwin" and path == _STUB:
+        return next((each for each in _APPLE if Path(each).is_file()), None)
+    return path
 
 
 def leads_abroad(objects: Path) -> bool:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from fim_lsp.context.chunks import SOURCE_CHARS, Cut, Source, cut
-from fim_lsp.context.syntax import Unit, units
+from fim_lsp.context.definitions import Syntax, read_syntax
 from fim_lsp.workspace.syntax_process import SyntaxProcess
 
-FILES = 40
-"""Files of which the pieces are kept: an update of the ring looks at 20 open ones and 12 others."""
+FILES = 50
+"""Files of which the pieces are kept: an update of the ring looks at 20 open ones and at 24 others."""
 
 CHARS = 4_000_000
 """Characters of these files together: their pieces take some four times that in memory."""
@@ -50,10 +50,10 @@ class Reader:
             self._forget()
             return known[2]
 
-    def units(self, language: str, text: str) -> Sequence[Unit]:
-        """The units of a text that is not to be remembered; none where it cannot be read."""
+    def syntax(self, language: str, text: str) -> Syntax:
+        """What is read of a text that is not to be remembered; nothing where it cannot be read."""
         with self._lock:
-            return self._process.units(language, text) or ()
+            return self._process.syntax(language, text) or Syntax()
 
     def forget(self, is_gone: Callable[[str], bool]) -> None:
         """Keep nothing of the URIs that *is_gone* names, from the next read on."""
@@ -72,10 +72,10 @@ class Reader:
             return source, 0, Cut()
         text, found = "".join(source.lines), None
         if source.uri not in self._unreadable:
-            found = self._process.units(source.language, text)
+            found = self._process.syntax(source.language, text)
         if found is None:
             self._unreadable.add(source.uri)
-            found = units("", text)
+            found = read_syntax("", text)
         return source, n_chars, cut(source, found)
 
     def _forget_closed(self) -> None:

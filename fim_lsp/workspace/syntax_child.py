@@ -1,8 +1,9 @@
 """
-The process that reads syntax: texts come in on stdin, their units go out on stdout, a line of JSON each.
+The process that reads syntax: texts come in on stdin, what is read of them goes out on stdout, a line of JSON each.
 
     in    {"language": …, "text": …}
-    out   [[kind, name, start, end, depth, names], …], or null where reading failed
+    out   [[[kind, name, start, end, depth, names], …], [[kind, name, owner, start, head, end, doc, of], …]],
+          the units and the definitions, or null where reading failed
 
 A process of its own because tree-sitter holds Python's lock while it parses, and because a hostile
 text can take any time and any memory in it (see `context.parse`). What is too much ends this process,
@@ -16,7 +17,8 @@ import signal
 import sys
 from contextlib import suppress
 
-from fim_lsp.context.syntax import Unit, units
+from fim_lsp.context.definitions import Definition, read_syntax
+from fim_lsp.context.syntax import Unit
 
 CPU_S = 2.0
 """Of processor time for one text. A million characters of code take 0.2 s."""
@@ -32,19 +34,24 @@ def main() -> None:
         sys.stdout.flush()
 
 
-def _read(line: bytes) -> list[list[object]] | None:
+def _read(line: bytes) -> list[list[list[object]]] | None:
     request = json.loads(line)
     _limit_time(CPU_S)
     try:
-        return [_plain(unit) for unit in units(request["language"], request["text"])]
+        syntax = read_syntax(request["language"], request["text"])
+        return [[*map(_unit, syntax.units)], [*map(_definition, syntax.definitions)]]
     except Exception:  # noqa: BLE001 (one text that cannot be read is no reason to end)
         return None
     finally:
         _limit_time(0)
 
 
-def _plain(unit: Unit) -> list[object]:
+def _unit(unit: Unit) -> list[object]:
     return [unit.kind.value, unit.name, unit.start, unit.end, unit.depth, unit.names]
+
+
+def _definition(found: Definition) -> list[object]:
+    return [found.kind.value, *found[1:]]
 
 
 def _limit_time(seconds: float) -> None:

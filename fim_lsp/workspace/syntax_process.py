@@ -1,7 +1,7 @@
 """
-Texts into units in a child process, so that no text can hold or end the session. Blocking.
+Texts into their syntax in a child process, so that no text can hold or end the session. Blocking.
 
-State: the child, started for the first text. A text that takes it too long, or ends it, has no units;
+State: the child, started for the first text. A text that takes it too long, or ends it, has no syntax;
 neither has any other once `DEATHS` texts did. Called in worker threads, one at a time: see `reader`.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Sequence
 from typing import Any
 
+from fim_lsp.context.definitions import Definition, Kind, Syntax, read_syntax
 from fim_lsp.context.grammars import grammar_of
-from fim_lsp.context.syntax import Unit, UnitKind, units
+from fim_lsp.context.syntax import Unit, UnitKind
 from server_bridge.machine.executables import PACKAGES, Child, python_command, start
 
 LIMIT_S = 20.0
@@ -37,18 +37,25 @@ class SyntaxProcess:
         self._child: Child | None = None
         self._n_deaths = 0
 
-    def units(self, language: str, text: str) -> Sequence[Unit] | None:
-        """`syntax.units`, None for a text that cannot be read."""
+    def syntax(self, language: str, text: str) -> Syntax | None:
+        """`read_syntax`, None for a text that cannot be read."""
         if grammar_of(language) is None:
-            return units(language, text)  # blocks of lines
+            return read_syntax(language, text)  # blocks of lines
         answer = self._asked({"language": language, "text": text})
         if answer is None:
             log.debug("a %s text of %d characters is not parsed", language, len(text))
             return None
-        return [
-            Unit(UnitKind(kind), name, start, end, depth, tuple(names))
-            for kind, name, start, end, depth, names in answer
-        ]
+        units, definitions = answer
+        return Syntax(
+            tuple(
+                Unit(UnitKind(kind), name, start, end, depth, tuple(names))
+                for kind, name, start, end, depth, names in units
+            ),
+            tuple(
+                Definition(Kind(kind), name, owner, start, head, end, doc, tuple(of))
+                for kind, name, owner, start, head, end, doc, of in definitions
+            ),
+        )
 
     def end(self) -> None:
         """End the child for good. From any thread: a text that waits for its answer gets none."""

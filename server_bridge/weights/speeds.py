@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import time
+from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +20,7 @@ from server_bridge.protocol import Backend, Prompt, Request, Timings
 FILE = "speeds.json"
 ENOUGH_TOKENS = 32  # what is shorter measures the request, not the speed
 LINE_TOKENS = 16
+STEP_TOKENS = 32
 CODE = "".join(f"def step_{n}(value):\n    return value + {n}\n\n\n" for n in range(16))
 
 
@@ -56,8 +59,22 @@ def speed(evaluated: Timings, decoded: Timings) -> Speed | None:
 
 
 async def measured(backend: Backend) -> Speed | None:
-    """The speed of *backend*, by a prompt that it has not seen, and a line behind it. Raises BackendError."""
+    """
+    The speed of *backend*, by a prompt that it has not seen, and a line behind it; None where it says no line.
+
+    In steps, so that no answer of a slow model takes longer than is waited for. Raises BackendError.
+    """
     await backend.connect()
     prompt = Prompt(secrets.token_hex(4), (), "steps.py", CODE, "", "def step_16(value):\n")
-    timings = (await backend.complete(Request(prompt, LINE_TOKENS))).timings
-    return speed(timings, timings)
+    evaluated, left, began = 0, 1, time.perf_counter()
+    while left:
+        warmed = await backend.warm(prompt, STEP_TOKENS)
+        evaluated, left = evaluated + warmed.evaluated, warmed.left
+    prefill_s = time.perf_counter() - began
+    async with aclosing(backend.stream(Request(prompt, LINE_TOKENS))) as replies:
+        written = [(time.perf_counter(), len(reply.tokens)) async for reply in replies]
+    n_tokens = sum(n for _, n in written[1:])
+    if not n_tokens or not evaluated:
+        return None
+    decode_ms = 1000 * (written[-1][0] - written[0][0]) / n_tokens
+    return Speed(round(evaluated / prefill_s, 1), round(decode_ms, 2))

@@ -63,7 +63,7 @@ def test_what_is_here_and_what_answers(capsys: pytest.CaptureFixture[str]) -> No
     assert shown.split()[1] == SMALL.name
     assert "computed" in shown
     assert shown.endswith(str(path))
-    assert f"answers {path.name}, run by the engine inside" in out
+    assert f"suggestions from {path.name}, run by the engine inside" in out
 
 
 def test_what_was_measured_is_shown_from_then_on(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +75,21 @@ def test_what_was_measured_is_shown_from_then_on(capsys: pytest.CaptureFixture[s
     assert main(["models"]) == 0
     shown = row(capsys, SMALL.name).split()
     assert shown[2:6] == ["77", "6", "s", "measured"]
+
+
+def test_the_doctor_keeps_what_it_measures(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Of a file that the settings name, wherever it is: `fim-lsp setup` ends with the doctor."""
+    path = tmp_path / "mine.gguf"
+    path.write_bytes(DATA)
+    user_file = files.user_file()
+    user_file.parent.mkdir(parents=True, exist_ok=True)
+    user_file.write_text(f'[backend]\nkind = "embedded"\nmodel = "{path}"\n')
+    assert main(["doctor", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["models"]) == 0
+    assert " measured " in capsys.readouterr().out.splitlines()[1]
 
 
 def test_a_download_that_was_interrupted_says_how_to_go_on(
@@ -148,7 +163,7 @@ def test_a_server_that_is_named_answers(capsys: pytest.CaptureFixture[str]) -> N
     files.user_file().write_text('[backend]\nurl = "http://10.0.0.7:8012"\n')
     assert main(["models"]) == 0
     out = capsys.readouterr().out
-    assert "answers a server, http://10.0.0.7:8012" in out
+    assert "suggestions from a server, http://10.0.0.7:8012" in out
     assert "→" not in out
 
 

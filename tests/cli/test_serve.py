@@ -17,6 +17,7 @@ from fim_lsp.__main__ import main
 from fim_lsp.cli import offers, options
 from fim_lsp.cli.terminal import ERASE_LINE, Screen
 from fim_lsp.settings.files import user_file
+from server_bridge.process import command_line, programs
 from server_bridge.weights import choice, download, on_disk
 from server_bridge.weights.table import MODELS
 from tests.llama_server import PROGRAM, free_port
@@ -238,3 +239,17 @@ def test_a_dry_run_prints_the_command_line(
         f"{PROGRAM} --model {BUNDLED} --offline --host 127.0.0.1 --port 8012 "
     )
     assert "--no-kv-unified" in printed
+
+
+@pytest.mark.parametrize(("gpu", "warns"), [(0, True), (8 << 30, False)])
+def test_a_draft_model_on_a_processor_is_warned_of(
+    gpu: int, *, warns: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There it costs more than it saves; with a GPU nothing is said."""
+    machine = command_line.Machine(8 << 30, 4, gpu)
+    build = command_line.Build(frozenset(programs.NEEDED), frozenset())
+    monkeypatch.setattr(programs, "machine", lambda _: machine)
+    monkeypatch.setattr(programs, "build", lambda _: build)
+    named = ("--program", sys.executable, "--model", str(BUNDLED), "--draft", str(BUNDLED))
+    model_server._program(options.parser().parse_args(["serve", *named]))
+    assert ("Leave --draft out" in capsys.readouterr().out.replace("\n", " ")) == warns

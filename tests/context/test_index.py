@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
+from array import array
 from dataclasses import replace
 
 import pytest
 
 from fim_lsp.context.chunks import Source, Why
+from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.index import (
     Entry,
     Index,
-    definitions,
+    Names,
     holding,
+    importable,
+    names,
     unopened_files,
     updated,
     wanted,
 )
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.syntax import units
 from fim_lsp.context.update import Viewport, update_ring
 from fim_lsp.context.words import FILE_WORDS, words
 
@@ -36,7 +41,9 @@ def index_of(files: dict[str, str]) -> Index:
     fresh = {}
     for path, text in files.items():
         language = "python" if path.endswith(".py") else "javascript"
-        fresh[path] = Entry(language, (0, len(text)), definitions(units(language, text)))
+        fresh[path] = Entry(
+            language, (0, len(text)), names(read_syntax(language, text).definitions)
+        )
     return updated(Index(), fresh)
 
 
@@ -73,7 +80,9 @@ def test_a_name_that_many_files_define_says_nothing() -> None:
 def test_an_index_forgets_what_it_is_told_to() -> None:
     """An entry replaced or taken out leaves no name behind."""
     index = index_of(FILES)
-    renamed = Entry("python", (1, 1), definitions(units("python", "def tortoise():\n    pass\n")))
+    renamed = Entry(
+        "python", (1, 1), names(read_syntax("python", "def tortoise():\n    pass\n").definitions)
+    )
     index = updated(index, {"app/zoo.py": renamed, "lib/money.py": None})
 
     assert {"elephant", "Money", "money", "rounded"}.isdisjoint(index.homes)
@@ -111,7 +120,7 @@ def test_files_that_may_hold_a_text() -> None:
         "b/near.py": "hight",
         "c.py": "highth",
     }
-    entries = {path: Entry("python", (0, 0), (), words(text)) for path, text in texts.items()}
+    entries = {path: Entry("python", (0, 0), Names(), words(text)) for path, text in texts.items()}
     index = Index(entries)
 
     assert [*holding(index, ["hight", "width"], "b/near.py")] == [
@@ -127,3 +136,36 @@ def test_of_a_file_with_too_many_words_nothing_is_known() -> None:
     """It is data; and what was read before the index was full stays known."""
     assert not words(" ".join(f"w{n}" for n in range(FILE_WORDS + 1)))
     assert len(words("naïve naïve 漢字 x1")) == 3
+
+
+def test_what_can_be_imported_is_defined_outside_of_a_class() -> None:
+    """A method of that name in another file, or a function in another language, cannot be imported."""
+    index = index_of(
+        {**FILES, "lib/other.py": "class Other:\n    def freight(self):\n        pass\n"}
+    )
+
+    assert importable(index, "freight", "python") == ("app/ship.py",)
+    assert importable(index, "total", "python") == ()
+    assert importable(index, "cart", "python") == ()  # the name of a file
+    assert importable(index, "cart", "javascript") == ("web/view.js",)
+
+
+def test_an_index_of_many_files_is_small() -> None:
+    """20,000 files that define 30 names each, half of which no other file does, take 60 MB at most."""
+    tracemalloc.start()
+    fresh = {}
+    for n in range(20_000):
+        found = [f"only_in_{n}_{k}" for k in range(15)]
+        found += [sys.intern(f"member_{(n + k) % 9_000}") for k in range(15)]
+        its_words = array("I", range(100))
+        fresh[f"some/package_{n % 300}/module_{n}.py"] = Entry(
+            "python", (n, n), Names(tuple(found[:10]), tuple(found[10:])), its_words
+        )
+    index = updated(Index(), fresh)
+    del fresh
+    n_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert index.n_names == 600_000
+    assert index.n_words == 2_000_000
+    assert n_bytes < 60_000_000

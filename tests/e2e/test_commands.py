@@ -45,6 +45,31 @@ def test_switching_off_and_on(editor: Editor) -> None:
     assert editor.bye() == 0
 
 
+def test_not_now(editor: Editor) -> None:
+    """Quiet for some minutes: nothing while typing, something by hand; the status says until when, and that it is over."""
+    options = {"fim.backend.kind": "embedded", "fim.status.notify": True}
+    editor.initialize(initializationOptions=options)
+    editor.open(A, "def area(width, height):\n    return wi\n")
+    assert ask(editor, 1, 13, 1)
+
+    until = run(editor, "fim.snooze", {"minutes": "30"})
+    assert isinstance(until, str)
+    assert ":" in until
+    assert ask(editor, 1, 13, 2) == []
+    assert ask(editor, 1, 13, 1)
+    assert f"quiet until {until}" in str(run(editor, "fim.status"))
+    assert run(editor, "fim.resume") == ""
+    ask(editor, 1, 13, 2)
+    outcomes = editor.request("fim/stats", {})["outcomes"]
+    assert outcomes["not now"] == 1  # and the one after it ended otherwise
+    assert run(editor, "fim.snooze", "soon") != ""
+    told = [status["quietUntil"] for status in editor.messages("didChangeStatus")]
+    assert next(filter(None, told)) == until
+    assert "" in told[told.index(until) :]
+    editor.finish()
+    assert editor.bye() == 0
+
+
 def test_what_the_model_sees(editor: Editor) -> None:
     """By part, of the document asked about last; opened to read where that can be, for no other user."""
     editor.initialize(

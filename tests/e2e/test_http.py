@@ -19,6 +19,9 @@ from fim_lsp.settings import files
 from tests.e2e.client import GHOST_TEXT, ROOT, Editor
 
 A = "file:///shop/a.py"
+# What follows is sure and whole: how much of it has come when the answer is made, on a busy machine, changes nothing.
+CART = "class Cart:\n    def __init__(self, width, height):\n        self.width = width\n"
+HEIGHT = "        self.height = hei"
 BROWSER = {**GHOST_TEXT, "window": {"showDocument": {"support": True}}}
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -74,14 +77,14 @@ def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> 
     editor = launch()
     editor.initialize(rootUri=(tmp_path / "shop").as_uri(), initializationOptions=settings)
     url = str(run(editor, "fim.openPage"))
-    body = {"prompt": "def add(first, second):\n    ret", "suffix": "\n"}
+    body = {"prompt": CART + HEIGHT, "suffix": "\n"}
 
     address, _, token = url.partition("#")
     with pytest.raises(urllib.error.HTTPError, match="401"):
         got(address + "v1/completions", body, key=token)  # that is for the page alone
     answer = got(address + "v1/completions", body, key=kept_key())
 
-    assert answer["choices"][0]["text"].startswith("urn")
+    assert answer["choices"][0]["text"] == "ght"
     assert any(url in message["message"] for message in editor.messages("window/showMessage"))
     assert editor.bye() == 0
 
@@ -100,11 +103,7 @@ def test_the_command_line(tmp_path: Path) -> None:
         said = [process.stdout.readline() for _ in range(5)]
         url = said[0].split("'")[3].removesuffix("/infill")
         key = Path(said[0].split("'")[-2]).read_text().strip()
-        asked = {
-            "input_prefix": "def add(first, second):\n",
-            "prompt": "    ret",
-            "input_suffix": "",
-        }
+        asked = {"input_prefix": CART, "prompt": HEIGHT, "input_suffix": ""}
         with pytest.raises(urllib.error.HTTPError, match="401"):
             got(url + "/infill", asked)
         answer = got(url + "/infill", asked, key=key)
@@ -114,7 +113,7 @@ def test_the_command_line(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         code = process.wait(30)
 
-    assert answer["content"].startswith("urn")
+    assert answer["content"] == "ght"
     assert f'"llama-vscode.endpoint": "{url}", "llama-vscode.api_key": "{key}"' in said[1]
     assert f"'{url}/v1/completions'" in said[2]
     assert said[3].rstrip().endswith(f"_API_KEY={key}")

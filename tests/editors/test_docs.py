@@ -62,10 +62,42 @@ def test_neovim_with_lazy(file: Path, tmp_path: Path) -> None:
     check_neovim(tmp_path, file, steps.replace("{}", str(programs.REPOSITORY)))
 
 
+LAZY = programs.CACHE / "lazy.nvim"  # a checkout of it
+
+
+@pytest.mark.skipif(not LAZY.exists(), reason=f"needs a checkout of lazy.nvim in {LAZY}")
+def test_neovim_with_lazy_itself(file: Path, tmp_path: Path) -> None:
+    """From an empty home lazy.nvim clones this repository, runs the specification's build there, and sets the plugin up."""
+    specification, *_ = blocks("neovim", "lua")
+    pipx = tmp_path / ".local/bin/pipx"  # the program is there already
+    pipx.write_text('#!/bin/sh\necho "$PWD: $*" > "$HOME/pipx"\n')
+    pipx.chmod(0o755)
+    address = f"file://{programs.REPOSITORY}"
+    steps = f"""
+        vim.opt.runtimepath:prepend('{LAZY}')
+        require('lazy').setup({{ {specification.replace("ADDRESS", address).rstrip()} }})
+    """
+    config = tmp_path / ".config/nvim/init.lua"
+    config.parent.mkdir(parents=True)
+    config.write_text(steps)
+    installed = subprocess.run(
+        [str(programs.program("nvim")), "--headless", "+Lazy! install", "+qa"],
+        env=programs.environment(tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    clone = tmp_path / ".local/share/nvim/lazy/fim-lsp"
+    assert (clone / "editors/nvim/plugin/fim.lua").exists(), installed.stdout + installed.stderr
+    assert (tmp_path / "pipx").read_text() == f"{clone}: install --force .\n"
+    check_neovim(tmp_path, file, steps)
+
+
 def check_neovim(home: Path, file: Path, settings: str) -> None:
     """With *settings* as init.lua there is ghost text, and Tab accepts it."""
     config = home / ".config/nvim/init.lua"
-    config.parent.mkdir(parents=True)
+    config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(settings)
     neovim = Terminal(
         [str(programs.program("nvim")), str(file)],

@@ -179,7 +179,7 @@ def test_first_steps(project: Path, tmp_path: Path) -> None:
         assert "/nowhere" not in machine.read_text()
         workbench.wait_for("a toy that knows a little Python")
         workbench.choose("No, Thanks")
-        workbench.wait_for("FIM bundled model")
+        workbench.wait_for("FIM bundled model ready")
         workbench("click", STATUS)
         workbench.wait_for("Get a Real Model")
         workbench("press", "Escape")

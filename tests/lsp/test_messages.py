@@ -55,7 +55,7 @@ def test_a_first_look_is_told_to_those_who_want_it(
     backend = SimpleNamespace(state=REAL)
     connection = Connection(Config(status=StatusConfig(notify=wants)), lambda _: backend)
     connection.look_s = 6
-    Messages(server).show_look(connection)
+    Messages(server).show_look(connection, "")
     assert [(each["firstLookS"], each["message"], each["busy"]) for each in told] == [
         (6, "first look: 6 s", False)
     ][:wants]

@@ -9,6 +9,7 @@ import pytest
 from fim_lsp.documents import Edit, Position, after, edited, opened
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
 from fim_lsp.session.acceptance import Acceptance
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.stats import Stats
 from server_bridge.protocol import Health, State
 
@@ -23,7 +24,7 @@ class Driver:
         self.document = opened("file:///a.py", "python", 1, text)
         self.cursor = CURSOR
         self.stats = Stats()
-        self.acceptance = Acceptance(self.stats)
+        self.acceptance = Acceptance(self.stats, Quietness(None, lambda: 0.0), "file:///a.py")
         self.now = 0.0
         self.n_ids = 0
 

@@ -15,6 +15,7 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation, Phase, Terms, advance
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import NOWHERE
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspaces import Workspaces
@@ -102,7 +103,9 @@ BARE = Frame(Header("shop", (), "a.py"), NOWHERE)
 
 def test_the_ring_gives_way_first() -> None:
     """Half of the chunks go, and half of the rest; only then the window is made smaller."""
-    doc = OpenDocuments(Workspaces(), Stats()).open("file:///a.py", "python", 1, "")
+    doc = OpenDocuments(Workspaces(), Stats(), Quietness(None, lambda: 0.0)).open(
+        "file:///a.py", "python", 1, ""
+    )
     doc.install(BARE)
     for n_chunks in (5, 2, 1):
         chunks = WIDE.header.chunks[:n_chunks]

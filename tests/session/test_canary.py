@@ -16,6 +16,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
+from fim_lsp.instruct.dialogue import Asked
 from fim_lsp.session.session import Session
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.client import Http
@@ -159,4 +160,30 @@ async def test_no_canary_ever_reaches_the_model(project: Project) -> None:
     assert "CANARY" not in sent.replace("CANARY_later", "").replace("CANARY_moved", "")
     assert "CANARY" not in sent_after
     assert str(project.root.parent) not in sent
+    assert [secret for secret in SECRETS if secret in sent] == []
+
+
+async def test_no_canary_reaches_the_model_by_an_instruction(project: Project) -> None:
+    """Neither of the file that is edited, nor in the instruction, nor in what another server found wrong."""
+    main = Typist(project.session, MAIN, project.uri("main.py"), root=project.root.as_uri())
+    for name in OPENED[:-2]:
+        project.open(name)
+    await project.rest()
+    project.bodies.clear()
+
+    asked = [Asked(Position(0, 0), Position(99, 0), "add PUBLIC comments")]
+    asked += [asked[0]._replace(instruction=f"use the key {key}") for key in SECRETS[:2]]
+    wrong = tuple(f"expected 'freight_key' and 'freight_draft', got {key}" for key in SECRETS[:2])
+    asked.append(asked[0]._replace(instruction="", problems=wrong))
+    for name in OPENED[:-2]:
+        await project.session.edits.edit(project.uri(name), asked[0], lambda lines: not lines)
+        await project.session.edits.prepare(project.uri(name), asked[0].start, asked[0].end)
+    for each in asked:
+        await project.session.edits.edit(main.uri, each, lambda lines: not lines)
+
+    sent = "\n".join(project.bodies)
+    if project.session.connection.state.kind == "openai":  # the bundled model itself takes none
+        assert "add PUBLIC comments" in sent, "instructions must have been sent"
+        assert "got REDACTED" in sent
+    assert "CANARY" not in sent
     assert [secret for secret in SECRETS if secret in sent] == []

@@ -9,6 +9,7 @@ from fim_lsp.events import Changed, FoldersChanged, Opened
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspaces import Workspaces
@@ -27,7 +28,7 @@ class Desk:
         workspaces.roots = ("file:///w", "file:///x")
         self.stats, self.now = Stats(), 0.0
         self.model = ModelEdits(Config(), lambda _: None)
-        self.open = OpenDocuments(workspaces, self.stats)
+        self.open = OpenDocuments(workspaces, self.stats, Quietness(None, lambda: 0.0))
         self.next_edits = NextEdits(self.open, self.stats, lambda: self.now, self.model, Config)
         for uri in uris:
             self.open.open(uri, "python", 1, TEXT).allow()

@@ -16,7 +16,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Selected
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import Backend, Health
+from server_bridge.protocol import Backend, BackendUnavailable, Health, State
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, ROOT, Typist, embedded, faked
@@ -318,6 +318,40 @@ async def test_who_types_while_the_backend_starts_waits_for_it() -> None:
         assert typist.counted("completions") == 1
     finally:
         await fresh.aclose()
+
+
+class Stumbling(FakeBackend):
+    """An engine that does not start at the first attempt, or never."""
+
+    def __init__(self, kind: str, n_failures: int) -> None:
+        super().__init__()
+        self.left = n_failures
+        self.state = dataclasses.replace(self.state, kind=kind, health=Health.LOADING)
+
+    async def connect(self) -> State:
+        self.left -= 1
+        health = Health.READY if self.left < 0 else Health.DOWN
+        self.state = dataclasses.replace(self.state, health=health)
+        if self.left >= 0:
+            raise BackendUnavailable("it did not start")
+        return self.state
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_failures", "n_texts"),
+    [("embedded", 1, 1), ("embedded", 99, 0), ("llama-server", 1, 0)],
+)
+async def test_an_engine_that_starts_again_is_waited_for(
+    kind: str, n_failures: int, n_texts: int
+) -> None:
+    """Until the deadline: a request that a client waits for is not empty because the first start failed."""
+    completion = dataclasses.replace(QUICK.completion, deadline_ms=1000)
+    backend = Stumbling(kind, n_failures)
+    session = Session(dataclasses.replace(QUICK, completion=completion), lambda _: backend)
+    try:
+        assert len(await Typist(session, CODE + HALF).ask()) == n_texts
+    finally:
+        await session.aclose()
 
 
 async def test_without_a_backend_lines_in_sight_are_offered() -> None:

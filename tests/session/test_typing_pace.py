@@ -7,6 +7,7 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.suggest.debounce import USUAL_MS
@@ -17,7 +18,7 @@ START = Position(0, 0)
 @pytest.mark.parametrize("is_a_key", [True, False])
 def test_only_keys_of_the_editor_tell_it(is_a_key: bool) -> None:
     """Edits that another program's request shows come when it asks."""
-    documents = OpenDocuments(Workspaces(), Stats())
+    documents = OpenDocuments(Workspaces(), Stats(), Quietness(None, lambda: 0.0))
     doc = documents.open("untitled:a", "python", 1, "")
     for version in range(2, 20):
         edits = (Edit(START, START, "x"),)

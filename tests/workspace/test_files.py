@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.context.chunks import Source, read
-from fim_lsp.context.index import Index
+from fim_lsp.context.definitions import read_syntax
+from fim_lsp.context.index import Index, Names
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.syntax import units
 from fim_lsp.context.update import Viewport
 from fim_lsp.workspace import files
-from fim_lsp.workspace.files import grown, listed, reread, unopened_files_of, uri_of
+from fim_lsp.workspace.files import grown, listed, pieces_of, reread, uri_of
 
 EXCLUDES = (".env*", "*.pem", "credentials.py")
 
@@ -55,7 +55,7 @@ def index_of(root: Path, near: str = "a.py") -> Index:
     listing = listed(root, near, EXCLUDES)
     index, todo = Index(), list(listing)
     while todo:
-        index, rest = grown(index, root, listing, todo, units)
+        index, rest = grown(index, root, listing, todo, read_syntax)
         assert len(rest) < len(todo)
         todo = list(rest)
     return index
@@ -85,7 +85,7 @@ def test_an_index_knows_the_definitions(root: Path) -> None:
 
     assert index.homes["two"] == ("app/b.py",)
     assert index.homes["Three"] == ("app/deep/c.py",)
-    assert index.entries["app/binary.py"].definitions == ()
+    assert index.entries["app/binary.py"].names == Names()
     assert {"four", "five", "six", "ten"}.isdisjoint(index.homes)
 
 
@@ -95,8 +95,8 @@ def test_a_file_that_changed_since_it_was_judged_is_not_read(root: Path) -> None
     uri = uri_of(root.as_uri(), "a.py")
     memory.opened(Source(uri, "a.py", "python", 1, ("two()\n", "Three()\n")))
     snapshot = memory.snapshot(Viewport(uri, 0, 0, 2))
-    shown = lambda: unopened_files_of(index, root, root.as_uri(), snapshot, read)  # noqa: E731
-    names = lambda: [piece.name for piece in shown()]  # noqa: E731
+    shown = lambda: pieces_of(index, root, root.as_uri(), snapshot, read)  # noqa: E731
+    names = lambda: sorted({piece.name for piece in shown()})  # noqa: E731
     assert names() == ["app/b.py", "app/deep/c.py"]
 
     (root / "app/b.py").unlink()

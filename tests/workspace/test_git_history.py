@@ -126,6 +126,10 @@ def test_without_git_or_a_repository_there_is_no_history(
     (top / ".git/HEAD").write_text("ref: refs/heads/../../../../etc/passwd\n")
     assert not history(top, "a.py", ALL).commits
     (top / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("tempfile.tempdir", str(tmp_path / "full"))
+        assert not history(top, "a.py", ALL).commits
+    assert history(top, "a.py", ALL).commits
     monkeypatch.setenv("PATH", "")
     assert not history(top, "a.py", ALL).commits
 

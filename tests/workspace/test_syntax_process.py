@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from fim_lsp.context.definitions import read_syntax
 from fim_lsp.workspace import syntax_process
 from fim_lsp.workspace.syntax_process import DEATHS, SyntaxProcess
 
@@ -39,18 +40,18 @@ def process() -> Iterator[SyntaxProcess]:
 
 @pytest.mark.parametrize("language", HOSTILE)
 def test_after_any_text_the_next_one_is_read(process: SyntaxProcess, language: str) -> None:
-    """A hostile one has no units, or some; it may end the child, and another one is started."""
+    """A hostile one has no syntax, or some; it may end the child, and another one is started."""
     for text in HOSTILE[language]:
-        process.units(language, text)
-        units = process.units("python", CODE)
-        assert [unit.name for unit in units or ()] == ["freight"], text[:20]
+        process.syntax(language, text)
+        syntax = process.syntax("python", CODE)
+        assert syntax == read_syntax("python", CODE), text[:20]
 
 
 @pytest.mark.parametrize("child", [HANGS, ENDS], ids=["hangs", "ends"])
 def test_a_child_without_an_answer_is_ended_and_not_started_for_ever(
     process: SyntaxProcess, monkeypatch: pytest.MonkeyPatch, child: tuple[str, ...]
 ) -> None:
-    """The text has no units; after some of these no child is started any more."""
+    """The text has no syntax; after some of these no child is started any more."""
     monkeypatch.setattr(syntax_process, "LIMIT_S", 0.05)
     monkeypatch.setattr(syntax_process, "_CHILD", child)
     started, start = [], syntax_process._started
@@ -61,7 +62,7 @@ def test_a_child_without_an_answer_is_ended_and_not_started_for_ever(
 
     monkeypatch.setattr(syntax_process, "_started", noting)
 
-    assert [process.units("python", CODE) for _ in range(DEATHS + 5)] == [None] * (DEATHS + 5)
+    assert [process.syntax("python", CODE) for _ in range(DEATHS + 5)] == [None] * (DEATHS + 5)
     assert len(started) == DEATHS
     assert all(each is not None and each.returncode is not None for each in started)
 
@@ -72,7 +73,7 @@ def test_a_text_that_waits_when_the_session_ends_gets_no_answer(
     """The exit does not wait for the parser."""
     monkeypatch.setattr(syntax_process, "_CHILD", HANGS)
     answers: list[object] = []
-    waits = threading.Thread(target=lambda: answers.append(process.units("python", CODE)))
+    waits = threading.Thread(target=lambda: answers.append(process.syntax("python", CODE)))
     waits.start()
     while process._child is None:
         time.sleep(0.01)
@@ -80,4 +81,4 @@ def test_a_text_that_waits_when_the_session_ends_gets_no_answer(
     waits.join(timeout=10)
 
     assert answers == [None]
-    assert process.units("python", CODE) is None
+    assert process.syntax("python", CODE) is None

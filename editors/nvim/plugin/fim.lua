@@ -86,6 +86,12 @@ local subcommands = {
   toggle = function(what)
     require('fim').toggle(what == 'buffer' and 0 or nil)
   end,
+  snooze = function(minutes)
+    require('fim').snooze(minutes)
+  end,
+  resume = function()
+    require('fim').resume()
+  end,
   trigger = function()
     require('fim').trigger()
   end,

@@ -13,6 +13,7 @@ import { showPage } from "./page";
 import { ownFolder, serverProcess } from "./processes";
 import { clearPath, configuredPath, findServer, offerInstallation } from "./server";
 import { changedByUser, toggle, toggleLanguage } from "./settings";
+import { SNOOZE, askMinutes } from "./snooze";
 import { StatusBar, type Status } from "./status";
 import { projectFolder, runInTerminal } from "./terminal";
 
@@ -136,8 +137,12 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
     initializationOptions: () => ({ fim: changedByUser() }),
     middleware: {
       window: { showDocument: showPage },
-      executeCommand: (name, given: unknown[], next) => {
+      executeCommand: async (name, given: unknown[], next) => {
         if (name === DISMISS) nextEdits?.hide();
+        if (name === SNOOZE && given.length === 0) {
+          const minutes = await askMinutes();
+          return minutes === undefined ? undefined : next(name, [minutes]);
+        }
         if (name === EDIT) return edits?.start(given[0]);
         if (name === COMMIT_MESSAGE && client !== undefined && !isForServer(given[0])) {
           return writeCommitMessage(client, given[0], async (argument) => next(name, [argument]));

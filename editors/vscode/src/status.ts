@@ -16,6 +16,7 @@ export interface Status {
   model: string;
   bundled: boolean;
   firstLookS?: number;
+  quietUntil?: string; // nothing comes by itself until then; "" while it does
 }
 
 /** `fim/stats`: the parts that the menu shows. */
@@ -67,7 +68,7 @@ export class StatusBar implements vscode.Disposable {
     const stats = await this.client()
       ?.sendRequest<Stats>("fim/stats", {})
       .catch(() => undefined);
-    const rows = [...numbers(stats, this.status), ...steps(this.status, this.client() === undefined), ...switches()];
+    const rows = [...numbers(stats, this.status), ...steps(this.status, this.client() === undefined), ...switches(this.status)];
     const chosen = await vscode.window.showQuickPick<Row>(rows, { title: "fim-lsp", matchOnDetail: true });
     if (chosen?.command === "fim.output") output.show();
     else if (chosen?.command === "fim.settings") {
@@ -79,7 +80,7 @@ export class StatusBar implements vscode.Disposable {
     const { kind, busy, message, model, bundled, firstLookS = 0 } = this.status;
     const on = switchedOn(vscode.window.activeTextEditor?.document.languageId);
     const trouble = kind === "Error" || kind === "Warning";
-    const well = !(on.auto && on.language) ? "circle-slash" : kind === "Inactive" ? "circle-outline" : "sparkle";
+    const well = !(on.auto && on.language) ? "circle-slash" : this.status.quietUntil ? "bell-slash" : kind === "Inactive" ? "circle-outline" : "sparkle";
     const words = ["FIM", bundled ? "bundled model" : shortened(model), trouble ? "" : phase(this.status)];
     this.item.text = `$(${trouble ? "warning" : busy || firstLookS > 0 ? "loading~spin" : well}) ${words.filter((word) => word !== "").join(" ")}`;
     this.item.tooltip = message === "" ? "fim-lsp: local completions" : `fim-lsp: ${message}`;
@@ -88,7 +89,8 @@ export class StatusBar implements vscode.Disposable {
 }
 
 /** What the model does: it is loading, it reads a place for the first time, or it is ready. */
-function phase({ kind, busy, firstLookS = 0 }: Status): string {
+function phase({ kind, busy, firstLookS = 0, quietUntil = "" }: Status): string {
+  if (quietUntil !== "") return `quiet until ${quietUntil}`;
   if (firstLookS > 0) return `first look: ${firstLookS} s`;
   return busy ? "loading" : kind === "Normal" ? "ready" : "";
 }
@@ -127,11 +129,13 @@ function numbers(stats: Stats | undefined, status: Status): Row[] {
   ];
 }
 
-function switches(): Row[] {
+function switches(status: Status): Row[] {
   const language = vscode.window.activeTextEditor?.document.languageId;
   const on = switchedOn(language);
   const rows: Row[] = [
     { label: "", kind: vscode.QuickPickItemKind.Separator },
+    status.quietUntil ? { label: "Suggest Again", description: `quiet until ${status.quietUntil}`, command: "fim.resume" }
+      : { label: "Not Now", description: "no suggestions for some minutes", command: "fim.snooze" },
     { label: on.auto ? "Stop Completing While Typing" : "Complete While Typing", command: "fim.toggleAuto" },
     { label: "Why No Suggestion Here?", command: "fim.why" },
     { label: "What the Model Is Shown", command: "fim.showContext" }, // the server's own commands
@@ -143,7 +147,7 @@ function switches(): Row[] {
   ];
   if (language !== undefined) {
     const label = on.language ? `No Completions for ${language}` : `Completions for ${language}`;
-    rows.splice(2, 0, { label, command: "fim.toggleLanguage" });
+    rows.splice(3, 0, { label, command: "fim.toggleLanguage" });
   }
   return rows;
 }

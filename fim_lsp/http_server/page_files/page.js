@@ -156,7 +156,18 @@ function showAdvice(advice) {
   at("advice").replaceChildren(...(items.length ? items : [element("li", { text: "nothing yet: the model is not ready", kind: "warn" })]));
 }
 
+function showLearned({ learned, hidden, why }) {
+  const kept = `What was learned of what you take: ${learned}. ${plural(hidden, "suggestion")} not shown for that.`;
+  say(at("learned"), why ? `${kept} Now ${why}.` : kept);
+}
+
+function showQuiet({ until }) {
+  say(at("snooze"), until ? `Quiet until ${until}: suggest again` : "Quiet for 10 minutes");
+}
+
 function show(state) {
+  showQuiet(state.quiet);
+  showLearned(state.quiet);
   showModel(state.stats);
   showNow(state);
   showKeys(state.keys);
@@ -181,11 +192,24 @@ at("pause").addEventListener("click", () => {
   say(at("pause"), paused ? "Go on" : "Pause");
 });
 
+function ask(path, method) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  return fetch(path, { method, headers, cache: "no-store" });
+}
+
+at("snooze").addEventListener("click", async () => {
+  try {
+    const answer = await ask("/page/snooze", "POST");
+    if (answer.ok) showQuiet(await answer.json());
+  } catch {
+    // the next look says what is wrong
+  }
+});
+
 async function look() {
   if (!paused && !document.hidden) {
     try {
-      const headers = token ? { Authorization: `Bearer ${token}` } : {};
-      const answer = await fetch("/page/state", { headers, cache: "no-store" });
+      const answer = await ask("/page/state", "GET");
       if (answer.status === 401) trouble("This address lacks its token: open the page from your editor, or as `fim-lsp http` prints it.");
       else if (answer.ok) {
         show(await answer.json());

@@ -20,6 +20,7 @@ NAMES = {
     "bigcode/starcoder": "starcoder",
     "ibm-granite/granite-8b-code-base": "starcoder",
     "granite-4.0-h-tiny": "granite-4",
+    "granite-4.1-3b-base-Q8_0.gguf": "granite-4",
     "deepseek-coder:6.7b-base": "deepseek",
     "codellama/CodeLlama-7b-hf": "codellama",
     "JetBrains/Mellum-4b-base": "mellum",

@@ -4,7 +4,8 @@
 
 local PAUSE_MS = 500 -- more than between two keys: other servers have work of their own after each
 local WAIT_MS = 1000 -- for slow servers; what comes later is not sent
-local NAMES = 4 -- of one pause
+local NAMES = 6 -- of one pause
+local LONGEST = 1000 -- bytes of a line that are looked at
 local ASKED = 256 -- names of a buffer that are not asked for again
 local ABOVE, BELOW = 3, 1 -- lines around the cursor
 local IN_VIEW = 50 -- lines around the cursor of which ours knows all
@@ -23,31 +24,26 @@ local batch = 0 -- counts the pauses: answers of an earlier one are not sent
 ---@field row integer
 ---@field col integer
 
---- The words near the cursor that were not asked for yet, the nearest first.
+--- The words near the cursor that were not asked for yet, those of the nearest lines first.
 ---@param buf integer
 ---@return fim.Name[]
 local function names_near(buf)
   local here = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local first = math.max(0, here - ABOVE)
   local found, seen = {}, asked[buf] or {}
   if vim.tbl_count(seen) > ASKED then
     seen = {}
   end
   asked[buf] = seen
-  for n, line in ipairs(vim.api.nvim_buf_get_lines(buf, first, here + BELOW + 1, false)) do
-    for col, word in line:gmatch('()([%a_][%w_][%w_]+)') do
-      if not seen[word] then
-        seen[word] = true
-        table.insert(found, { row = first + n - 1, col = col - 1, word = word })
+  for distance = 0, ABOVE do
+    for _, row in ipairs(distance > 0 and distance <= BELOW and { here - distance, here + distance } or { here - distance }) do
+      local line = row >= 0 and vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1] or ''
+      for col, word in line:sub(1, LONGEST):gmatch('()([%a_][%w_][%w_]+)') do
+        if not seen[word] and #found < NAMES then
+          seen[word] = true
+          table.insert(found, { row = row, col = col - 1 })
+        end
       end
     end
-  end
-  table.sort(found, function(a, b)
-    return math.abs(a.row - here) < math.abs(b.row - here)
-  end)
-  for n = NAMES + 1, #found do
-    seen[found[n].word] = nil -- another time
-    found[n] = nil
   end
   return found
 end

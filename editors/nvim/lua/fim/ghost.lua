@@ -234,7 +234,7 @@ function M.enable(buf, options)
     vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
   end
   on({ 'InsertEnter', 'CursorMovedI', 'TextChangedI', 'TextChangedP' }, function()
-    moved(buf, options.automatic)
+    moved(buf, options.automatic and require('fim').is_text(buf))
   end)
   on({ 'InsertLeave', 'BufLeave' }, function()
     M.hide(buf)

@@ -13,7 +13,7 @@ local ASK = '<M-Bslash>' -- Copilot's key for it; Neovim and its usual plugins h
 ---@field filetypes_off? string[] filetypes that get no completions
 ---@field keys? table<fim.Action, string|false> keys; by default only the one of `ask_key` is mapped
 
----@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'|'next_edit'
+---@alias fim.Action 'accept'|'accept_word'|'accept_line'|'dismiss'|'trigger'|'next'|'previous'|'next_edit'|'edit_accept'|'edit_reject'|'edit_again'|'edit_more'
 
 ---@return fim.Options
 function M.options()
@@ -39,6 +39,33 @@ function M.wanted(buf)
   return vim.g.fim_enabled ~= false and vim.b[buf].fim_enabled ~= false and not off
 end
 
+--- Whether `buf` is a text; in what plugins draw and in prompts nothing comes by itself.
+---@param buf integer
+function M.is_text(buf)
+  return vim.list_contains({ '', 'acwrite' }, vim.bo[buf].buftype)
+end
+
+--- No suggestions for some minutes but by hand; without a number as many as the server thinks fit.
+---@param minutes? string
+function M.snooze(minutes)
+  M.command('fim.snooze', tonumber(minutes))
+  require('fim.ghost').hide(vim.api.nvim_get_current_buf())
+end
+
+--- Suggest again at once.
+function M.resume()
+  M.command('fim.resume')
+end
+
+--- Run a command of every server of ours.
+---@param name string
+function M.command(name, ...)
+  require('fim.status').server() -- says so where there is none
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'fim' })) do
+    client:exec_cmd({ title = name, command = name, arguments = { ... } })
+  end
+end
+
 --- Switch completions on or off: everywhere, or in one buffer (0 for this one).
 ---@param buf? integer
 function M.toggle(buf)
@@ -59,7 +86,7 @@ end
 function M.refresh(buf)
   local on, builtin = M.wanted(buf), M.uses_builtin()
   if builtin then
-    vim.lsp.inline_completion.enable(on, { bufnr = buf })
+    vim.lsp.inline_completion.enable(on and M.is_text(buf), { bufnr = buf })
   elseif vim.lsp.inline_completion then
     M.leave_builtin(buf)
   end
@@ -113,6 +140,11 @@ end
 ---@param otherwise? fun()
 function M.dismiss(otherwise)
   local shown = require('fim.ghost').hide(vim.api.nvim_get_current_buf())
+  local client = shown and vim.lsp.get_clients({ name = 'fim', bufnr = 0 })[1]
+  if client then
+    local uri, name = vim.uri_from_bufnr(0), 'fim.didDismissCompletion'
+    client:exec_cmd({ title = 'dismiss', command = name, arguments = { uri } })
+  end
   if M.uses_builtin() then
     shown = vim.lsp.inline_completion.get({ on_accept = function() end }) or shown
   end

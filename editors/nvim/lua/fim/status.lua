@@ -11,6 +11,7 @@ local TOLD = vim.fs.joinpath(vim.fn.stdpath('state'), 'fim-bundled-model-told')
 ---@field message string
 ---@field model string '' when not known
 ---@field firstLookS integer? seconds that the first look at a place still takes, 0 for none
+---@field quietUntil? string until when nothing comes by itself, '' while it does
 ---@field bundled boolean whether it is the tiny model inside the server's package
 
 local statuses = {} ---@type table<integer, fim.Status?>
@@ -70,6 +71,9 @@ end
 ---@param status fim.Status
 ---@return string
 function M.phase(status)
+  if (status.quietUntil or '') ~= '' then
+    return 'quiet until ' .. status.quietUntil
+  end
   if (status.firstLookS or 0) > 0 then
     return ('first look: %d s'):format(status.firstLookS)
   end

@@ -27,6 +27,9 @@ function M.reason(buf)
   if off then
     return off
   end
+  if not require('fim').is_text(buf) then
+    return 'This buffer is not a text; nothing comes by itself here. Ask by hand.'
+  end
   local status = require('fim.status').of(client.id)
   if not status or status.busy then
     return 'The model is not loaded yet.'

@@ -1,0 +1,18 @@
+(class_specifier name: (type_identifier) @name body: (_)) @class
+(struct_specifier name: (type_identifier) @name body: (_)) @class
+(union_specifier name: (type_identifier) @name body: (_)) @class
+(enum_specifier name: (type_identifier) @name body: (_)) @class
+(type_definition declarator: (type_identifier) @name) @class
+(alias_declaration name: (type_identifier) @name) @class
+(function_definition declarator: [(function_declarator declarator: [(identifier) (field_identifier)] @name) (_ (function_declarator declarator: [(identifier) (field_identifier)] @name))]) @function
+(function_definition declarator: [(function_declarator declarator: (qualified_identifier scope: (_) @owner name: (identifier) @name)) (_ (function_declarator declarator: (qualified_identifier scope: (_) @owner name: (identifier) @name)))]) @function
+(declaration declarator: [(function_declarator declarator: (identifier) @name) (_ (function_declarator declarator: (identifier) @name))]) @function
+(field_declaration declarator: [(function_declarator declarator: (field_identifier) @name) (_ (function_declarator declarator: (field_identifier) @name))]) @function
+(preproc_function_def name: (identifier) @name) @function
+(preproc_def name: (identifier) @name) @field
+(field_declaration declarator: [(field_identifier) @name (_ (field_identifier) @name)]) @field
+(enumerator name: (identifier) @name) @field
+
+(parameter_declaration type: (_) @of declarator: [(identifier) @name (_ (identifier) @name)]) @local
+(declaration type: (_) @of declarator: [(identifier) @name (pointer_declarator declarator: (identifier) @name) (init_declarator declarator: [(identifier) @name (_ (identifier) @name)])]) @local
+(init_declarator declarator: (identifier) @name value: [(call_expression function: (_) @of) (new_expression type: (_) @of)]) @local

@@ -1,0 +1,14 @@
+(class_declaration name: (identifier) @name) @class
+(interface_declaration name: (identifier) @name) @class
+(enum_declaration name: (identifier) @name) @class
+(record_declaration name: (identifier) @name) @class
+(annotation_type_declaration name: (identifier) @name) @class
+(method_declaration name: (identifier) @name) @function
+(constructor_declaration name: (identifier) @name) @function
+(field_declaration declarator: (variable_declarator name: (identifier) @name)) @field
+(enum_constant name: (identifier) @name) @field
+
+(formal_parameter type: (_) @of name: (identifier) @name) @local
+(field_declaration type: (_) @of declarator: (variable_declarator name: (identifier) @name)) @local
+(local_variable_declaration type: (_) @of declarator: (variable_declarator name: (identifier) @name)) @local
+(variable_declarator name: (identifier) @name value: [(method_invocation name: (_) @of) (object_creation_expression type: (_) @of)]) @local

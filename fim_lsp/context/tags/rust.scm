@@ -1,0 +1,17 @@
+(struct_item name: (type_identifier) @name) @class
+(enum_item name: (type_identifier) @name) @class
+(union_item name: (type_identifier) @name) @class
+(trait_item name: (type_identifier) @name) @class
+(type_item name: (type_identifier) @name) @class
+(impl_item type: [(type_identifier) @name (generic_type type: (type_identifier) @name)]) @scope
+(function_item name: (identifier) @name) @function
+(function_signature_item name: (identifier) @name) @function
+(macro_definition name: (identifier) @name) @function
+(field_declaration name: (field_identifier) @name) @field
+(enum_variant name: (identifier) @name) @field
+(const_item name: (identifier) @name) @field
+(static_item name: (identifier) @name) @field
+
+(parameter pattern: (identifier) @name type: (_) @of) @local
+(let_declaration pattern: (identifier) @name type: (_) @of) @local
+(let_declaration pattern: (identifier) @name value: [(call_expression function: (_) @of) (struct_expression name: (_) @of) (try_expression (call_expression function: (_) @of)) (await_expression (call_expression function: (_) @of))]) @local

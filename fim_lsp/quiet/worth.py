@@ -1,0 +1,161 @@
+"""
+A suggestion into the keys that it is expected to save this user, and what became of it into better expectations. Pure.
+
+How likely the user takes it is a logistic model over what is known before it is shown (`features`). It begins with the
+weights of `START`, found with two models at places in recent code (benchmarks/quiet.py), and each suggestion
+that was shown moves them a little. It is shown where the keys that it saves, times that probability, outweigh what it
+costs to read one that is not taken, times the rest:
+
+    p · (characters - 1)  >=  (1 - p) · COST · (how many were dismissed lately)
+
+That is counted only as far as there is a record to go by (`trust`): at first everything is shown that the
+model is sure of, as without a record. The weights stay near the beginning, and each `AGAIN`th of those that would be
+hidden is shown: or the record could never say that they are wanted after all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+NAMES = ("bias", "odds", "length", "lines", "at line start", "inside a word", "pause")
+START = (-0.77, 0.38, 0.87, 0.32, -0.43, 0.0, 0.0)
+# Found with the simulated users of benchmarks/quiet.py on one half of the places: twice the cost hides a tenth more and
+# loses twice the keys; with three times the rate the weights follow chance.
+COST = 6.0  # keys: reading and rejecting one takes more than a second
+RATE = 0.03  # of each suggestion
+PULL = 0.01  # back to the beginning: what was learned a hundred suggestions ago is forgotten by two thirds
+FARTHEST = 2.0  # of a weight from where it began
+MOST_STRONG = 1.5  # of `back_off.strength`: more hides what users take
+RECORD = 10.0  # suggestions after which half of the gain counts
+MOST_RECORD = 300.0
+AGAIN = 25
+N_LANGUAGES = 32
+TOLD = 0.3  # of a language: a tenth more or less
+ODDS = 4.0  # bounds of a logarithm of odds
+PAUSE_S = (0.05, 5.0)
+
+
+class Place(NamedTuple):
+    """
+    What is known of a suggestion before it is shown: how likely it is right by the model's own odds, how long it is,
+    what stands before the cursor, how many seconds ago the last key was.
+    """
+
+    language: str
+    probability: float
+    n_chars: int
+    n_lines: int
+    before: str
+    pause_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was learned: *n* suggestions in, the weights, and how much more or less likely each language makes it."""
+
+    n: float = 0.0
+    weights: tuple[float, ...] = START
+    languages: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def trust(self) -> float:
+        """From 0 to 1: how far to go by the record."""
+        return self.n / (self.n + RECORD)
+
+    def saved(self) -> dict[str, object]:
+        """The record as JSON has it."""
+        return {"n": self.n, "start": START, "weights": self.weights, "languages": self.languages}
+
+
+def features(place: Place) -> tuple[float, ...]:
+    """The numbers that the model weighs, each about as large as the others."""
+    word = place.before[-1:].isalnum() or place.before[-1:] == "_"
+    low, high = PAUSE_S
+    return (
+        1.0,
+        _odds(place.probability),
+        math.log(max(1, place.n_chars) / 12),
+        float(place.n_lines > 1),
+        float(not place.before.strip()),
+        float(word),
+        math.log(max(low, min(place.pause_s, high))),
+    )
+
+
+def expected(record: Record, place: Place) -> float:
+    """How likely the user takes it."""
+    total = sum(w * x for w, x in zip(record.weights, features(place), strict=True))
+    return 1 / (1 + math.exp(-total - record.languages.get(place.language, 0.0)))
+
+
+def gain(record: Record, place: Place, strong: float = 1.0) -> float:
+    """The keys that showing it is expected to save; *strong*: see `back_off.strength`."""
+    likely = expected(record, place)
+    return likely * (place.n_chars - 1) - (1 - likely) * COST * min(strong, MOST_STRONG)
+
+
+def is_worth(record: Record, place: Place, strong: float = 1.0) -> bool:
+    """Whether to show it."""
+    return gain(record, place, strong) >= -COST * (1 - record.trust)
+
+
+def learned(record: Record, place: Place, *, taken: bool) -> Record:
+    """The record after a suggestion was shown there."""
+    step = RATE * (float(taken) - expected(record, place))
+    rows = zip(START, record.weights, features(place), strict=True)
+    weights = tuple(_moved(start, w, step * x) for start, w, x in rows)
+    languages = dict(record.languages)
+    languages[place.language] = _moved(0.0, languages.pop(place.language, 0.0), step)
+    while len(languages) > N_LANGUAGES:
+        languages.pop(next(iter(languages)))
+    return replace(record, n=min(MOST_RECORD, record.n + 1), weights=weights, languages=languages)
+
+
+def restored(saved: object) -> Record:
+    """A record that was kept; an empty one where it makes no sense or began elsewhere than this version."""
+    match saved:
+        case {
+            "n": int() | float() as n,
+            "start": list(start),
+            "weights": list(weights),
+            "languages": dict(languages),
+        }:
+            numbers = [n, *weights, *languages.values()]
+            is_ours = tuple(start) == START and len(weights) == len(START)
+            if is_ours and all(
+                type(each) in (int, float) and math.isfinite(each) for each in numbers
+            ):
+                bounded = tuple(map(_bounded, START, weights))
+                kept = {name: _bounded(0.0, w) for name, w in [*languages.items()][:N_LANGUAGES]}
+                return Record(max(0.0, min(float(n), MOST_RECORD)), bounded, kept)
+    return Record()
+
+
+def words(record: Record) -> str:
+    """What was learned, for the user."""
+    if not record.n:
+        return "nothing yet"
+    more = [name for name, w in record.languages.items() if w > TOLD]
+    fewer = [name for name, w in record.languages.items() if w < -TOLD]
+    parts = [f"from {record.n:.0f} suggestions"]
+    parts += [f"more are shown in {', '.join(more)}"] if more else []
+    parts += [f"fewer in {', '.join(fewer)}"] if fewer else []
+    return "; ".join(parts)
+
+
+def _moved(start: float, weight: float, step: float) -> float:
+    return _bounded(start, weight + step + PULL * (start - weight))
+
+
+def _bounded(start: float, weight: float) -> float:
+    return max(start - FARTHEST, min(weight, start + FARTHEST))
+
+
+def _odds(probability: float) -> float:
+    """The logarithm of the odds, within bounds."""
+    least = 1 / (1 + math.exp(ODDS))
+    probability = max(least, min(probability, 1 - least))
+    return math.log(probability / (1 - probability))

@@ -1,0 +1,192 @@
+"""
+How quiet the session is: until when the user wants nothing, what became of the last suggestions, what was learned.
+
+Mutable state, owned by the session: what is on screen and not judged yet, by document; the last verdicts; the record of
+this user, which is kept in a private file of numbers. The decisions are in `fim_lsp/quiet`. The end of a snooze is on
+the wall's clock, which goes on while the machine sleeps: the user is shown it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from fim_lsp.documents import Position
+from fim_lsp.quiet import back_off, worth
+from fim_lsp.quiet.back_off import Judged
+from fim_lsp.quiet.worth import Place, Record
+from fim_lsp.suggest.confidence import likelihood
+from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.request import CompletionRequest
+from server_bridge.machine import private_files
+
+FILE = "quiet.json"
+MINUTES = 10.0  # without a number
+MOST_MINUTES = 24 * 60.0
+REMEMBERED = 16  # verdicts: five are enough for all that they do, and each costs half a microsecond
+NOT_NOW, RARELY = "not now", "rarely taken"
+
+Asked = tuple[str, int, Position]
+
+
+@dataclass(slots=True)
+class OnScreen:
+    """A suggestion that is on screen since (seconds); *is_judged*: the user took a part of it."""
+
+    place: Place
+    since: float
+    is_judged: bool = False
+
+
+class Quietness:
+    """See the module. *folder* is where the record is kept, None for nowhere; *clock* tells seconds."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        clock: Callable[[], float],
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.record = _read(folder / FILE) if folder else Record()
+        self.n_hidden = 0
+        self._path = folder / FILE if folder else None
+        self._written = self.record
+        self._clock, self._wall = clock, wall
+        self._until = wall()
+        self._judged: deque[Judged] = deque(maxlen=REMEMBERED)
+        self._on_screen: dict[str, OnScreen] = {}
+        self._next: tuple[str, Place] | None = None
+        self._promised: Asked | None = None
+
+    # -- not now ---------------------------------------------------------------------------------
+
+    def snooze(self, minutes: float) -> None:
+        """No automatic suggestions for so long; 0 ends it."""
+        self._until = self._wall() + timedelta(minutes=max(0.0, min(minutes, MOST_MINUTES)))
+
+    @property
+    def left_s(self) -> float:
+        """How many seconds of quiet are left."""
+        return max(0.0, (self._until - self._wall()).total_seconds())
+
+    @property
+    def until(self) -> str:
+        """Until when, on the clock of the machine; "" while suggestions come."""
+        return f"{self._until.astimezone():%H:%M}" if self.left_s else ""
+
+    def why_silent(self, *, invoked: bool) -> str:
+        """The reason why a request gets nothing now, "" for none."""
+        return NOT_NOW if self.left_s and not invoked else ""
+
+    # -- rarer -----------------------------------------------------------------------------------
+
+    def wait_ms(self, usual_ms: float, request: CompletionRequest) -> float:
+        """How long an automatic request waits for the next key in place of *usual_ms*."""
+        if not request.config.completion.learn:
+            return usual_ms
+        return back_off.wait_ms(usual_ms, self._strength())
+
+    def shows(
+        self, request: CompletionRequest, candidate: Candidate, pause_s: float, *, so_far: bool
+    ) -> bool:
+        """Whether *candidate* is worth it; *so_far*: more of it is to come. What was shown in part is shown."""
+        uri = request.document.uri
+        self._next = None
+        if request.sure <= 0 or not request.config.completion.learn:
+            return True  # asked by hand, or the user wants to see everything
+        asked = uri, request.document.version, request.position
+        text, before = candidate.text, request.cursor.before
+        place = Place(
+            request.document.language, likelihood(candidate), len(text), text.count("\n") + 1, before, pause_s
+        )  # fmt: skip
+        shown = asked == self._promised or worth.is_worth(self.record, place, self._strength())
+        if not shown and not so_far and request.client.offers:
+            self.n_hidden += 1
+            shown = self.n_hidden % worth.AGAIN == 0
+        if shown and request.client.offers:
+            self._promised, self._next = asked, (uri, place)
+        return shown
+
+    def _strength(self) -> float:
+        return back_off.strength(self._judged, self._clock())
+
+    # -- what became of them ---------------------------------------------------------------------
+
+    def began(self, uri: str) -> None:
+        """The suggestion that `shows` was asked about last is on screen."""
+        if self._next is not None and self._next[0] == uri:
+            self._on_screen[uri] = OnScreen(self._next[1], self._clock())
+        self._next = None
+
+    def took(self, uri: str) -> None:
+        """The user accepted it, or a part."""
+        self._judge(uri, accepted=True)
+
+    def dismissed(self, uri: str) -> None:
+        """The user said no to it."""
+        self._judge(uri, dismissed=True)
+
+    def ended(self, uri: str, n_along: int, *, was_seen: bool) -> None:
+        """It is gone; the user had typed *n_along* characters of it."""
+        if was_seen:
+            self._judge(uri, n_along=n_along)
+        self._on_screen.pop(uri, None)
+
+    def _judge(
+        self, uri: str, *, accepted: bool = False, dismissed: bool = False, n_along: int = 0
+    ) -> None:
+        on_screen = self._on_screen.get(uri)
+        if on_screen is None or on_screen.is_judged:
+            return
+        on_screen.is_judged, now = True, self._clock()
+        verdict = back_off.verdict(
+            accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=now - on_screen.since
+        )
+        self._judged.append(Judged(verdict, now))
+        self.record = worth.learned(self.record, on_screen.place, taken=verdict in back_off.TAKEN)
+
+    # -- told and kept ---------------------------------------------------------------------------
+
+    def why(self) -> str:
+        """Why suggestions are rarer than usual, "" where they are not."""
+        return back_off.words(self._judged, self._clock())
+
+    def snapshot(self) -> dict[str, object]:
+        """The part of `fim/stats`."""
+        return {
+            "until": self.until,
+            "hidden": self.n_hidden,
+            "rarer": round(self._strength(), 2),
+            "why": self.why(),
+            "learned": worth.words(self.record),
+        }
+
+    def forget(self) -> None:
+        """Begin again without a record."""
+        self.record = self._written = Record()
+
+    def write(self) -> bool:
+        """Keep the record; whether its file was deleted meanwhile (`fim-lsp forget`), so that it is to be forgotten. Blocking."""
+        record = self.record
+        if self._path is None or record == self._written == Record():
+            return False
+        if self._written != Record() and not self._path.exists():
+            return True
+        if record != self._written:
+            with contextlib.suppress(OSError):
+                private_files.write(self._path, json.dumps(record.saved()).encode())
+                self._written = record
+        return False
+
+
+def _read(path: Path) -> Record:
+    """What the file says, nothing where it makes no sense."""
+    try:
+        return worth.restored(json.loads(private_files.read(path)))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return Record()

@@ -1,0 +1,35 @@
+"""`fim/context`, from any plugin to a real server."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.e2e.client import PATIENCE_S, Editor
+
+MAIN = "from ship import freight_of\n\nprice = freight_of(parcel)\n"
+SHIP = "def freight_of(parcel, distance):\n    rate = parcel.weight * distance\n    return rate\n"
+ODD: list[object] = [None, [], {}, {"items": 3}, {"textDocument": {"uri": "x"}, "items": [1, None]}]
+
+
+def test_what_a_plugin_tells_is_shown(editor: Editor, tmp_path: Path) -> None:
+    """While the user pauses; odd messages cost nothing but a line in the log."""
+    (tmp_path / "ship.py").write_text(SHIP)
+    (tmp_path / "main.py").write_text(MAIN)
+    main = (tmp_path / "main.py").as_uri()
+    editor.initialize(
+        rootUri=tmp_path.as_uri(),
+        initializationOptions={"fim": {"backend": {"kind": "embedded"}, "ring": {"files": False}}},
+    )
+    editor.open(main, MAIN)
+    editor.notify("fim/didMoveCursor", {"textDocument": {"uri": main}, "position": {"line": 2, "character": 0}})  # fmt: skip
+    for params in ODD:
+        editor.notify("fim/context", params)
+    item = {"uri": (tmp_path / "ship.py").as_uri(), "value": SHIP, "importance": 80}
+    trait = {"name": "language", "value": "3.14"}
+    editor.notify("fim/context", {"textDocument": {"uri": main}, "items": [trait, "odd", item]})
+    end = time.monotonic() + PATIENCE_S
+    while not editor.request("fim/stats")["ring"]["chunks"]:
+        assert time.monotonic() < end
+    editor.finish()
+    assert editor.bye() == 0

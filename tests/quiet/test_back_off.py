@@ -1,0 +1,90 @@
+"""What was dismissed makes the next ones rarer, what was taken undoes it, and both fade."""
+
+from __future__ import annotations
+
+import pytest
+
+from fim_lsp.quiet.back_off import (
+    MOST,
+    MOST_WAIT_MS,
+    Judged,
+    Verdict,
+    strength,
+    verdict,
+    wait_ms,
+    words,
+)
+
+A, ALONG, D, IGN, U = (
+    Verdict.ACCEPTED, Verdict.TYPED_ALONG, Verdict.DISMISSED, Verdict.IGNORED, Verdict.UNREAD,
+)  # fmt: skip
+
+
+def judged(*verdicts: Verdict) -> list[Judged]:
+    """All at the beginning."""
+    return [Judged(each, 0.0) for each in verdicts]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "strong"),
+    [
+        ((), 1.0),
+        ((D,), 1.5),
+        ((D, D), 2.25),
+        ((D, A), 1.2),
+        ((D, ALONG), 1.2),
+        ((A, A, A), 1.0),  # never more than without a record
+        ((A, A, A, D), 1.5),  # and nothing is saved up
+        ((IGN, IGN), 1.44),
+        ((D,) * 20, MOST),
+    ],
+)
+def test_strength(verdicts: tuple[Verdict, ...], strong: float) -> None:
+    """A factor for each, within bounds."""
+    assert strength(judged(*verdicts), 0.0) == pytest.approx(strong)
+
+
+def test_it_fades() -> None:
+    """After ten minutes a dismissal counts a third, after an hour nothing."""
+    now, later, much_later = (strength(judged(D, D, D), at) for at in (0.0, 600.0, 3600.0))
+    assert now > later > much_later
+    assert later == pytest.approx(1.5 ** (3 / 2.718), rel=0.01)
+    assert much_later < 1.01
+
+
+@pytest.mark.parametrize(
+    ("usual", "strong", "wait"),
+    [(0, 1, 0), (90, 1, 90), (0, 2, 20), (90, 2, 200), (0, 1e9, MOST_WAIT_MS)],
+)
+def test_wait(usual: float, strong: float, wait: float) -> None:
+    """Longer as more were dismissed, and as usual where none was."""
+    assert wait_ms(usual, strong) == wait
+
+
+@pytest.mark.parametrize(
+    ("accepted", "dismissed", "n_along", "seconds", "expected"),
+    [
+        (True, False, 0, 9.0, A),
+        (False, True, 0, 9.0, D),
+        (False, True, 5, 9.0, ALONG),
+        (False, False, 3, 0.1, ALONG),
+        (False, False, 2, 0.4, IGN),
+        (False, False, 0, 0.1, U),
+    ],
+)
+def test_verdict(
+    accepted: bool, dismissed: bool, n_along: int, seconds: float, expected: Verdict
+) -> None:
+    """What was typed along was right, what flickered was not read."""
+    assert (
+        verdict(accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=seconds)
+        is expected
+    )
+
+
+def test_the_user_is_told_why() -> None:
+    """In numbers of what happened; nothing once it is over."""
+    assert words(judged(D, D, D), 1.0) == "waiting longer: 3 were dismissed"
+    assert words(judged(D, IGN), 1.0) == "waiting longer: 1 was dismissed and 1 was typed against"
+    assert words(judged(D, A), 1.0) == ""
+    assert words(judged(D, D, D), 3600.0) == ""

@@ -1,0 +1,48 @@
+"""Where no suggestions come by themselves: the user's list, and prompts."""
+
+from __future__ import annotations
+
+import pytest
+
+from fim_lsp.quiet.switches import IN_A_PROMPT, why_disabled
+
+A = "file:///home/me/shop/docs/cart.py"
+
+
+@pytest.mark.parametrize(
+    ("entries", "language", "path", "last"),
+    [
+        ((), "python", "docs/cart.py", ""),
+        (("markdown",), "python", "docs/cart.py", ""),
+        (("python",), "python", "docs/cart.py", "python"),
+        (("*.py",), "python", "docs/cart.py", "*.py"),
+        (("docs/",), "python", "docs/cart.py", "docs/"),
+        (("docs",), "python", "docs/cart.py", ""),  # a language of that name
+        (("/cart.py",), "python", "docs/cart.py", ""),
+        (("docs/**/cart.*",), "python", "docs/cart.py", "docs/**/cart.*"),
+        (("*.*", "!*.py"), "python", "docs/cart.py", ""),
+        (("*.*", "!python"), "python", "docs/cart.py", ""),
+        (("!python", "*.*"), "python", "docs/cart.py", "*.*"),
+        (("", "!", "[", "*" * 1000), "c++", "a", "*" * 1000),
+    ],
+)
+def test_the_last_entry_that_names_a_file_counts(
+    entries: tuple[str, ...], language: str, path: str, last: str
+) -> None:
+    """Languages by their names, files as in a .gitignore; `!` takes one back."""
+    said = f"fim.completion.disabledFor names {last}" if last else ""
+    assert why_disabled(entries, A, language, path) == said
+
+
+@pytest.mark.parametrize(
+    ("uri", "language"),
+    [
+        ("vscode-scm:git/scm0/input", "scminput"),
+        ("chatSessionInput:input-0", "plaintext"),
+        ("file:///tmp/x", "TelescopePrompt"),
+        ("comment:thread", "markdown"),
+    ],
+)
+def test_prompts_get_none(uri: str, language: str) -> None:
+    """A commit message, a chat and a picker are no code; no entry takes that back."""
+    assert why_disabled(("!*",), uri, language, "x") == IN_A_PROMPT

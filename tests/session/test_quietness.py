@@ -1,0 +1,162 @@
+"""A session that is quiet: by hand everything works, and what became of suggestions is learned from."""
+
+from __future__ import annotations
+
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from fim_lsp.documents import Position, opened
+from fim_lsp.quiet.worth import AGAIN, Record
+from fim_lsp.session.quietness import FILE, NOT_NOW, Quietness
+from fim_lsp.session.session import Session
+from fim_lsp.session.state_file import forget
+from fim_lsp.settings.config import CompletionConfig, Config
+from fim_lsp.suggest.cursor import Candidate, Odds
+from fim_lsp.suggest.request import CompletionRequest, request_at
+from server_bridge.protocol import Health, State
+from tests.fake_backend import FakeBackend
+from tests.typist import Typist
+
+READY = State(Health.READY, "llama-server")
+URI = "file:///a.py"
+
+
+class Clocks:
+    """Seconds, and the time on the wall."""
+
+    def __init__(self) -> None:
+        self.now, self.wall = 0.0, datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+    def quietness(self, folder: Path | None = None) -> Quietness:
+        return Quietness(folder, lambda: self.now, lambda: self.wall)
+
+
+def request(version: int = 1, *, invoked: bool = False, learn: bool = True) -> CompletionRequest:
+    document = opened(URI, "python", version, "x = ")
+    config = Config(completion=CompletionConfig(learn=learn))
+    return request_at(document, Position(0, 4), "a.py", config, READY, invoked=invoked)
+
+
+UNSURE = Candidate("foo(", odds=(Odds(4, -1.0),))
+
+
+def ignore(quiet: Quietness, n: int) -> None:
+    """Suggestions that are shown, and typed against."""
+    for version in range(n):
+        if quiet.shows(request(version), UNSURE, 0.3, so_far=False):
+            quiet.began(URI)
+            quiet.ended(URI, 0, was_seen=True)
+
+
+def test_a_snooze_ends_by_the_wall_clock() -> None:
+    """The user is told until when; by hand all goes on; 0 ends it at once."""
+    clocks = Clocks()
+    quiet = clocks.quietness()
+    assert quiet.until == ""
+    quiet.snooze(10)
+    assert quiet.until == f"{(clocks.wall + timedelta(minutes=10)).astimezone():%H:%M}"
+    assert (quiet.why_silent(invoked=False), quiet.why_silent(invoked=True)) == (NOT_NOW, "")
+    clocks.wall += timedelta(minutes=10)
+    assert (quiet.until, quiet.why_silent(invoked=False)) == ("", "")
+    quiet.snooze(1e9)
+    assert quiet.left_s == 24 * 3600
+    quiet.snooze(0)
+    assert quiet.left_s == 0
+
+
+def test_what_is_ignored_makes_the_next_ones_rarer() -> None:
+    """They wait longer and some are hidden, for a while; one in some is shown all the same."""
+    clocks = Clocks()
+    quiet = clocks.quietness()
+    assert quiet.wait_ms(50, request()) == 50
+    ignore(quiet, 10 * AGAIN)
+    assert quiet.n_hidden > AGAIN
+    assert quiet.wait_ms(50, request()) > 50
+    assert quiet.why().startswith("waiting longer")
+    shown = [quiet.shows(request(100 + n), UNSURE, 0.3, so_far=False) for n in range(AGAIN)]
+    assert sum(shown) == 1
+    clocks.now += 7200
+    assert quiet.wait_ms(50, request()) == pytest.approx(50, abs=1)
+
+
+def test_by_hand_and_switched_off_nothing_is_hidden() -> None:
+    """Nor does anything wait."""
+    quiet = Clocks().quietness()
+    ignore(quiet, 10 * AGAIN)
+    for asked in (request(invoked=True), request(learn=False)):
+        assert quiet.shows(asked, UNSURE, 0.3, so_far=False)
+    assert quiet.wait_ms(50, request(learn=False)) == 50
+
+
+def test_what_was_shown_in_part_is_shown() -> None:
+    """The rest of an answer does not take back its beginning."""
+    quiet = Clocks().quietness()
+    assert quiet.shows(request(), UNSURE, 0.3, so_far=True)
+    ignore(quiet, 10 * AGAIN)
+    quiet.shows(request(500), Candidate("x" * 500), 0.3, so_far=True)
+    assert quiet.shows(request(500), UNSURE, 0.3, so_far=False)
+
+
+def test_one_suggestion_is_judged_once() -> None:
+    """Taking its first line is to take it, whatever becomes of the rest; one that was never seen says nothing."""
+    quiet = Clocks().quietness()
+    quiet.shows(request(), UNSURE, 0.3, so_far=False)
+    quiet.began(URI)
+    quiet.took(URI)
+    quiet.ended(URI, 0, was_seen=True)
+    assert quiet.record.n == 1
+    assert quiet.why() == ""
+    quiet.shows(request(), UNSURE, 0.3, so_far=False)
+    quiet.began(URI)
+    quiet.ended(URI, 0, was_seen=False)
+    quiet.dismissed(URI)
+    assert quiet.record.n == 1
+
+
+def test_the_record_is_kept_and_forgotten(tmp_path: Path) -> None:
+    """In a private file; `fim-lsp forget` deletes it, also for a session that still runs."""
+    quiet = Clocks().quietness(tmp_path)
+    assert not quiet.write()
+    assert not (tmp_path / FILE).exists()
+    ignore(quiet, 20)
+    assert not quiet.write()
+    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    assert Clocks().quietness(tmp_path).record == quiet.record
+    assert "x = " not in (tmp_path / FILE).read_text()
+    assert forget(tmp_path) > 0
+    assert quiet.write()
+    quiet.forget()
+    assert not quiet.write()
+    assert not (tmp_path / FILE).exists()
+    assert quiet.record == Record()
+
+
+@pytest.mark.parametrize("said", ["", "[]", "[" * 10_000, '{"n": "x"}'])
+def test_a_file_that_makes_no_sense(tmp_path: Path, said: str) -> None:
+    """It is begun again."""
+    (tmp_path / FILE).write_text(said)
+    (tmp_path / FILE).chmod(0o600)
+    assert Clocks().quietness(tmp_path).record == Record()
+
+
+async def test_not_now() -> None:
+    """The backend is not asked, and next edits stay away; by hand both come; the client hears of the beginning and the end."""
+    backend = FakeBackend(lambda prompt, n: "dth")
+    session = Session(Config(), lambda _: backend)
+    told: list[str] = []
+    session.connection.on_status = lambda _: told.append(session.quiet.until)
+    typist = Typist(session, "def area(width):\n    return wi")
+    await session.connection.wait_ready()
+    session.snooze(10)
+    assert await typist.ask() == []
+    assert (session.counters.answers[-1].outcome, backend.seen) == (NOT_NOW, [])
+    assert await typist.ask(invoked=True)
+    until = session.quiet.until
+    session.snooze(0)
+    typist.type("d")
+    assert await typist.ask()
+    assert told[-2:] == [until, ""]
+    await session.aclose()
