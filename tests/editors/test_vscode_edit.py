@@ -123,7 +123,11 @@ def test_fixing_what_another_extension_found(workbench: Workbench, server: Scrip
     workbench("press", "Enter")
     workbench.wait_until(lambda: workbench("exists", ".tab.active[aria-label*='fix']"), "the diff")
     assert "Trailing comma" in str(server.asked[-1])
-    workbench("press", "Tab")
+    button = "[aria-label^='Accept the Edit']"
+    workbench.wait_until(
+        lambda: workbench("exists", f".action-item:not(.disabled) {button}"), button
+    )
+    workbench("click", button)
     workbench.wait_until(
         lambda: not workbench("exists", ".tab.active[aria-label*='fix']"), "no diff"
     )
