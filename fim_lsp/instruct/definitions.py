@@ -11,9 +11,9 @@ from fim_lsp.instruct.presets import Definition
 
 NAME = re.compile(r"[A-Za-z_$][\w$]{2,80}")
 QUOTED = re.compile(r"[\"'`‘“]([^\"'`’”\n]{1,200})[\"'`’”]")
-DEFINES = (
-    r"^[ \t]*(?:[a-z]+[ \t]+){{0,3}}(?:def|class|function|fn|func|type|interface|struct|enum|trait|const|let|var)"
-    r"[ \t]+{}\b"
+DEFINES = re.compile(
+    r"[ \t]*(?:[a-z]+[ \t]+){0,3}(?:def|class|function|fn|func|type|interface|struct|enum|trait|const|let|var)"
+    r"[ \t]+([A-Za-z_$][\w$]*)"
 )
 MOST_NAMES = 4  # of one problem
 MOST_LINES = 12  # of a definition: its head says how it is used
@@ -35,11 +35,15 @@ def definitions(
     left = [*wanted]
     for path, lines in texts:
         for name in [*left]:
-            defines = re.compile(DEFINES.format(re.escape(name)))
-            at = next((n for n, line in enumerate(lines) if defines.match(line)), None)
+            at = next((n for n, line in enumerate(lines) if _defines(line, name)), None)
             if at is not None:
                 yield Definition(path, "\n".join(_whole(lines, at)))
                 left.remove(name)
+
+
+def _defines(line: str, name: str) -> bool:
+    found = DEFINES.match(line)
+    return found is not None and found[1] == name
 
 
 def _whole(lines: Sequence[str], at: int) -> list[str]:

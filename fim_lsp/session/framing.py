@@ -18,6 +18,8 @@ from fim_lsp.session.open_document import OpenDocument
 from server_bridge.protocol import Measure, Prompt, PromptTooLong
 
 COLD = 128  # tokens to evaluate; from here on a new small window may be cheaper than one at hand
+# How much larger than now the largest window may turn out: a token has more characters than was thought.
+SPARE = 1.25
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +72,15 @@ class Framing:
         budget = self._budget(doc)
         share = self._first_share(budget)
         return doc.ahead(document, position, budget, doc.fresh_header, share)
+
+    def widest(self, doc: OpenDocument, document: Document, position: Position) -> Window:
+        """The window at the top of the ladder: chunks that are chosen for it can stand beside each one below."""
+        frame = doc.frame
+        if frame is not None and frame.window.share >= 1:
+            return frame.window
+        scale = doc.scale * SPARE
+        budget = compose.budget(self._connection.config, self._connection.state, scale)
+        return window.anchored(document, position, budget, None, 1.0)
 
     @staticmethod
     def shrunk(doc: OpenDocument, frame: Frame | None, error: PromptTooLong) -> bool:

@@ -99,8 +99,7 @@ class Prefill:
         is_new = doc.restoring is None and not doc.workspace.memory.ring.chunks
         if (doc.frame is not None or is_new) and doc.position is not None and document:
             config = self._connection.config
-            frame = self._framing.ahead(doc, document, doc.position)
-            viewport = doc.viewport(frame.window)
+            viewport = doc.viewport(self._framing.widest(doc, document, doc.position))
             limits = compose.ring_limits(config, self._connection.state)
             await doc.workspace.update_ring(viewport, limits, config)
         return False

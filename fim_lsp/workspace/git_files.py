@@ -31,6 +31,7 @@ from fim_lsp.workspace.regular_files import read
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")  # a branch, or a commit
 _COMMIT = re.compile(rb"[0-9a-f]{40}")
 _BRANCH = re.compile(rb"ref:\s*(refs(?:/(?!\.)[^/\s]+)+)\s*")
+_HASH_CHARS = 40
 _PACKED_BYTES = 16_000_000  # of the file of all branches and tags: 200,000 of them
 _POINTER_BYTES = 8192  # of a file that names another: more than a path can have
 _EXCLUDES = "core.excludesfile"
@@ -137,8 +138,8 @@ def _branch_commit(common: Path, branch: bytes) -> bytes:
     if own:
         return own.strip()
     packed = read(common / "packed-refs", _PACKED_BYTES, follow=False) or b""
-    found = re.search(rb"^([0-9a-f]{40}) " + re.escape(branch) + rb"$", packed, re.MULTILINE)
-    return found[1] if found else b""
+    rows = (line.split(b" ", 1) for line in packed.splitlines())
+    return next((row[0] for row in rows if row[1:] == [branch] and len(row[0]) == _HASH_CHARS), b"")
 
 
 def common_folder(private: Path) -> Path:

@@ -235,9 +235,9 @@ async def test_a_document_that_is_opened_again_begins_from_nothing(session: Sess
 async def test_other_open_files_stand_in_the_prompt(real: Session) -> None:
     """While idle, chunks of what was opened and edited join the prompt; the window's own lines never."""
     session = real
-    other = "".join(inspect.getsource(argparse).splitlines(keepends=True)[700:800])
+    other = "class Freight:\n    def __init__(self, name, weight):\n        self.weight = weight\n"
     Typist(session, other, f"{ROOT}/app/freight.py")
-    typist = Typist(session, CODE + HALF)
+    typist = Typist(session, f"{CODE}\nfreight = Freight('box', 3){HALF}")
     await typist.ask(invoked=True)
     await session.wait_idle()
     assert typist.counted("ring", "chunks") > 0
