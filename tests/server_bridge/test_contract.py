@@ -34,6 +34,7 @@ from tests import fake_backend, mlx_server, vllm_server
 from tests.server_bridge.prompts import keystrokes, prompt
 
 pytestmark = [
+    pytest.mark.engine,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.usefixtures("patient"),
 ]

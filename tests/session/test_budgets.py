@@ -78,6 +78,9 @@ async def test_a_small_context_is_never_too_small(
         await session.aclose()
 
 
+pytestmark = pytest.mark.engine
+
+
 async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, int]) -> None:
     """Where the context ends in the middle of a suggestion, what was said so far is the suggestion."""
     url, n_ctx = server

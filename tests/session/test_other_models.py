@@ -10,6 +10,8 @@ import pytest
 
 from tests.typist import Typist, embedded
 
+pytestmark = pytest.mark.engine
+
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 KEYS = "\ndef total(items, rate):\n    price = sum(item.price for item in items)\n    re"
 FEW = 24  # tokens: what was typed, a half word twice, and one a stream

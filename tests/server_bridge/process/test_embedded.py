@@ -21,6 +21,8 @@ from server_bridge.protocol import (
 )
 from tests.server_bridge.prompts import prompt
 
+pytestmark = pytest.mark.engine
+
 REQUEST = Request(prompt("    def "), n_predict=4)
 ORPHAN = """
 import asyncio
