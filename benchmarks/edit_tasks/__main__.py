@@ -46,9 +46,9 @@ Ask = Callable[[Task, str], Awaitable[str]]  # a task and a server's address int
 async def fim_lsp(task: Task, url: str) -> str:
     """As the server does it."""
     session = Session(Config(), lambda _: LlamaServer(url))
-    uri = f"file:///work/shop/{_name(task)}"
+    uri = f"file:///home/me/shop/{_name(task)}"
     document = opened(uri, task.language, 1, task.text)
-    session.handle(events.FoldersChanged(("file:///work/shop",)))
+    session.handle(events.FoldersChanged(("file:///home/me/shop",)))
     session.handle(events.Opened(uri, task.language, 1, task.text))
     asked = Asked(Position(task.first, 0), Position(task.last, 0), task.ask)
     try:
