@@ -1,6 +1,6 @@
 """
-Which tests may be run again after a failure: those that drive a whole editor, server or engine beside others, on a
-machine that may be busy. A failure of any other test is a fault, a race included.
+Which tests may be run again after a failure: those that drive a whole editor, server or engine beside others, or compare
+times, on a machine that may be busy. A failure of any other test is a fault, a race included.
 
 `scripts/run-pytest` runs them once more, alone, where nothing else failed: pytest exits with `AGAIN` then.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 AGAIN = 75  # EX_TEMPFAIL of sysexits.h; pytest's own codes are below 10
-FOLDER, MARKS = "tests/e2e/", {"editors", "server", "engine"}
+FOLDER, MARKS = "tests/e2e/", {"editors", "server", "engine", "timed"}
 
 failures: list[pytest.TestReport] = []
 

@@ -223,6 +223,7 @@ def test_all_functions_that_make_patterns_are_known() -> None:
     }
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("used", FOUND, ids=[used.name for used in FOUND])
 def test_a_pattern_is_linear(used: Used) -> None:
     bad = next((attack for attack in attacks(used.pattern) if not is_linear(used, attack)), None)
