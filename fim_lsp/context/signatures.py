@@ -77,7 +77,6 @@ class _Lookup:
         self._known: dict[str, dict[str, list[_Place]]] = {}  # path → name → places
         self._n_read = 0
         here = snapshot.here
-        self._language = here.language if here else ""
         self._imported = frozenset(read(here).imported) if here else frozenset()
         self._open: defaultdict[str, list[_Place]] = defaultdict(list)
         for source in snapshot.sources:
