@@ -19,7 +19,7 @@ from benchmarks.editor import Step
 from benchmarks.policies import Policy, Ring
 from benchmarks.traces import Trace
 from benchmarks.wire import Wire, request_number
-from fim_lsp.documents import Document, Position, edited, opened
+from fim_lsp.documents import Document, Position, apply_edits, open_document
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.session.session import Session
 
@@ -48,10 +48,10 @@ class Client(Protocol):
         """Take in an event."""
 
     async def complete(self, uri: str, position: Position) -> str | None:
-        """A suggestion; "" for none, None where this client would not ask. Cancelled: superseded."""
+        """Return a suggestion; "" for none, None where this client would not ask. Cancelled: superseded."""
 
     async def wait_idle(self) -> None:
-        """Until no work is left to be done ahead."""
+        """Wait until no work is left to be done ahead."""
 
 
 class Ours:
@@ -109,10 +109,10 @@ class Peer:
     def handle(self, event: Event) -> None:
         """See `Client`."""
         if isinstance(event, Opened):
-            self._documents[event.uri] = opened(*event)
+            self._documents[event.uri] = open_document(*event)
         elif isinstance(event, Changed):
             document = self._documents[event.uri]
-            self._documents[event.uri] = edited(document, event.edits, event.version)
+            self._documents[event.uri] = apply_edits(document, event.edits, event.version)
 
     async def complete(self, uri: str, position: Position) -> str | None:
         """See `Client`."""
@@ -137,7 +137,7 @@ class Peer:
 
 
 async def replay(trace: Trace, client: Client) -> list[Answer]:
-    """All of *trace*, at its own pace if it has one."""
+    """Return all of *trace*, at its own pace if it has one."""
     waiting: list[asyncio.Task[Answer]] = []
     due = time.perf_counter()
     for n, step in enumerate(trace.steps):

@@ -32,7 +32,7 @@ from benchmarks.recording import Sent
 from benchmarks.traces import Trace
 from benchmarks.wire import Call, Wire
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import made
+from fim_lsp.settings.schema import make_config
 from server_bridge.http.client import Tags
 from server_bridge.http.shapes import Object
 from tests import vllm_server
@@ -164,7 +164,7 @@ def front(row: Row, pair: Sequence[Running]) -> Iterator[str]:
 async def measured(
     row: Row, url: str, pair: Sequence[Running], n_clients: int, options: argparse.Namespace
 ) -> Found:
-    """All clients at once, on replicas that have evaluated nothing for them."""
+    """Return all clients at once, on replicas that have evaluated nothing for them."""
     salt, urls = secrets.token_hex(16), [replica.url for replica in pair]
     wires = []
     for _ in range(n_clients):
@@ -184,7 +184,7 @@ async def _simulated(
     rule: str, wires: Sequence[ToTheEnd], pair: Sequence[Running]
 ) -> tuple[list[int], int]:
     """
-    What `benchmarks.routing` says that these prompts evaluate: each on a replica of its client's own, and all
+    Return what `benchmarks.routing` says that these prompts evaluate: each on a replica of its client's own, and all
     under *rule*.
     """
     own, by_rule = list[int](), 0
@@ -219,7 +219,7 @@ def _found(
 
 
 def _by_request(calls: Sequence[tuple[int, Call]], tokens: Sequence[int]) -> list[int]:
-    """The tokens of each client's requests that were waited for, in all of the calls that each took."""
+    """Return the tokens of each client's requests that were waited for, in all of the calls that each took."""
     sums: dict[tuple[int, int], int] = {}
     for (client, call), n in zip(calls, tokens, strict=True):
         if not call.background:
@@ -231,14 +231,14 @@ async def _one(n: int, wire: Wire, options: argparse.Namespace) -> None:
     """One client on its trace."""
     server = Streaming(wire, vllm_server.MODEL, n_ctx=N_CTX)
     await server.connect()
-    session = Session(made({"completion.maxTokens": N_PREDICT}), lambda _: server)
+    session = Session(make_config({"completion.maxTokens": N_PREDICT}), lambda _: server)
     trace = person(n, options.requests, options.pace)
     await replay(Trace(trace.name, trace.steps, paced=not options.patient), Ours(session))
     await session.aclose()
 
 
 async def _most_waiting(urls: Sequence[str], ended: asyncio.Event) -> int:
-    """How many requests waited at a replica at most, until all is *ended*."""
+    """Return how many requests waited at a replica at most, until all is *ended*."""
     most = 0
     while not ended.is_set():
         for url in urls:
@@ -254,7 +254,7 @@ HEAD = """\
 
 
 def line(row: Row, n_clients: int, found: Found) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     tokens = found.evaluated
     cells = [
         row.kind or "none", row.policy, row.header or "none", str(n_clients), f"{at(tokens, 0.5):.0f}",

@@ -23,7 +23,7 @@ from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.settings.config import Config
-from fim_lsp.workspace.staged import Staged
+from fim_lsp.workspace.git_commit import Staged
 from server_bridge.bridge import BackendSettings, open_backend
 
 EVERY = 7  # commits: neighbours are alike
@@ -101,7 +101,7 @@ def _kind(subject: str) -> str:
 
 
 def _shared(wanted: str, said: str) -> float:
-    """The share of the words of *wanted* that are in *said*."""
+    """Return the share of the words of *wanted* that are in *said*."""
     words = {*WORD.findall(wanted.lower())}
     return len(words & {*WORD.findall(said.lower())}) / max(1, len(words))
 
@@ -115,7 +115,7 @@ async def _measured(model: str, found: list[Commit]) -> list[str]:
     try:
         for commit in found:
             staged = Staged(commit.repo, tuple(file_diffs(commit.diff)), commit.subjects)
-            text, note = await messages.written(staged, "")
+            text, note = await messages.write_subject(staged, "")
             said.append(text or f"({note})")
     finally:
         await messages.aclose()

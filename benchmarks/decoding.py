@@ -27,11 +27,11 @@ from benchmarks.figures import at
 from benchmarks.places import LIBRARY, Place, frame, places, prompt
 from benchmarks.serve import BUNDLED, serving
 from benchmarks.wire import Wire
-from fim_lsp.session import pacing
+from fim_lsp.session import generation
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import Backend, Prompt, Reply, Request, Stop, rest
+from server_bridge.protocol import Backend, Model, Prompt, Reply, Request, Stop, rest
 
 STREAM = 0
 PORTIONS = (STREAM, 1, 2, 4, 8, 16)  # tokens per request
@@ -90,54 +90,50 @@ def main() -> None:
 
 
 def endless(url: str) -> LlamaServer:
-    """A llama.cpp server as a backend whose texts do not end."""
+    """Return a llama.cpp server as a backend whose texts do not end."""
     return LlamaServer(Endless(url))
 
 
 async def measured(backend: Backend, where: list[Place]) -> list[Row]:
-    """A row for each way to decode."""
-    await backend.connect()
+    """Return a row for each way to decode."""
+    model = await backend.connect()
     rows = [Row(portion) for portion in PORTIONS]
     for n, cursor in enumerate(where):
-        request = prompt(cursor, frame(cursor, backend.state), cursor.typed)
-        newer = prompt(cursor, frame(cursor, backend.state), cursor.typed + NEWER)
-        while (await backend.warm(request, pacing.step_tokens(backend.state))).left:
+        request = prompt(cursor, frame(cursor, model.state), cursor.typed)
+        newer = prompt(cursor, frame(cursor, model.state), cursor.typed + NEWER)
+        while (await model.warm(request, generation.step_tokens(model.state))).left:
             pass
-        whole, _, long_ms = await decoded(backend, request, STREAM)
+        whole, _, long_ms = await decoded(model, request, STREAM)
         moment_s = long_ms / 1e3 * (1 + n % N_MOMENTS) / (1 + N_MOMENTS)
         for row in rows:
-            replies, first_ms, ms = await decoded(backend, request, row.portion)
+            replies, first_ms, ms = await decoded(model, request, row.portion)
             row.same.append(_text(replies) == _text(whole))
             row.again += [reply.timings.prompt_n for reply in replies[1:]]
             row.ms_per_token.append(ms / sum(reply.timings.predicted_n for reply in replies))
             row.first_ms.append(first_ms)
-            row.waits_ms.append(await waited(backend, request, newer, row.portion, moment_s))
+            row.waits_ms.append(await waited(model, request, newer, row.portion, moment_s))
     await backend.aclose()
     return rows
 
 
-def replies_to(backend: Backend, request: Request, portion: int) -> AsyncGenerator[Reply, None]:
-    """The stream, or requests of *portion* tokens one after the other."""
-    return backend.stream(request) if portion == STREAM else _portions(backend, request, portion)
+def replies_to(model: Model, request: Request, portion: int) -> AsyncGenerator[Reply, None]:
+    """Return the stream, or requests of *portion* tokens one after the other."""
+    return model.stream(request) if portion == STREAM else _portions(model, request, portion)
 
 
-async def _portions(
-    backend: Backend, request: Request, portion: int
-) -> AsyncGenerator[Reply, None]:
+async def _portions(model: Model, request: Request, portion: int) -> AsyncGenerator[Reply, None]:
     while request.n_predict > 0:
-        reply = await backend.complete(replace(request, n_predict=min(portion, request.n_predict)))
+        reply = await model.complete(replace(request, n_predict=min(portion, request.n_predict)))
         yield reply
         if reply.stop is not Stop.LIMIT:
             return
         request = rest(request, reply)
 
 
-async def decoded(
-    backend: Backend, asked: Prompt, portion: int
-) -> tuple[list[Reply], float, float]:
+async def decoded(model: Model, asked: Prompt, portion: int) -> tuple[list[Reply], float, float]:
     """`N_TOKENS` tokens, the milliseconds to the first text, and those to the end."""
     began, first_ms, replies = time.perf_counter(), 0.0, list[Reply]()
-    async with aclosing(replies_to(backend, Request(asked, N_TOKENS), portion)) as pieces:
+    async with aclosing(replies_to(model, Request(asked, N_TOKENS), portion)) as pieces:
         async for reply in pieces:
             replies.append(reply)
             first_ms = first_ms or (time.perf_counter() - began) * 1e3
@@ -145,20 +141,20 @@ async def decoded(
 
 
 async def waited(
-    backend: Backend, asked: Prompt, newer: Prompt, portion: int, moment_s: float
+    model: Model, asked: Prompt, newer: Prompt, portion: int, moment_s: float
 ) -> float:
-    """Milliseconds to the first token for a *newer* prompt, *moment_s* into a decoding."""
+    """Return milliseconds to the first token for a *newer* prompt, *moment_s* into a decoding."""
     end = time.perf_counter() + moment_s
-    async with aclosing(replies_to(backend, Request(asked, N_TOKENS), portion)) as pieces:
+    async with aclosing(replies_to(model, Request(asked, N_TOKENS), portion)) as pieces:
         async for _ in pieces:
             if time.perf_counter() >= end:
                 break
-    await backend.complete(Request(newer, 1))
+    await model.complete(Request(newer, 1))
     return max(0.0, time.perf_counter() - end) * 1e3
 
 
 def table(rows: list[Row]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [
         "| decoded in | same text | evaluated again | ms per token | first text p50 | newer key p50 | p95 |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -174,7 +170,7 @@ def table(rows: list[Row]) -> str:
 
 
 def _text(replies: list[Reply]) -> list[object]:
-    """What was decoded, token by token where the backend tells them apart."""
+    """Return what was decoded, token by token where the backend tells them apart."""
     return [token.id for reply in replies for token in reply.tokens] + [
         "".join(reply.text for reply in replies)
     ]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fim_lsp.documents import Document, Edit, Position, after, body, edited, opened
+from fim_lsp.documents import Document, Edit, Position, after, apply_edits, body, open_document
 from fim_lsp.events import Changed, CursorMoved, Event, Focused, Opened, Saved, Yanked
 
 INDENT = 4  # what Tab inserts and Backspace removes within the indentation
@@ -80,7 +80,7 @@ class Editor:
 
     def open(self, uri: str, language: str, text: str) -> None:
         """Open a file and look at it."""
-        self.documents[uri] = opened(uri, language, 1, text)
+        self.documents[uri] = open_document(uri, language, 1, text)
         self._cursors[uri] = Position(0, 0)
         self._undo[uri], self._redo[uri] = [], []
         self._look_at(uri)
@@ -205,19 +205,19 @@ class Editor:
         for edit in undo.edits:
             lost = document.between(edit.start, edit.end)
             inverses.insert(0, Edit(edit.start, after(edit.start, edit.text), lost))
-            document = edited(document, [edit], document.version)
+            document = apply_edits(document, [edit], document.version)
         others.append(Undo(tuple(inverses), self.position))
         self._together, self._selected, self._closers = False, None, ""
         self._change(action, undo.edits, undo.position, action)
 
     def _change(self, action: str, edits: tuple[Edit, ...], cursor: Position, key: str) -> None:
         version = self.document.version + 1
-        self.documents[self.uri] = edited(self.document, edits, version)
+        self.documents[self.uri] = apply_edits(self.document, edits, version)
         self.position = cursor
         self._step(action, Changed(self.uri, version, edits), key=key, asks=True)
 
     def _closes(self, char: str) -> bool:
-        """Whether the editor inserts the other half of a pair: before a blank or a closer only."""
+        """Return whether the editor inserts the other half of a pair: before a blank or a closer only."""
         column = self.position.column
         left, right = self.line[column - 1 : column], self.line[column : column + 1]
         word = char in CLOSERS and (left.isalnum() or left == char)  # an apostrophe, a docstring

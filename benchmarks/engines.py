@@ -25,7 +25,7 @@ from fim_lsp.prompt.window import Budget
 from server_bridge.process import programs, supervisor
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.protocol import Backend, Request, Timings
+from server_bridge.protocol import Model, Request, Timings
 from tests.server_bridge.serving import served
 
 N_PLACES = 12
@@ -50,16 +50,15 @@ def main() -> None:
 
 
 async def measured(given: argparse.Namespace) -> Costs:
-    """What each took at all places."""
+    """Return what each took at all places."""
     async with AsyncExitStack() as running:
 
-        async def engine(n: int) -> Backend:
+        async def engine(n: int) -> Model:
             ours = Embedded(EmbeddedSettings(model=given.model, n_threads=n, n_ctx=N_CTX))
             running.push_async_callback(ours.aclose)
-            await ours.connect()
-            return ours
+            return await ours.connect()
 
-        asked: dict[str, Backend] = {}
+        asked: dict[str, Model] = {}
         for n in given.threads:
             asked[f"engine, {n}"] = await engine(n)
             folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
@@ -77,7 +76,7 @@ async def measured(given: argparse.Namespace) -> Costs:
 
 
 def table(found: Costs) -> str:
-    """A row for each, in Markdown: prompt and decoding beside those of the first one."""
+    """Return a row for each, in Markdown: prompt and decoding beside those of the first one."""
     rows = ["| server, threads | prompt | decoding |", "| --- | ---: | ---: |"]
     first = next(iter(found.values()))
     for name, costs in found.items():
@@ -90,12 +89,12 @@ def table(found: Costs) -> str:
 
 
 def _prompt(cost: Timings) -> float:
-    """Tokens per millisecond."""
+    """Return tokens per millisecond."""
     return cost.prompt_n / cost.prompt_ms
 
 
 def _decoded(cost: Timings) -> float:
-    """Tokens per millisecond."""
+    """Return tokens per millisecond."""
     return cost.predicted_n / cost.predicted_ms
 
 

@@ -121,7 +121,7 @@ class Editing:
         return after(start, text)
 
     async def suggested(self, at: Position) -> str:
-        """The suggestion, after all work that it causes is done."""
+        """Return the suggestion, after all work that it causes is done."""
         found = (await self._session.complete(URI, at, invoked=True)).suggestions
         await self._session.wait_idle()
         return found[0].text if found else ""

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 from benchmarks.places import LIBRARY, Place, frame, keys, places, prompt
 from benchmarks.serve import BUNDLED, N_BATCH, serving
 from benchmarks.wire import Wire
-from fim_lsp.session import pacing
+from fim_lsp.session import generation
 from server_bridge.http.shapes import read
 from server_bridge.llama import completion
 from server_bridge.llama.answers import Completion
@@ -101,7 +101,7 @@ SHIFTED = "K-shift after a chunk in front went"
 
 
 async def warmed(wire: Wire, where: list[Place]) -> list[Case]:
-    """The text at each place from one long session, whose cache is kept from place to place."""
+    """Return the text at each place from one long session, whose cache is kept from place to place."""
     backend = LlamaServer(wire)
     await backend.connect()
     return [await _typed(backend, wire, place) for place in where]
@@ -110,7 +110,9 @@ async def warmed(wire: Wire, where: list[Place]) -> list[Case]:
 async def _typed(backend: LlamaServer, wire: Wire, place: Place) -> Case:
     """Type the line with a request after each key; then decode `N_TOKENS`."""
     shown = frame(place, backend.state)
-    while (await backend.warm(prompt(place, shown, ""), pacing.step_tokens(backend.state))).left:
+    while (
+        await backend.warm(prompt(place, shown, ""), generation.step_tokens(backend.state))
+    ).left:
         pass
     for typed in keys(place):
         await _decoded(backend, Request(prompt(place, shown, typed), N_TOKENS), N_PIECES)
@@ -138,13 +140,13 @@ async def _ids(backend: LlamaServer, asked: Prompt) -> list[int]:
 
 
 async def cold(wire: Wire, case: Case) -> list[int]:
-    """The text when everything is evaluated again."""
+    """Return the text when everything is evaluated again."""
     body = {**case.options, "prompt": case.prompt, "cache_prompt": False, "return_tokens": True}
     return list((await wire.ask("/completion", body))["tokens"])
 
 
 async def shifted(wire: Wire, case: Case) -> list[int]:
-    """The text when a longer prompt was evaluated, and a chunk at its beginning is then missing."""
+    """Return the text when a longer prompt was evaluated, and a chunk at its beginning is then missing."""
     kept = {"cache_prompt": True, "return_tokens": True}
     await wire.ask("/completion", {**kept, "prompt": case.longer, "n_predict": 0})
     body = {**case.options, **kept, "prompt": case.prompt, "n_cache_reuse": REUSE}
@@ -154,7 +156,7 @@ async def shifted(wire: Wire, case: Case) -> list[int]:
 
 
 async def compared(wire: Wire, cases: list[Case], others: dict[str, list[list[int]]]) -> list[Row]:
-    """Every row against cold evaluation on this server, the warm cache first."""
+    """Return every row against cold evaluation on this server, the warm cache first."""
     reference = [await cold(wire, case) for case in cases]
     rows = []
     for name, answers in {WARM: [case.warm for case in cases], **others}.items():
@@ -167,7 +169,7 @@ async def compared(wire: Wire, cases: list[Case], others: dict[str, list[list[in
 
 
 def parted(ours: list[int], theirs: list[int]) -> Parting | None:
-    """Where two answers first differ, None where they agree as far as both go."""
+    """Return where two answers first differ, None where they agree as far as both go."""
     for n, (one, other) in enumerate(zip(ours, theirs, strict=False)):
         if one != other:
             return Parting(ours[:n], one, other)
@@ -175,7 +177,7 @@ def parted(ours: list[int], theirs: list[int]) -> Parting | None:
 
 
 async def _gap(wire: Wire, asked: list[int], apart: Parting) -> float:
-    """How much likelier the one token was than the other; at least that, if one is not among the best."""
+    """Return how much likelier the one token was than the other; at least that, if one is not among the best."""
     body = {"prompt": asked + apart.said, "n_predict": 1, "n_probs": N_BEST, "cache_prompt": False}
     answer = await wire.ask("/completion", {**completion.GREEDY, **body})
     best = completion.next_tokens(read(Completion, answer, "the server"))
@@ -184,7 +186,7 @@ async def _gap(wire: Wire, asked: list[int], apart: Parting) -> float:
 
 
 def table(rows: list[Row]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [
         "| against cold evaluation | places | differ | median gap | largest gap | near ties |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
@@ -200,7 +202,7 @@ def table(rows: list[Row]) -> str:
 
 
 def claim(rows: list[Row]) -> str:
-    """Whether the warm cache is as exact as cold evaluation is, in a sentence."""
+    """Return whether the warm cache is as exact as cold evaluation is, in a sentence."""
     warm, other = rows[0].gaps, rows[1].gaps
     chance = ERRORS * math.sqrt(len(warm) + len(other))  # of two counts, each with its own error
     holds = len(warm) <= len(other) + chance and max(warm, default=0.0) <= NEAR_TIE
@@ -217,7 +219,7 @@ async def _all(
 
 
 def _on(model: Path, work: Callable[[Wire], Awaitable[Any]], **flags: Any) -> Any:
-    """*work* on a server of its own."""
+    """Return *work* on a server of its own."""
 
     async def run(url: str) -> Any:
         wire = Wire(url)

@@ -54,7 +54,7 @@ class Row:
 def row(
     trace: Trace, client: str, calls: Sequence[Call], answers: Iterable[Answer], **more: object
 ) -> Row:
-    """The figures of one run."""
+    """Return the figures of one run."""
     answers, blocks = list(answers), Blocks()
     evaluated: defaultdict[int, int] = defaultdict(int)
     in_blocks: defaultdict[int, int] = defaultdict(int)
@@ -91,7 +91,7 @@ def row(
 
 def new_context(calls: Iterable[Call], marks: Sequence[int]) -> int:
     """
-    Tokens of new context: every chunk and every window shown, counted the first time.
+    Return tokens of new context: every chunk and every window shown, counted the first time.
 
     *marks* begin the parts of a prompt, the last of them the middle, which is no context but typing.
     """
@@ -109,7 +109,7 @@ def new_context(calls: Iterable[Call], marks: Sequence[int]) -> int:
 
 
 def at(values: Sequence[float], share: float) -> float:
-    """The value below which *share* of *values* lie."""
+    """Return the value below which *share* of *values* lie."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
@@ -121,7 +121,7 @@ HEAD = (
 
 
 def table(rows: Iterable[Row]) -> str:
-    """A Markdown table per trace."""
+    """Return a Markdown table per trace."""
     by_trace: defaultdict[str, list[Row]] = defaultdict(list)
     for one in rows:
         by_trace[one.trace].append(one)
@@ -167,5 +167,5 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def raw(rows: Iterable[Row]) -> list[dict[str, object]]:
-    """Everything, for JSON."""
+    """Return everything, for JSON."""
     return [asdict(one) for one in rows]

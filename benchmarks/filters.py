@@ -29,7 +29,7 @@ from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import NOT_SURE, confidence, least
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import FILTERS, polish
-from fim_lsp.suggest.line_match import continued, lines_in_sight
+from fim_lsp.suggest.line_match import continue_line, lines_in_sight
 
 N_PLAIN, N_HEADERS = 50, 30  # lines of each language, with two places each
 SURE = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -46,7 +46,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        """What is to be inserted."""
+        """Return what is to be inserted."""
         return self.candidate.text
 
     @property
@@ -61,7 +61,7 @@ class Shown:
 
     @property
     def exact(self) -> bool:
-        """Whether the first line is as in the file."""
+        """Return whether the first line is as in the file."""
         behind = self.answer.cursor.after[self.candidate.replaces :]
         return bool(self.text) and _first_line(self.text + behind) == _first_line(
             self.answer.place.truth
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def shown(answer: Answer, sure: float, off: Iterable[str] = ()) -> Shown:
-    """What a request that is not made by hand is shown of *answer*, without the filters *off*."""
+    """Return what a request that is not made by hand is shown of *answer*, without the filters *off*."""
     return Shown(answer, polish(decoded(answer, sure), answer.cursor, sure, [*off]))
 
 
@@ -110,7 +110,7 @@ def decoded(answer: Answer, sure: float) -> Candidate:
 
 
 def filter_rows(answers: list[Answer], sure: float) -> Iterator[tuple[object, ...]]:
-    """What each filter does to what all others leave."""
+    """Yield what each filter does to what all others leave."""
     with_all = [shown(answer, sure) for answer in answers]
     for name in (*(each.__name__ for each in FILTERS), NOT_SURE):
         off = (
@@ -133,7 +133,7 @@ def _compared(without: list[Shown], with_it: list[Shown]) -> tuple[object, ...]:
 
 
 def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
-    """The curve of wrong characters against right ones."""
+    """Yield the curve of wrong characters against right ones."""
     for sure in SURE:
         found = [shown(answer, sure) for answer in answers]
         right, wrong = sum(map(_right, found)), sum(map(_wrong, found))
@@ -142,7 +142,7 @@ def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
 
 
 def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
-    """How often the first line and its first word are right, by how likely the model thinks the line is."""
+    """Yield how often the first line and its first word are right, by how likely the model thinks the line is."""
     found: list[tuple[float, bool, bool]] = []
     for answer in answers:
         one = shown(answer, 0.0)
@@ -159,12 +159,12 @@ def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
 
 
 def local_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
-    """Which of the two is right where they differ."""
+    """Yield which of the two is right where they differ."""
     found: list[tuple[float, bool, bool]] = []
     for answer in answers:
         model, cursor = shown(answer, 0.0), answer.cursor
         sight = lines_in_sight(answer.document.lines, answer.place.line, (), ())
-        line = Shown(answer, polish(continued(cursor, sight), cursor))
+        line = Shown(answer, polish(continue_line(cursor, sight), cursor))
         if line.text and _first_line(line.text) != _first_line(model.text):
             sure = confidence(model.candidate.odds, model.text)
             found.append((sure, model.exact, line.exact))
@@ -180,7 +180,7 @@ def local_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
 
 
 def _listed(answers: list[Answer], sure: float, name: str) -> Iterator[str]:
-    """The places at which the filter *name* changes something."""
+    """Yield the places at which the filter *name* changes something."""
     off: Callable[[Answer], Shown] = partial(shown, sure=sure, off=[name])
     for answer in answers if name else []:
         without, left = off(answer), shown(answer, sure)
@@ -211,14 +211,14 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _line_end(text: str, at: int) -> int:
-    """The end of the first line behind *at* with something on it."""
+    """Return the end of the first line behind *at* with something on it."""
     visible = at + len(text[at:]) - len(text[at:].lstrip())
     newline = text.find("\n", visible)
     return len(text) if newline < 0 else newline
 
 
 def _ends(one: Shown, at: int) -> bool:
-    """Whether the file's line ends where that behind *at* does."""
+    """Return whether the file's line ends where that behind *at* does."""
     return one.answer.place.truth[_line_end(one.text, at) :][:1] in ("\n", "")
 
 

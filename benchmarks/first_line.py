@@ -51,7 +51,7 @@ def headers() -> Iterator[list[str]]:
 
 
 async def shown(session: Session, number: int, lines: list[str]) -> list[Shown]:
-    """What is shown below a header, line by line and then all, its colon just typed."""
+    """Return what is shown below a header, line by line and then all, its colon just typed."""
     uri, colon = f"untitled:{number}.py", Position(ABOVE, len(lines[-1]) - 1)
     end = colon._replace(column=colon.column + len(SLIP))
     session.handle(events.Opened(uri, "python", 1, "".join(lines)[:-1] + SLIP))

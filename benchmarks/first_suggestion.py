@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 def project(home: Path) -> Path:
-    """The one file of a project."""
+    """Return the one file of a project."""
     (home / "shop/.git").mkdir(parents=True)
     file = home / "shop/shop.py"
     file.write_text(SHOP)
@@ -62,7 +62,7 @@ def project(home: Path) -> Path:
 
 
 def install(home: Path) -> float:
-    """The program as `pipx install .` puts it into *home*; returns the seconds."""
+    """Return the program as `pipx install .` puts it into *home*; returns the seconds."""
     began = time.monotonic()
     environment, program = home / ".local/share/fim", home / ".local/bin/fim-lsp"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
@@ -74,7 +74,7 @@ def install(home: Path) -> float:
 
 
 def neovim(home: Path, init: str) -> float:
-    """Seconds from starting Neovim to ghost text."""
+    """Return seconds from starting Neovim to ghost text."""
     file = project(home)
     began = time.monotonic()
     editor = Neovim(home, file.parent, init)
@@ -110,7 +110,7 @@ def llama_vim(home: Path, checkout: str) -> Row:
 
 
 def vscode(home: Path) -> Row:
-    """The extension in VS Code, which installs the server; from its installation on."""
+    """Return the extension in VS Code, which installs the server; from its installation on."""
     file = project(home)
     began = time.monotonic()
     workbench = Workbench(home, file, {}, VSIX)

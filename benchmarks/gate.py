@@ -30,7 +30,7 @@ from fim_lsp import events
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import made
+from fim_lsp.settings.schema import make_config
 from fim_lsp.suggest.confidence import confidence, likely
 from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
 from fim_lsp.suggest.filters import polish
@@ -52,7 +52,7 @@ class Said:
 
 
 def mean(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
-    """All or nothing, by the mean."""
+    """Return all or nothing, by the mean."""
     shown = polish(candidate, cursor)
     sure = confidence(candidate.odds, shown.text)
     return shown if sure >= least else replace(shown, text="")
@@ -64,13 +64,13 @@ def words(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
 
 
 def whole(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
-    """All or nothing, by the product over what would be shown."""
+    """Return all or nothing, by the product over what would be shown."""
     shown = polish(candidate, cursor)
     return shown if likely(shown, least) is shown else replace(shown, text="")
 
 
 def polish_sure(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
-    """What is shown: the filters see all of the text, then it is cut."""
+    """Return what is shown: the filters see all of the text, then it is cut."""
     return polish(candidate, cursor, least)
 
 
@@ -128,7 +128,9 @@ async def _recorded(wanted: list[Hole], packages: dict[str, Files], url: str) ->
         "completion.deadlineMs": 5000,
         "completion.debounceMs": 0,
     }
-    session = Session(made({**given, "completion.patienceMs": 5000}), lambda _: LlamaServer(url))
+    session = Session(
+        make_config({**given, "completion.patienceMs": 5000}), lambda _: LlamaServer(url)
+    )
     await session.connection.wait_ready()
     said: list[Said] = []
     for hole in wanted:
@@ -154,14 +156,14 @@ async def _typed(session: Session, hole: Hole, files: Files, said: list[Said]) -
 
 
 def _truth(hole: Hole, files: Files, column: int) -> str:
-    """What stands in the file from there on."""
+    """Return what stands in the file from there on."""
     return "\n".join(files[hole.path].split("\n")[hole.line :])[column:]
 
 
 @contextlib.contextmanager
 def _noting(said: list[Said], kind: str, truth: str) -> Iterator[None]:
     """Keep what automatic requests have, before anything is left out of it."""
-    offered = Completer._offered  # noqa: SLF001
+    offered = Completer._polish  # noqa: SLF001
 
     def noting(self: Completer, request: Any, doc_state: Any, outcome: str, found: Any) -> Any:
         if not request.invoked:
@@ -169,8 +171,8 @@ def _noting(said: list[Said], kind: str, truth: str) -> Iterator[None]:
         return offered(self, request, doc_state, outcome, found)
 
     with (
-        mock.patch.object(Completer, "_offered", noting),
-        mock.patch.object(Completer, "_displayed_rest", return_value=None),
+        mock.patch.object(Completer, "_polish", noting),
+        mock.patch.object(Completer, "_find_displayed_rest", return_value=None),
     ):
         yield
 

@@ -48,7 +48,7 @@ class Hole(NamedTuple):
 
 
 def fetched(folder: Path) -> dict[str, Files]:
-    """The packages' Python files by package and path; downloads what *folder* lacks."""
+    """Return the packages' Python files by package and path; downloads what *folder* lacks."""
     missing = [
         each for each in PACKAGES if not list(folder.glob(each.replace("==", "-") + "*.whl"))
     ]
@@ -62,7 +62,7 @@ def fetched(folder: Path) -> dict[str, Files]:
 
 
 def holes(packages: dict[str, Files], typed: float = TYPED) -> list[Hole]:
-    """The positions, in the order of the packages' names."""
+    """Return the positions, in the order of the packages' names."""
     rng = random.Random(SEED)
     found = []
     for package, files in sorted(packages.items()):
@@ -87,7 +87,7 @@ def _files(wheel: Path) -> Files:
 
 
 def _code(text: str, lines: list[str]) -> list[int]:
-    """The lines with code on them that are worth completing."""
+    """Return the lines with code on them that are worth completing."""
     strings: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):

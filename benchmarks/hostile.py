@@ -40,7 +40,7 @@ def harmless(_: Path) -> str:
 
 
 def stars(folder: Path) -> str:
-    """A pattern that backtracks, and long names that nearly match it."""
+    """Return a pattern that backtracks, and long names that nearly match it."""
     (folder / ".gitignore").write_text(f"{'*a' * 24}b\n" * 20)
     for n in range(50):
         (folder / f"{'a' * 200}{n}.py").write_text("x = 1\n")

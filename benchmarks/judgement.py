@@ -41,7 +41,7 @@ class Quality:
 
 
 def quality(shown: list[Shown]) -> Quality:
-    """The figures of a list of suggestions."""
+    """Return the figures of a list of suggestions."""
     visible = [one for one in shown if one.text]
     firsts = [(one.text.split("\n")[0].rstrip(), one.hole.rest) for one in visible]
     n_exact = sum(first == rest for first, rest in firsts)
@@ -66,14 +66,14 @@ def _n_common(said: str, truth: str) -> int:
 
 
 def _repeats(one: Shown) -> bool:
-    """Whether a line of the suggestion is the next line of the file."""
+    """Return whether a line of the suggestion is the next line of the file."""
     following = next((line for line in one.cursor.below if line.strip()), "")
     said = (one.cursor.before + one.text).split("\n")
     return bool(following) and any(line.rstrip() == following.rstrip() for line in said)
 
 
 def _breaks(one: Shown) -> bool:
-    """Whether the file has more syntax errors with the suggestion accepted than without."""
+    """Return whether the file has more syntax errors with the suggestion accepted than without."""
     return _n_errors(one, one.text, one.replaces) > _n_errors(one, "", 0)
 
 

@@ -37,7 +37,7 @@ from benchmarks.traces import TRACES, Trace, full_ring, neighbours
 from benchmarks.wire import Wire, in_background, is_background
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.schema import made
+from fim_lsp.settings.schema import make_config
 from server_bridge.bridge import SESSION
 from server_bridge.http.client import UNTAGGED, Http, Tags
 from server_bridge.http.shapes import Object
@@ -99,7 +99,7 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
 
 
 async def _marks(url: str) -> list[int]:
-    """The tokens that begin the parts of a prompt, the middle's last (-1 where a family has none); nothing without any."""
+    """Return the tokens that begin the parts of a prompt, the middle's last (-1 where a family has none); nothing without any."""
     link = Link(Http(url))
     known = await link.meet()
     fim = await Tokenizer(link, 3.0).specials(known.identity.model)
@@ -131,7 +131,7 @@ async def _ours(
 
 
 def _llama(wire: Wire, options: argparse.Namespace) -> LlamaServer:
-    """The server as an attached one, or as one of our own."""
+    """Return the server as an attached one, or as one of our own."""
     if not options.own:
         return LlamaServer(wire)
     facts = sizing.facts(options.model)
@@ -140,7 +140,7 @@ def _llama(wire: Wire, options: argparse.Namespace) -> LlamaServer:
 
 
 class Streaming(OpenAiServer):
-    """An OpenAI-style server; it reads its streams in tasks of their own, which are told whose they are."""
+    """An OpenAI-style server; it reads its streams in tasks of their own, which know whose they are."""
 
     async def _ask(self, client: TextClient, text: str, options: Object) -> tuple[Any, Any]:
         in_background.set(is_background())
@@ -151,11 +151,11 @@ def _config(trace: Trace, options: argparse.Namespace, settings: dict[str, objec
     unpaced = (
         {} if trace.paced else {"completion.debounceMs": 0}
     )  # there is no next key to wait for
-    return made({"completion.maxTokens": options.n_predict, **unpaced, **settings})
+    return make_config({"completion.maxTokens": options.n_predict, **unpaced, **settings})
 
 
 def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
-    """The first *limit* requests of a trace."""
+    """Return the first *limit* requests of a trace."""
     n_asks, steps = 0, []
     for step in trace.steps:
         n_asks += step.asks
@@ -176,7 +176,7 @@ def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[st
 
 
 def _worst(one: Row, options: argparse.Namespace) -> str:
-    """Where the tokens went."""
+    """Return where the tokens went."""
     after = one.after_jumps
     said = (
         f"first request after a jump: mean {sum(after) / max(1, len(after)):.0f}, at most {max(after, default=0)} tokens; "
@@ -234,7 +234,7 @@ def _urls(text: str) -> list[str]:
 
 
 def _names(known: list[str]) -> Callable[[str], list[str]]:
-    """A type for argparse: some of *known*, separated by commas."""
+    """Return a type for argparse: some of *known*, separated by commas."""
 
     def parse(text: str) -> list[str]:
         found = text.split(",")

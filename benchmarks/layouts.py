@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fim_lsp.context.grammars import language_of
-from fim_lsp.documents import Document, Position, body, opened
+from fim_lsp.documents import Document, Position, body, open_document
 from fim_lsp.prompt.compose import compose
 from fim_lsp.prompt.frame import Frame, Header
-from fim_lsp.prompt.window import Budget, Window, anchored
-from fim_lsp.session.pacing import step_tokens
+from fim_lsp.prompt.window import Budget, Window, place_window
+from fim_lsp.session.generation import step_tokens
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import Backend, Prompt, Reply, Request, Stop
+from server_bridge.protocol import Backend, Model, Prompt, Reply, Request, Stop
 
 EARLIER = (0, 1, 5, 10, 20)  # lines between the anchor and the cursor's line
 TYPED = 0.4  # of the line: enough to know which line it is, and often inside a word
@@ -87,9 +87,9 @@ async def compared(backend: Backend, where: Sequence[Trial]) -> list[Score]:
     layouts += [(f"growing: {n} earlier lines" if n else "growing", n, False) for n in EARLIER]
     scores = []
     try:
-        await backend.connect()
+        model = await backend.connect()
         for name, n_earlier, classic in layouts:
-            results = [await _ask(backend, trial, n_earlier, classic=classic) for trial in where]
+            results = [await _ask(model, trial, n_earlier, classic=classic) for trial in where]
             scores.append(Score(name, *map(statistics.fmean, zip(*results, strict=True))))
     finally:
         await backend.aclose()
@@ -97,7 +97,7 @@ async def compared(backend: Backend, where: Sequence[Trial]) -> list[Score]:
 
 
 def table(scores: Sequence[Score], n_places: int) -> str:
-    """The scores in Markdown, and whether the difference is beyond chance."""
+    """Return the scores in Markdown, and whether the difference is beyond chance."""
     rows = [
         f"| layout, {n_places} places | exact | similar | stops |",
         "| --- | ---: | ---: | ---: |",
@@ -112,18 +112,18 @@ def table(scores: Sequence[Score], n_places: int) -> str:
     return "\n".join((*rows, "", verdict))
 
 
-async def completed(backend: Backend, request: Request) -> Reply:
-    """The answer of a backend, after it has evaluated the prompt."""
-    while (await backend.warm(request.prompt, step_tokens(backend.state))).left:
+async def completed(model: Model, request: Request) -> Reply:
+    """Return the answer of a model, after it has evaluated the prompt."""
+    while (await model.warm(request.prompt, step_tokens(model.state))).left:
         pass
-    return await backend.complete(request)
+    return await model.complete(request)
 
 
 def prompt_at(budget: Budget, trial: Trial, n_earlier: int = 0, *, classic: bool = False) -> Prompt:
-    """The prompt at a position with a window of *budget*, with *n_earlier* lines after the anchor."""
+    """Return the prompt at a position with a window of *budget*, with *n_earlier* lines after the anchor."""
     document, position = trial.document, trial.position
     line = max(0, position.line - n_earlier)
-    window = anchored(document, position, budget, None)
+    window = place_window(document, position, budget, None)
     text = "".join(document.lines[min(window.first, line) : line])
     frame = Frame(Header("", (), trial.path), Window(window.first, line, text, window.suffix))
     typed = document.between(Position(line, 0), position)
@@ -131,15 +131,15 @@ def prompt_at(budget: Budget, trial: Trial, n_earlier: int = 0, *, classic: bool
 
 
 async def _ask(
-    backend: Backend, trial: Trial, n_earlier: int, *, classic: bool
+    model: Model, trial: Trial, n_earlier: int, *, classic: bool
 ) -> tuple[float, float, float]:
-    prompt = prompt_at(_budget(backend), trial, n_earlier, classic=classic)
-    reply = await completed(backend, Request(prompt, TOKENS, stop=("\n",)))
+    prompt = prompt_at(_budget(model), trial, n_earlier, classic=classic)
+    reply = await completed(model, Request(prompt, TOKENS, stop=("\n",)))
     return _judged(reply, len(prompt.forced), trial.rest)
 
 
-def _budget(backend: Backend) -> Budget:
-    n_chars = int(backend.state.n_ctx / 4 * backend.state.chars_per_token)
+def _budget(model: Model) -> Budget:
+    n_chars = int(model.state.n_ctx / 4 * model.state.chars_per_token)
     return Budget(n_chars, n_chars // 4, n_chars // 4)
 
 
@@ -165,7 +165,7 @@ def _sources(files: Sequence[Path]) -> Iterator[Path]:
 
 def _lines(file: Path) -> Iterator[Trial]:
     try:
-        document = opened(file.as_uri(), language_of(file.name), 0, file.read_text("utf-8"))
+        document = open_document(file.as_uri(), language_of(file.name), 0, file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, ValueError):
         return
     for number, line in enumerate(document.lines):
@@ -179,7 +179,7 @@ def _lines(file: Path) -> Iterator[Trial]:
             body(line)[:column] + "\n",
             *document.lines[number + 1 :],
         )
-        cut = opened(document.uri, document.language, 0, "".join(blanked))
+        cut = open_document(document.uri, document.language, 0, "".join(blanked))
         yield Trial(cut, file.name, Position(number, column), rest)
 
 

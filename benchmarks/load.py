@@ -29,7 +29,7 @@ from benchmarks.wire import Call, Wire
 from fim_lsp import events
 from fim_lsp.events import Event
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import made
+from fim_lsp.settings.schema import make_config
 from server_bridge.llama.backend import LlamaServer
 
 OURS = "ours"
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def person(n: int, n_requests: int, pace: float) -> Trace:
-    """The mix of user *n*: two files, a pace and a folder that no other user has."""
+    """Return the mix of user *n*: two files, a pace and a folder that no other user has."""
     files = NEIGHBOURS[n % len(NEIGHBOURS)], NEIGHBOURS[(n + 3) % len(NEIGHBOURS)]
     trace = mix(n_requests, seed=100 + n, files=files)
     steps = []
@@ -68,7 +68,7 @@ def person(n: int, n_requests: int, pace: float) -> Trace:
 
 
 def _moved(event: Event, n: int) -> Event:
-    """An event of the trace, all of which are about one document."""
+    """Return an event of the trace, all of which are about one document."""
     whole = events.FilesChanged, events.FoldersChanged, events.Shown
     assert not isinstance(event, (*whole, events.Accepted, events.PartlyAccepted)), event
     return event._replace(uri=_moved_uri(event.uri, n))
@@ -79,7 +79,7 @@ def _moved_uri(uri: str, n: int) -> str:
 
 
 async def _measure(kind: str, n_clients: int, url: str, options: argparse.Namespace) -> Row:
-    """All of them at once, as one row."""
+    """Return all of them at once, as one row."""
     traces = [person(n, options.requests, options.pace) for n in range(n_clients)]
     wires = [Wire(url) for _ in traces]
     for wire in wires:
@@ -110,7 +110,7 @@ async def _one(kind: str, trace: Trace, wire: Wire) -> tuple[list[Answer], Count
         return await replay(trace, peer), Counter()
     server = LlamaServer(wire)
     await server.connect()
-    session = Session(made({"completion.maxTokens": N_PREDICT}), lambda _: server)
+    session = Session(make_config({"completion.maxTokens": N_PREDICT}), lambda _: server)
     answers = await replay(trace, Ours(session))
     about = session.stats()["mirror"]
     await session.aclose()

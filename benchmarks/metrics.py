@@ -39,19 +39,19 @@ def evaluated(text: str) -> int:
 
 
 def decoded(text: str) -> int:
-    """Tokens that a llama.cpp has decoded since it started; *text* is its `/metrics`."""
+    """Return tokens that a llama.cpp has decoded since it started; *text* is its `/metrics`."""
     return round(float(dict(SAMPLE.findall(text))["llamacpp:tokens_predicted_total"]))
 
 
 async def waiting(url: str) -> int:
-    """How many requests the vLLM at *url* has not begun."""
+    """Return how many requests the vLLM at *url* has not begun."""
     async with httpx.AsyncClient(trust_env=False) as client:
         samples = SAMPLE.findall((await client.get(f"{url}/metrics")).text)
     return sum(int(float(value)) for name, value in samples if name == "vllm:num_requests_waiting")
 
 
 async def total(urls: Sequence[str]) -> int:
-    """What the servers at *urls* have evaluated together; `UNKNOWN` where one of them keeps no count."""
+    """Return what the servers at *urls* have evaluated together; `UNKNOWN` where one of them keeps no count."""
     async with httpx.AsyncClient(trust_env=False) as client:
         counts = [evaluated((await client.get(f"{url}/metrics")).text) for url in urls]
     return UNKNOWN if UNKNOWN in counts else sum(counts)

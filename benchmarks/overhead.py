@@ -89,7 +89,7 @@ class Clock:
 
 
 async def typing(n_lines: int) -> list[tuple[float, float]]:
-    """Milliseconds of CPU outside of HTTP, and beside the model's computing, per request that needed it."""
+    """Return milliseconds of CPU outside of HTTP, and beside the model's computing, per request that needed it."""
     clock = Clock()
     with clock.running():
         session = Session(QUICK, lambda _: open_backend(BackendSettings(kind="embedded")))
@@ -106,7 +106,7 @@ async def typing(n_lines: int) -> list[tuple[float, float]]:
 async def _typed(
     session: Session, n_lines: int, clock: Clock
 ) -> AsyncGenerator[tuple[float, float, float, float], None]:
-    """What each request took that needed the model."""
+    """Yield what each request took that needed the model."""
     lines = (CODE * (n_lines // len(CODE) + 1))[:n_lines]
     uri, line, column = "untitled:big.py", n_lines // 2, 0
     lines.insert(line, "\n")
@@ -125,7 +125,7 @@ async def _typed(
 
 
 def starting() -> tuple[float, float]:
-    """Milliseconds from starting the process to the answer to `initialize`, and megabytes then."""
+    """Return milliseconds from starting the process to the answer to `initialize`, and megabytes then."""
     body = json.dumps(HELLO).encode()
     started = time.perf_counter()
     command = [sys.executable, "-m", "fim_lsp", "--stdio"]
@@ -143,7 +143,7 @@ def starting() -> tuple[float, float]:
 
 
 async def ready() -> float:
-    """Seconds until the embedded engine can complete."""
+    """Return seconds until the embedded engine can complete."""
     backend = open_backend(BackendSettings(kind="embedded"))
     started = time.perf_counter()
     await backend.connect()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp.documents import Document, Position, opened
+from fim_lsp.documents import Document, Position, open_document
 from fim_lsp.prompt import compose, window
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.settings.config import Config
@@ -61,7 +61,7 @@ def places(folders: Sequence[Path], n: int, n_chunks: int) -> list[Place]:
 
 
 def keys(place: Place) -> Iterator[str]:
-    """What stands on the line after each key: letter by letter, with a slip that is taken back."""
+    """Yield what stands on the line after each key: letter by letter, with a slip that is taken back."""
     text = place.typed
     begin, slip = len(text) - len(text.lstrip()), len(text) - SHORTEST // 2
     for n in range(begin, len(text) + 1):
@@ -71,17 +71,17 @@ def keys(place: Place) -> Iterator[str]:
 
 
 def frame(place: Place, state: State) -> Frame:
-    """The frame when typing begins there."""
+    """Return the frame when typing begins there."""
     budget = compose.budget(Config(), state)
-    around = window.anchored(place.document, Position(place.line, 0), budget, None)
+    around = window.place_window(place.document, Position(place.line, 0), budget, None)
     return Frame(Header("library", place.chunks, place.path), around)
 
 
 def prompt(place: Place, frame: Frame, typed: str) -> Prompt:
-    """The prompt once *typed* is there."""
+    """Return the prompt once *typed* is there."""
     lines = list(place.document.lines)
     lines[place.line] = typed + "\n"
-    document = opened(place.document.uri, "python", 1, "".join(lines))
+    document = open_document(place.document.uri, "python", 1, "".join(lines))
     middle = window.middle(frame.window, document, Position(place.line, len(typed)))
     return compose.compose(frame, middle)
 
@@ -110,5 +110,5 @@ def _place(
     indent = len(text) - len(text.lstrip())
     typed = text[: indent + int(TYPED * (len(text) - indent))]
     emptied = "".join((*lines[:line], "\n", *lines[line + 1 :]))
-    document = opened(f"file:///{name}", "python", 1, emptied)
+    document = open_document(f"file:///{name}", "python", 1, emptied)
     return Place(name, document, line, typed, chunks, evicted)

@@ -18,7 +18,7 @@ STYLE = "text{font:11px sans-serif;fill:#333}path{fill:none;stroke-width:1.8}.gr
 
 
 def plot(rows: Sequence[Row]) -> str:
-    """A panel per trace, a line per client."""
+    """Return a panel per trace, a line per client."""
     traces = list(dict.fromkeys(row.trace for row in rows))
     clients = list(dict.fromkeys(row.client for row in rows))
     colors = dict(zip(clients, COLORS, strict=False))
@@ -50,7 +50,7 @@ def _panel(title: str, rows: Iterable[Row], colors: dict[str, str]) -> str:
 
 
 def _steps(tokens: Sequence[int]) -> str:
-    """The path of a cumulative distribution."""
+    """Return the path of a cumulative distribution."""
     ordered, path = sorted(tokens), f"M{_x(1)},{_y(0)}"
     for n, value in enumerate(ordered, 1):
         if n == len(ordered) or ordered[n] != value:

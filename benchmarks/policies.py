@@ -39,7 +39,7 @@ WORD = re.compile(r"\w+")
 
 
 def llama_vim(document: Document, position: Position, ring: Ring) -> CompletionRequest | None:
-    """Whole lines around the cursor, the typed part of the line apart; `/infill` cuts and joins them."""
+    """Return whole lines around the cursor, the typed part of the line apart; `/infill` cuts and joins them."""
     left, right = _sides(document, position)
     if len(right.encode()) > VIM_RIGHT_BYTES:
         return None
@@ -79,7 +79,7 @@ def llm_ls(document: Document, position: Position, _ring: Ring) -> CompletionReq
 
 
 def lsp_ai(document: Document, position: Position, _ring: Ring) -> CompletionRequest | None:
-    """A fixed number of characters with the cursor in their middle (2025)."""
+    """Return a fixed number of characters with the cursor in their middle (2025)."""
     text, at = document.text, _offset(document, position)
     start = max(0, at - LSP_AI_CHARS // 2)
     return _completion(text[start:at], text[at : start + LSP_AI_CHARS])
@@ -102,12 +102,12 @@ def tabby(document: Document, position: Position, ring: Ring) -> CompletionReque
 
 
 def minuet(document: Document, position: Position, _ring: Ring) -> CompletionRequest | None:
-    """A number of characters, three in four of them above the cursor (2026)."""
+    """Return a number of characters, three in four of them above the cursor (2026)."""
     return _around(document, position, MINUET_CHARS)
 
 
 def minuet_local(document: Document, position: Position, _ring: Ring) -> CompletionRequest | None:
-    """The same with the small window that its README advises for local models."""
+    """Return the same with the small window that its README advises for local models."""
     return _around(document, position, MINUET_LOCAL_CHARS)
 
 
@@ -140,7 +140,7 @@ def _completion(prefix: str, suffix: str) -> CompletionRequest:
 
 
 def _sides(document: Document, position: Position) -> tuple[str, str]:
-    """The cursor's line left and right of it."""
+    """Return the cursor's line left and right of it."""
     line = body(document.lines[position.line])
     return line[: position.column], line[position.column :]
 

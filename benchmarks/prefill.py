@@ -26,12 +26,12 @@ from pathlib import Path
 from benchmarks.figures import at
 from benchmarks.places import LIBRARY, Place, frame, places, prompt
 from benchmarks.serve import BUNDLED, serving
-from fim_lsp.session import pacing
+from fim_lsp.session import generation
 from fim_lsp.session.scheduler import Scheduler
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.openai.backend import OpenAiServer
-from server_bridge.protocol import Backend, Prompt, Request
+from server_bridge.protocol import Backend, Model, Prompt, Request
 
 N_KEYS = 18
 N_MOMENTS = 9  # of the evaluation at which a key comes: tenths of its time
@@ -80,50 +80,48 @@ def _run(backend: Backend, where: Place, n_keys: int) -> list[Row]:
 
 
 async def measured(backend: Backend, where: Place, n_keys: int) -> list[Row]:
-    """A row for each mode, after one for a key on an idle server."""
-    await backend.connect()
-    fresh, key = _fresh(where, backend), _key(where, backend)
-    await _evaluate(backend, next(fresh), AT_ONCE)  # the speed is learnt, the steps sized
-    await backend.complete(Request(key, 1))
+    """Return a row for each mode, after one for a key on an idle server."""
+    model = await backend.connect()
+    fresh, key = _fresh(where, model), _key(where, model)
+    await _evaluate(model, next(fresh), AT_ONCE)  # the speed is learnt, the steps sized
+    await model.complete(Request(key, 1))
     rows = [Row(QUIET)]
     for _ in range(n_keys):
         began = time.perf_counter()
-        await backend.complete(Request(key, 1))
+        await model.complete(Request(key, 1))
         rows[0].waits_ms.append(_ms_since(began))
     for mode in MODES:
         row = Row(mode)
-        step = pacing.step_tokens(backend.state) if mode == "steps" else AT_ONCE
+        step = generation.step_tokens(model.state) if mode == "steps" else AT_ONCE
         began = time.perf_counter()
-        row.n_tokens = await _evaluate(backend, next(fresh), step)
+        row.n_tokens = await _evaluate(model, next(fresh), step)
         row.whole_ms = _ms_since(began)
         for n in range(n_keys):
             moment_s = row.whole_ms / 1e3 * (1 + n % N_MOMENTS) / (1 + N_MOMENTS)
             ahead = next(fresh)
             cancel = mode == "cancelled"
-            row.waits_ms.append(
-                await _disturbed(backend, ahead, key, step, moment_s, cancel=cancel)
-            )
-            row.left.append(await _evaluate(backend, ahead, step) / row.n_tokens)
+            row.waits_ms.append(await _disturbed(model, ahead, key, step, moment_s, cancel=cancel))
+            row.left.append(await _evaluate(model, ahead, step) / row.n_tokens)
         rows.append(row)
     await backend.aclose()
     return rows
 
 
 async def _disturbed(
-    backend: Backend, ahead: Prompt, key: Prompt, step: int, moment_s: float, *, cancel: bool
+    model: Model, ahead: Prompt, key: Prompt, step: int, moment_s: float, *, cancel: bool
 ) -> float:
     """Evaluate *ahead*; after a moment a key comes. Milliseconds until it has its token."""
     scheduler = Scheduler(("warm",))
 
     async def warm() -> bool:
-        return (await backend.warm(ahead, step)).left > 0
+        return (await model.warm(ahead, step)).left > 0
 
     scheduler.background("warm", warm)
     await asyncio.sleep(moment_s)
     began = time.perf_counter()
     if cancel:
         await scheduler.aclose()
-    waiting = asyncio.create_task(scheduler.foreground(lambda: backend.complete(Request(key, 1))))
+    waiting = asyncio.create_task(scheduler.foreground(lambda: model.complete(Request(key, 1))))
     scheduler.drop("warm")
     await waiting
     wait_ms = _ms_since(began)
@@ -131,28 +129,28 @@ async def _disturbed(
     return wait_ms
 
 
-async def _evaluate(backend: Backend, ahead: Prompt, step: int) -> int:
+async def _evaluate(model: Model, ahead: Prompt, step: int) -> int:
     """Evaluate what is left of a prompt; tokens."""
     n_tokens = 0
     while True:
-        warmed = await backend.warm(ahead, step)
+        warmed = await model.warm(ahead, step)
         n_tokens += warmed.evaluated
         if not warmed.left:
             return n_tokens
 
 
-def _fresh(where: Place, backend: Backend) -> Iterator[Prompt]:
+def _fresh(where: Place, model: Model) -> Iterator[Prompt]:
     """Prompts that no server has seen: each begins differently."""
-    around = prompt(where, frame(where, backend.state), where.typed)
+    around = prompt(where, frame(where, model.state), where.typed)
     n = 0
     while True:
         n += 1
         yield replace(around, repo=f"{n} {around.repo}", path="ahead.py")
 
 
-def _key(where: Place, backend: Backend) -> Prompt:
-    """The request of a key: a small prompt of another file."""
-    around = prompt(where, frame(where, backend.state), where.typed)
+def _key(where: Place, model: Model) -> Prompt:
+    """Return the request of a key: a small prompt of another file."""
+    around = prompt(where, frame(where, model.state), where.typed)
     return replace(around, repo="typed", chunks=())
 
 
@@ -161,7 +159,7 @@ def _ms_since(began: float) -> float:
 
 
 def table(rows: list[Row]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [
         "| evaluated ahead | key waits p50 ms | p95 | undisturbed ms | tokens | left after the key |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",

@@ -39,7 +39,7 @@ from fim_lsp.session import completer
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import made
+from fim_lsp.settings.schema import make_config
 from fim_lsp.suggest.continuations import Continuations
 from fim_lsp.suggest.cursor import Candidate, Cursor, cursor_at
 from fim_lsp.suggest.filters import FILTERS, polish
@@ -85,7 +85,7 @@ async def _measure(
 ) -> dict[str, object]:
     server = LlamaServer(url)
     given = {f"completion.{name}": value for name, value in options.completion.items()}
-    config = made({**given, **options.settings})
+    config = make_config({**given, **options.settings})
     bench = Session(config, lambda _: server)
     await bench.connection.wait_ready()
     shown, ms = list[Shown](), list[float]()
@@ -115,7 +115,7 @@ async def _measure(
 
 
 async def _suggested(bench: Session, hole: Hole, files: Files) -> tuple[Shown, float]:
-    """What is shown at *hole* and how many milliseconds it took."""
+    """Return what is shown at *hole* and how many milliseconds it took."""
     uri, position = open_at(bench, hole, files)
     await bench.complete(uri, Position(hole.line, 0), invoked=True)
     await bench.wait_idle()
@@ -150,7 +150,7 @@ def close(bench: Session, files: Files, hole: Hole) -> None:
 
 
 def _neighbours(hole: Hole, files: Files) -> list[str]:
-    """The files next to this one in the package, most similar in name first."""
+    """Return the files next to this one in the package, most similar in name first."""
     others = sorted(path for path in files if path != hole.path)
     at = sum(path < hole.path for path in others)
     return sorted(others, key=lambda path: abs(others.index(path) - at))[:NEIGHBOURS]
@@ -180,7 +180,7 @@ def _forgetful() -> Iterator[None]:
     """Forget all answers: every request gets a completion of its own."""
     with (
         mock.patch.object(Continuations, "find", return_value=[]),
-        mock.patch.object(Completer, "_displayed_rest", return_value=None),
+        mock.patch.object(Completer, "_find_displayed_rest", return_value=None),
         mock.patch.object(OpenDocument, "generation_for", return_value=None),
     ):
         yield
@@ -189,7 +189,7 @@ def _forgetful() -> Iterator[None]:
 def _ablations(
     shown: list[Shown], candidates: list[tuple[Candidate, Cursor, float]]
 ) -> dict[str, object]:
-    """The same candidates with one filter left out at a time, and with none."""
+    """Return the same candidates with one filter left out at a time, and with none."""
     candidate_of = {_key(each[1]): each for each in candidates}
     known = [
         (one, *candidate_of[_key(one.cursor)]) for one in shown if _key(one.cursor) in candidate_of
@@ -213,7 +213,7 @@ def _key(cursor: Cursor) -> tuple[str, ...]:
 async def _quiet(
     bench: Session, wanted: list[Hole], packages: dict[str, Files]
 ) -> dict[str, float]:
-    """How often nothing is shown inside an existing word and behind a complete line."""
+    """Return how often nothing is shown inside an existing word and behind a complete line."""
     n_quiet = {"inside a word": 0, "complete line": 0}
     n_asked = dict(n_quiet)
     for hole in wanted:
@@ -276,7 +276,7 @@ async def _typing(
 async def _accepting(
     bench: Session, wanted: list[Hole], packages: dict[str, Files]
 ) -> dict[str, float]:
-    """How often the request right after accepting needs no model, of those that would need an answer."""
+    """Return how often the request right after accepting needs no model, of those that would need an answer."""
     n_asked, n_known = Counter[str](), Counter[str]()
     for hole, (unit, part) in itertools.product(wanted, ACCEPTED.items()):
         uri, position = open_at(bench, hole, packages[hole.package])

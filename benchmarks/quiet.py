@@ -106,11 +106,11 @@ class Rule:
     n_hidden: int = 0
 
     def strength(self, now: float) -> float:
-        """How rare it makes suggestions."""
+        """Return how rare it makes suggestions."""
         return back_off.strength(self.judged, now) if self.backs_off else 1.0
 
     def shows(self, place: Place, now: float) -> bool:
-        """Whether the suggestion is shown."""
+        """Return whether the suggestion is shown."""
         record = self.record if self.learns else Record()
         if not (self.learns or self.backs_off) or worth.is_worth(record, place, self.strength(now)):
             return True
@@ -118,7 +118,7 @@ class Rule:
         return self.n_hidden % worth.AGAIN == 0
 
     def wait_s(self, now: float) -> float:
-        """How long it waits after a key."""
+        """Return how long it waits after a key."""
         if self.waits is None:
             return 0.0
         strong = _copilot(self.judged, now) if not self.backs_off else self.strength(now)
@@ -129,7 +129,7 @@ class Rule:
         self.judged.append(Judged(verdict, now))
         if self.learns:
             taken = verdict in (Verdict.ACCEPTED, Verdict.TYPED_ALONG)
-            self.record = worth.learned(self.record, place, taken=taken)
+            self.record = worth.learn(self.record, place, taken=taken)
 
 
 def _copilot(judged: deque[Judged], now: float) -> float:
@@ -147,7 +147,7 @@ def copilot_wait_ms(_: float, strong: float) -> float:
 
 
 def rules() -> list[Rule]:
-    """The rules that are compared."""
+    """Return the rules that are compared."""
     return [
         Rule("everything (llama.vim)", sure=0.0),
         Rule("no learning"),
@@ -182,7 +182,7 @@ def _offer(one: Shown) -> Offer | None:
 
 
 def _lines(one: Shown) -> int:
-    """Characters of whole lines at its beginning that are right."""
+    """Return characters of whole lines at its beginning that are right."""
     n_right = 0
     for match in re.finditer(r"[^\n]*(?:\n|$)", one.text):
         end = match.end()
@@ -195,7 +195,7 @@ def _lines(one: Shown) -> int:
 
 
 def lived(user: User, rule: Rule, found: list[Offer | None], seed: int, days: int = DAYS) -> Count:
-    """What *user* sees in some days of all places."""
+    """Return what *user* sees in some days of all places."""
     rng, now, count = random.Random(seed), 0.0, Count()
     for _ in range(days):
         order = list(found)
@@ -314,7 +314,7 @@ def main() -> None:
 
 
 def drawn(found: list[tuple[object, ...]]) -> str:
-    """A panel per user, a dot per rule: interruptions to the right, keys saved upwards."""
+    """Return a panel per user, a dot per rule: interruptions to the right, keys saved upwards."""
     users = list(dict.fromkeys(str(row[0]) for row in found))
     names = list(dict.fromkeys(str(row[1]) for row in found))
     parts = [

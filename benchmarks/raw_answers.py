@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.recent_code import Place
 from benchmarks.serve import serving
-from fim_lsp.documents import Document, Position, opened
+from fim_lsp.documents import Document, Position, open_document
 from fim_lsp.prompt import compose, window
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Budget
@@ -47,7 +47,7 @@ class Answer:
     @property
     def document(self) -> Document:
         """The file with the hole."""
-        return opened("file:///place", self.place.language, 1, self.place.text)
+        return open_document("file:///place", self.place.language, 1, self.place.text)
 
     @property
     def cursor(self) -> Cursor:
@@ -71,7 +71,7 @@ def record(model: Path, wanted: list[Place], file: Path) -> None:
 
 
 def read(file: Path) -> Iterator[Answer]:
-    """The answers in *file*, in their order."""
+    """Yield the answers in *file*, in their order."""
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             raw = json.loads(line)
@@ -91,10 +91,10 @@ async def _record(url: str, wanted: list[Place], lines: Any) -> None:
 
 
 async def _answer(server: LlamaServer, place: Place) -> Answer:
-    document = opened("file:///place", place.language, 1, place.text)
+    document = open_document("file:///place", place.language, 1, place.text)
     position = Position(place.line, place.column)
     cursor = cursor_at(document, position, place.path)
-    shown = window.anchored(document, position, BUDGET, None)
+    shown = window.place_window(document, position, BUDGET, None)
     frame = Frame(Header("", (), place.path, place.language), shown)
     typed = window.middle(shown, document, position)
     prompt = compose.compose(frame, typed)

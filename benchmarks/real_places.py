@@ -30,7 +30,7 @@ from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session import completer
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import made
+from fim_lsp.settings.schema import make_config
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.lines import indent
@@ -85,7 +85,7 @@ class Heard(LlamaServer):
 
 
 def places(block: Written) -> Iterator[Place]:
-    """The places of its typed lines: inside each long line, at the beginning of each but the first."""
+    """Yield the places of its typed lines: inside each long line, at the beginning of each but the first."""
     whole, at, before = "\n".join(block.block), 0, ""
     for n, line in enumerate(block.typed):
         width = len(indent(line))
@@ -118,9 +118,9 @@ def main() -> None:
 
 
 async def _asked(url: str, block: Written, folder: Path) -> list[Asked]:
-    """Each place of *block*, in one session."""
+    """Return each place of *block*, in one session."""
     server = Heard(Http(url, patience_s=PATIENCE_S))
-    session, found = Session(made(PATIENT), lambda _: server), list[Asked]()
+    session, found = Session(make_config(PATIENT), lambda _: server), list[Asked]()
     cuts = list[str]()
 
     def noting(candidate: Candidate, *around: Any) -> Candidate:
@@ -148,7 +148,7 @@ async def _asked(url: str, block: Written, folder: Path) -> list[Asked]:
 
 
 async def _shown(session: Session, file: Path, text: str, start: int, place: Place) -> str:
-    """What is shown at *place* when its last character was typed."""
+    """Return what is shown at *place* when its last character was typed."""
     lines = text.split("\n")
     *above, line = place.above.split("\n")
     lines[start : start + 1] = [*above, line[:-1]]
@@ -171,7 +171,7 @@ def _opened(file: Path, text: str) -> events.Opened:
 
 
 def table(asked: Sequence[Asked]) -> str:
-    """The figures by kind of place in Markdown, and which filters cut."""
+    """Return the figures by kind of place in Markdown, and which filters cut."""
     rows = ["| place | asked | shown | first line exact | right | wrong | said: right | wrong |"]
     rows.append("| --- |" + " ---: |" * 7)
     for kind in (*KINDS, "all"):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fim_lsp.context.grammars import language_of
-from fim_lsp.suggest.lines import CLOSER, indent, opens_block, unclosed, width
+from fim_lsp.suggest.lines import CLOSER, find_unclosed, indent, opens_block, width
 
 SINCE = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
 LANGUAGES = ("python", "lua", "go", "typescript")
@@ -85,7 +85,7 @@ def _of_language(
 
 
 def recent_lines(repository: Path, path: str) -> list[int]:
-    """The lines that were committed since `SINCE`."""
+    """Return the lines that were committed since `SINCE`."""
     found: list[int] = []
     times: dict[str, float] = {}
     commit, line = "", 0
@@ -101,7 +101,7 @@ def recent_lines(repository: Path, path: str) -> list[int]:
 
 
 def _body(lines: list[str], n: int, language: str) -> range:
-    """The lines of the block that line *n* opens; none where it opens none."""
+    """Return the lines of the block that line *n* opens; none where it opens none."""
     if len(lines[n].strip()) < SHORTEST or not opens_block(lines[n], language):
         return range(0)
     end = n + 1
@@ -116,7 +116,7 @@ def _plain(lines: list[str], n: int, language: str, path: str) -> tuple[Place, .
     line, n_indent = lines[n], len(indent(lines[n]))
     column = n_indent + round(TYPED * len(line.strip()))
     kind, after = "inside", ""
-    if n % 2 and (opened := unclosed(line[:column], language)):
+    if n % 2 and (opened := find_unclosed(line[:column], language)):
         kind, after = "paired", "".join(CLOSER[each.sign] for each in reversed(opened))
     return (
         _place("start", language, path, lines, (n, n + 1), line[:n_indent], ""),
@@ -144,7 +144,7 @@ def _place(  # noqa: PLR0913, PLR0917 (a value of that many parts)
     typed: str,
     after: str,
 ) -> Place:
-    """The file with *typed* and *after* in place of the lines *missing*."""
+    """Return the file with *typed* and *after* in place of the lines *missing*."""
     first, end = missing
     text = "\n".join((*lines[:first], typed + after, *lines[end:]))
     line, column = first + typed.count("\n"), len(typed) - typed.rfind("\n") - 1

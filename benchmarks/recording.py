@@ -33,7 +33,7 @@ from benchmarks.serve import BUNDLED, N_CTX, serving
 from benchmarks.traces import Trace, mix, neighbours
 from benchmarks.wire import Wire
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import made
+from fim_lsp.settings.schema import make_config
 from server_bridge.http.shapes import Object
 
 FILE = Path(__file__).parent / "prompts.json.gz"
@@ -108,7 +108,7 @@ async def _record(url: str, n_requests: int) -> list[Sent]:
     server = Streaming(wire, n_ctx=N_CTX)
     await server.connect()
     settings = {"completion.maxTokens": 16, "completion.debounceMs": 0}
-    session = Session(made(settings), lambda _: server)
+    session = Session(make_config(settings), lambda _: server)
     for event in neighbours():
         session.handle(event)
     trace = mix(n_requests)
@@ -125,14 +125,14 @@ async def _record(url: str, n_requests: int) -> list[Sent]:
 
 
 def _patient(trace: Trace) -> Trace:
-    """The same keys, each waiting for its answer, every pause as long as there is background work."""
+    """Return the same keys, each waiting for its answer, every pause as long as there is background work."""
     waits = [step.wait_ms * (PATIENCE if step.wait_ms >= IDLE_MS else 1) for step in trace.steps]
     steps = [step._replace(wait_ms=ms) for step, ms in zip(trace.steps, waits, strict=True)]
     return Trace(trace.name, steps)
 
 
 def _times(trace: Trace) -> list[int]:
-    """When each step happens, in milliseconds."""
+    """Return when each step happens, in milliseconds."""
     return [round(ms) for ms in itertools.accumulate(step.wait_ms for step in trace.steps)]
 
 
@@ -154,7 +154,7 @@ def write(path: Path, sent: Sequence[Sent]) -> None:
 
 
 def read(path: Path = FILE) -> list[Sent]:
-    """What `write` wrote."""
+    """Return what `write` wrote."""
     found: list[Sent] = []
     for row in json.loads(gzip.decompress(path.read_bytes())):
         ms, step, background, document, n_prompt, back, keep, tokens = row
@@ -164,7 +164,7 @@ def read(path: Path = FILE) -> list[Sent]:
 
 
 def alike(a: Sequence[int], b: Sequence[int]) -> int:
-    """How many tokens two sequences have in common at their beginning."""
+    """Return how many tokens two sequences have in common at their beginning."""
     n = min(len(a), len(b))
     differ = np.flatnonzero(np.asarray(a[:n]) != np.asarray(b[:n]))
     return int(differ[0]) if len(differ) else n

@@ -77,7 +77,7 @@ class Replica:
         self._held: OrderedDict[tuple[int, int], int] = OrderedDict()
 
     def serve(self, user: int, path: Iterable[int], sizes: Mapping[int, int]) -> int:
-        """How many blocks at the beginning of *path* were held; now all of it is."""
+        """Return how many blocks at the beginning of *path* were held; now all of it is."""
         held, n_found, path = self._held, 0, list(path)
         for segment in path:
             n = held.get((user, segment), 0)
@@ -127,7 +127,7 @@ def main() -> None:
 
 def streamed(sent: Sequence[Sent]) -> list[Sent]:
     """
-    The recording with one request per completion.
+    Return the recording with one request per completion.
 
     It was made when a completion took several short ones, and another where the half word was asked for again.
     """
@@ -142,13 +142,13 @@ def streamed(sent: Sequence[Sent]) -> list[Sent]:
 
 
 def _goes_on(one: Sent, after: Sent) -> bool:
-    """Whether *after* asks for more of what *one* asked for."""
+    """Return whether *after* asks for more of what *one* asked for."""
     same = one.step == after.step and not (one.background or after.background)
     return same and alike(one.tokens, after.tokens) >= one.n_prompt - 1
 
 
 def merged(sent: Sequence[Sent]) -> list[Sent]:
-    """The recording without warm steps that one of `STEP_TOKENS` would have made unnecessary."""
+    """Return the recording without warm steps that one of `STEP_TOKENS` would have made unnecessary."""
     kept: list[Sent] = []
     for one, after in zip(sent, [*sent[1:], None], strict=True):
         n_new = one.n_prompt - (alike(kept[-1].tokens, one.tokens) if kept else 0)
@@ -158,14 +158,14 @@ def merged(sent: Sequence[Sent]) -> list[Sent]:
 
 
 def _continues(one: Sent, after: Sent | None) -> bool:
-    """Whether *after* is the next step of the same work ahead."""
+    """Return whether *after* is the next step of the same work ahead."""
     if after is None or not (one.background and after.background):
         return False
     return alike(one.tokens, after.tokens) >= one.n_prompt - BLOCK
 
 
 def blocks(sent: Sequence[Sent], size: int = BLOCK) -> Session:
-    """The recording in blocks of *size* tokens, runs of blocks that always come together as one."""
+    """Return the recording in blocks of *size* tokens, runs of blocks that always come together as one."""
     numbers: dict[tuple[int, tuple[int, ...]], int] = {}
     chains = [_chain(one.tokens[:-1], numbers, size) for one in sent]
     nexts: dict[int, set[int]] = {}
@@ -188,7 +188,7 @@ def blocks(sent: Sequence[Sent], size: int = BLOCK) -> Session:
 def _chain(
     tokens: Sequence[int], numbers: dict[tuple[int, tuple[int, ...]], int], size: int = BLOCK
 ) -> list[int]:
-    """A number per whole block, which stands for all tokens up to its end."""
+    """Return a number per whole block, which stands for all tokens up to its end."""
     found, last = [], -1
     for start in range(0, len(tokens) - size + 1, size):
         last = numbers.setdefault((last, tuple(tokens[start : start + size])), len(numbers))
@@ -223,7 +223,7 @@ def _lineages(sent: Sequence[Sent]) -> list[int]:
 
 def alone(session: Session, group: Sequence[int], size: int = BLOCK) -> list[int]:
     """
-    What each request evaluates where one user has all of the memory, and each *group* a replica of its own.
+    Return what each request evaluates where one user has all of the memory, and each *group* a replica of its own.
 
     `benchmarks.cluster` compares it with what real replicas evaluate on the same prompts.
     """
@@ -245,7 +245,7 @@ def simulated(
     *,
     n_users: int,
 ) -> Row:
-    """What one of *n_replicas* evaluates while *n_users* are at work."""
+    """Return what one of *n_replicas* evaluates while *n_users* are at work."""
     rng = np.random.default_rng(SEED)
     length = int(session.ms[-1]) + 1
     n_sessions = 2 * n_users  # begun within one length before the measurement, or within it
@@ -264,7 +264,7 @@ def simulated(
 
 
 def _served(session: Session, arrivals: Iterable[tuple[int, int, int]], row: Row) -> Row:
-    """*row* with what one replica makes of *arrivals*: time, user, request."""
+    """Return *row* with what one replica makes of *arrivals*: time, user, request."""
     replica = Replica(row.capacity / BLOCK)
     length, ahead, total, reused = int(session.ms[-1]) + 1, 0, 0, 0
     for ms, user, n in arrivals:
@@ -289,7 +289,7 @@ HEAD = """\
 
 
 def line(row: Row) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     alone = row.users == 1
     cells = [
         f"{row.users:,}", f"{max(1, row.users // PER_REPLICA):,}", "all" if alone else f"{row.capacity:,}",

@@ -262,7 +262,7 @@ HEAD = """\
 
 
 def line_of(row: Row) -> str:
-    """A row in Markdown."""
+    """Return a row in Markdown."""
     return (
         f"| {row.client} | {row.requests_per_key:.2f} | {row.tokens_per_key:.1f} |"
         f" {row.shown} of {row.pauses} | {row.p50_ms:.0f} | {row.p95_ms:.0f} | {row.cpu_s:.1f} |"

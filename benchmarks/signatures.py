@@ -26,7 +26,7 @@ from benchmarks.serve import serving
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, names, unopened_files, updated
+from fim_lsp.context.index import Entry, Index, names, read_unopened, update_index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.signatures import signatures
@@ -67,10 +67,10 @@ class Project:
         self.name = repository.resolve().parent.name.rpartition("+")[2] or repository.name
         self.texts = History(repository, 1).files("HEAD")
         entries = {path: _entry(path, text) for path, text in self.texts.items()}
-        self.index = updated(Index(), entries)
+        self.index = update_index(Index(), entries)
 
     def lines(self, rng: random.Random) -> Iterator[Line]:
-        """Lines that were committed lately, of files in a random order."""
+        """Yield lines that were committed lately, of files in a random order."""
         paths = [path for path, text in sorted(self.texts.items()) if 600 < len(text) < 150_000]
         rng.shuffle(paths)
         for path in paths:
@@ -90,24 +90,24 @@ class Project:
         return Line(self.name, path, n, column, is_far=False)
 
     def chunks(self, line: Line, way: str, n_chars: int) -> tuple[Chunk, ...]:
-        """The ring when the user has typed up to the place inside the line."""
+        """Return the ring when the user has typed up to the place inside the line."""
         if way == WAYS[0]:
             return ()
         text = self.texts[line.path].split("\n")
         text[line.number] = text[line.number][: line.column]
         memory = Memory(Limits(16, 64, n_chars))
-        memory.opened(_source(line.path, "\n".join(text)))
+        memory.note_open(_source(line.path, "\n".join(text)))
         first, last = max(0, line.number - ABOVE - LEAD), line.number + 1 + BELOW
         view = Viewport(line.path, line.number, first, last)
         snapshot = memory.snapshot(view)
-        others = [*unopened_files(self.index, snapshot, self._closed)]
+        others = [*read_unopened(self.index, snapshot, self._closed)]
         if way == WAYS[2]:
             others = [*signatures(self.index, snapshot, self._closed), *others]
         memory.accept(update_ring(replace(snapshot, others=tuple(others))))
         return tuple(Chunk(each.name, each.text) for each in memory.visible(view))
 
     def prompt(self, line: Line, column: int, chunks: tuple[Chunk, ...]) -> Prompt:
-        """What the model is asked with the cursor in *column*."""
+        """Return what the model is asked with the cursor in *column*."""
         lines = split(self.texts[line.path])
         anchor = max(0, line.number - LEAD)
         middle, forced = heal("".join(lines[anchor : line.number]) + lines[line.number][:column])
@@ -170,7 +170,7 @@ async def _ask(
 
 
 def table(rows: Sequence[dict[str, object]]) -> str:
-    """The shares by kind of place and way in Markdown."""
+    """Return the shares by kind of place and way in Markdown."""
     lines = ["| place | prompt | places | exact | 95 % |", "| --- | --- | ---: | ---: | ---: |"]
     for is_far in (True, False):
         for kind in KINDS:

@@ -26,14 +26,14 @@ from benchmarks.layouts import OURS, Trial, completed, prompt_at, trials
 from fim_lsp.prompt.window import Budget
 from server_bridge.process import programs
 from server_bridge.process.command_line import Machine
-from server_bridge.protocol import Backend, Prompt, Request, Timings
+from server_bridge.protocol import Model, Prompt, Request, Timings
 from tests.server_bridge.serving import served
 
 NONE, NGRAMS, MODEL, CHAIN = "none", "n-grams", "draft model", "both"
 N_PLACES = 16
 TOKENS = 32  # three lines
 WINDOW = Budget(800, 200, 200)  # characters: what is evaluated first is not what is measured
-MEMORY = 4 << 30  # bytes that each server is told of, so that four of them fit
+MEMORY = 4 << 30  # bytes that each server is given, so that four of them fit
 
 
 class Written(NamedTuple):
@@ -67,11 +67,11 @@ def main() -> None:
 
 
 async def measured(given: argparse.Namespace, n_threads: int, where: Sequence[Trial]) -> Rows:
-    """What each kind of speculation wrote at all places."""
+    """Return what each kind of speculation wrote at all places."""
     found: Rows = {}
     machine = with_threads(n_threads)
     async with AsyncExitStack() as running:
-        servers: dict[str, Backend] = {}
+        servers: dict[str, Model] = {}
         for kind, wishes in kinds(given.draft).items():
             folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
             serving = served(folder, machine, model=given.model, **wishes)
@@ -85,7 +85,7 @@ async def measured(given: argparse.Namespace, n_threads: int, where: Sequence[Tr
 
 
 def kinds(draft: str) -> dict[str, dict[str, Any]]:
-    """What is compared, and what of a plan makes it."""
+    """Return what is compared, and what of a plan makes it."""
     found: dict[str, dict[str, Any]] = {NONE: {"speculate": False}, NGRAMS: {"speculate": True}}
     if draft:
         found[MODEL] = {"speculate": False, "draft": draft}
@@ -94,18 +94,18 @@ def kinds(draft: str) -> dict[str, dict[str, Any]]:
 
 
 def with_threads(n: int) -> Machine:
-    """A machine on which `fim-lsp serve` takes *n* threads, and little memory."""
+    """Return a machine on which `fim-lsp serve` takes *n* threads, and little memory."""
     return programs.machine(None)._replace(cores=1 if n == 1 else 2 * n, memory=MEMORY)
 
 
-async def written(server: Backend, prompt: Prompt) -> Written:
-    """What *server* goes on with once it has evaluated *prompt*."""
+async def written(server: Model, prompt: Prompt) -> Written:
+    """Return what *server* goes on with once it has evaluated *prompt*."""
     reply = await completed(server, Request(prompt, TOKENS))
     return Written(reply.text, reply.timings)
 
 
 def table(found: dict[int, Rows]) -> str:
-    """A row for each number of threads and kind, in Markdown."""
+    """Return a row for each number of threads and kind, in Markdown."""
     rows = [
         "| threads | drafts by | accepted | tokens/s | times as fast | same text |",
         "| ---: | --- | ---: | ---: | ---: | ---: |",
@@ -125,7 +125,7 @@ def table(found: dict[int, Rows]) -> str:
 
 
 def times_as_fast(mine: Sequence[Written], without: Sequence[Written]) -> float:
-    """The median of the pairs of one place."""
+    """Return the median of the pairs of one place."""
     pairs = zip(mine, without, strict=True)
     return statistics.median(a.per_second / b.per_second for a, b in pairs if b.cost.predicted_n)
 

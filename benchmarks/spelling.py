@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.serve import BUNDLED, serving
-from fim_lsp.documents import Document, Position, opened
+from fim_lsp.documents import Document, Position, open_document
 from fim_lsp.prompt import compose, window
 from fim_lsp.prompt.frame import Frame, Header
 from server_bridge.http.client import Http
@@ -95,7 +95,7 @@ def places(repositories: list[Path]) -> list[Place]:
 
 
 def summary(asks: list[Ask]) -> str:
-    """The figures of all answers, in lines."""
+    """Return the figures of all answers, in lines."""
     inside = [ask for ask in asks if ask.inside]
     costs = sorted(ask.prompt_n for ask in asks)
     right = sum(_n_right(ask) for ask in inside)
@@ -127,8 +127,8 @@ async def _typed(backend: LlamaServer, tokenizer: Tokenizer, place: Place) -> As
     lines = place.text.splitlines(keepends=True)
     wanted = "".join(lines[place.line : place.line + N_LINES])
     above, below = "".join(lines[: place.line]), "".join(lines[place.line + N_LINES :])
-    empty = opened("file:///" + place.path, "python", 1, f"{above}\n{below}")
-    shown = window.anchored(empty, Position(place.line, 0), BUDGET, None)
+    empty = open_document("file:///" + place.path, "python", 1, f"{above}\n{below}")
+    shown = window.place_window(empty, Position(place.line, 0), BUDGET, None)
     frame = Frame(Header("", (), place.path), shown)
     at, is_first = len(wanted) - len(wanted.lstrip()) + EVERY, True
     while at < len(wanted):
@@ -136,7 +136,7 @@ async def _typed(backend: LlamaServer, tokenizer: Tokenizer, place: Place) -> As
         if not rest:
             at += 1
             continue
-        document = opened(empty.uri, "python", 1, f"{above}{typed}\n{below}")
+        document = open_document(empty.uri, "python", 1, f"{above}{typed}\n{below}")
         end = Position(place.line + typed.count("\n"), len(typed) - typed.rfind("\n") - 1)
         prompt = _prompt(frame, document, end)
         reply = await backend.complete(Request(prompt, N_PREDICT, stop=("\n",)))
@@ -192,7 +192,7 @@ def _places(repository: Path, path: str) -> Iterator[Place]:
 
 
 def _blamed(porcelain: str) -> Iterator[tuple[str, int]]:
-    """Each line with the time at which it was written."""
+    """Yield each line with the time at which it was written."""
     since = 0
     for line in porcelain.split("\n"):
         if line.startswith("author-time "):

@@ -5,7 +5,7 @@ Which files belong to the work in one: with git's history and without, on commit
 
 Of the newest commits that change two to eight files of code, each file in turn is the open one, as it was
 before the commit, with the cursor at its first change. Counted is how many of the commit's other files are among the
-first k that would be looked at (`context.index.wanted`), by what stood in the files and what was committed before.
+first k that would be looked at (`context.index.rank_files`), by what stood in the files and what was committed before.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from benchmarks.next_edit.commits import History, Lines
 from fim_lsp.context.chunks import Source, read
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, names, updated, wanted
+from fim_lsp.context.index import Entry, Index, names, rank_files, update_index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport
 from fim_lsp.workspace.git_files import Checkout
-from fim_lsp.workspace.git_history import listed
+from fim_lsp.workspace.git_history import list_commits
 
 FIRST = (1, 3, 5, 12)  # 12 files are read for one choice of chunks
 FILES = range(2, 9)  # of a commit: more is a renaming, or several works at once
@@ -53,18 +53,18 @@ def main() -> None:
 
 
 def played(path: Path, n_commits: int) -> Iterator[Counter[str]]:
-    """How many files there were to find from each open file, and how many of them are among the first k."""
+    """Yield how many files there were to find from each open file, and how many of them are among the first k."""
     history = History(path, n_commits)
     objects = next(each for each in (path / "objects", path / ".git/objects") if each.is_dir())
     index, blobs = Index(), dict[str, str]()
     for commit in history.commits:
         files = history.files(commit)
         fresh = {p: _entry(p, files[p]) for p in files if blobs.get(p) != commit.blobs[p]}
-        index = updated(index, {**{p: None for p in index.entries if p not in files}, **fresh})
+        index = update_index(index, {**{p: None for p in index.entries if p not in files}, **fresh})
         blobs = commit.blobs
         changed = {hunk.path: hunk.start for hunk in reversed(commit.hunks) if hunk.path in files}
         if len(changed) in FILES:
-            before = listed(Checkout(f"{commit.id}^", objects.resolve()))
+            before = list_commits(Checkout(f"{commit.id}^", objects.resolve()))
             known = tuple(frozenset(filter(files.__contains__, each)) for each in before)
             for here in changed:
                 yield _found(index, known, files, here, changed)
@@ -74,13 +74,13 @@ def _found(
     index: Index, commits: tuple[frozenset[str], ...], files: Mapping[str, Lines], here: str, changed: Mapping[str, int]
 ) -> Counter[str]:  # fmt: skip
     memory, language = Memory(Limits(0, 1, 0)), language_of(here)
-    memory.opened(Source(here, here, language, 0, files[here]))
+    memory.note_open(Source(here, here, language, 0, files[here]))
     snapshot = memory.snapshot(Viewport(here, changed[here], 0, 0))
     assert snapshot.here
     names, others = read(snapshot.here).imported, changed.keys() - {here}
     found = Counter({"files": len(others)})
     for how, known in (("without", ()), ("with", commits)):
-        order = wanted(replace(index, commits=known), here, language, names, snapshot.near)
+        order = rank_files(replace(index, commits=known), here, language, names, snapshot.near)
         found.update({f"{how} @{k}": len(others.intersection(order[:k])) for k in FIRST})
     return found
 

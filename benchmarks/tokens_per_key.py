@@ -79,7 +79,7 @@ class Skipping(asyncio.SelectorEventLoop):
         selector.select = skip
 
     def time(self) -> float:
-        """Seconds since the beginning, as far as anything was waited for."""
+        """Return seconds since the beginning, as far as anything was waited for."""
         return self._now
 
     def run_in_executor(self, _: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
@@ -90,7 +90,7 @@ class Skipping(asyncio.SelectorEventLoop):
 
 
 def module(seed: int) -> str:
-    """A class of some six hundred lines, no two methods alike."""
+    """Return a class of some six hundred lines, no two methods alike."""
     rng = random.Random(seed)
     names = ("verb", "noun", "first", "second", "third", "found")
     text = "class Shop:\n"
@@ -109,7 +109,7 @@ def new_code(seed: int) -> Iterator[str]:
 
 
 def user(seed: int) -> Typist:
-    """A user with two files open, at work in the middle of the first."""
+    """Return a user with two files open, at work in the middle of the first."""
     rng = random.Random(seed)
     made = Typist(Editor(pace(rng)), rng, new_code(10 * seed), [AT_LINE])
     for uri, each in reversed(FILES.items()):
@@ -151,7 +151,7 @@ TRACES = {each.__name__: each for each in (lines, places, files, minds)}
 
 
 def steps_of(once: Callable[[Typist], None]) -> list[Step]:
-    """A user's steps who does *once* again and again."""
+    """Return a user's steps who does *once* again and again."""
     typist = user(1)
     while sum(step.asks for step in typist.editor.steps) < N_ASKS:
         once(typist)
@@ -159,7 +159,7 @@ def steps_of(once: Callable[[Typist], None]) -> list[Step]:
 
 
 async def measured(steps: list[Step]) -> dict[str, float]:
-    """What a key costs: tokens while a request waits, the 95th percentile, and in the background."""
+    """Return what a key costs: tokens while a request waits, the 95th percentile, and in the background."""
     backend = FakeBackend()
     backend.state = replace(backend.state, **SPEED)
     session = Session(SETTINGS, lambda _: backend)
@@ -183,7 +183,7 @@ async def measured(steps: list[Step]) -> dict[str, float]:
 
 
 def figures() -> dict[str, dict[str, float]]:
-    """The figures of every trace."""
+    """Return the figures of every trace."""
     found = {}
     for name, once in TRACES.items():
         with asyncio.Runner(loop_factory=Skipping) as runner:

@@ -59,22 +59,22 @@ class Trace(NamedTuple):
 
     @property
     def n_asks(self) -> int:
-        """How many suggestions the editor asks for."""
+        """Return how many suggestions the editor asks for."""
         return sum(step.asks for step in self.steps)
 
     @property
     def n_keys(self) -> int:
-        """How many keys are pressed."""
+        """Return how many keys are pressed."""
         return sum(step.key for step in self.steps)
 
 
 def source(module: object) -> str:
-    """The text of a module of the standard library, as it lies in this interpreter."""
+    """Return the text of a module of the standard library, as it lies in this interpreter."""
     return Path(inspect.getsourcefile(module) or "").read_text("utf-8")  # type: ignore[arg-type]
 
 
 def pace(rng: random.Random) -> Callable[[str, str], float]:
-    """A fast typist's time between two keys, in milliseconds."""
+    """Return a fast typist's time between two keys, in milliseconds."""
 
     def wait_ms(before: str, key: str) -> float:
         middle = IN_WORD_MS if (before + key).isalnum() else BETWEEN_MS
@@ -108,7 +108,7 @@ def neighbours() -> list[Event]:
 
 
 def full_ring() -> tuple[Chunk, ...]:
-    """A ring for clients that are given one: 16 chunks of 64 lines from the same files."""
+    """Return a ring for clients that are given one: 16 chunks of 64 lines from the same files."""
     return tuple(
         Chunk(
             f"{module.__name__}.py", "".join(source(module).splitlines(keepends=True)[at : at + 64])
@@ -119,7 +119,7 @@ def full_ring() -> tuple[Chunk, ...]:
 
 
 def typist(seed: int, *, auto_close: bool = False, module: object = argparse) -> Typist:
-    """A user with one file open, by default argparse."""
+    """Return a user with one file open, by default argparse."""
     rng = random.Random(seed)
     editor = Editor(pace(rng), auto_close=auto_close)
     editor.open(A, "python", source(module))
@@ -286,12 +286,12 @@ def straight() -> Trace:
 
 
 def corrections() -> Trace:
-    """The same with slips of the finger, noticed and erased."""
+    """Return the same with slips of the finger, noticed and erased."""
     return _typing("corrections", slips=SLIP)
 
 
 def pairs() -> Trace:
-    """The same in an editor that closes brackets and quotes by itself."""
+    """Return the same in an editor that closes brackets and quotes by itself."""
     return _typing("pairs", auto_close=True)
 
 
@@ -362,7 +362,7 @@ def mix(
     seed: int = 6,
     files: tuple[object, object] = (argparse, inspect),
 ) -> Trace:
-    """All kinds of action in random order, with pauses to think; at its own pace."""
+    """Return all kinds of action in random order, with pauses to think; at its own pace."""
     user = typist(seed, auto_close=True, module=files[0])
     user.editor.open(B, "python", source(files[1]))
     open_line(user, AT_LINE)

@@ -59,7 +59,7 @@ class Wire(Http):
         return answer
 
     def another(self, guard: Callable[[], Awaitable[object]]) -> Wire:  # noqa: ARG002
-        """The second connection of a client; its calls are noted here."""
+        """Return the second connection of a client; its calls are noted here."""
         other = Wire(self.url)
         other.calls, other.counts = self.calls, self.counts
         return other
@@ -118,7 +118,7 @@ class Wire(Http):
 
 
 def _used(event: Object) -> Object:
-    """What the usage of an OpenAI-style server says; empty without one."""
+    """Return what the usage of an OpenAI-style server says; empty without one."""
     if not (usage := event.get("usage")):
         return {}
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
@@ -130,7 +130,7 @@ def _used(event: Object) -> Object:
 
 
 def is_background() -> bool:
-    """Whether the background lane's own task runs now."""
+    """Return whether the background lane's own task runs now."""
     task = asyncio.current_task()
     return task is not None and task.get_name() == "background"
 
@@ -143,7 +143,7 @@ class Blocks:
         self._known: set[int] = set()
 
     def evaluate(self, prompt: list[int], made: list[int]) -> int:
-        """How many of the prompt's tokens are evaluated, the last one always; then keep all blocks."""
+        """Return how many of the prompt's tokens are evaluated, the last one always; then keep all blocks."""
         hashes = self._hashes(prompt + made[:-1])
         reused = 0
         for block in hashes[: (len(prompt) - 1) // self._size]:
@@ -154,7 +154,7 @@ class Blocks:
         return len(prompt) - reused
 
     def _hashes(self, tokens: list[int]) -> list[int]:
-        """A hash per whole block, each of all tokens up to its end."""
+        """Return a hash per whole block, each of all tokens up to its end."""
         found, last = [], 0
         for end in range(self._size, len(tokens) + 1, self._size):
             last = hash((last, *tokens[end - self._size : end]))

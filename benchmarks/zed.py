@@ -70,7 +70,7 @@ def zeta2(typed: Typed) -> dict[str, Any]:
 
 
 def around(lines: list[str], row: int, n_tokens: int) -> tuple[int, int]:
-    """The lines [first, last) around *row* that make so many tokens."""
+    """Return the lines [first, last) around *row* that make so many tokens."""
     first, last, left = row, row + 1, n_tokens * BYTES - len(lines[row])
     while left > 0 and (first > 0 or last < len(lines)):
         if first > 0:
@@ -83,7 +83,7 @@ def around(lines: list[str], row: int, n_tokens: int) -> tuple[int, int]:
 
 
 def halves(typed: Typed, first: int, last: int) -> tuple[str, str]:
-    """The text of the lines [first, last) on both sides of the cursor."""
+    """Return the text of the lines [first, last) on both sides of the cursor."""
     here = typed.lines[typed.row]
     before = [*typed.lines[first : typed.row], here[: typed.column]]
     after = [here[typed.column :], *typed.lines[typed.row + 1 : last]]
@@ -106,14 +106,14 @@ def keys(n_lines: int) -> Iterator[Typed]:
 
 
 def quiet(home: Path) -> Path:
-    """*home* with settings that offer no next edits."""
+    """Return *home* with settings that offer no next edits."""
     (home / "fim-lsp").mkdir()
     (home / "fim-lsp/config.toml").write_text("[nextEdit]\nenabled = false\n")
     return home
 
 
 def measure(bodies: Bodies, n_lines: int, *, through: bool) -> tuple[float, list[float]]:
-    """Tokens evaluated per key, and the milliseconds of each request, in order of length."""
+    """Return tokens evaluated per key, and the milliseconds of each request, in order of length."""
     with (
         serve.serving() as url,
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,

@@ -1,3 +1,28 @@
-"""The language server: knows editors, and models only through `server_bridge.protocol`."""
+"""
+The language server: knows editors, and models only through `server_bridge.protocol`.
+
+A module imports only what stands above it in this list. Of `server_bridge` it imports only what
+`CONTRACT` in `tests/test_tidy.py` names; the last three modules join both sides.
+
+display: makes text from elsewhere safe to show or log
+documents: texts, positions and edits
+events: the closed set of events from an editor
+settings: the settings, from files, the editor and flags
+context: chooses code from elsewhere in the workspace; finds what is private; pure
+prompt: the prompt for a document, a cursor and chunks; pure
+quiet: when the user wants no suggestion; pure
+suggest: makes suggestions from what the model writes; pure
+imports: finds the import that a name needs; pure
+next_edit: finds the place that needs the same change as the last edit; pure
+instruct: edits by instruction: what the model is asked, and the edits from its answer; pure
+workspace: files on disk: which are private, and what they define
+session: the session of one editor; all waiting for the model is here
+lsp: LSP messages in and out
+http_server: answers the completion clients of other programs over HTTP, and serves the page
+cli: the command line, a module per command
+model_server: `fim-lsp serve`, and the download of a model: joins flags and settings with `server_bridge`
+model_files: `fim-lsp models` and `fim-lsp bundle`: joins model files and settings with `server_bridge`
+__main__: the entry point: joins the editor side with `server_bridge.bridge`
+"""
 
 __version__ = "0.1.0"

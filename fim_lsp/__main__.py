@@ -109,8 +109,8 @@ def _doctor(given: argparse.Namespace) -> int:
     from fim_lsp.settings import files, merge
     from server_bridge.llama.props import open_to_pages
 
-    given_files = files.found((given.root.resolve(),))
-    config, problems = merge.configured(given_files.layers)
+    given_files = files.find_layers((given.root.resolve(),))
+    config, problems = merge.merge_layers(given_files.layers)
     found = (*given_files.problems, *problems)
     target = checks.Target(
         config,
@@ -145,40 +145,40 @@ def _serve(given: argparse.Namespace) -> NoReturn:
 
 
 async def _open_port(session: Session, port: int, root: str) -> LocalPort:
-    """A port for other programs, and the page; imported only where it is opened."""
+    """Return a port for other programs, and the page; imported only where it is opened."""
     from functools import partial
 
     from fim_lsp.cli.http import advice
-    from fim_lsp.http_server import local_port, own_key
+    from fim_lsp.http_server import announced, local_port
     from fim_lsp.settings import files
     from server_bridge.llama.props import open_to_pages
 
     advise = partial(advice, session, open_to_pages)
-    token = own_key.read_or_make(files.client_key_file())
-    return await local_port.opened(
+    token = announced.own_key(files.client_key_file())
+    return await local_port.open_local_port(
         session, _cache(), port=port, token=token, root=root, advise=advise
     )
 
 
 def _real_model() -> RealModel | None:
-    """What fits this machine in place of the bundled model; imported only where it is offered."""
+    """Find a model for this machine in place of the bundled one; imported only where it is offered."""
     from fim_lsp import model_server
 
     return model_server.real_model()
 
 
 def open_backend(config: Config) -> Backend:
-    """The backend that the settings ask for; nothing is started or sent yet. Never fails."""
-    from server_bridge import bridge, unusable
+    """Return the backend that the settings ask for; nothing is started or sent yet. Never fails."""
+    from server_bridge import bridge
 
     try:
         return bridge.open_backend(_bridge_settings(config.backend, saves=config.state.save))
     except BackendUnusable as error:
-        return unusable.Unusable(config.backend.kind, str(error))
+        return bridge.Unusable(config.backend.kind, str(error))
 
 
 def open_model(config: Config) -> TextModel | None:
-    """The model for next edits that the settings name; nothing is sent yet."""
+    """Return the model for next edits that the settings name; nothing is sent yet."""
     from server_bridge import bridge
     from server_bridge.http.api_key import Key
 
@@ -194,7 +194,7 @@ def open_model(config: Config) -> TextModel | None:
 
 
 def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
-    """A section of our settings as the bridge wants it."""
+    """Return a section of our settings as the bridge wants it."""
     from server_bridge.bridge import BackendSettings
     from server_bridge.http.api_key import Key
 
@@ -217,7 +217,7 @@ def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
 
 
 def _cache() -> Path:
-    """The folder for what outlives a session."""
+    """Return the folder for what outlives a session."""
     from fim_lsp.settings import files
 
     return files.cache_folder()

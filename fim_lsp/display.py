@@ -15,22 +15,22 @@ _PASSWORD = re.compile(r"(?<=://)[^/\s]*@")
 _LINK = re.compile(r"\](?=[(\[])")  # where a Markdown link's text ends and its target begins
 
 
-def redacted(text: str) -> str:
-    """*text* without the user names and passwords of the addresses in it."""
+def redact(text: str) -> str:
+    """Return *text* without the user names and passwords of the addresses in it."""
     return _PASSWORD.sub("…@", text) if "@" in text else text
 
 
-def escaped(text: str) -> str:
-    r"""*text* on one line: what cannot be printed as Python writes it, like `\n` and `\x1b`."""
-    text = redacted(text)
+def escape(text: str) -> str:
+    r"""Return *text* on one line: what cannot be printed as Python writes it, like `\n` and `\x1b`."""
+    text = redact(text)
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
-def shown(text: str, most: int = 80) -> str:
-    """*text* for a message: one line of at most *most* characters, without links."""
-    text = redacted(text)
+def sanitize(text: str, most: int = 80) -> str:
+    """Return *text* for a message: one line of at most *most* characters, without links."""
+    text = redact(text)
     line = "".join(char if char.isprintable() else " " for char in text[:most])
     line = _LINK.sub("] ", line)
     return line if max(len(text), len(line)) <= most else line[: most - 1] + "…"

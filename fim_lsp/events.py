@@ -60,9 +60,9 @@ class Yanked(NamedTuple):
 
 class Snippet(NamedTuple):
     """
-    What another language server told of a file.
+    A piece of a file that another language server sent.
 
-    *replaces*: it takes the place of all such that were told of the file before; "" takes them away.
+    *replaces*: it takes the place of all such that were sent for the file before; "" takes them away.
     """
 
     uri: str

@@ -18,10 +18,10 @@ from fim_lsp.settings import files, merge
 from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
 from server_bridge import bridge
-from server_bridge.machine.addresses import shown
+from server_bridge.machine.addresses import redact_url
 from server_bridge.process import programs
 from server_bridge.protocol import Backend, BackendError, Timings
-from server_bridge.weights import choice, on_disk, speeds
+from server_bridge.weights import on_disk, speeds, table
 from server_bridge.weights.on_disk import ModelFile
 from server_bridge.weights.speeds import Speed
 from server_bridge.weights.table import is_bundled
@@ -31,8 +31,8 @@ Open = Callable[[Config], Backend]
 
 def run(given: Namespace, open_backend: Open) -> int:
     """List, measure or remove, as the flags say; returns the exit code."""
-    config, _ = merge.configured(files.found((Path.cwd(),)).layers)
-    here = found(config)
+    config, _ = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
+    here = survey(config)
     if given.action == "remove":
         if not given.name:
             screen_on(sys.stdout).line("fim-lsp: name a model: fim-lsp models remove NAME")
@@ -51,9 +51,9 @@ def run(given: Namespace, open_backend: Open) -> int:
 
 def run_bundle(given: Namespace, _: Open) -> int:
     """Pack this installation, and the model that is in use or was downloaded last; returns the exit code."""
-    config, _problems = merge.configured(files.found((Path.cwd(),)).layers)
-    named = _named(config.backend)
-    model = given.model or (str(named) if named.is_file() else on_disk.last_used(folder()))
+    config, _problems = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
+    named = _resolve_model(config.backend)
+    model = given.model or (str(named) if named.is_file() else on_disk.find_last_used(folder()))
     if given.model and (problem := setup.wrong_file(given.model)):
         screen_on(sys.stdout).say(f"fim-lsp: {problem}")
         return 1
@@ -62,7 +62,7 @@ def run_bundle(given: Namespace, _: Open) -> int:
 
 
 def folder() -> Path:
-    """Where downloaded models are."""
+    """Return the folder of downloaded models."""
     return files.cache_folder() / "models"
 
 
@@ -72,25 +72,25 @@ def keep_speed(name: str, evaluated: Timings, decoded: Timings) -> None:
         speeds.keep(folder(), name, speed)
 
 
-def found(config: Config) -> Here:
-    """What is on this machine, what of it the settings use."""
+def survey(config: Config) -> Here:
+    """Return the models on this machine, and those that the settings use."""
     active, answers = _answering(config.backend)
     all_files = on_disk.files(folder())
     if active.is_absolute() and not any(each.path == active for each in all_files):
         all_files.append(ModelFile(active, active.stat().st_size, is_ours=False))
-    kept = speeds.kept(folder())
+    kept = speeds.read_speeds(folder())
     computed = {
-        offer.model.name: Speed(choice.WINDOW / offer.first_look_s, offer.ms_per_token)
-        for offer in choice.offers(programs.machine(None), {})
+        offer.model.name: Speed(table.WINDOW / offer.first_look_s, offer.ms_per_token)
+        for offer in table.offers(programs.machine(None), {})
     }
     listed = [
-        _listed(each, kept, computed, is_active=active in (each.path, Path(each.path.name)))
+        _make_row(each, kept, computed, is_active=active in (each.path, Path(each.path.name)))
         for each in all_files
     ]
     return Here(listed, answers)
 
 
-def _listed(
+def _make_row(
     file: ModelFile, kept: dict[str, Speed], computed: dict[str, Speed], *, is_active: bool
 ) -> Listed:
     name = file.model.name if file.model else file.path.name
@@ -102,35 +102,35 @@ def _listed(
         return row
     return row._replace(
         ms_per_token=speed.decode_ms,
-        first_look_s=choice.WINDOW / speed.prefill_per_s,
+        first_look_s=table.WINDOW / speed.prefill_per_s,
         is_measured=measured is not None,
     )
 
 
 def _answering(ours: BackendConfig) -> tuple[Path, str]:
-    """The file of the model that answers, as far as it is known: its path, its name, or "."; and that in words."""
+    """Return the file of the model that answers, as far as it is known: its path, its name, or "."; and that in words."""
     if ours.endpoints or ours.url or ours.kind in {"llama-server", "openai"}:
-        where = ", ".join(shown(each.url) for each in ours.endpoints) or shown(ours.url)
+        where = ", ".join(redact_url(each.url) for each in ours.endpoints) or redact_url(ours.url)
         return Path(), f"a server, {where or 'whose address is missing'}"
     settings = bridge.BackendSettings(model=ours.model, keys_dir=str(files.cache_folder()))
-    if ours.kind == "auto" and (state := asyncio.run(bridge.running(settings))) is not None:
+    if ours.kind == "auto" and (state := asyncio.run(bridge.find_running(settings))) is not None:
         return Path(state.model), f"the llama.cpp server at {state.url}, with {state.model}"
-    path = _named(ours)
+    path = _resolve_model(ours)
     if path.is_file():
         return path, f"{path.name}, run by the engine inside this package"
     missing = f"; {ours.model}, which the settings name, is not there" if ours.model else ""
     return Path(), f"the bundled model, a toy{missing}"
 
 
-def _named(ours: BackendConfig) -> Path:
-    """The file that the settings name, "." for none."""
+def _resolve_model(ours: BackendConfig) -> Path:
+    """Return the file that the settings name, "." for none."""
     return Path.cwd() / Path(ours.model).expanduser() if ours.model.endswith(".gguf") else Path()
 
 
 def _measure(here: Here, name: str | None, config: Config, open_backend: Open) -> int:
     """Measure the model called *name*, or all, and print the table."""
     screen = screen_on(sys.stdout)
-    one = models.named(here, name, screen) if name else None
+    one = models.find_listed(here, name, screen) if name else None
     if name and one is None:
         return 1
     for each in [one] if one else here.listed:
@@ -142,25 +142,25 @@ def _measure(here: Here, name: str | None, config: Config, open_backend: Open) -
         screen.line(f"Measuring {each.name} …")
         backend = open_backend(replace(config, backend=inside))
         try:
-            speed = asyncio.run(_measured(backend))
+            speed = asyncio.run(_measure_backend(backend))
         except BackendError as error:
             screen.say(f"fim-lsp: {each.name}: {error}")
             return 1
         if speed is not None:
             speeds.keep(folder(), each.path.name, speed)
-    return models.show(found(config))
+    return models.show(survey(config))
 
 
-async def _measured(backend: Backend) -> Speed | None:
+async def _measure_backend(backend: Backend) -> Speed | None:
     try:
-        return await speeds.measured(backend)
+        return await speeds.measure(backend)
     finally:
         await backend.aclose()
 
 
 def _delete(ours: BackendConfig, listed: Listed) -> None:
     """Delete the file; settings that name it name none any more. Raises OSError."""
-    if listed.path == _named(ours):
+    if listed.path == _resolve_model(ours):
         try:
             setup.forget_model(files.user_file())
         except CannotEdit as error:

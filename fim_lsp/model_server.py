@@ -1,5 +1,5 @@
 """
-`fim-lsp serve`, and how a model gets here: what is wanted, this machine and the bridge, joined.
+`fim-lsp serve`, and model download: what is wanted, this machine and the bridge, joined.
 
 Which model is served, the first that there is: the one that a flag names, the one of the settings, the
 one that was downloaded last, one that another program downloaded and that fits; on a terminal, one that
@@ -20,11 +20,11 @@ from fim_lsp.cli.toml_edit import CannotEdit
 from fim_lsp.lsp.offer import CANCELLED, NotGot, RealModel
 from fim_lsp.settings import files, merge
 from fim_lsp.settings.config import Config
-from server_bridge.machine.addresses import shown
+from server_bridge.machine.addresses import redact_url
 from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs, served
 from server_bridge.protocol import BackendUnusable
-from server_bridge.weights import choice, download, on_disk
+from server_bridge.weights import download, on_disk, table
 from server_bridge.weights.table import GIGABYTE, HUB, Offer
 
 TOO_SMALL = (
@@ -55,7 +55,7 @@ def run(given: Namespace) -> int:
 
 
 def machine_in_words() -> str:
-    """What there is to run models with, in words."""
+    """Describe this machine's memory and processors."""
     server = program_path("llama-server")
     found = programs.machine(server)
     words = [f"{found.cores} cores", f"{found.memory / GIGABYTE:.0f} GB of memory"]
@@ -67,22 +67,22 @@ def machine_in_words() -> str:
 
 
 def best_offer() -> Offer | None:
-    """The model of the table that suits this machine, with the server that it has; None where none does."""
-    return choice.named(_offers(programs.machine(program_path("llama-server"))), "auto")
+    """Return the model of the table that suits this machine, with the server that it has; None where none does."""
+    return table.find_offer(_offers(programs.machine(program_path("llama-server"))), "auto")
 
 
 def getter(given: Namespace) -> Callable[[str], str]:
     """
-    A function that gets a model by its name, "" for one to be offered here, and gives its path.
+    Return a function that gets a model by its name, "" for one to be offered here, and gives its path.
 
-    It gives "" where none is wanted, and says why where none can be had. The engine inside the package
+    It gives "" where none is wanted, and says why where none is available. The engine inside the package
     is to run it: the best is that for this machine without a GPU.
     """
 
     def get(name: str) -> str:
         found = programs.machine(None)
         try:
-            return _got(found, given, name) if name else _offered(found, given)
+            return _get(found, given, name) if name else _offer(found, given)
         except (download.CannotDownload, _Refused) as error:
             if str(error):
                 serve.refuse(str(error))
@@ -92,8 +92,8 @@ def getter(given: Namespace) -> Callable[[str], str]:
 
 
 def real_model() -> RealModel | None:
-    """The best model that the engine inside runs on this machine, for an editor to offer; None without any."""
-    best = choice.named(_offers(programs.machine(None)), "auto")
+    """Return the best model that the engine inside runs on this machine, for an editor to offer; None without any."""
+    best = table.find_offer(_offers(programs.machine(None)), "auto")
     if best is None:
         return None
 
@@ -112,8 +112,8 @@ def real_model() -> RealModel | None:
 
 
 def _program(given: Namespace) -> programs.Program:
-    """What is to run. Raises _Refused, BackendUnusable, CannotDownload."""
-    config, _ = merge.configured(files.found((Path.cwd(),)).layers)
+    """Return the program to run. Raises _Refused, BackendUnusable, CannotDownload."""
+    config, _ = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
     has_folder = Path(given.program).name != given.program
     server = program_path(os.path.abspath(given.program) if has_folder else given.program)  # noqa: PTH100 (no link is followed)
     build = programs.build(server) if server else None
@@ -126,7 +126,7 @@ def _program(given: Namespace) -> programs.Program:
     plan = command_line.Plan(
         model=_model(given, config, machine),
         port=given.port,
-        draft=_checked(given.draft) if given.draft else "",
+        draft=_check(given.draft) if given.draft else "",
         speculate=not given.no_speculation,
         slots_dir=str(cache / "slots") if config.state.save else "",
     )
@@ -136,76 +136,83 @@ def _program(given: Namespace) -> programs.Program:
 
 
 def _model(given: Namespace, config: Config, machine: command_line.Machine) -> str:
-    """The file to serve, "" for the bundled one."""
+    """Return the file to serve, "" for the bundled one."""
     if given.get:
-        return _got(machine, given, given.get)
+        return _get(machine, given, given.get)
     if given.model or config.backend.model.endswith(".gguf"):
-        return _checked(given.model or config.backend.model)
-    best = choice.named(_offers(machine), "auto")
-    path = on_disk.last_used(_folder()) or (best.path if best else "")
+        return _check(given.model or config.backend.model)
+    best = table.find_offer(_offers(machine), "auto")
+    path = on_disk.find_last_used(_folder()) or (best.path if best else "")
     if path or best is None or given.dry_run or not sys.stdin.isatty():
         return path
-    screen_on(sys.stdout).line("There is only the bundled model, which is for trying out.")
-    return _offered(machine, given)
+    screen_on(sys.stdout).line("There is only the bundled model, a toy.")
+    return _offer(machine, given)
 
 
-def _checked(name: str) -> str:
-    """*name*, if that is a model's file. Raises _Refused."""
+def _check(name: str) -> str:
+    """Return *name*, if that is a model's file. Raises _Refused."""
     if problem := setup.wrong_file(name):
         raise _Refused(problem)
     return name
 
 
-def _offered(machine: command_line.Machine, given: Namespace) -> str:
-    """The path of what the user takes of all that there is, "" for nothing."""
+def _offer(machine: command_line.Machine, given: Namespace) -> str:
+    """Return the path of what the user takes of all that there is, "" for nothing."""
     found = _offers(machine)
-    best = choice.named(found, "auto")
+    best = table.find_offer(found, "auto")
     if best is None:
         raise _Refused(TOO_SMALL)
     screen = screen_on(sys.stdout)
-    screen.say("Models, and what they would cost on this machine (see docs/models.md):")
+    screen.say("Models, and their cost on this machine (see docs/models.md):")
     for row in offers.rows(found):
         screen.line(row)
     screen.say(offers.LEGEND)
-    offer = offers.asked(found, best, input)
-    return _fetched(offer, given.mirror) if offer else ""
+    offer = offers.choose_offer(found, best, input)
+    return _fetch(offer, given.mirror) if offer else ""
 
 
-def _got(machine: command_line.Machine, given: Namespace, name: str) -> str:
-    """The path of the model called *name*, downloaded if the user agrees; on a terminal `auto` shows all."""
+def _get(machine: command_line.Machine, given: Namespace, name: str) -> str:
+    """Return the path of the model called *name*, downloaded if the user agrees; on a terminal `auto` shows all."""
     if (
         name == "auto"
         and sys.stdin.isatty()
         and not (given.yes or getattr(given, "dry_run", False))
     ):
-        if path := _offered(machine, given):
+        if path := _offer(machine, given):
             return path
         raise _Refused
-    offer = choice.named(_offers(machine), name)
+    offer = table.find_offer(_offers(machine), name)
     if offer is None:
         raise _Refused(TOO_SMALL)
     if offer.path:
         return offer.path
     if getattr(given, "dry_run", False):
-        raise _Refused(f"{offer.model.name} is not here yet: get it first, without --dry-run")
+        raise _Refused(
+            f"{offer.model.name} is not downloaded yet: download it first, without --dry-run"
+        )
     if not (given.yes or serve.agrees(offers.what(offer))):
         raise _Refused
-    return _fetched(offer, given.mirror)
+    return _fetch(offer, given.mirror)
 
 
 def _hub(mirror: str | None) -> str:
-    """Where models come from: the *mirror* of a flag, that of the user's settings, that of the environment, the hub."""
-    config, _ = merge.configured(files.found(()).layers)
+    """
+    Return the address that models are downloaded from: the *mirror* of a flag, that of the user's
+    settings, that of the environment, the hub.
+    """
+    config, _ = merge.merge_layers(files.find_layers(()).layers)
     return mirror or config.models.mirror or os.environ.get("HF_ENDPOINT") or HUB
 
 
-def _fetched(offer: Offer, mirror: str | None) -> str:
+def _fetch(offer: Offer, mirror: str | None) -> str:
     screen = screen_on(sys.stdout)
     if offer.path:
         return offer.path
     mirror = _hub(mirror)
     show = offers.progress(screen, offer.model.name)
-    connecting = f"Connecting to {shown(mirror)}; without an answer that takes half a minute …"
+    connecting = (
+        f"Connecting to {redact_url(mirror)}; if there is no answer, this takes half a minute …"
+    )
     if screen.live:
         screen.status(connecting)
     else:
@@ -214,12 +221,12 @@ def _fetched(offer: Offer, mirror: str | None) -> str:
         path = download.fetch(offer.model, _folder(), show, mirror)
     finally:
         screen.status("")
-    screen.say(f"{offer.model.name} is here, and is what was published: {path}")
+    screen.say(f"{offer.model.name} is downloaded and verified: {path}")
     return str(path)
 
 
 def _offers(machine: command_line.Machine) -> list[Offer]:
-    return choice.offers(machine, on_disk.found(_folder()))
+    return table.offers(machine, on_disk.find_paths(_folder()))
 
 
 def _folder() -> Path:
@@ -227,7 +234,7 @@ def _folder() -> Path:
 
 
 def _service(given: Namespace, program: programs.Program) -> service.Service:
-    """A service that runs *program*: what was chosen is named, and nothing is asked."""
+    """Return a service that runs *program*: what was chosen is named, and nothing is asked."""
     words = ["--port", str(given.port)]
     if program.model:
         words += ["--model", program.model]

@@ -22,17 +22,25 @@ from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
-from server_bridge.openai.text import TextServer
+from server_bridge.openai.text_client import TextServer
 from server_bridge.process import command_line, programs
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.protocol import Backend, BackendError, BackendUnusable, Health, State, TextModel
+from server_bridge.protocol import (
+    Backend,
+    BackendError,
+    BackendUnusable,
+    Health,
+    Model,
+    State,
+    TextModel,
+)
 
 # An exchange may take so long where another server waits: both fit into a completion's deadline.
 ATTEMPT_S = 1.2
 USUAL_URLS = tuple(f"http://127.0.0.1:{port}" for port in USUAL_PORTS)
 
-# A router that is told so sends all our requests to one replica, where the ring is evaluated once for
+# A router that reads this sends all our requests to one replica, where the ring is evaluated once for
 # all documents. Random per process, so that runs cannot be linked.
 SESSION = secrets.token_hex(16)
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
@@ -41,7 +49,8 @@ HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 @dataclass(frozen=True, slots=True)
 class BackendSettings:
     """
-    Which backend, and how to reach or run it; *endpoints*, if there are any, go before all that.
+    The backend to use, and how to reach or run it; *endpoints*, if there are any, go before all
+    that.
 
     *model* is one of a server's, or a GGUF file for the embedded engine ("" for the bundled one).
     *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
@@ -54,7 +63,7 @@ class BackendSettings:
     model: str = ""
     key: Key = field(default_factory=Key)
     ca_file: str = ""
-    n_threads: int = 0  # of the embedded engine; 0: see `_embedded`
+    n_threads: int = 0  # of the embedded engine; 0: see `_make_embedded`
     template: str = ""
     context_tokens: int = 0
     session_header: str = ""  # names the header that says `SESSION`
@@ -68,26 +77,26 @@ class BackendSettings:
     endpoints: tuple[BackendSettings, ...] = ()
 
 
-def open_backend(settings: BackendSettings) -> Backend:
+def open_backend(settings: BackendSettings) -> Endpoints:
     """
-    The backend that *settings* ask for. Nothing is started or sent before `connect`.
+    Return the backend that *settings* ask for. Nothing is started or sent before `connect`.
 
     Raises BackendUnusable where the settings cannot work.
     """
     if settings.endpoints:
-        return Endpoints(_listed(settings.endpoints))
+        return Endpoints(_make_endpoints(settings.endpoints))
     if settings.kind == "auto":
         return _auto(settings)
     return Endpoints([Endpoint(_one(settings))])
 
 
-async def running(settings: BackendSettings) -> State | None:
-    """The llama.cpp server that this user runs at a usual port, and that `auto` would take; None without one."""
+async def find_running(settings: BackendSettings) -> State | None:
+    """Return the llama.cpp server that this user runs at a usual port, and that `auto` would take; None without one."""
     servers = _local_servers(settings)
     for url in settings.usual_urls:
-        server = servers.server(url, _named(settings), "")
+        server = servers.server(url, _choose_model(settings), "")
         try:
-            return await server.connect()
+            return (await server.connect()).state
         except BackendError:
             continue
         finally:
@@ -96,7 +105,7 @@ async def running(settings: BackendSettings) -> State | None:
 
 
 def open_text_model(settings: BackendSettings) -> TextModel | None:
-    """The model of *settings* as one that continues texts; None without an address. Nothing is sent yet."""
+    """Return the model of *settings* as one that continues texts; None without an address. Nothing is sent yet."""
     if not settings.url or not settings.model:
         return None
     url = settings.url.removesuffix("/").removesuffix("/v1")
@@ -105,9 +114,9 @@ def open_text_model(settings: BackendSettings) -> TextModel | None:
 
 
 def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
-    """The one backend of a kind that is no choice."""
+    """Return the one backend of a kind that is no choice."""
     if settings.kind == "embedded":
-        return _embedded(settings)
+        return _make_embedded(settings)
     if not settings.url:
         raise BackendUnusable(
             f"fim.backend.kind is {settings.kind}, but fim.backend.url is empty: "
@@ -119,7 +128,9 @@ def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
         _key(settings),
         patience_s,
         trust=Trust(settings.ca_file),
-        model="" if is_openai else _named(settings),  # which one it is, that kind finds out itself
+        model=""
+        if is_openai
+        else _choose_model(settings),  # which one it is, that kind finds out itself
         tags=_tags(settings),
     )
     if is_openai:
@@ -128,35 +139,35 @@ def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
 
 
 def _key(settings: BackendSettings) -> Callable[[], Awaitable[str]]:
-    """The key that the user named, else that of a server of `fim-lsp serve` at a local address."""
+    """Return the key that the user named, else that of a server of `fim-lsp serve` at a local address."""
     if settings.key.is_set or not is_loopback(settings.url):
         return settings.key
-    return _served_key(settings, port_of(settings.url))
+    return _choose_key(settings, port_of(settings.url))
 
 
-def _served_key(settings: BackendSettings, port: int) -> Callable[[], Awaitable[str]]:
+def _choose_key(settings: BackendSettings, port: int) -> Callable[[], Awaitable[str]]:
     return ServedKey(Path(settings.keys_dir), port) if settings.keys_dir else settings.key
 
 
 def _tags(settings: BackendSettings) -> Tags:
-    """What routers, shared caches and accounts are told; nothing unless the user says so."""
+    """Return the tags for routers, shared caches and accounts; none unless the user sets them."""
     header = settings.session_header
     fields = {"cache_salt": settings.cache_salt, "user": settings.user}
     if header and not HEADER.fullmatch(header):
         raise BackendUnusable(
-            f"fim.backend.sessionHeader is {header!r}, which no header can be called: "
+            f"fim.backend.sessionHeader is {header!r}, which is no valid header name: "
             "set it to what your router reads, for example X-Session-ID"
         )
     return Tags({header: SESSION} if header else {}, {k: v for k, v in fields.items() if v})
 
 
-def _named(settings: BackendSettings) -> str:
-    """Which of a server's models is meant; a file is for the embedded engine."""
+def _choose_model(settings: BackendSettings) -> str:
+    """Return the model to ask a server for; a file is for the embedded engine."""
     return "" if settings.model.endswith(".gguf") else settings.model
 
 
-def _listed(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]:
-    """The endpoints that the user listed; only the last one has all the time there is."""
+def _make_endpoints(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]:
+    """Return the endpoints that the user listed; only the last one has all the time there is."""
     patience = [ATTEMPT_S] * (len(all_settings) - 1) + [PATIENCE_S]
     return [
         Endpoint(_one(settings, seconds), settings.languages)
@@ -165,29 +176,32 @@ def _listed(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]:
 
 
 def _auto(settings: BackendSettings) -> _Auto:
-    """What the user named, then the servers that this user runs here already, then our own."""
+    """
+    Return the backend of `auto`: what the user named, then the servers that this user runs here
+    already, then our own.
+    """
     endpoints = []
     if settings.url:
-        # If it is there but cannot do the work, the user wants to hear why.
+        # If it is there but cannot do the work, the user should see why.
         named = _one(replace(settings, kind="llama-server"))
         endpoints.append(Endpoint(named, strict=True))
     servers = _local_servers(settings)
-    model = _named(settings)
+    model = _choose_model(settings)
     endpoints += [
         Endpoint(servers.server(url, model, settings.slots_dir), named=False)
         for url in settings.usual_urls
     ]
-    return _Auto([*endpoints, Endpoint(_embedded(settings), last=True)], servers)
+    return _Auto([*endpoints, Endpoint(_make_embedded(settings), last=True)], servers)
 
 
 def _local_servers(settings: BackendSettings) -> LocalServers:
-    """What this user runs at the usual ports; the key that the settings name is for another server."""
+    """Return the servers of this user at the usual ports; the key that the settings name is for another server."""
     unnamed = replace(settings, key=Key())
-    return LocalServers(settings.usual_urls, lambda port: _served_key(unnamed, port))
+    return LocalServers(settings.usual_urls, lambda port: _choose_key(unnamed, port))
 
 
 class _Auto(Endpoints):
-    """Endpoints that were not all named: the user hears of one that is another user's, and not used."""
+    """Endpoints that were not all named: the user sees one that is another user's, and not used."""
 
     def __init__(self, endpoints: Sequence[Endpoint], servers: LocalServers) -> None:
         super().__init__(endpoints)
@@ -201,9 +215,9 @@ class _Auto(Endpoints):
         return replace(state, message=state.message or self._servers.notice) if is_last else state
 
 
-def _embedded(settings: BackendSettings) -> Embedded:
-    """The engine inside: the tiny bundled model on one thread, one of the user's on as many as `serve` takes."""
-    ours = settings.model if settings.kind == "embedded" or not _named(settings) else ""
+def _make_embedded(settings: BackendSettings) -> Embedded:
+    """Return the engine inside: the tiny bundled model on one thread, one of the user's on as many as `serve` takes."""
+    ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
     model = ours or str(programs.BUNDLED)
     n_threads = command_line.threads(programs.machine(None)) if ours else 1
     return Embedded(
@@ -214,3 +228,17 @@ def _embedded(settings: BackendSettings) -> Embedded:
             log=settings.log,
         )
     )
+
+
+class Unusable:
+    """Settings that cannot work, as a `Backend` that is never ready; *message* names what to change."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.state = State(Health.UNUSABLE, kind, message=message)
+
+    async def connect(self) -> Model:
+        """Raise BackendUnusable."""
+        raise BackendUnusable(self.state.message)
+
+    async def aclose(self) -> None:
+        """Do nothing: there is nothing to close."""

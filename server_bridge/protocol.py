@@ -42,7 +42,7 @@ class Chunk(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """
-    What the model is shown, stable parts first. Text uses `\\n` line ends only.
+    The text for a model, stable parts first. Text uses `\\n` line ends only.
 
     *tape* are tokens that the model made and that spell the end of *middle*: they are sent as they are, where all
     else is spelled as the tokenizer would.
@@ -65,7 +65,7 @@ class Prompt:
 
 
 class Stop(enum.Enum):
-    """Why decoding ended."""
+    """The reason why decoding ended."""
 
     END = "end"  # the model ended the middle by itself
     WORD = "word"  # a stop string came; it is not part of the text
@@ -85,7 +85,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """What a request cost, in tokens and milliseconds; `expected_n` is our prediction of `cache_n`."""
+    """The cost of a request, in tokens and milliseconds; `expected_n` is our prediction of `cache_n`."""
 
     prompt_n: int = 0  # evaluated
     cache_n: int = 0  # reused
@@ -97,7 +97,7 @@ class Timings:
     draft_accepted_n: int = 0
 
     def since(self, before: Timings) -> Timings:
-        """What was decoded after *before*, a part of this; all was evaluated then."""
+        """Return the cost of what was decoded after *before*, a part of this; all was evaluated then."""
         return Timings(
             predicted_n=self.predicted_n - before.predicted_n,
             predicted_ms=max(0.0, self.predicted_ms - before.predicted_ms),
@@ -113,7 +113,7 @@ class Reply:
 
     *text* begins with the prompt's `forced`, as far as it got. *tokens* spell *text* and
     *middle* spells the prompt's middle; where a backend deals in text only, their ids are -1.
-    A piece reads as if it had been asked for with the prompt `extended` by the pieces before; what is
+    A piece reads as if it had been asked for with the prompt `extend_prompt` by the pieces before; what is
     evaluated belongs to the first, and all but the last say `Stop.LIMIT`.
     """
 
@@ -124,13 +124,13 @@ class Reply:
     timings: Timings
 
 
-def extended(prompt: Prompt, reply: Reply) -> Prompt:
-    """The prompt that continues where *reply* ended, reusing every token the backend just made."""
-    return appended(prompt, reply.text, reply.tokens)
+def extend_prompt(prompt: Prompt, reply: Reply) -> Prompt:
+    """Return the prompt that continues where *reply* ended, reusing every token the backend just made."""
+    return append_text(prompt, reply.text, reply.tokens)
 
 
-def appended(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
-    """The prompt with *text* behind it, as the model spelled it if *tokens* are all of it."""
+def append_text(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
+    """Return the prompt with *text* behind it, as the model spelled it if *tokens* are all of it."""
     is_spelled = b"".join(token.text for token in tokens) == text.encode()
     return dataclasses.replace(
         prompt,
@@ -141,9 +141,11 @@ def appended(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
 
 
 def rest(request: Request, reply: Reply) -> Request:
-    """What of *request* is left to be asked for after *reply*."""
+    """Return the part of *request* that is left after *reply*."""
     n_predict = request.n_predict - max(1, reply.timings.predicted_n)
-    return dataclasses.replace(request, prompt=extended(request.prompt, reply), n_predict=n_predict)
+    return dataclasses.replace(
+        request, prompt=extend_prompt(request.prompt, reply), n_predict=n_predict
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class Warmed(NamedTuple):
 
 
 class Health(enum.Enum):
-    """What a backend is able to do now."""
+    """The health of a backend."""
 
     UNKNOWN = "unknown"  # not asked yet
     LOADING = "loading"  # it is there, its model is not yet
@@ -180,7 +182,7 @@ class Health(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class State:
     """
-    The last that is known of a backend; `message` is a sentence for the user, "" when all is well.
+    Last known state of a backend; `message` is a sentence for the user, "" when there is no problem.
 
     *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per second)
     and *decode_ms* (per token) are measured on the user's own text, with a guess until then. *cache_problem*
@@ -212,7 +214,8 @@ class State:
 
 class Sink(enum.Enum):
     """
-    What stays of a context that generated text outgrows; the rest is dropped, oldest first (StreamingLLM).
+    The part that stays of a context that generated text outgrows; the rest is dropped, oldest first
+    (StreamingLLM).
 
     PROMPT keeps all of the prompt, so the next suggestion finds it evaluated. START keeps four tokens
     and drops one at a time, as the paper does (Xiao et al. 2023).
@@ -222,18 +225,15 @@ class Sink(enum.Enum):
     START = "start"
 
 
-class Backend(Protocol):
+class Model(Protocol):
     """
-    A model server. Every method may raise `BackendError` and nothing else; none may be called
+    A model that is ready. Every call may raise `BackendError` and nothing else; none may be made
     concurrently for the same slot (the scheduler sees to that).
     """
 
     @property
     def state(self) -> State:
-        """What is known now, without waiting."""
-
-    async def connect(self) -> State:
-        """Find or start the server and ask what it can do. Cheap when already ready."""
+        """The last known state, without waiting."""
 
     async def measure(self, prompt: Prompt) -> Measure:
         """Count the prompt; evaluates nothing."""
@@ -261,16 +261,32 @@ class Backend(Protocol):
         self, prompt: Prompt, n_predict: int, sink: Sink
     ) -> AsyncGenerator[str, None]:
         """
-        The text after *prompt* piece by piece, until the model ends it or after *n_predict* tokens.
+        Return the text after *prompt* piece by piece, until the model ends it or after *n_predict* tokens.
 
         Raises BackendUnusable where the context is full, or the server cannot generate past it at all.
         """
 
     def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
         """
-        The JSON that the server answers to another program's request, event by event if it streams.
+        Return the JSON that the server answers to another program's request, event by event if it streams.
 
         What it leaves in the server's cache is not known; it may make the next prompts cost more.
+        """
+
+
+class Backend(Protocol):
+    """A model server, or a choice of them, and the way to it."""
+
+    @property
+    def state(self) -> State:
+        """The last known state, without waiting."""
+
+    async def connect(self) -> Model:
+        """
+        Find or start the server and ask what it can do; cheap when already ready. Raises `BackendError`.
+
+        The model is good for the calls of one piece of work: where its server has ended, they fail and the next
+        `connect` finds or starts another.
         """
 
     async def aclose(self) -> None:
@@ -280,11 +296,14 @@ class Backend(Protocol):
 class TextModel(Protocol):
     """A model that continues a text as it is: one for next edits. Raises `BackendError` and nothing else."""
 
-    async def continued(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
-        """What follows *text* until one of *stops*; None where it was cut off after *n_predict* tokens."""
+    async def continue_text(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
+        """
+        Return the continuation of *text* until one of *stops*; None where it was cut off after
+        *n_predict* tokens.
+        """
 
     async def models(self) -> list[str]:
-        """The models that the server lists, by name."""
+        """Return the models that the server lists, by name."""
 
     async def aclose(self) -> None:
         """Close connections."""

@@ -20,15 +20,15 @@ class RunningMean:
 
 
 def chars_per_token(guess: float) -> RunningMean:
-    """Characters per token: below one in some scripts, and some tenfold in runs of spaces."""
+    """Return characters per token: below one in some scripts, and some tenfold in runs of spaces."""
     return RunningMean(guess, 0.1, 100.0)
 
 
 def prefill_per_s(guess: float) -> RunningMean:
-    """Tokens evaluated per second."""
+    """Return tokens evaluated per second."""
     return RunningMean(guess, 0.1, 1e7)
 
 
 def decode_ms(guess: float) -> RunningMean:
-    """Milliseconds per generated token."""
+    """Return milliseconds per generated token."""
     return RunningMean(guess, 1e-3, 60_000.0)

@@ -1,7 +1,7 @@
 """
 A request decoded in short requests, one after the other: for servers that do not stop when a stream is closed.
 
-mlx_lm.server decodes to the end whatever becomes of the client, and serves nothing else meanwhile. So it is asked for
+mlx_lm.server decodes to the end even when the client is gone, and serves nothing else meanwhile. So it is asked for
 so much at a time that a newer key need not wait long. Each reply costs the evaluation of one token at least.
 """
 
@@ -21,7 +21,7 @@ SHORT_TOKENS = (2, 8)
 async def stream(
     complete: Callable[[Request], Awaitable[Reply]], request: Request, state: State
 ) -> AsyncGenerator[Reply, None]:
-    """The replies to *request*, each decoded in one go; see `Backend.stream`."""
+    """Yield the replies to *request*, each decoded in one go; see `Model.stream`."""
     while request.n_predict > 0:
         n_predict = min(request.n_predict, short_tokens(state))
         reply = await complete(replace(request, n_predict=n_predict))
@@ -32,6 +32,6 @@ async def stream(
 
 
 def short_tokens(state: State) -> int:
-    """How many tokens the server decodes in about `SHORT_S`."""
+    """Return how many tokens the server decodes in about `SHORT_S`."""
     low, high = SHORT_TOKENS
     return max(low, min(high, int(1e3 * SHORT_S / state.decode_ms)))

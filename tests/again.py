@@ -16,7 +16,7 @@ failures: list[pytest.TestReport] = []
 
 
 def may_be_run_again(report: pytest.TestReport) -> bool:
-    """Whether the test of *report* is one of those."""
+    """Return whether the test of *report* is one of those."""
     return report.nodeid.startswith(FOLDER) or not MARKS.isdisjoint(report.keywords)
 
 

@@ -43,7 +43,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def unusual_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """
-    The bundled model's weights with other vocabularies.
+    Return the bundled model's weights with other vocabularies.
 
     `sentencepiece` is in the manner of CodeLlama: a space before every text, characters in bytes. `plain` has no tokens
     for a gap, and `chat` has those of ChatML instead.

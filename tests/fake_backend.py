@@ -68,7 +68,7 @@ Ids = tuple[int, ...]
 
 @lru_cache(maxsize=256)
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of *text*, each with its own spelling."""
+    """Return the tokens of *text*, each with its own spelling."""
     return tuple(map(_token, TOKEN.findall(text)))
 
 
@@ -96,8 +96,8 @@ class FakeBackend:
         self._says = says
         self._slots: list[Ids] = [(), ()]  # the one used last stands last
 
-    async def connect(self) -> State:
-        return self.state
+    async def connect(self) -> FakeBackend:
+        return self
 
     async def measure(self, prompt: Prompt) -> Measure:
         parts = _parts(prompt)
@@ -185,7 +185,7 @@ class FakeBackend:
         return held
 
     def _made(self, request: Request, room: int) -> tuple[tuple[Token, ...], Stop]:
-        """The tokens of the answer, where the context has *room* for so many, and why there are no more."""
+        """Return the tokens of the answer, where the context has *room* for so many, and why there are no more."""
         made = [*islice(self._pieces(request.prompt, request.sample), request.n_predict)]
         stop = Stop.LIMIT if len(made) == request.n_predict else Stop.END
         text = "".join(made)
@@ -197,7 +197,7 @@ class FakeBackend:
         return tuple(map(_token, made)), stop
 
     def _pieces(self, prompt: Prompt, sample: int) -> Iterator[str]:
-        """The text behind *prompt*, token by token."""
+        """Yield the text behind *prompt*, token by token."""
         if self._says is not None:
             yield from TOKEN.findall(prompt.forced + self._says(prompt, sample))
             return
@@ -211,7 +211,7 @@ class FakeBackend:
 
 
 def _parts(prompt: Prompt) -> list[Ids]:
-    """The ids of repository, each chunk, path, prefix, suffix and middle, each behind a mark of its own."""
+    """Return the ids of repository, each chunk, path, prefix, suffix and middle, each behind a mark of its own."""
     texts = [prompt.repo, *(f"{c.name}\0{c.text}" for c in prompt.chunks), prompt.path]
     suffix = "\0".join((prompt.suffix, *prompt.turns))
     spelled = [tokenize(text) for text in (*texts, prompt.prefix, suffix)]
@@ -219,7 +219,7 @@ def _parts(prompt: Prompt) -> list[Ids]:
 
 
 def _middle(prompt: Prompt) -> tuple[Token, ...]:
-    """The tokens of the middle: its end as the tape spells it."""
+    """Return the tokens of the middle: its end as the tape spells it."""
     tape = b"".join(token.text for token in prompt.tape).decode()
     return tokenize(prompt.middle.removesuffix(tape)) + prompt.tape
 
@@ -230,15 +230,16 @@ def _common(left: Ids, right: Ids) -> int:
 
 
 def _cut(pieces: list[str], n_characters: int) -> Iterator[str]:
-    """*pieces* up to so many characters."""
+    """Yield *pieces* up to so many characters."""
     for piece in pieces:
         if n_characters > 0:
             yield piece[:n_characters]
         n_characters -= len(piece)
 
 
+@lru_cache(maxsize=4096)
 def _next(text: str, sample: int) -> str:
-    """The token behind *text*: one that follows its longest end in `CORPUS`."""
+    """Return the token behind *text*: one that follows its longest end in `CORPUS`."""
     ends = (text[n:] for n in range(len(text) + 1) if text[n:] in CORPUS[:-1])
     end = next(ends)
     places = [n + len(end) for n in range(len(CORPUS) - len(end)) if CORPUS.startswith(end, n)]

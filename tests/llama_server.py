@@ -34,7 +34,7 @@ PROGRAM = os.environ.get("FIM_TEST_LLAMA_SERVER", "")
 
 
 def free_port() -> int:
-    """A port at which nothing listens."""
+    """Return a port at which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

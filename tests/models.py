@@ -20,7 +20,7 @@ from typing import NamedTuple
 import gguf
 import numpy as np
 
-from server_bridge.fim.tokens import called
+from server_bridge.fim.tokens import find_by_name
 
 BUNDLED = Path(__file__).parent.parent / "server_bridge" / "models" / "fim-tiny-q8_0.gguf"
 END = "<|endoftext|>"
@@ -134,7 +134,7 @@ def of_family(path: Path, name: str) -> Path:
     if name == "chat":
         marks = ("", "<|im_start|>", "<|im_end|>", "", "", "")
         return rewritten(path, specials=marks, chat_template=CHATML)
-    family = called(name)
+    family = find_by_name(name)
     assert family is not None
     spellings = (family.prefix, family.middle, family.suffix, "", family.repo, family.file)
     return rewritten(path, specials=spellings, sentencepiece=name == "codellama")
@@ -165,7 +165,7 @@ def _written(out: gguf.GGUFWriter, path: Path) -> Path:
 
 
 def bytelevel(specials: Sequence[str], moved: int = 0) -> Vocabulary:
-    """The bundled model's, with other spellings of its special tokens."""
+    """Return the bundled model's, with other spellings of its special tokens."""
     fields = gguf.GGUFReader(BUNDLED).fields
     merges = fields["tokenizer.ggml.merges"].contents()
     renamed = dict(zip(SPECIALS, specials, strict=True))
@@ -177,7 +177,7 @@ def bytelevel(specials: Sequence[str], moved: int = 0) -> Vocabulary:
 
 
 def _sentencepiece(specials: Sequence[str]) -> Vocabulary:
-    """The bundled model's pieces, numbered as they are, as SentencePiece would have them."""
+    """Return the bundled model's pieces, numbered as they are, as SentencePiece would have them."""
     known = bytelevel(specials)
     found = [
         _piece(token, number) if kind == gguf.TokenType.NORMAL else (token, kind)

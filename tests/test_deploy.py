@@ -34,12 +34,12 @@ def read(path: Path) -> Any:
 
 
 def nginx(name: str) -> str:
-    """A deployment's nginx.conf without its comments."""
+    """Return a deployment's nginx.conf without its comments."""
     return re.sub(r"#.*", "", (DEPLOY / name / "nginx.conf").read_text("utf-8"))
 
 
 def series() -> set[str]:
-    """What the dashboard asks Prometheus for."""
+    """Return what the dashboard asks Prometheus for."""
     panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
     return {name for p in panels for t in p["targets"] for name in SERIES.findall(t["expr"])}
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it is for Linux
 
 
 def keys(tmp_path: Path, text: str, server_key: str = "s" * 32) -> subprocess.CompletedProcess[str]:
-    """What deploy/keys.sh makes of a key file."""
+    """Return what deploy/keys.sh makes of a key file."""
     (tmp_path / "keys.txt").write_text(text, "utf-8", newline="")
     command = ["sh", str(DEPLOY / "keys.sh"), str(tmp_path / "keys.txt"), str(tmp_path / "table")]
     environment = {"PATH": os.defpath, "SERVER_KEY": server_key}

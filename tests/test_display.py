@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.display import escaped, redacted, shown
+from fim_lsp.display import escape, redact, sanitize
 
 
 @pytest.mark.parametrize(
@@ -31,13 +31,13 @@ from fim_lsp.display import escaped, redacted, shown
 )
 def test_a_message_is_one_short_line_without_links(text: str, line: str) -> None:
     """No new lines, no marks that turn the direction, no links to click, no passwords."""
-    assert shown(text) == line
+    assert sanitize(text) == line
 
 
 @given(st.text(max_size=200), st.integers(1, 100))
 def test_whatever_is_shown_is_printable_and_short(text: str, most: int) -> None:
     """Any text at all."""
-    line = shown(text, most)
+    line = sanitize(text, most)
 
     assert len(line) <= most
     assert line.isprintable()
@@ -56,13 +56,13 @@ def test_whatever_is_shown_is_printable_and_short(text: str, most: int) -> None:
 )
 def test_a_logged_text_is_one_line(text: str, line: str) -> None:
     """What cannot be printed is written as Python writes it."""
-    assert escaped(text) == line
+    assert escape(text) == line
 
 
 @given(st.text())
 def test_whatever_is_logged_can_be_written(text: str) -> None:
     """On one line, in any encoding that has the letters."""
-    line = escaped(text)
+    line = escape(text)
 
     assert line.isprintable()
     line.encode()
@@ -82,4 +82,4 @@ def test_whatever_is_logged_can_be_written(text: str) -> None:
 )
 def test_addresses_lose_their_passwords(text: str, without: str) -> None:
     """And their user names, which may be tokens."""
-    assert redacted(text) == without
+    assert redact(text) == without

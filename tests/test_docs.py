@@ -1,12 +1,16 @@
-"""The documentation: its links lead somewhere, and its numbers are the code's."""
+"""The documentation: its links lead somewhere, what it names exists, and its numbers are the code's."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from fim_lsp.cli.options import parser
+from fim_lsp.settings.schema import SCHEMA
 from server_bridge.weights.table import GIGABYTE, MODELS
 from tests.test_tidy import ROOT, files_of_git
 
@@ -16,7 +20,7 @@ HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 
 
 def anchors(page: Path) -> set[str]:
-    """The names of a page's headings, as GitHub makes them."""
+    """Return the names of a page's headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     words = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in HEADING.findall(text))
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in words}
@@ -33,6 +37,31 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), link
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), link
+
+
+def named(pattern: str) -> set[str]:
+    """Return what the pages, but for the changelog, name by *pattern*."""
+    texts = (page.read_text("utf-8") for page in PAGES if page.name != "CHANGELOG.md")
+    return {name for text in texts for name in re.findall(pattern, text)}
+
+
+def test_the_settings_that_pages_name_exist() -> None:
+    """By their names; a section and a command have other names."""
+    sections = "|".join({key.split(".")[0] for key in SCHEMA})
+    assert named(rf"`fim\.((?:{sections})\.\w+)") <= {*SCHEMA}
+
+
+def test_the_commands_that_pages_name_exist() -> None:
+    """In the terminal, in Neovim, and in VS Code's palette by the beginning of their titles."""
+    [commands] = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    plugin = (ROOT / "editors/nvim/plugin/fim.lua").read_text("utf-8")
+    manifest = json.loads((ROOT / "editors/vscode/package.json").read_text("utf-8"))
+    titles = [each["title"] for each in manifest["contributes"]["commands"]]
+
+    assert named(r"`fim-lsp (\w+)") <= {*commands.choices}
+    assert named(r"`:Fim (\w+)") <= {*re.findall(r"^  (\w+) = function", plugin, re.MULTILINE)}
+    for title in named(r"\*FIM: ([^*]+)\*"):
+        assert any(each.startswith(title) for each in titles), title
 
 
 def test_the_page_of_models_says_what_the_table_does() -> None:

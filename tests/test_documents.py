@@ -13,12 +13,12 @@ from fim_lsp.documents import (
     Document,
     Edit,
     Position,
+    apply_edits,
     body,
-    carried,
+    carry,
     difference,
-    edited,
     line_end,
-    opened,
+    open_document,
     split,
     unix,
 )
@@ -34,11 +34,11 @@ edits = st.builds(
 
 
 def document(text: str) -> Document:
-    return opened("file:///a.py", "python", 1, text)
+    return open_document("file:///a.py", "python", 1, text)
 
 
 def offset(text: str, position: Position) -> int:
-    """Where *position* is in *text*, clamped as LSP says; knows nothing of `documents`."""
+    """Return where *position* is in *text*, clamped as LSP says; knows nothing of `documents`."""
     lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)
     if not lines or lines[-1][-1] in "\r\n":
         lines.append("")
@@ -62,7 +62,7 @@ def test_a_difference_makes_one_text_of_another(old: str, new: str) -> None:
     """As an edit like any other, also where only the end of a line changed."""
     before, after = document(old), document(new)
 
-    assert edited(before, [difference(before.lines, after.lines)], 2).lines == after.lines
+    assert apply_edits(before, [difference(before.lines, after.lines)], 2).lines == after.lines
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_edits_agree_with_a_plain_string(text: str, changes: list[Edit | str]) -
             text = edit
         else:
             text = text[: offset(text, edit.start)] + edit.text + text[offset(text, edit.end) :]
-    result = edited(result, changes, 7)
+    result = apply_edits(result, changes, 7)
 
     assert result.text == text
     assert list(result.lines) == split(text)
@@ -100,7 +100,7 @@ def test_edits_agree_with_a_plain_string(text: str, changes: list[Edit | str]) -
 def test_a_document_never_changes(text: str, edit: Edit) -> None:
     """Who holds a document can go on reading it while others edit."""
     before = document(text)
-    edited(before, [edit], 2)
+    apply_edits(before, [edit], 2)
 
     assert before == document(text)
 
@@ -111,14 +111,14 @@ def test_a_cursor_is_carried_along(text: str, edit: Edit, cursor: Position) -> N
     before = document(text)
     edit = Edit(before.clamp(edit.start), before.clamp(edit.end), edit.text)
     cursor = before.clamp(cursor)
-    after = edited(before, [edit], 2)
+    after = apply_edits(before, [edit], 2)
     start, end, at = (offset(text, p) for p in (edit.start, edit.end, cursor))
     if at >= start:
         at = max(at, end) + len(edit.text) - (end - start)
     joined = text[:start] + edit.text + text[end:]
     assume("\r" not in joined)  # two halves of a line end may meet
 
-    assert offset(after.text, carried(cursor, edit)) == at
+    assert offset(after.text, carry(cursor, edit)) == at
 
 
 @given(texts, positions, positions)

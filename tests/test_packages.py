@@ -28,7 +28,7 @@ CHECKERS = {
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packages, filled for this version."""
+    """Return the packages, filled for this version."""
     folder = tmp_path_factory.mktemp("packages")
     sdist = folder / f"fim_lsp-{__version__}.tar.gz"
     sdist.write_bytes(b"an sdist")

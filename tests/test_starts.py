@@ -32,7 +32,7 @@ ALLOWED = {
 
 
 def starts(tree: ast.AST) -> set[str]:
-    """Every import and every name that could start a process."""
+    """Return every import and every name that could start a process."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) and MODULES & {alias.name for alias in node.names}:
@@ -66,13 +66,13 @@ def test_every_start_has_an_absolute_program_and_folder() -> None:
     """A name or a relative path is refused before anything runs."""
     here = Path(sys.executable)
     for argv, cwd in (((here.name,), here.parent), (("./python3",), here.parent), ((sys.executable,), Path())):  # fmt: skip
-        with pytest.raises(FileNotFoundError, match="no absolute path"):
+        with pytest.raises(FileNotFoundError, match="not an absolute path"):
             executables.start(argv, cwd)
-        with pytest.raises(FileNotFoundError, match="no absolute path"):
+        with pytest.raises(FileNotFoundError, match="not an absolute path"):
             executables.run(argv, cwd, 1)
-        with pytest.raises(FileNotFoundError, match="no absolute path"):
+        with pytest.raises(FileNotFoundError, match="not an absolute path"):
             executables.start_async(argv, cwd).send(None)
-        with pytest.raises(FileNotFoundError, match="no absolute path"):
+        with pytest.raises(FileNotFoundError, match="not an absolute path"):
             executables.read_output(argv, cwd, {}, 1, 1)
     source = ast.parse((ROOT / "server_bridge/machine/executables.py").read_text("utf-8"))
     for node in source.body:
@@ -129,7 +129,9 @@ def test_what_editors_start_themselves_has_our_command_and_folder() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [*(ROOT / "scripts").iterdir(), ROOT / ".ci/run"], ids=lambda path: path.name
+    "path",
+    [*filter(Path.is_file, (ROOT / "scripts").iterdir()), ROOT / ".ci/run"],
+    ids=lambda path: path.name,
 )
 def test_scripts_run_python_isolated(path: Path) -> None:
     """Without -I or -P, `-m` takes modules from the current folder."""
@@ -143,7 +145,7 @@ def test_scripts_run_python_isolated(path: Path) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A cloned one: every module and program that we might ask for leaves a file when it runs."""
+    """Return a cloned one: every module and program that we might ask for leaves a file when it runs."""
     folder = tmp_path / "repository"
     (folder / ".git").mkdir(parents=True)
     ran = f"open({str(folder)!r} + '/ran-' + __name__, 'w').close()\n"

@@ -21,13 +21,18 @@ QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0, ca
 
 
 def embedded(config: Config = QUICK, model: str = "") -> Session:
-    """A session on the bundled model, or another one."""
+    """Return a session on the bundled model, or another one."""
     return Session(config, lambda _: open_backend(BackendSettings(kind="embedded", model=model)))
 
 
 def faked(config: Config = QUICK, says: Callable[[Prompt, int], str] | None = None) -> Session:
-    """A session without a model, for what it decides by itself; *says* is the text, see `FakeBackend`."""
+    """Return a session without a model, for what it decides by itself; *says* is the text, see `FakeBackend`."""
     return Session(config, lambda _: FakeBackend(says))
+
+
+async def wait_judged(session: Session) -> None:
+    """Wait until every document is judged: what the model would be shown is said after that only."""
+    await session.context("")
 
 
 @dataclass
@@ -87,7 +92,7 @@ class Typist:
         return answer.suggestions
 
     def counted(self, *path: str) -> int:
-        """A number of `fim/stats` by its path."""
+        """Return a number of `fim/stats` by its path."""
         value: object = self.session.stats()
         for name in path:
             assert isinstance(value, dict)

@@ -41,7 +41,7 @@ ROUTERS: Mapping[str, Sequence[str]] = {
 
 
 def replica(port: int, *, block: int = 32, name: str = MODEL) -> Running:
-    """A replica with *block* tokens to a block of its cache, not waited for yet."""
+    """Return a replica with *block* tokens to a block of its cache, not waited for yet."""
     model = Path(PYTHON).parent.parent / MODEL
     command = ["-m", "vllm.entrypoints.cli.main", "serve", str(model), "--served-model-name", name]
     options = {

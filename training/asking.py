@@ -18,9 +18,9 @@ from fim_lsp import events
 from fim_lsp.documents import Edit, Position, split
 from fim_lsp.prompt import window
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import made
+from fim_lsp.settings.schema import make_config
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import Prompt, Request, Stop, extended
+from server_bridge.protocol import Prompt, Request, Stop, extend_prompt
 from training import shards, sources
 
 SEED = 1234
@@ -64,7 +64,7 @@ class Hole(NamedTuple):
 
 
 def held_out(folder: Path) -> list[shards.Entry]:
-    """The files of each held-out package that are in the language it is held out for."""
+    """Return the files of each held-out package that are in the language it is held out for."""
     _, specs = sources.named()
     wanted = {(sources.name_of(each), language) for language in specs for each in specs[language]}
     entries = shards.read(folder / "held_out.jsonl")
@@ -91,8 +91,8 @@ def holes(entries: list[shards.Entry], n: int) -> list[Hole]:
 
 
 async def asked(url: str, hole: Hole, files: Files, setting: Setting) -> list[Prompt]:
-    """The prompts a session sends with nothing typed, and with the first part of the line."""
-    config = made({**QUICKLY, setting.given[0]: setting.given[1]})
+    """Return the prompts a session sends with nothing typed, and with the first part of the line."""
+    config = make_config({**QUICKLY, setting.given[0]: setting.given[1]})
     session = Session(config, lambda _: LlamaServer(url))
     session.handle(events.FoldersChanged((ROOT + hole.package,)))
     lines = split(files[hole.path])
@@ -111,7 +111,7 @@ async def asked(url: str, hole: Hole, files: Files, setting: Setting) -> list[Pr
 
 
 def _next_prompt(session: Session, uri: str, home: Position, typed: str) -> Prompt:
-    """What would be sent if *typed* stood in the empty line, whatever is known already."""
+    """Return what would be sent if *typed* stood in the empty line, whatever is known already."""
     line = session.documents[uri].lines[home.line]
     gone = Edit(home, home._replace(column=len(line) - 1), typed)
     session.handle(events.Changed(uri, 2, (gone,)))
@@ -123,20 +123,20 @@ def _next_prompt(session: Session, uri: str, home: Position, typed: str) -> Prom
 
 
 async def said(server: LlamaServer, prompt: Prompt) -> tuple[str, bool]:
-    """What the model says after *prompt* and its half word, and whether it ended by itself."""
+    """Return what the model says after *prompt* and its half word, and whether it ended by itself."""
     while (await server.warm(prompt, STEP)).left:
         pass
     n_forced, text = len(prompt.forced), ""
     for _ in range(N_PREDICT // BURST):
         reply = await server.complete(Request(prompt, BURST))
-        prompt, text = extended(prompt, reply), text + reply.text
+        prompt, text = extend_prompt(prompt, reply), text + reply.text
         if reply.stop is not Stop.LIMIT:
             return text[n_forced:], reply.stop is Stop.END
     return text[n_forced:], False
 
 
 def column_of(hole: Hole, share: float) -> int:
-    """Where the cursor stands when that *share* of the line is typed."""
+    """Return where the cursor stands when that *share* of the line is typed."""
     indent = len(hole.text) - len(hole.text.lstrip())
     return indent + round(share * len(hole.text.strip()))
 
@@ -153,7 +153,7 @@ def _leading(n_lines: int) -> Iterator[None]:
 
 
 def _neighbours(hole: Hole, files: Files) -> list[str]:
-    """The files next to this one in the package, the nearest last."""
+    """Return the files next to this one in the package, the nearest last."""
     order = sorted(files)
     at = order.index(hole.path)
     near = sorted(

@@ -70,7 +70,7 @@ class Row:
 
 
 def why_bad(file: sources.File, *, from_src: bool) -> str:
-    """What is wrong with a file by itself, "" for nothing; *from_src*: only src/ is as it was written."""
+    """Return what is wrong with a file by itself, "" for nothing; *from_src*: only src/ is as it was written."""
     if BAD_FOLDER.search(file.path) or (from_src and not file.path.startswith("src/")):
         return "not the package's own"
     if BAD_FILE.search(file.path) or any(mark in file.text[:HEAD].lower() for mark in GENERATED):
@@ -96,7 +96,7 @@ def looks_like_data(text: str) -> bool:
 
 
 def long_lines(text: str) -> set[int]:
-    """The lines that say where a text comes from, as hashes."""
+    """Return the lines that say where a text comes from, as hashes."""
     stripped = (line.strip() for line in text.split("\n"))
     return {hash_of(s) for s in stripped if len(s) >= LONG_LINE and not s.startswith(COMMENT)}
 
@@ -109,7 +109,7 @@ class Corpus:
         self._seen = Seen()
 
     def taken(self, package: sources.Package, *, held_out: bool = False) -> tuple[list[Entry], Row]:
-        """The files of *package* to train on or, *held_out*, to be asked about; and its row."""
+        """Return the files of *package* to train on or, *held_out*, to be asked about; and its row."""
         files = _headers(list(package.files()))
         from_src = package.spec.startswith("npm:") and any(f.path.startswith("src/") for f in files)
         kept, n_chars, why = [], 0, Counter[str]()
@@ -126,7 +126,7 @@ class Corpus:
         return [_entry(package, file) for file in kept], _row(package, kept, why)
 
     def _why_not(self, file: sources.File, test_share: int) -> str:
-        """What is wrong with a file in view of the others."""
+        """Return what is wrong with a file in view of the others."""
         if TEST.search(file.path) and hash_of(file.path) % 100 >= test_share:
             return "test"
         lines = long_lines(file.text)
@@ -136,7 +136,7 @@ class Corpus:
 
 
 def _headers(files: list[sources.File]) -> list[sources.File]:
-    """A package with more C++ than C has headers in C++, whatever their names end with."""
+    """Return a package with more C++ than C has headers in C++, whatever their names end with."""
     n_c = sum(file.path.endswith(".c") for file in files)
     if sum(file.language == "cpp" for file in files) <= n_c:
         return files

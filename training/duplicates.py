@@ -53,7 +53,7 @@ class Seen:
 
 
 def signature(text: str) -> Signature:
-    """The least hash of its runs of words under each function."""
+    """Return the least hash of its runs of words under each function."""
     words = np.array([hash_of(word) for word in WORD.findall(text)] or [0], np.uint64)
     runs = np.zeros(max(1, len(words) - RUN + 1), np.uint64)
     for n in range(min(RUN, len(words))):
@@ -65,5 +65,5 @@ def signature(text: str) -> Signature:
 
 @functools.lru_cache(maxsize=1 << 18)
 def hash_of(text: str) -> int:
-    """The same number in every process, unlike `hash`."""
+    """Return the same number in every process, unlike `hash`."""
     return zlib.crc32(text.encode())

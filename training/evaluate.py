@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
 
 def judged(hole: Hole, name: str, share: float, file: str, answer: tuple[str, bool]) -> Answer:
-    """An answer beside the truth."""
+    """Return an answer beside the truth."""
     column = column_of(hole, share)
     truth, (text, stopped) = hole.text[column:].rstrip(), answer
     first = text.split("\n")[0].rstrip()
@@ -57,7 +57,7 @@ def judged(hole: Hole, name: str, share: float, file: str, answer: tuple[str, bo
 
 
 async def answers(url: str, entries: list[shards.Entry], n: int) -> list[Answer]:
-    """All answers of a model."""
+    """Return all answers of a model."""
     server = LlamaServer(url)
     await server.connect()
     packages: dict[tuple[str, str], Files] = defaultdict(dict)

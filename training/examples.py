@@ -60,7 +60,7 @@ class Example(NamedTuple):
 
 
 def example(rng: random.Random, place: Neighbourhood, n_tokens: int) -> Example | None:
-    """An example of at most about *n_tokens*; None where the file is too small for what was drawn."""
+    """Return an example of at most about *n_tokens*; None where the file is too small for what was drawn."""
     file = place.any_file(rng)
     gap = gap_in(rng, file.lines)
     near = rng.random() < NEAR
@@ -87,7 +87,7 @@ def example(rng: random.Random, place: Neighbourhood, n_tokens: int) -> Example 
 
 
 def gap_in(rng: random.Random, lines: Sequence[str]) -> Gap | None:
-    """What to remove from a file."""
+    """Return what to remove from a file."""
     first = _telling_line(rng, lines)
     last = _last_line(rng, lines, first)
     kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
@@ -110,7 +110,7 @@ def gap_in(rng: random.Random, lines: Sequence[str]) -> Gap | None:
 
 
 def without(lines: Sequence[str], gap: Gap) -> tuple[Document, str]:
-    """The file as the editor has it, and what is missing in it."""
+    """Return the file as the editor has it, and what is missing in it."""
     whole = Document("", "", 1, (*lines, ""))
     cursor, end = gap
     joined = lines[cursor.line][: cursor.column] + lines[end.line][end.column :]
@@ -121,7 +121,7 @@ def without(lines: Sequence[str], gap: Gap) -> tuple[Document, str]:
 def anchored(
     rng: random.Random, document: Document, cursor: Position, n_chars: float
 ) -> window.Window:
-    """The window at *cursor*, anchored there or some lines of typing ago."""
+    """Return the window at *cursor*, anchored there or some lines of typing ago."""
     for_suffix = rng.choice((0.0, 0.1, 0.2, 0.2, 0.3, 0.45))
     budget = window.Budget(
         prefix=int(n_chars * (1 - for_suffix)),
@@ -135,12 +135,12 @@ def anchored(
         tail = window.right_of(document, cursor) + "\n"
         lines = (*document.lines[:start], tail, *document.lines[cursor.line + 1 :])
         then = Document("", "", 1, lines)
-        return window.anchored(then, Position(start, 0), budget, None, share=share)
-    return window.anchored(document, cursor, budget, None, share=share)
+        return window.place_window(then, Position(start, 0), budget, None, share=share)
+    return window.place_window(document, cursor, budget, None, share=share)
 
 
 def encoded(one: Example, encode: Encode) -> tuple[list[int], int]:
-    """The example as token ids, the answer and its end last; and how many tokens these are."""
+    """Return the example as token ids, the answer and its end last; and how many tokens these are."""
     ids: list[int] = []
     for segment in layout(one.prompt, FIM):
         ids += [*segment.marks, *encode(segment.text)]
@@ -150,7 +150,7 @@ def encoded(one: Example, encode: Encode) -> tuple[list[int], int]:
 
 
 def plain(rng: random.Random, place: Neighbourhood, encode: Encode) -> list[int]:
-    """A file as it stands, from its top or from anywhere."""
+    """Return a file as it stands, from its top or from anywhere."""
     file = place.any_file(rng)
     start = 0 if rng.random() < 0.5 else rng.randrange(len(file.lines))
     text = f"{file.path}\n" + "".join(file.lines[start : start + 400])
@@ -173,7 +173,7 @@ def stream(
 
 
 def _telling_line(rng: random.Random, lines: Sequence[str]) -> int:
-    """Where the gap begins: not on a blank line, seldom on a comment."""
+    """Return where the gap begins: not on a blank line, seldom on a comment."""
     line = 0
     for _ in range(20):
         line = rng.randrange(len(lines))
@@ -184,7 +184,7 @@ def _telling_line(rng: random.Random, lines: Sequence[str]) -> int:
 
 
 def _last_line(rng: random.Random, lines: Sequence[str], first: int) -> int:
-    """The last line of the gap: some lines on, or where the block ends."""
+    """Return the last line of the gap: some lines on, or where the block ends."""
     last = min(len(lines), first + rng.choices(list(N_LINES), list(N_LINES.values()))[0]) - 1
     if last > first and rng.random() < TO_BLOCK_END:
         indent = _indent(lines[first])
@@ -200,7 +200,7 @@ def _indent(line: str) -> int:
 
 
 def _cut(rng: random.Random, line: str, low: int, high: int) -> int:
-    """A place in a line, now and then at the start of a word."""
+    """Return a place in a line, now and then at the start of a word."""
     place = rng.randint(low, max(low, high))
     if rng.random() < AT_WORD:
         while low < place < len(line) and line[place - 1].isalnum() and line[place].isalnum():

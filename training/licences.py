@@ -29,13 +29,13 @@ Licence = Callable[[str], str]  # a file's path within its package into its lice
 
 
 def allowed(expression: str) -> bool:
-    """Whether *expression* ("MIT OR GPL-2.0", "Apache-2.0 and Expat") leaves us a way to use it."""
+    """Return whether *expression* ("MIT OR GPL-2.0", "Apache-2.0 and Expat") leaves us a way to use it."""
     choices = re.split(r"(?i)\s+or\s+|\|", expression)
     return any(all(map(_known, re.split(r"(?i)\s+and\s+|[;&]", each))) for each in choices)
 
 
 def of_wheel(metadata: str) -> str:
-    """The licence a wheel's METADATA states, "" for none."""
+    """Return the licence a wheel's METADATA states, "" for none."""
     head = metadata.split("\n\n", maxsplit=1)[0]
     if line := re.search(r"(?m)^License-Expression: *(.+)$", head):
         return line[1].strip()
@@ -45,14 +45,14 @@ def of_wheel(metadata: str) -> str:
 
 
 def of_npm(package_json: str) -> str:
-    """The licence a package.json states, "" for none."""
+    """Return the licence a package.json states, "" for none."""
     stated = json.loads(package_json).get("license", "")
     return str(stated.get("type", "") if isinstance(stated, dict) else stated)
 
 
 def of_debian(copyright_file: str) -> Licence | None:
     """
-    The licence of each source file by a debian/copyright; None where it is not machine-readable.
+    Return the licence of each source file by a debian/copyright; None where it is not machine-readable.
 
     The last paragraph whose patterns match a path counts (DEP-5, "Files field").
     """
@@ -69,7 +69,7 @@ def of_debian(copyright_file: str) -> Licence | None:
 
 
 def of_all(copyright_file: str) -> str:
-    """All licences a debian/copyright names but for the packaging itself: installed files lie elsewhere."""
+    """Return all licences a debian/copyright names but for the packaging itself: installed files lie elsewhere."""
     said = (s for files, s in _paragraphs(copyright_file) if not files.startswith("debian/"))
     return " AND ".join(dict.fromkeys(said))
 

@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 def grams(words: list[str]) -> Grams:
-    """Each run of `GRAM` words as a number."""
+    """Return each run of `GRAM` words as a number."""
     hashes = np.array([hash_of(word) for word in words], np.uint64)
     n_runs = max(0, len(words) - GRAM + 1)
     runs = np.zeros(n_runs, np.uint64)
@@ -59,7 +59,7 @@ def grams(words: list[str]) -> Grams:
 
 
 def longest(answers: list[tuple[str, str]], entries: Iterable[Entry]) -> list[Run]:
-    """The longest run of each answer that stands in *entries* but not in its prompt; answers come with it."""
+    """Return the longest run of each answer that stands in *entries* but not in its prompt; answers come with it."""
     texts = [WORD.findall(answer) for _, answer in answers]
     wanted: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)  # run → answer, place in it
     for idx, (prompt, _) in enumerate(answers):
@@ -96,7 +96,7 @@ def _run(words: list[str], best: tuple[int, int], packages: dict[int, set[str]])
 
 
 def table(runs: list[Run]) -> str:
-    """How many answers quote how much."""
+    """Return how many answers quote how much."""
     rare = [run for run in runs if run.n_packages <= COMMON]
     lines = [
         "| at least so many words | answers | of them in few packages |",
@@ -124,7 +124,7 @@ def prompts(entries: Iterable[Entry], n: int) -> list[Prompt]:
 
 
 async def answered(url: str, asked: list[Prompt]) -> list[tuple[str, str]]:
-    """Each prompt as one text, and what the model says, as long as it goes on."""
+    """Return each prompt as one text, and what the model says, as long as it goes on."""
     server = LlamaServer(url)
     await server.connect()
     found = []

@@ -30,7 +30,7 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def rotations(n_tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The tables for `rotated`: two of (time, half a head)."""
+    """Return the tables for `rotated`: two of (time, half a head)."""
     inverse = ROPE_BASE ** (-torch.arange(0, HEAD_WIDTH, 2, device=device).float() / HEAD_WIDTH)
     angles = torch.arange(n_tokens, device=device).float()[:, None] * inverse
     return angles.cos(), angles.sin()
@@ -87,7 +87,7 @@ class Model(nn.Module):
                 nn.init.normal_(parameter, std=shape.width**-0.5)
 
     def forward(self, ids: Tensor, targets: Tensor) -> Tensor:
-        """Each token's loss, (batch, time)."""
+        """Return each token's loss, (batch, time)."""
         losses = F.cross_entropy(
             self.logits(ids).float().flatten(0, 1), targets.flatten(), reduction="none"
         )

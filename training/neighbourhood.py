@@ -109,7 +109,7 @@ class Neighbourhood:
         return "".join(file.lines[start:end])
 
     def _grouped(self, rng: random.Random, chosen: Iterable[Place]) -> Iterator[Chunk]:
-        """Pieces of one file in order under one heading, as `context.chunks.grouped` has them."""
+        """Pieces of one file in order under one heading, as `context.chunks.group` has them."""
         by_file: defaultdict[int, list[Place]] = defaultdict(list)
         for place in sorted(chosen):
             by_file[place.file].append(place)
@@ -127,7 +127,7 @@ class Neighbourhood:
 
 
 def neighbourhoods(entries: Iterable[Entry]) -> list[Neighbourhood]:
-    """The entries of a corpus by package and language, weighted so that `SHARES` come true."""
+    """Return the entries of a corpus by package and language, weighted so that `SHARES` come true."""
     found: list[tuple[str, Neighbourhood]] = []
     totals: defaultdict[str, float] = defaultdict(float)
     for unit in units(entries):

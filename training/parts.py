@@ -22,7 +22,7 @@ Weights = dict[str, NDArray[Any]]  # uint8 (rows, bytes of blocks) for matrices,
 
 
 def quantised(matrix: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """A matrix in q8_0: rows of blocks, each its scale and 32 rounded values."""
+    """Return a matrix in q8_0: rows of blocks, each its scale and 32 rounded values."""
     blocks = matrix.reshape(-1, BLOCK)
     scale = np.abs(blocks).max(axis=1, keepdims=True) / 127
     with np.errstate(divide="ignore"):
@@ -35,7 +35,7 @@ def quantised(matrix: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 
 def restored(packed: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """The matrix that a model with these blocks computes with."""
+    """Return the matrix that a model with these blocks computes with."""
     blocks = packed.reshape(-1, 2 + BLOCK)
     scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)
     matrix: NDArray[np.float32] = (scale * blocks[:, 2:].view(np.int8)).reshape(len(packed), -1)
@@ -71,7 +71,7 @@ def save(
 
 
 def load(folder: Path) -> tuple[Weights, dict[str, Any]]:
-    """What `save` wrote: blocks and vectors by name, and the notes."""
+    """Return what `save` wrote: blocks and vectors by name, and the notes."""
     weights: Weights = {}
     for path in sorted(folder.glob("part*.npz")):
         with np.load(path) as part:
@@ -80,5 +80,5 @@ def load(folder: Path) -> tuple[Weights, dict[str, Any]]:
 
 
 def as_float(each: NDArray[Any]) -> NDArray[np.float32]:
-    """A tensor of `load` in float32."""
+    """Return a tensor of `load` in float32."""
     return restored(each) if each.dtype == np.uint8 else each

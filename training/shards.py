@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
 
 def read(path: Path) -> Iterator[Entry]:
-    """The entries of a corpus or of a shard."""
+    """Yield the entries of a corpus or of a shard."""
     opener = lzma.open if path.suffix == ".xz" else open
     with opener(path, "rt", encoding="utf-8") as file:
         for line in file:
@@ -57,7 +57,7 @@ Unit = list[Entry]
 
 
 def units(entries: Iterable[Entry]) -> list[Unit]:
-    """Files of one language of one package, at most about `UNIT` together, in the order they come in."""
+    """Return files of one language of one package, at most about `UNIT` together, in the order they come in."""
     found: list[Unit] = []
     last: dict[tuple[str, str], Unit] = {}
     for entry in entries:
@@ -71,7 +71,7 @@ def units(entries: Iterable[Entry]) -> list[Unit]:
 
 
 def dealt(entries: Iterable[Entry], n_shards: int) -> list[list[Unit]]:
-    """All units dealt to *n_shards*, each in an order in which every beginning has languages by `SHARES`."""
+    """Return all units dealt to *n_shards*, each in an order in which every beginning has languages by `SHARES`."""
     queues: defaultdict[str, list[Unit]] = defaultdict(list)
     for unit in units(entries):
         queues[unit[0].language].append(unit)

@@ -59,7 +59,7 @@ class Package:
         return name_of(self.spec)
 
     def files(self) -> Iterator[File]:
-        """Its source files under a licence we may use, as they stand in the archive."""
+        """Yield its source files under a licence we may use, as they stand in the archive."""
         for path, data in (each for archive in self.archives for each in _members(archive)):
             licence = self.licence(path)
             if licences.allowed(licence):
@@ -70,7 +70,7 @@ class Package:
 
 
 def named() -> tuple[list[str], dict[str, list[str]]]:
-    """What packages.toml names: to train on, and held out by language; as REGISTRY:NAME."""
+    """Return what packages.toml names: to train on, and held out by language; as REGISTRY:NAME."""
     table = tomllib.loads((HERE / "packages.toml").read_text("utf-8"))
     held_out = table.pop("held_out")
     train = [f"{registry}:{name}" for registry, names in table.items() for name in names["train"]]
@@ -78,12 +78,12 @@ def named() -> tuple[list[str], dict[str, list[str]]]:
 
 
 def name_of(spec: str) -> str:
-    """A package as its own repository would be called."""
+    """Return a package as its own repository would be called."""
     return re.sub(r"^.*[:/]|==.*$", "", spec)
 
 
 def home(folder: Path, spec: str) -> Path:
-    """Where the archives of a package lie."""
+    """Return where the archives of a package lie."""
     registry, _, name = spec.partition(":")
     return folder / registry / name.replace("/", "+")
 
@@ -103,7 +103,7 @@ def fetch(folder: Path, spec: str) -> None:
 
 
 def opened(folder: Path, spec: str) -> Package:
-    """A fetched package; one that does not state its licence has no files for us."""
+    """Return a fetched package; one that does not state its licence has no files for us."""
     found = sorted(home(folder, spec).iterdir())
     registry = spec.partition(":")[0]
     if registry == "apt":
@@ -154,7 +154,7 @@ def _debian(spec: str, found: list[Path]) -> Package:
 
 
 def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """The source files of an archive, without its outermost folder where it has one."""
+    """Yield the source files of an archive, without its outermost folder where it has one."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             for info in wheel.infolist():
@@ -169,7 +169,7 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _tar(archive: Path) -> tarfile.TarFile:
-    """A tar archive, or the one inside a .deb."""
+    """Return a tar archive, or the one inside a .deb."""
     if archive.suffix != ".deb":
         return tarfile.open(archive)
     inner = subprocess.run(["dpkg-deb", "--fsys-tarfile", archive], check=True, capture_output=True)
@@ -181,7 +181,7 @@ def _wanted(path: str, n_bytes: int) -> bool:
 
 
 def _text(archive: Path, ending: str) -> str:
-    """The first file whose path ends like this, "" where there is none."""
+    """Return the first file whose path ends like this, "" where there is none."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             name = next((n for n in wheel.namelist() if n.endswith(ending)), None)

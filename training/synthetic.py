@@ -23,7 +23,7 @@ def noise(rng: random.Random, n: int) -> list[int]:
 
 
 def real(rng: random.Random, rows: Ids, n: int) -> list[int]:
-    """A run of real code without specials."""
+    """Return a run of real code without specials."""
     for _ in range(8):
         row, at = rng.randrange(len(rows)), rng.randrange(rows.shape[1] - n)
         run = rows[row, at : at + n]

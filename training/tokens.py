@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from server_bridge.fim.tokens import Specials, called, specials
+from server_bridge.fim.tokens import Specials, find_by_name, specials
 from training import shards
 
 VOCAB = 16_384  # 512 wide they are a fifth of the parameters; a token of Python holds 4.2 characters, with 4,096 it held 3.65
@@ -35,7 +35,7 @@ QWEN2 = (
 )
 SAMPLE_CHARS = 12_000_000  # of each language: enough for merges, and no language has most of them
 
-_QWEN = called("qwen")
+_QWEN = find_by_name("qwen")
 assert _QWEN is not None
 _FIM = specials(_QWEN, {spelling: (number,) for number, spelling in SPELLINGS.items()}, start=())
 assert _FIM is not None
@@ -59,7 +59,7 @@ def sample(path: Path) -> list[str]:
 
 
 def trained(texts: list[str]) -> Any:
-    """A `tokenizers.Tokenizer` of these texts."""
+    """Return a `tokenizers.Tokenizer` of these texts."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
 
     tokenizer = Tokenizer(models.BPE())

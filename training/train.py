@@ -48,7 +48,7 @@ LOG_S = 15.0
 
 
 def options() -> argparse.Namespace:
-    """What the plan leaves open."""
+    """Return what the plan leaves open."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -133,7 +133,7 @@ class Trainer:
         self.done["calls"] += 1
 
     def losses(self, ids: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
-        """Each token's loss and weight, of rows with one token more than they predict."""
+        """Return each token's loss and weight, of rows with one token more than they predict."""
         ids, codes = ids.to(self.device).long(), codes.to(self.device)[:, 1:]
         weights = (1 + (ANSWER_WEIGHT - 1) * (codes == ANSWER).float()) * (codes != UNKNOWABLE)
         with torch.autocast(self.device.type, torch.bfloat16):
@@ -161,7 +161,7 @@ class Trainer:
 
     @torch.no_grad()
     def validated(self, batch: list[Tensor]) -> dict[str, float]:
-        """The loss per held-out token, and per token of an answer."""
+        """Return the loss per held-out token, and per token of an answer."""
         each, _ = self.losses(*batch)
         answers = each[(batch[1][:, 1:] == ANSWER).to(self.device)]
         return {

@@ -22,8 +22,8 @@ import httpx
 from benchmarks.edit_tasks.checks import Task, problem, tasks
 from benchmarks.serve import serving
 from fim_lsp import events
-from fim_lsp.documents import Position, edited, opened
-from fim_lsp.instruct import changes
+from fim_lsp.documents import Position, apply_edits, open_document
+from fim_lsp.instruct import answer
 from fim_lsp.instruct.answer import block
 from fim_lsp.instruct.dialogue import Asked
 from fim_lsp.session.session import Session
@@ -47,7 +47,7 @@ async def fim_lsp(task: Task, url: str) -> str:
     """As the server does it."""
     session = Session(Config(), lambda _: LlamaServer(url))
     uri = f"file:///home/me/shop/{_name(task)}"
-    document = opened(uri, task.language, 1, task.text)
+    document = open_document(uri, task.language, 1, task.text)
     session.handle(events.FoldersChanged(("file:///home/me/shop",)))
     session.handle(events.Opened(uri, task.language, 1, task.text))
     asked = Asked(Position(task.first, 0), Position(task.last, 0), task.ask)
@@ -57,8 +57,8 @@ async def fim_lsp(task: Task, url: str) -> str:
         await session.aclose()
     if found.lines is None:
         return task.text
-    made = changes.edits(document, found.first, found.last, found.lines)
-    return edited(document, reversed(made), 2).text
+    made = answer.edits(document, found.first, found.last, found.lines)
+    return apply_edits(document, reversed(made), 2).text
 
 
 async def llama_vim(task: Task, url: str) -> str:
@@ -75,13 +75,13 @@ async def llama_vim(task: Task, url: str) -> str:
 
 
 def unfenced(task: Task, text: str) -> str:
-    """An edited file without a fence around the answer, which llama.vim leaves there."""
+    """Return an edited file without a fence around the answer, which llama.vim leaves there."""
     found = block("\n".join(text.split("\n")[task.first :]), ended=True)
     return task.edited("\n".join(found.lines)) if found.lines else text
 
 
 async def plain_chat(task: Task, url: str) -> str:
-    """A question as one would type it into a chat window, and the first block of its answer."""
+    """Return a question as one would type it into a chat window, and the first block of its answer."""
     question = (
         f"Here is a file:\n```{task.language}\n{task.text}```\n\nChange this part of it:\n```{task.language}\n"
         f"{task.selection}\n```\n\n{task.ask}\n\nAnswer with the changed part only."

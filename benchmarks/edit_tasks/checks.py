@@ -39,7 +39,7 @@ class Task(NamedTuple):
         return "\n".join(self.lines[self.first : self.last])
 
     def edited(self, selection: str) -> str:
-        """The file with another text instead of the selected lines."""
+        """Return the file with another text instead of the selected lines."""
         lines = self.lines
         return "\n".join([*lines[: self.first], *selection.split("\n"), *lines[self.last :]])
 
@@ -64,7 +64,7 @@ def _task(raw: dict[str, str]) -> Task:
 
 
 def problem(task: Task, text: str, esbuild: str) -> str:
-    """Why the edited *text* is not what was asked for, "" where it is."""
+    """Return why the edited *text* is not what was asked for, "" where it is."""
     if task.has and not re.search(task.has, text):
         return f"has no {task.has}"
     if task.lacks and re.search(task.lacks, text):

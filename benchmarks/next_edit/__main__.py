@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
-    """The asks of a history, and what each engine had for them."""
+    """Return the asks of a history, and what each engine had for them."""
     played = Played([], [], [], [])
     history = History(path, n_commits, skip)
     for commit in history.commits:
@@ -93,7 +93,7 @@ def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
 
 
 def _ranked(ask: Ask) -> Ranked:
-    """What the server would show at any level, the surest first; then that in files that are not open."""
+    """Return what the server would show at any level, the surest first; then that in files that are not open."""
     opened, unopened = ask.texts[: ask.n_open], ask.unopened
     here = _likely(proposals(ask.edits, opened), opened)
     away = _likely(in_unopened(ask.edits, opened, unopened), unopened)

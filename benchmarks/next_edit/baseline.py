@@ -20,7 +20,7 @@ from fim_lsp.next_edit.tokens import tokens
 
 
 def baseline(ask: Ask, *, twice: bool) -> Ranked:
-    """The next line with the old tokens, with the new ones; nothing after an edit that is no such change."""
+    """Return the next line with the old tokens, with the new ones; nothing after an edit that is no such change."""
     made = [(each, _substitution(each)) for each in examples(ask.edits, 40) if each.is_in_line]
     if not made or not ask.edits[-1].before or not ask.edits[-1].after:
         return []

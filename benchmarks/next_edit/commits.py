@@ -53,7 +53,7 @@ class History:
         self.commits = self._commits(n_commits, skip)
 
     def files(self, commit: Commit) -> dict[str, Lines]:
-        """The code files before *commit*, by path."""
+        """Return the code files before *commit*, by path."""
         if not commit.blobs:
             commit.blobs = self._tree(f"{commit.id}^")
         found = {path: self._text(blob) for path, blob in commit.blobs.items()}
@@ -102,7 +102,7 @@ class History:
 
 
 def hunks_of(log: str) -> Iterator[Commit]:
-    """The commits of `git log -p -U0`, with the hunks in code."""
+    """Yield the commits of `git log -p -U0`, with the hunks in code."""
     for part in ("\n" + log).split("\ncommit ")[1:]:
         commit = Commit(part.partition("\n")[0])
         for diff in part.split("\ndiff --git ")[1:]:

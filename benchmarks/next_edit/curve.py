@@ -19,7 +19,7 @@ Points = Sequence[tuple[float, float]]  # (coverage, precision), the last one is
 
 
 def curve(histories: Mapping[str, Points], together: str) -> str:
-    """The plot as a text; the line of *together* is the thick one."""
+    """Return the plot as a text; the line of *together* is the thick one."""
     width, height = SIZE + RIGHT, SIZE + BOTTOM - 80
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>']

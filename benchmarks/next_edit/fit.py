@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def both_orders(history: History) -> Iterator[Ask]:
-    """The asks of all commits from the top, and from the middle."""
+    """Yield the asks of all commits from the top, and from the middle."""
     for commit in history.commits:
         files = history.files(commit)
         middle = len(commit.hunks) // 2

@@ -50,7 +50,7 @@ class Ask(NamedTuple):
         return [*islice((texts[path] for path in paths if path in texts), HOLDING)]
 
     def is_right(self, path: str, line: int, before: Lines, after: Lines) -> bool:
-        """Whether this change is exactly one of those that are left."""
+        """Return whether this change is exactly one of those that are left."""
         return self.todo.get((path, line, before)) == after
 
 
@@ -89,7 +89,7 @@ def _entry(file: tuple[str, Lines]) -> tuple[str, Entry]:
 
 
 def _recurs(commit: Commit) -> bool:
-    """Whether the same tokens became the same, or the same block, in two hunks."""
+    """Return whether the same tokens became the same, or the same block, in two hunks."""
     seen: set[object] = set()
     for hunk in commit.hunks:
         made = {each for part in _parts(hunk.before, hunk.after) for each in _made(*part[1:])}
@@ -117,7 +117,7 @@ def _todo(left: Sequence[Hunk], made: Sequence[Hunk]) -> dict[Place, Lines]:
 
 
 def _line(hunk: Hunk, made: Sequence[Hunk]) -> int:
-    """Where a hunk begins, now that others were made."""
+    """Return where a hunk begins, now that others were made."""
     above = [each for each in made if each.path == hunk.path and each.start < hunk.start]
     return hunk.start + sum(len(each.after) - len(each.before) for each in above)
 

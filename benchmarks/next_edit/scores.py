@@ -31,13 +31,13 @@ class Shown(NamedTuple):
 
     @property
     def where(self) -> Where:
-        """Where it is."""
+        """Its URL."""
         away = Where.RENAMED if self.is_renaming else Where.UNOPENED
         return Where.OPEN if self.is_open else away
 
     @property
     def change(self) -> object:
-        """What is refused besides the pattern."""
+        """Return what is refused besides the pattern."""
         return self.uri, self.before, self.after
 
 
@@ -104,7 +104,7 @@ class Score:
 
 
 def asked(ask: Ask, ranked: Ranked) -> Asked:
-    """What is kept of an ask."""
+    """Return what is kept of an ask."""
     judged = tuple(
         (each.confidence, {each.pattern, each.change}, each.where, ask.is_right(*each[:4]))
         for each in ranked
@@ -113,7 +113,7 @@ def asked(ask: Ask, ranked: Ranked) -> Asked:
 
 
 def score(all_asked: Iterable[Asked], levels: Mapping[Where, float]) -> Score:
-    """The counts where a proposal is shown from these levels on."""
+    """Return the counts where a proposal is shown from these levels on."""
     found, refused = Score(), dict[str, set[object]]()
     calm: set[str] = set()
     noisy: set[str] = set()

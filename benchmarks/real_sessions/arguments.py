@@ -13,7 +13,7 @@ SIZES = ("0.5b", "1.5b")
 
 
 def model_file(named: str) -> Path:
-    """The file of one of `SIZES`, or one that is named; raises ValueError where it is missing."""
+    """Return the file of one of `SIZES`, or one that is named; raises ValueError where it is missing."""
     name = f"qwen2.5-coder-{named}-instruct-q4_k_m.gguf"
     file = FOLDER / name if named in SIZES else Path(named)
     if not file.exists():
@@ -22,7 +22,7 @@ def model_file(named: str) -> Path:
 
 
 def parser(name: str, description: str | None, *, threads: int) -> argparse.ArgumentParser:
-    """The arguments that these benchmarks share."""
+    """Return the arguments that these benchmarks share."""
     found = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{name}",
         description=description,
@@ -40,7 +40,7 @@ def parser(name: str, description: str | None, *, threads: int) -> argparse.Argu
 
 
 def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """The arguments, with the model's file as `model`."""
+    """Return the arguments, with the model's file as `model`."""
     options = parser.parse_args()
     try:
         options.model = model_file(options.model)

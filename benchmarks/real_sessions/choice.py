@@ -47,7 +47,7 @@ class Written(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Where it is, in words."""
+        """Return where it is, in words."""
         repo = [part for part in self.repo.resolve().parts if part != "repo"][-1]
         return f"{repo.removesuffix('.git').rpartition('+')[2]}/{self.path}:{self.start + 1}"
 
@@ -70,7 +70,7 @@ def written(repos: Sequence[Path], n: int, part: str, seed: int = SEED) -> list[
 
 
 def checkout(home: Path, session: Written) -> Path:
-    """The repository of *session* without its block."""
+    """Return the repository of *session* without its block."""
     folder = home / "code"
     for command in (
         ["clone", "--quiet", "--shared", "--no-checkout", str(session.repo.resolve()), str(folder)],
@@ -85,12 +85,12 @@ def checkout(home: Path, session: Written) -> Path:
 
 
 def in_set(path: str) -> str:
-    """The set that a file belongs to."""
+    """Return the set that a file belongs to."""
     return SETS[zlib.crc32(path.encode()) % len(SETS)]
 
 
 def blocks(lines: Sequence[str], recent: Sequence[bool]) -> list[range]:
-    """The lines of each block of a file that can be typed, and are *recent* to the last."""
+    """Return the lines of each block of a file that can be typed, and are *recent* to the last."""
     found = []
     for start in range(1, len(lines)):
         before, line = lines[start - 1], lines[start]
@@ -118,7 +118,7 @@ def _end(lines: Sequence[str], start: int) -> int:
 
 
 def _is_typed(block: Sequence[str]) -> bool:
-    """Whether a block is of a size to be typed, by plain keys."""
+    """Return whether a block is of a size to be typed, by plain keys."""
     code = [line.strip() for line in block if line.strip()]
     long = [line for line in code[:TYPED_LINES] if len(line) >= PAUSE_LINE]
     is_plain = all(line.isascii() and len(line) <= LINE_CHARS for line in block)
@@ -126,7 +126,7 @@ def _is_typed(block: Sequence[str]) -> bool:
 
 
 def _written(repo: Path, part: str, seed: int) -> Iterator[Written]:
-    """The blocks of a history, one of each file, in an order that the seed decides."""
+    """Yield the blocks of a history, one of each file, in an order that the seed decides."""
     commit = _git(repo, "rev-parse", "HEAD").strip()
     paths = sorted(path for path in _git(repo, "ls-tree", "-r", "--name-only", commit).split("\n"))
     code = [path for path in paths if language_of(path) not in PROSE and not _is_made(path)]
@@ -150,7 +150,7 @@ def _is_made(path: str) -> bool:
 
 
 def _others(path: str, code: Sequence[str], rng: random.Random) -> tuple[str, ...]:
-    """Files that were open before: of the same language, of the same folder first."""
+    """Return files that were open before: of the same language, of the same folder first."""
     alike = [each for each in code if language_of(each) == language_of(path) and each != path]
     rng.shuffle(alike)
     folder = path.rpartition("/")[0]
@@ -158,7 +158,7 @@ def _others(path: str, code: Sequence[str], rng: random.Random) -> tuple[str, ..
 
 
 def _blamed(repo: Path, commit: str, path: str) -> tuple[list[str], list[bool]]:
-    """The lines of a file, and which of them were written since `SINCE`."""
+    """Return the lines of a file, and which of them were written since `SINCE`."""
     lines, recent, is_recent = [], [], False
     for row in _git(repo, "blame", "--line-porcelain", commit, "--", path).split("\n"):
         if row.startswith("author-time "):

@@ -89,7 +89,7 @@ class Terms(NamedTuple):
 
 
 def play(client: str, session: Written, terms: Terms) -> Played:
-    """*session* with *client*."""
+    """Return *session* with *client*."""
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         serve.serving(terms.model, n_threads=terms.n_threads) as url,
@@ -166,7 +166,7 @@ def _pause(editor: Neovim, where: str, whole: str, at: int) -> Pause:
 
 
 def _counted(url: str) -> tuple[int, int]:
-    """Tokens that the server has evaluated and decoded in its life."""
+    """Return tokens that the server has evaluated and decoded in its life."""
     with urllib.request.urlopen(f"{url}/metrics") as answer:
         text = answer.read().decode()
     return metrics.evaluated(text), metrics.decoded(text)

@@ -28,7 +28,7 @@ FILE = "FIM_OBSERVED"
 
 
 def decisions(file: Path) -> tuple[Decision, ...]:
-    """What was noted; nothing where fim-lsp did not run."""
+    """Return what was noted; nothing where fim-lsp did not run."""
     if not file.exists():
         return ()
     lines = file.read_text("utf-8").splitlines()
@@ -36,8 +36,8 @@ def decisions(file: Path) -> tuple[Decision, ...]:
 
 
 def run(notes: TextIO) -> int:
-    """The program, its decisions noted."""
-    answered = Stats.answered
+    """Return the program, its decisions noted."""
+    answered = Stats.count_answer
 
     def note(what: str, words: str) -> None:
         print(json.dumps(Decision(time.monotonic(), what, words)), file=notes, flush=True)
@@ -54,7 +54,7 @@ def run(notes: TextIO) -> int:
 
     with (
         patch.object(completer, "polish", noted_polish),
-        patch.object(Stats, "answered", noted_answered),
+        patch.object(Stats, "count_answer", noted_answered),
     ):
         return program.main()
 

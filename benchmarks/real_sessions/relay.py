@@ -45,7 +45,7 @@ def relayed(url: str, file: Path) -> Iterator[str]:
 
 
 def requests(file: Path) -> tuple[Request, ...]:
-    """What was noted of requests for text, in order of their beginning."""
+    """Return what was noted of requests for text, in order of their beginning."""
     return tuple(sorted(Request(**noted) for noted in json.loads(file.read_text("utf-8"))))
 
 
@@ -76,7 +76,7 @@ class Exchange:
         return Request(self.began, self.first, self.last, self._n_prompt(last), text, how)
 
     def _n_prompt(self, last: dict[str, Any]) -> int:
-        """The tokens of the prompt: as sent, or what the slot held behind the answer less what was decoded."""
+        """Return the tokens of the prompt: as sent, or what the slot held behind the answer less what was decoded."""
         if isinstance(prompt := self._asked["prompt"], list):
             return len(prompt)
         return max(0, int(last.get("tokens_cached", 0)) - int(last.get("timings/predicted_n", 0)))

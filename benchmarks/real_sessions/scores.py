@@ -61,7 +61,7 @@ class Pause(NamedTuple):
     shown: tuple[Shown, ...]
 
     def at(self, seconds: float) -> str:
-        """The ghost text so long after the last key."""
+        """Return the ghost text so long after the last key."""
         return next((each.text for each in self.shown[::-1] if each.ms <= seconds * 1000), "")
 
 
@@ -107,7 +107,7 @@ def score(texts: Iterable[tuple[str, str]]) -> Score:
 
 
 def said(pause: Pause, requests: Sequence[Request]) -> Request | None:
-    """The request behind what is shown, or last answered, when *pause* ends."""
+    """Return the request behind what is shown, or last answered, when *pause* ends."""
     answered = [each for each in requests if each.text and 0 < each.first <= pause.ended]
     text = pause.at(AFTER_S[-1]).strip()
     behind = [each for each in answered if text and text in each.text]
@@ -116,7 +116,7 @@ def said(pause: Pause, requests: Sequence[Request]) -> Request | None:
 
 
 def ends(played: Iterable[Played]) -> Counter[str]:
-    """How requests ended: as fim-lsp counts them, else as they did on the wire."""
+    """Return how requests ended: as fim-lsp counts them, else as they did on the wire."""
     found: Counter[str] = Counter()
     for each in played:
         own = [words for _, what, words in each.decisions if what == "end"]
@@ -125,7 +125,7 @@ def ends(played: Iterable[Played]) -> Counter[str]:
 
 
 def table(played: Sequence[Played]) -> str:
-    """A client's sessions in Markdown, by the time after the last key."""
+    """Return a client's sessions in Markdown, by the time after the last key."""
     pauses = [pause for each in played for pause in each.pauses]
     rows = [
         "| after the last key | shown | first line exact | right | wrong |",
@@ -138,7 +138,7 @@ def table(played: Sequence[Played]) -> str:
 
 
 def costs(played: Sequence[Played]) -> str:
-    """What a client's sessions cost, in words."""
+    """Return what a client's sessions cost, in words."""
     contexts = [
         found.n_prompt
         for each in played
@@ -163,7 +163,7 @@ def costs(played: Sequence[Played]) -> str:
 
 
 def explained(played: Played) -> str:
-    """Each pause of a session: what was typed, shown and said, and what fim-lsp made of it."""
+    """Return each pause of a session: what was typed, shown and said, and what fim-lsp made of it."""
     rows = [f"## {played.client}: {played.session}"]
     for pause in played.pauses:
         first = next((each for each in pause.shown if each.text.strip()), None)
@@ -186,7 +186,7 @@ def explained(played: Played) -> str:
 
 
 def as_json(played: Played) -> dict[str, Any]:
-    """Everything, for `--json`."""
+    """Return everything, for `--json`."""
     each = played._asdict()
     for name in ("requests", "decisions"):
         each[name] = [one._asdict() for one in getattr(played, name)]

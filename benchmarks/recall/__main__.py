@@ -118,7 +118,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _name(path: Path) -> str:
-    """What the history calls itself: the last part of where it came from, or of its path."""
+    """Return what the history calls itself: the last part of where it came from, or of its path."""
     command = ["git", "-C", str(path), "config", "--get", "remote.origin.url"]
     url = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     parts = [part for part in (url or str(path.resolve())).split("/") if part not in ("repo", "")]

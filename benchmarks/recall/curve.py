@@ -16,7 +16,7 @@ Points = Sequence[tuple[float, float]]  # (tokens, recall)
 
 
 def curve(histories: Mapping[str, Mapping[str, Points]]) -> str:
-    """The plot as a text."""
+    """Return the plot as a text."""
     n_lines = -(-len(histories) // PER_LINE)
     width, height = WIDTH * min(PER_LINE, len(histories)), HEIGHT * n_lines + 22
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'

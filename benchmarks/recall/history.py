@@ -70,17 +70,17 @@ class History:
         self.commits = touching[:n_commits][::-1]
 
     def workspace(self, commit: str) -> dict[str, str]:
-        """The code files before *commit*, by path."""
+        """Return the code files before *commit*, by path."""
         return self.files(f"{commit}^")
 
     def files(self, commit: str) -> dict[str, str]:
-        """The code files at *commit*, by path."""
+        """Return the code files at *commit*, by path."""
         tree = self._git("ls-tree", "-r", "--name-only", commit).splitlines()
         paths = [p for p in tree if language_of(p) not in _PROSE]
         return {path: self._text(commit, path) for path in paths}
 
     def steps(self) -> Iterator[Step]:
-        """All of it, commit by commit."""
+        """Yield all of it, commit by commit."""
         previous = self.commits[0] + "^"
         for commit in self.commits:
             drift = self._git(

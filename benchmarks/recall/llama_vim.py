@@ -40,7 +40,7 @@ class LlamaVim:
         self._pick(path, lines[max(0, at - 32) : at + 33], evict=True)
 
     def request(self, path: str, lines: Sequence[str], at: int) -> list[Piece]:
-        """A completion at line *at*: what the extra context is."""
+        """Return a completion at line *at*: what the extra context is."""
         self._drop_similar(lines[max(0, at - 32) : at + 33])
         if abs(at - self._picked_at) > _JUMP:
             self._pick(path, lines[max(0, at - _SCOPE) : max(1, at - _PREFIX)], evict=False)

@@ -17,12 +17,12 @@ from benchmarks.recall.llama_vim import LlamaVim, Piece
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, names, unopened_files, updated
+from fim_lsp.context.index import Entry, Index, names, read_unopened, update_index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.signatures import signatures
 from fim_lsp.context.update import Viewport, update_ring
-from fim_lsp.documents import Document, Edit, Position, edited, opened, split
+from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document, split
 
 
 class Policy(Protocol):
@@ -60,7 +60,7 @@ class Ours:
         language = language_of(path)
         self._disk[path] = text
         entry = Entry(language, (0, 0), names(read_syntax(language, text).definitions))
-        self._index = updated(self._index, {path: entry})
+        self._index = update_index(self._index, {path: entry})
 
     def _stranger(self, path: str) -> Source | None:
         lines = tuple(split(self._disk[path]))
@@ -69,29 +69,29 @@ class Ours:
     def open(self, path: str, lines: tuple[str, ...]) -> None:
         document = self._documents.get(path)
         if document is None or document.lines != lines:
-            document = opened(path, language_of(path), next(self._versions), "".join(lines))
+            document = open_document(path, language_of(path), next(self._versions), "".join(lines))
         self._documents[path] = document
-        self.memory.opened(_source(document))
+        self.memory.note_open(_source(document))
 
     def outside(self, path: str, lines: tuple[str, ...] | None) -> None:
         if lines is not None:
             self._written(path, "".join(lines))
         elif self._disk.pop(path, None) is not None:
-            self._index = updated(self._index, {path: None})
+            self._index = update_index(self._index, {path: None})
         if path in self._documents and lines is not None:
-            document = opened(path, language_of(path), next(self._versions), "".join(lines))
+            document = open_document(path, language_of(path), next(self._versions), "".join(lines))
             self._documents[path] = document
-            self.memory.changed(_source(document))
+            self.memory.note_change(_source(document))
         elif path in self._documents:
             del self._documents[path]
-            self.memory.deleted(path)
+            self.memory.note_deletion(path)
 
     def replace(self, path: str, start: int, end: int, lines: tuple[str, ...]) -> None:
         before = self._documents[path]
         edit = Edit(Position(start, 0), Position(end, 0), "".join(lines))
-        after = edited(before, [edit], next(self._versions))
+        after = apply_edits(before, [edit], next(self._versions))
         began = time.thread_time()
-        self.memory.edited(before, after, [edit])
+        self.memory.note_edit(before, after, [edit])
         self.event_ms.append((time.thread_time() - began) * 1e3)
         self._documents[path] = after
 
@@ -104,7 +104,7 @@ class Ours:
         if anchored or self._typed % _TURN_LINES == 0:
             began = time.thread_time()
             snapshot = self.memory.snapshot(view)
-            others = unopened_files(self._index, snapshot, self._stranger)
+            others = read_unopened(self._index, snapshot, self._stranger)
             heads = signatures(self._index, snapshot, self._stranger)
             snapshot = replace(snapshot, others=(*snapshot.others, *heads, *others))
             assert self.memory.accept(update_ring(snapshot))

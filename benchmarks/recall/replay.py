@@ -50,7 +50,7 @@ class Result:
 
 
 def replay(steps: Iterable[Step], policy: Policy, files: Mapping[str, str]) -> Result:
-    """All of *steps* through one policy; *files* are what the workspace holds at the beginning."""
+    """Return all of *steps* through one policy; *files* are what the workspace holds at the beginning."""
     player = _Player(policy, files)
     for step in steps:
         player.play(step)

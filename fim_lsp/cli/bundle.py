@@ -29,19 +29,19 @@ MEGABYTE = 1e6
 TEXT = """\
 fim-lsp {version} for {system}, Python {python}{model}.
 
-On a machine of that system with that Python, in this folder; no network is needed:
+On a machine with that system and that Python, in this folder, without a network:
 
     sha256sum --check --quiet SHA256SUMS
     python{python} -m venv ~/.fim-lsp
     ~/.fim-lsp/bin/pip install --no-index --find-links wheels wheels/fim_lsp-*.whl
     ~/.fim-lsp/bin/fim-lsp setup --from .
 
-On Windows: py -{python} -m venv, and Scripts in place of bin; setup checks the sums there.
+On Windows, use py -{python} -m venv, and Scripts instead of bin; setup checks the sums there.
 """
 
 
 class WrongBundle(Exception):
-    """What is in the folder is not what was packed; the message says what."""
+    """The folder does not have the files that were packed; the message says what."""
 
 
 def pack(folder: Path, model: Path | None) -> int:
@@ -49,8 +49,8 @@ def pack(folder: Path, model: Path | None) -> int:
     screen = screen_on(sys.stdout)
     try:
         _begin(folder)
-        for package in wheels.needed():
-            path = wheels.packed(package, folder / "wheels")
+        for package in wheels.find_needed():
+            path = wheels.pack_wheel(package, folder / "wheels")
             screen.line(f"{path.name}  {path.stat().st_size / MEGABYTE:.1f} MB")
         if model is not None:
             (folder / "models").mkdir()
@@ -65,26 +65,26 @@ def pack(folder: Path, model: Path | None) -> int:
         return 1
     n_bytes = sum((folder / name).stat().st_size for name in sums)
     screen.say(
-        f"{folder} has all that is needed, {n_bytes / GIGABYTE:.2f} GB. What to do with it: {folder / README}"
+        f"{folder} is ready, {n_bytes / GIGABYTE:.2f} GB. {folder / README} says what to do with it."
     )
     if model is None:
-        screen.say("It has no model besides the bundled one, a toy: --model FILE packs one.")
+        screen.say("It contains only the bundled model, a toy: --model FILE packs another one.")
     return 0
 
 
 def unpacker(source: Path, models: Path) -> Callable[[str], str]:
-    """A function, as `setup` wants it, that puts the model of the bundle *source* into *models*; "" where it cannot."""
+    """Return a function, as `setup` wants it, that puts the model of the bundle *source* into *models*; "" where it cannot."""
 
     def get(_: str) -> str:
         screen, folder = screen_on(sys.stdout), source.resolve()
         try:
             check(folder)
-            screen.line(f"{folder} is whole: every file has its sum.")
+            screen.line(f"{folder} is complete: all checksums match.")
             model = next(iter(sorted((folder / "models").glob("*.gguf"))), None)
             if model is None:
                 screen.say("It has no model. fim-lsp bundle DIR --model FILE packs one.")
                 return ""
-            return str(_copied(model, models))
+            return str(_copy(model, models))
         except (WrongBundle, OSError) as error:
             screen.say(f"fim-lsp: {error}")
             return ""
@@ -105,7 +105,9 @@ def check(folder: Path) -> None:
         if not (folder / name).is_file():
             raise WrongBundle(f"{folder / name} is missing: copy the folder again")
         if _sum(folder / name) != sums[name]:
-            raise WrongBundle(f"{folder / name} is not what was packed: copy the folder again")
+            raise WrongBundle(
+                f"{folder / name} was changed after it was packed: copy the folder again"
+            )
 
 
 def _begin(folder: Path) -> None:
@@ -115,8 +117,8 @@ def _begin(folder: Path) -> None:
     (folder / "wheels").mkdir(parents=True)
 
 
-def _copied(model: Path, models: Path) -> Path:
-    """The file in our own folder, whole or not at all."""
+def _copy(model: Path, models: Path) -> Path:
+    """Return the file in our own folder, whole or not at all."""
     models.mkdir(parents=True, exist_ok=True)
     target = models / model.name
     beside = target.with_name(target.name + ".new")
@@ -126,7 +128,7 @@ def _copied(model: Path, models: Path) -> Path:
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """The files in *folder* besides the sums."""
+    """Return the files in *folder* besides the sums."""
     found = (
         path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()
     )

@@ -25,7 +25,7 @@ from fim_lsp.settings import egress
 from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import user_file
-from server_bridge.machine.addresses import is_loopback, shown
+from server_bridge.machine.addresses import is_loopback, redact_url
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -72,7 +72,7 @@ MEMORIES = {
 
 
 class Finding(NamedTuple):
-    """What a check found. *level* is ok, warn or bad (completions cannot work as set up); *fix* says what to do."""
+    """The result of a check. *level* is ok, warn or bad (completions cannot work as set up); *fix* says what to do."""
 
     check: str
     level: str
@@ -83,7 +83,7 @@ class Finding(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Target:
     """
-    What is examined: the settings with the problems in them, and the backend they name.
+    The installation to examine: the settings with the problems in them, and the backend they name.
 
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
     *machine* says what there is to run models with, *cache* is the folder where sessions say where they listen.
@@ -106,19 +106,19 @@ Check = Callable[[Target], Awaitable[list[Finding]]]
 
 
 async def version(_: Target) -> list[Finding]:
-    """What this is, and on what it runs: the first thing a bug report needs."""
+    """Report the versions of this package, of Python and of the system: the first thing a bug report needs."""
     system = f"{platform.system()} {platform.machine()}"
     says = f"fim-lsp {__version__}, Python {platform.python_version()} on {system}"
     return [Finding("version", "ok", says)]
 
 
 async def machine(target: Target) -> list[Finding]:
-    """What there is to run models with."""
+    """Report the memory and processors that can run models."""
     return [Finding("machine", "ok", target.machine)] if target.machine else []
 
 
 async def packages(target: Target) -> list[Finding]:
-    """Whether everything is installed."""
+    """Check that all packages are installed."""
     found = {name: _version(name) for name in (*NEEDED, ENGINE)}
     missing = [name for name in NEEDED if not found[name]]
     if missing:
@@ -131,7 +131,7 @@ async def packages(target: Target) -> list[Finding]:
 
 
 async def settings(target: Target) -> list[Finding]:
-    """What is wrong in the settings files."""
+    """Report what is wrong in the settings files."""
     if not target.problems:
         path = user_file()
         where = f"{path}" if path.exists() else f"none of your own ({path})"
@@ -143,7 +143,7 @@ async def settings(target: Target) -> list[Finding]:
 
 
 async def privacy(target: Target) -> list[Finding]:
-    """Where code goes, and whether it could be read on the way."""
+    """Report where code is sent, and whether it is encrypted on the way."""
     backend, ours = target.config.backend, target.config.next_edit
     keys = [("backend", each.api_key_env) for each in egress.servers(backend)]
     findings = []
@@ -162,7 +162,7 @@ async def privacy(target: Target) -> list[Finding]:
 
 
 async def server(_: Target) -> list[Finding]:
-    """Whether the language server itself starts, as an editor starts it."""
+    """Check that the language server starts, as an editor starts it."""
     started = time.perf_counter()
     try:
         async with editor(Path.cwd(), {}):
@@ -173,9 +173,9 @@ async def server(_: Target) -> list[Finding]:
 
 
 async def model(target: Target) -> list[Finding]:
-    """Whether a model server is there, and its model was made to fill in the middle."""
+    """Check that there is a model server, and that its model was trained to fill in the middle."""
     try:
-        state = await target.backend.connect()
+        state = (await target.backend.connect()).state
     except BackendError as error:
         return [Finding("model", "bad", str(error), "see docs/configuration.md, fim.backend")]
     where = state.url or target.config.backend.url
@@ -198,27 +198,27 @@ async def model(target: Target) -> list[Finding]:
 
 
 async def access(target: Target) -> list[Finding]:
-    """Whether the server answers others: all that can reach it, every web page that you open."""
+    """Check that the server answers no other machine and no web page."""
     state, backend = target.backend.state, target.config.backend
-    used = [each for each in egress.servers(backend) if shown(each.url).startswith(state.url)]
+    used = [each for each in egress.servers(backend) if redact_url(each.url).startswith(state.url)]
     has_key = any(e.api_key_env or e.api_key_file or e.api_key_command for e in used)
     if state.health is not Health.READY or has_key:
         return []
     key = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
     if hosts := [way.host for each in used for way in egress.ways(each)]:
-        return [Finding("access", "warn", f"{hosts[0]} answers all that can reach it", key)]
+        return [Finding("access", "warn", f"{hosts[0]} answers anyone who can reach it", key)]
     if await target.open_to_pages(state.url):
         fix = (
             "use fim-lsp serve, or start it with --api-key-file FILE and --cors-origins localhost "
             "(vLLM: --api-key KEY and --allowed-origins '[]')"
         )
-        says = f"every page in your browser may ask {state.url}, and read what it answers"
+        says = f"any page in your browser can ask {state.url} and read its answers"
         return [Finding("access", "warn", says, fix)]
     return []
 
 
 async def context(target: Target) -> list[Finding]:
-    """Whether a prompt with other files fits into one slot."""
+    """Check that a prompt with other files fits into one slot."""
     state = target.backend.state
     if state.health is not Health.READY:
         return []
@@ -230,7 +230,7 @@ async def context(target: Target) -> list[Finding]:
 
 
 async def speed(target: Target) -> list[Finding]:
-    """How long one line takes, and whether the server keeps what it evaluated."""
+    """Measure how long one line takes, and check that the server keeps what it evaluated."""
     if target.backend.state.health is not Health.READY:
         return []
     try:
@@ -252,7 +252,7 @@ async def speed(target: Target) -> list[Finding]:
 
 
 async def cache(target: Target) -> list[Finding]:
-    """Whether the server keeps what it evaluated when two files are typed in, in turn."""
+    """Check that the server keeps what it evaluated when two files are edited in turn."""
     if target.backend.state.health is not Health.READY:
         return []
     n_right, n_foretold = 0, 0
@@ -260,7 +260,8 @@ async def cache(target: Target) -> list[Finding]:
         for path in ("first.py", "second.py"):
             prompt = replace(TRIAL, path=path, middle=TRIAL.middle + typed)
             try:
-                cost = (await target.backend.complete(Request(prompt, 1))).timings
+                model = await target.backend.connect()
+                cost = (await model.complete(Request(prompt, 1))).timings
             except BackendError as error:
                 return [Finding("cache", "warn", f"a completion failed: {error}")]
             n_foretold += cost.expected_n is not None
@@ -268,7 +269,7 @@ async def cache(target: Target) -> list[Finding]:
     state = target.backend.state
     says = f"{n_right} of {n_foretold} predictions of what the server keeps were right"
     if not n_foretold:
-        says = "what the server keeps cannot be foretold"
+        says = "what the server keeps cannot be predicted"
     says += MEMORIES.get(state.memory, "")
     level = "warn" if state.cache_problem else "ok"
     return (
@@ -277,9 +278,9 @@ async def cache(target: Target) -> list[Finding]:
 
 
 async def ports(target: Target) -> list[Finding]:
-    """Where sessions of this user answer other programs, and whether they still do."""
+    """List the ports at which sessions of this user answer other programs, and check that they still do."""
     findings = []
-    for each in announced.found(target.cache) if target.cache else ():
+    for each in announced.find_announced(target.cache) if target.cache else ():
         host, _, port = each.url.removeprefix("http://").rpartition(":")
         try:
             _, writer = await asyncio.open_connection(host, int(port))
@@ -288,32 +289,30 @@ async def ports(target: Target) -> list[Finding]:
             announced.withdraw(each.file)  # its process was killed
         else:
             says = (
-                f"process {each.pid} answers other programs at {each.url}, its page is there, too"
+                f"process {each.pid} answers other programs at {each.url}, where its page is, too"
             )
             findings.append(Finding("http", "ok", says))
     return findings
 
 
 async def decoding(target: Target) -> list[Finding]:
-    """Whether the server stops when a suggestion is not wanted any more, so that one request is enough."""
+    """Check that the server stops when a stream is closed, so that one request is enough."""
     state = target.backend.state
     if state.health is not Health.READY:
         return []
     if state.streams:
         return [Finding("decoding", "ok", "one stream per suggestion, closed when it is enough")]
-    says = "short requests: this server decodes to the end whatever becomes of the client"
+    says = "short requests: this server decodes to the end even if the client leaves"
     return [Finding("decoding", "ok", says)]
 
 
 async def speculation(target: Target) -> list[Finding]:
-    """Whether a server that was told to draft tokens ahead does so."""
+    """Check that a server that was told to draft tokens does so."""
     state = target.backend.state
     if state.health is not Health.READY or not state.drafters:
         return []
     if state.drafts:
-        says = (
-            f"the server speculates ({state.drafters}), and tells how sure it is of few tokens only"
-        )
+        says = f"the server speculates ({state.drafters}), and reports its confidence for few tokens only"
         with contextlib.suppress(BackendError):
             cost = (await _trial(target.backend))[0].timings
             says += f"; {cost.draft_accepted_n} of {cost.draft_n} drafted were right in a trial"
@@ -331,7 +330,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _faster(target: Target, ms_per_token: float) -> str:
-    """Say what would be faster where a token takes *ms_per_token*, "" where that is quick or the best that can be had."""
+    """Say what would be faster where a token takes *ms_per_token*, "" where that is quick or the best available."""
     state, best = target.backend.state, target.best
     if ms_per_token <= MOST_MS:
         return ""
@@ -343,21 +342,25 @@ def _faster(target: Target, ms_per_token: float) -> str:
 
 
 def _is(model: Model, name: str) -> bool:
-    """Whether a model file called *name* is *model*, in whatever precision."""
+    """Return whether a model file called *name* is *model*, in whatever precision."""
     return Path(name).name.lower().startswith(model.file.removesuffix("-q8_0.gguf"))
 
 
 def _not_the_named(backend: BackendConfig, state: State) -> str:
-    """Why another server answers than the one at `fim.backend.url`, "" where it is that one, or none is named."""
-    named = "" if backend.endpoints else shown(backend.url)
+    """
+    Return why another server answers than the one at `fim.backend.url`, "" where it is that one, or
+    none is named.
+    """
+    named = "" if backend.endpoints else redact_url(backend.url)
     if not named or (state.kind != "embedded" and named.startswith(state.url)):
         return ""
     return state.message or f"{named} does not answer; {state.model} is used meanwhile"
 
 
 async def _trial(backend: Backend) -> tuple[Reply, float]:
+    model = await backend.connect()
     started = time.perf_counter()
-    reply = await backend.complete(Request(TRIAL, TRIAL_TOKENS))
+    reply = await model.complete(Request(TRIAL, TRIAL_TOKENS))
     return reply, (time.perf_counter() - started) * 1000
 
 

@@ -24,7 +24,7 @@ from pygls.lsp.client import LanguageClient
 from pygls.protocol import JsonRPCResponseMessage, default_converter
 
 from fim_lsp import __version__
-from fim_lsp.documents import Document, Edit, Position, after, edited, opened
+from fim_lsp.documents import Document, Edit, Position, after, apply_edits, open_document
 from fim_lsp.lsp import convert
 from server_bridge.machine.executables import PACKAGES, python_command
 
@@ -82,13 +82,13 @@ class LspClient:
         self._documents: dict[Path, Document] = {}
 
     def document(self, path: Path) -> Document:
-        """An open document with its text now."""
+        """Return an open document with its text now."""
         return self._documents[path]
 
     def open(self, path: Path, text: str) -> None:
         """Open a file in the server."""
         language = LANGUAGES.get(path.suffix.lower(), "plaintext")
-        self._documents[path] = opened(path.resolve().as_uri(), language, 1, text)
+        self._documents[path] = open_document(path.resolve().as_uri(), language, 1, text)
         document = self._documents[path]
         self._client.text_document_did_open(
             types.DidOpenTextDocumentParams(
@@ -109,7 +109,7 @@ class LspClient:
                 ],
             )
         )
-        self._documents[path] = edited(before, [Edit(start, end, text)], before.version + 1)
+        self._documents[path] = apply_edits(before, [Edit(start, end, text)], before.version + 1)
         return after(start, text)
 
     async def complete(
@@ -137,7 +137,7 @@ class LspClient:
         result = await self._answer(self._while_it_works(request, progress), longest_s=None)
         ms = (time.perf_counter() - started) * 1000
         items = result.items if isinstance(result, types.InlineCompletionList) else result or ()
-        return Answer(tuple(_suggested(document, position, item) for item in items), ms)
+        return Answer(tuple(_parse_suggestion(document, position, item) for item in items), ms)
 
     async def accept(self, path: Path, suggestion: Suggested, length: int) -> Position:
         """
@@ -157,7 +157,7 @@ class LspClient:
         return cursor
 
     async def stats(self) -> dict[str, Any]:
-        """The server's own counts."""
+        """Return the server's own counts."""
         request = self._client.protocol.send_request_async("fim/stats", {})
         return cast("dict[str, Any]", await self._answer(request))
 
@@ -177,7 +177,7 @@ class LspClient:
     async def _while_it_works(
         self, request: Awaitable[Any], progress: Callable[[int, float], None]
     ) -> Any:
-        """The answer to *request*, however long the model works on it; `TimeoutError` once it does nothing."""
+        """Return the answer to *request*, however long the model works on it; `TimeoutError` once it does nothing."""
         answer = asyncio.ensure_future(request)
         started = moved = time.perf_counter()
         n_before = -1
@@ -266,7 +266,7 @@ async def _listen(stderr: asyncio.StreamReader, last_lines: deque[str]) -> None:
 
 
 def _converter() -> Converter:
-    """Answers to requests that are not in LSP stay plain dicts."""
+    """Make a converter that leaves answers to requests outside of LSP as plain dicts."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
     converter.register_structure_hook(
         JsonRPCResponseMessage, lambda o, cls: cls(o["id"], o["jsonrpc"], o.get("result"))
@@ -274,7 +274,9 @@ def _converter() -> Converter:
     return converter
 
 
-def _suggested(document: Document, cursor: Position, item: types.InlineCompletionItem) -> Suggested:
+def _parse_suggestion(
+    document: Document, cursor: Position, item: types.InlineCompletionItem
+) -> Suggested:
     text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
     if item.range is None:
         return Suggested(text, cursor, cursor, item)

@@ -12,16 +12,42 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from fim_lsp.cli import why
-from fim_lsp.cli.client import LspClient, ServerError, editor
+from fim_lsp.cli.client import Answer, LspClient, ServerError, editor
 from fim_lsp.cli.location import FilePosition, InputError, find_position, read_text, root_of
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.cli.why import Tried
 from fim_lsp.documents import Position
-from fim_lsp.suggest.outcome import TOY
+from fim_lsp.suggest.outcome import TOY, notice, report
 from server_bridge.weights.table import is_bundled
+
+
+class Tried(NamedTuple):
+    """One request, *by_hand* or as while typing: what came, how it ended, and why."""
+
+    answer: Answer
+    outcome: str
+    reason: str
+    by_hand: bool
+
+
+def rows(all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> dict[str, str]:
+    """Return what each request got, by its title, and what else is to be known of the model."""
+    found = {}
+    for tried in all_tried:
+        said = tried.answer.suggestions
+        title = "by hand" if tried.by_hand else "while typing"
+        text = said[0].text if said else ""
+        found[title] = report(text, tried.outcome, tried.reason, by_hand=tried.by_hand)
+    if note := notice(backend):
+        found["the model"] = note
+    return found
+
+
+def lines(place: str, all_tried: Sequence[Tried], backend: Mapping[str, Any]) -> list[str]:
+    """Return the report on *place*, to read."""
+    return [place, *(f"  {title:<13} {said}" for title, said in rows(all_tried, backend).items())]
+
 
 SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
 
@@ -41,10 +67,10 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         found = _as_json(position, tried, stats)
         if arguments.why:
-            found["why"] = why.rows(all_tried, backend)
+            found["why"] = rows(all_tried, backend)
         print(json.dumps(found, ensure_ascii=False, indent=2))
     elif arguments.why:
-        print("\n".join(why.lines(_place(position), all_tried, backend)))
+        print("\n".join(lines(_place(position), all_tried, backend)))
     elif tried.answer.suggestions:
         sys.stdout.write(tried.answer.suggestions[0].text + "\n")
     else:
@@ -72,7 +98,7 @@ async def _ask(
     kinds: Sequence[bool],
     screen: Screen,
 ) -> tuple[list[Tried], dict[str, Any]]:
-    """A request of each of *kinds* (by hand or not), and the server's numbers at the end."""
+    """Send a request of each of *kinds* (by hand or not), and the server's numbers at the end."""
     root = root_of(position.path)
     async with editor(root, _settings(arguments)) as server:
         for path, text in others.items():
@@ -80,11 +106,11 @@ async def _ask(
         server.open(position.path, position.text)
         is_ready = await _wait_ready(server, screen, needed=not arguments.why)
         kinds = kinds if is_ready else kinds[:1]  # by hand the server would wait for the model
-        all_tried = [await _tried(server, position, screen, invoked=kind) for kind in kinds]
+        all_tried = [await _try(server, position, screen, invoked=kind) for kind in kinds]
         return all_tried, await server.stats()
 
 
-async def _tried(
+async def _try(
     server: LspClient, position: FilePosition, screen: Screen, *, invoked: bool
 ) -> Tried:
     def progress(n_tokens: int, seconds: float) -> None:
@@ -111,7 +137,10 @@ async def _wait_ready(server: LspClient, screen: Screen, *, needed: bool) -> boo
 
 
 def _settings(arguments: Namespace) -> dict[str, object]:
-    """The user waits for this one answer, so it may take longer than one during typing."""
+    """
+    Return the settings for this request; the user waits for this one answer, so it may take longer
+    than one during typing.
+    """
     settings: dict[str, object] = {"completion": {"deadlineMs": 30_000}}
     if arguments.url:
         settings["backend"] = {"kind": "llama-server", "url": arguments.url}

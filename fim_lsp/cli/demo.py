@@ -22,9 +22,57 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fim_lsp.cli.client import Answer, LspClient, ServerError, Suggested, editor
-from fim_lsp.cli.demo_script import OPEN, SAMPLE, SCENES, Scene
 from fim_lsp.cli.terminal import Screen, clip, clip_left, screen_on
 from fim_lsp.documents import Position, body
+
+SAMPLE = Path(__file__).parent / "sample" / "larder"
+OPEN = ("items.py", "store.py", "test_store.py")
+
+
+class Scene(NamedTuple):
+    """Put the cursor at the end of the line that reads *below*, and write *text*."""
+
+    title: str
+    path: str
+    below: str
+    text: str
+
+
+SCENES = (
+    Scene(
+        "store.py: an attribute; the model answers in the middle of a word",
+        "store.py",
+        "self.owner = owner",
+        "\n        self.capacity = capacity",
+    ),
+    Scene(
+        "store.py: a short method",
+        "store.py",
+        "return iter(self.items.values())",
+        "\n\n    def __len__(self) -> int:\n        return len(self.items)",
+    ),
+    Scene(
+        "store.py: a longer one; several lines arrive at once",
+        "store.py",
+        "return [item for item in self.items.values() if item.is_expired(today)]",
+        "\n\n    def remove(self, name: str) -> None:\n"
+        '        """Remove the item of that name."""\n'
+        "        if name not in self.items:\n"
+        "            raise UnknownItem(name)\n"
+        "        del self.items[name]",
+    ),
+    Scene(
+        "test_store.py: another file",
+        "test_store.py",
+        'larder.take("rice", 3.0)',
+        "\n\n\ndef test_remove() -> None:\n"
+        '    larder = Larder("Ada")\n'
+        '    larder.add(Item("rice", 2.0, "kg"))\n'
+        '    larder.remove("rice")\n'
+        "    assert len(larder) == 0",
+    ),
+)
+
 
 # The demo needs nothing but this package; a script needs no debounce.
 SETTINGS: dict[str, object] = {
@@ -47,7 +95,7 @@ MARGIN, TAKEN = "     ", "   ⇥ "
 
 
 class Cost(NamedTuple):
-    """What one key cost the model server; a *jump* is the first key at a new position."""
+    """The cost of one key on the model server; a *jump* is the first key at a new position."""
 
     evaluated: int
     cached: int
@@ -177,7 +225,7 @@ class Typist:
         self._shown = ghost
 
     def _code(self, ghost: str) -> str:
-        """The line under the cursor in exactly the code column's width."""
+        """Return the line under the cursor in exactly the code column's width."""
         width = self._code_width() - len(MARGIN) - 1
         typed = clip_left(self._line()[: self._cursor.column], width - 1)
         first, *below = ghost.split("\n")
@@ -194,7 +242,7 @@ class Typist:
 
 
 def _key(rest: str) -> str:
-    """What one key press inserts: a character, or a line end with the indentation editors add."""
+    """Return the text that one key press inserts: a character, or a line end with the indentation editors add."""
     if rest[0] != "\n":
         return rest[0]
     return rest[: len(rest) - len(rest.lstrip("\n ")) or 1] if rest.strip() else rest
@@ -202,7 +250,7 @@ def _key(rest: str) -> str:
 
 def _right(suggested: str, rest: str) -> int:
     """
-    How many characters of a suggestion to accept, of those that agree with *rest*: all of it, whole
+    Return how many characters of a suggestion to accept, of those that agree with *rest*: all of it, whole
     lines, or, where that saves a lot, words.
     """
     length = len(os.path.commonprefix([suggested, rest]))  # noqa: RUF071 (it compares characters)
@@ -253,4 +301,4 @@ def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
   {stats["tokens"]["background"]} more while idle; {reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
   {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95th percentile)
 
-The bundled model is tiny, for trying out and tests. For real work: fim-lsp setup (it shows which models fit this machine, and asks before it downloads).""")
+The bundled model is a toy. For real work: fim-lsp setup (it lists the models that fit this machine, and asks before it downloads).""")

@@ -12,8 +12,56 @@ import sys
 from argparse import Namespace
 
 from fim_lsp.cli.checks import CHECKS, Finding, Target
-from fim_lsp.cli.next_edit_check import next_edit
-from fim_lsp.cli.terminal import Screen, screen_on, wrapped
+from fim_lsp.cli.terminal import Screen, screen_on, wrap
+from fim_lsp.display import sanitize
+from fim_lsp.next_edit.formats import format_of
+from fim_lsp.session.model_edits import trouble
+from fim_lsp.settings.config import NextEditConfig
+from server_bridge.machine import addresses
+from server_bridge.protocol import BackendError
+
+NAME = "next edit"
+KNOWN = (
+    "set fim.nextEdit.model to the one that is served: zeta-2, zeta-2.1 or sweep-next-edit; "
+    "the name tells the format"
+)
+SHOWN_NAMES = 5  # models of a server
+
+
+async def next_edit(target: Target) -> list[Finding]:
+    """Check that the server has this model, and that it is a model for next edits."""
+    ours, model = target.config.next_edit, target.next_edits
+    if not ours.enabled or not (ours.model or ours.url):
+        return []
+    if not ours.url:
+        fix = "set it to the address of that model's server, like http://127.0.0.1:8013"
+        return [_warning(f"there is {sanitize(ours.model)}, but no fim.nextEdit.url", fix)]
+    if model is None or format_of(ours.model) is None:
+        named = f"{sanitize(ours.model)} is no known next-edit model"
+        return [_warning(named if ours.model else "fim.nextEdit.model is not set", KNOWN)]
+    try:
+        return [_of_names(ours, await model.models())]
+    except BackendError as error:
+        fix = "start it, or empty fim.nextEdit.url: without a model, fim-lsp still repeats your own edits"
+        return [_warning(trouble(error), fix)]
+
+
+def _of_names(ours: NextEditConfig, names: list[str]) -> Finding:
+    """Check the model's name against the *names* of the server; none where it does not say."""
+    name, url = sanitize(ours.model), addresses.redact_url(ours.url)
+    if ours.model in names or not names:
+        return Finding(NAME, "ok", f"{name} at {url}")
+    fit = [each for each in names if format_of(each) is format_of(ours.model)]
+    if fit == names:
+        return Finding(NAME, "ok", f"{name} at {url}, there called {fit[0]}")
+    others = [each for each in names if format_of(each)]
+    fix = f"set fim.nextEdit.model to {(fit or others)[0]}" if others else KNOWN
+    return _warning(f"{url} has no {name}, but {', '.join(names[:SHOWN_NAMES])}", fix)
+
+
+def _warning(says: str, fix: str) -> Finding:
+    return Finding(NAME, "warn", says, fix)
+
 
 INDENT = 16  # of what a check says
 ROLES = {"ok": "good", "warn": "warn", "bad": "bad"}
@@ -54,9 +102,9 @@ def _show(screen: Screen, found: list[Finding]) -> None:
     screen.status("")
     for finding in found:
         level = screen.paint(f"{finding.level:<5}", ROLES[finding.level])
-        says, *more = wrapped(finding.says, screen.width - INDENT)
+        says, *more = wrap(finding.says, screen.width - INDENT)
         screen.line(f"{level} {finding.check:<9} {says}")
-        fix = wrapped(finding.fix, screen.width - INDENT - 2)
+        fix = wrap(finding.fix, screen.width - INDENT - 2)
         more += [f"{'→ ' if n == 0 else '  '}{line}" for n, line in enumerate(fix)]
         for line in more:
             screen.line(" " * INDENT + line)

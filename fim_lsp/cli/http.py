@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.http_server import local_port, own_key
+from fim_lsp.http_server import announced, local_port
 from fim_lsp.http_server.page import Advice
-from fim_lsp.session.days import Days
 from fim_lsp.session.session import Session
+from fim_lsp.session.stats import Days
 from fim_lsp.settings import files, merge
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, Health, State
@@ -39,15 +39,15 @@ OpenToPages = Callable[[str], Awaitable[bool]]
 
 
 class Key(NamedTuple):
-    """What clients must know; *file* is where they may read it, None where it is not kept."""
+    """The secret of the clients; *file* is where they may read it, None where it is not kept."""
 
     token: str
     file: Path | None = None
 
 
 def read_key(path: Path) -> Key:
-    """The key of this user's clients, which is made where there is none yet."""
-    return Key(own_key.read_or_make(path), path)
+    """Return the key of this user's clients, which is made where there is none yet."""
+    return Key(announced.own_key(path), path)
 
 
 def run(
@@ -59,8 +59,8 @@ def run(
 ) -> int:
     """Serve until Ctrl-C; returns the exit code."""
     root = arguments.root.resolve()
-    given = files.found((root,))
-    config, problems = merge.configured(given.layers)
+    given = files.find_layers((root,))
+    config, problems = merge.merge_layers(given.layers)
     if arguments.url:
         backend = replace(config.backend, kind="auto", url=arguments.url, endpoints=())
         config = replace(config, backend=backend)
@@ -86,7 +86,7 @@ def run(
 
 
 async def advice(session: Session, open_to_pages: OpenToPages) -> list[Advice]:
-    """What the doctor says of a session at work; nothing is evaluated for it."""
+    """Return the doctor's findings about a running session; nothing is evaluated for it."""
     if session.connection.state.health is not Health.READY:
         return []
     target = checks.Target(session.config, (), session.connection.backend, open_to_pages)
@@ -106,11 +106,11 @@ async def _serve(
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     session = open_session()
     session.days = Days(cache, session.counters)
-    session.connection.on_status = lambda state: screen.line(_said(state))
+    session.connection.on_status = lambda state: screen.line(_describe(state))
     session.handle(events.FoldersChanged((options["root"],)))
     advise = partial(advice, session, open_to_pages)
     try:
-        local = await local_port.opened(session, cache, advise=advise, **options)
+        local = await local_port.open_local_port(session, cache, advise=advise, **options)
         try:
             for line in _addresses(local, key):
                 screen.line(line)
@@ -123,7 +123,10 @@ async def _serve(
 
 
 def _addresses(local: local_port.LocalPort, key: Key) -> list[str]:
-    """What to write into each client's settings; Vim's can read the key from its file, so that it is in no dotfile."""
+    """
+    Return the lines to write into each client's settings; Vim's can read the key from its file, so
+    that it is in no dotfile.
+    """
     url, in_vim, in_lua = local.url, f"'{key.token}'", f"'{key.token}'"
     if key.file is not None and "'" not in (path := key.file.as_posix()):
         in_vim, in_lua = f"readfile('{path}')[0]", f"vim.fn.readfile('{path}')[1]"
@@ -136,5 +139,5 @@ def _addresses(local: local_port.LocalPort, key: Key) -> list[str]:
     ]
 
 
-def _said(state: State) -> str:
+def _describe(state: State) -> str:
     return " ".join(filter(None, ("model:", state.model, state.health.value, state.message)))

@@ -47,7 +47,7 @@ def find_position(argument: str) -> FilePosition:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, line ends as they are; without a byte order mark, as editors send it."""
+    """Return the text of a file, line ends as they are; without a byte order mark, as editors send it."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -58,11 +58,11 @@ def read_text(path: Path) -> str:
         raise InputError(_not_readable(path)) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
-    return _decoded(path, raw)
+    return _decode(path, raw)
 
 
 def root_of(path: Path) -> Path:
-    """The nearest folder above that holds a repository, or else the file's own folder."""
+    """Return the nearest folder above that holds a repository, or else the file's own folder."""
     folder = path.resolve().parent
     for candidate in (folder, *folder.parents):
         if any((candidate / mark).exists() for mark in ROOT_MARKS):
@@ -70,7 +70,7 @@ def root_of(path: Path) -> Path:
     return folder
 
 
-def _decoded(path: Path, raw: bytes) -> str:
+def _decode(path: Path, raw: bytes) -> str:
     if raw.startswith(UTF_16_OR_32):
         raise InputError(f"{path} is UTF-16 or UTF-32: save it as UTF-8")
     if b"\0" in raw:
@@ -101,7 +101,7 @@ def _position(path: Path, text: str, line: int, column: int | None) -> Position:
 
 
 def _not_readable(path: Path) -> str:
-    """Windows says "permission denied" when a folder is opened as a file."""
+    """Return why *path* cannot be read; Windows says "permission denied" when a folder is opened as a file."""
     if path.is_dir():
         return f"{path} is a folder: name a file in it"
     return f"{path} cannot be read: allow yourself to read it, for example with: chmod u+r {path}"

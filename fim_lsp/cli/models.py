@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp.cli.terminal import Screen, fitted, screen_on
+from fim_lsp.cli.terminal import Screen, fit, screen_on
 from server_bridge.weights.table import GIGABYTE
 
 LEGEND = """\
@@ -35,7 +35,7 @@ class Listed(NamedTuple):
 
 
 class Here(NamedTuple):
-    """What is on this machine, and in words what *answers* in editors."""
+    """The models on this machine, and in words what *answers* in editors."""
 
     listed: Sequence[Listed]
     answers: str
@@ -52,7 +52,7 @@ def show(here: Here) -> int:
         screen.line()
         screen.say(LEGEND)
     else:
-        screen.say("No model is here besides the bundled one, a toy. Get one: fim-lsp setup")
+        screen.say("This machine has only the bundled model, a toy. Get a real one: fim-lsp setup")
     screen.say(f"Your editors get suggestions from {here.answers}.")
     return 0
 
@@ -62,17 +62,17 @@ def remove(
 ) -> int:
     """Have the model called *name* deleted, if the user agrees (None: without asking); returns the exit code."""
     screen = screen_on(sys.stdout)
-    if (found := named(here, name, screen)) is None:
+    if (found := find_listed(here, name, screen)) is None:
         return 1
     if not found.is_ours:
         screen.say(
             f"fim-lsp: {found.path} was not downloaded by fim-lsp, and other programs may use it: delete it yourself"
         )
         return 1
-    then = " It is in use: then the bundled model answers, a toy." if found.is_active else ""
+    then = " It is in use; without it the bundled model answers, a toy." if found.is_active else ""
     what = f"Delete {found.path}, {_gigabytes(found.n_bytes)} GB?{then}"
-    if ask and ask(fitted(f"{what} [y/N] ", screen.width)).strip().lower() not in {"y", "yes"}:
-        screen.line("Nothing is changed.")
+    if ask and ask(fit(f"{what} [y/N] ", screen.width)).strip().lower() not in {"y", "yes"}:
+        screen.line("Nothing was changed.")
         return 1
     try:
         delete(found)
@@ -83,8 +83,8 @@ def remove(
     return 0
 
 
-def named(here: Here, name: str, screen: Screen) -> Listed | None:
-    """The one called *name*, by the table or by its file; says what there is where there is none."""
+def find_listed(here: Here, name: str, screen: Screen) -> Listed | None:
+    """Return the one called *name*, by the table or by its file; says what there is where there is none."""
     for each in here.listed:
         if name in (each.name, each.path.name, str(each.path)):
             return each
@@ -97,7 +97,7 @@ def _row(each: Listed, width: int) -> str:
     mark = "→" if each.is_active else " "
     head = f"{mark} {each.name:<{width}} {_gigabytes(each.n_bytes):>5}"
     if each.missing:
-        return f"{head}   not whole, {_gigabytes(each.missing)} GB are missing: fim-lsp setup --get {each.name}"
+        return f"{head}   incomplete, {_gigabytes(each.missing)} GB are missing: fim-lsp setup --get {each.name}"
     if not each.ms_per_token:
         return f"{head} {'-':>11} {'-':>11}  {'':<8}  {each.path}"
     how = "measured" if each.is_measured else "computed"

@@ -20,13 +20,13 @@ OFTEN = 10  # lines in all where no line can be rewritten
 
 
 def rows(offers: Sequence[Offer]) -> list[str]:
-    """The table: what each costs, what it is worth, under which licence."""
+    """Return the table: what each costs, what it is worth, under which licence."""
     head = f"  {'':<10} {'GB':>5} {'ms a token':>11} {'first look':>11} {'lines':>6} {'across':>7}  licence"
     return [head, *map(_row, offers)]
 
 
-def asked(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:
-    """The offer that the user wants: Enter takes the *best*, a name another, n or no answer none."""
+def choose_offer(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:
+    """Return the offer that the user wants: Enter takes the *best*, a name another, n or no answer none."""
     by_name = {each.model.name: each for each in offers}
     question = f"Get {best.model.name}, {_size(best)}? Enter, another name, or n: "
     while (said := ask(question).strip().lower()) not in {"n", "no", *by_name}:
@@ -36,17 +36,17 @@ def asked(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:
 
 
 def what(offer: Offer) -> str:
-    """The model, its size and licence, for a question."""
+    """Return the model, its size and licence, for a question."""
     return f"{offer.model.name}: {_size(offer)} from huggingface.co, licence {offer.model.licence}"
 
 
 def what_short(offer: Offer) -> str:
-    """The model and its size, for a button."""
+    """Return the model and its size, for a button."""
     return f"{offer.model.name} ({_size(offer)}, {offer.model.licence})"
 
 
 def progress(screen: Screen, name: str) -> Callable[[int, int], None]:
-    """A function that is told how many bytes of how many are here, and shows it."""
+    """Return a function that takes how many bytes of how many are here, and shows it."""
     began = time.monotonic()
     first: int | None = None
     last, tenths = 0.0, 0
@@ -61,7 +61,7 @@ def progress(screen: Screen, name: str) -> Callable[[int, int], None]:
             last = now
             n_full = BAR * n_here // n_all
             bar = "█" * n_full + "░" * (BAR - n_full)
-            screen.status(f"{bar} {text}{_left(n_all - n_here, per_s)}")
+            screen.status(f"{bar} {text}{_describe_rest(n_all - n_here, per_s)}")
         elif not screen.live and OFTEN * n_here // n_all > tenths:
             tenths = OFTEN * n_here // n_all
             screen.line(text)
@@ -69,7 +69,7 @@ def progress(screen: Screen, name: str) -> Callable[[int, int], None]:
     return show
 
 
-def _left(n_bytes: int, per_s: float) -> str:
+def _describe_rest(n_bytes: int, per_s: float) -> str:
     if per_s < 1:
         return ""
     seconds = n_bytes / per_s

@@ -36,10 +36,10 @@ tiny: for real work run
 """
 
 SERVE_EPILOG = """\
-Starts llama-server with what this machine has and completions need (docs/backends.md says what and
-why), starts it again when it dies, and ends it with Ctrl-C. Without llama-server it is the engine
-inside this package. It listens on this machine only, and asks for a key that your editors find by
-themselves: a new one for each run, or that of the environment variable LLAMA_API_KEY.
+Starts llama-server with the options that suit this machine and completions (docs/backends.md lists
+them), restarts it if it dies, and ends it at Ctrl-C. Without llama-server, the engine inside this
+package serves. The server listens on this machine only, and asks for a key that your editors find by
+themselves: a new one for each run, or the one in the environment variable LLAMA_API_KEY.
   fim-lsp serve                                    the model you have; asks if there is only the bundled one
   fim-lsp serve --get                              a model that fits this machine; asks before it downloads
   fim-lsp serve --get qwen-7b --install            that one, now and after every login
@@ -48,28 +48,28 @@ themselves: a new one for each run, or that of the environment variable LLAMA_AP
 
 MODELS_EPILOG = """\
   fim-lsp models                      what is here, what answers
-  fim-lsp models measure [NAME]       how fast they are on this machine; kept
+  fim-lsp models measure [NAME]       measure their speed on this machine, and remember it
   fim-lsp models remove NAME          asks before it deletes a file
 """
 
 BUNDLE_EPILOG = """\
-On a machine with fim-lsp as it is to be, of the same system and Python:
+On a machine with the same system and Python, where fim-lsp is set up as you want it:
   fim-lsp bundle ~/fim-lsp-bundle
-On the one without a network, with that folder (its README.txt has these lines):
+On the machine without a network, with that folder (its README.txt has these lines):
   python3 -m venv ~/.fim-lsp
   ~/.fim-lsp/bin/pip install --no-index --find-links DIR/wheels DIR/wheels/fim_lsp-*.whl
   ~/.fim-lsp/bin/fim-lsp setup --from DIR
 """
 
 HTTP_EPILOG = """\
-Point a plugin that asks a llama.cpp server at this one, and its requests get the same prompts, ring and filters
-as an editor with the language server (docs/http.md):
+Point a plugin that asks a llama.cpp server at this port: its requests get the same prompts, ring and filters
+as those of an editor with the language server (docs/http.md):
   fim-lsp http --port 8013 --root ~/src/shop
 It listens on 127.0.0.1 only and answers no web page. Ctrl-C ends it.
 """
 
 COMPLETE_EPILOG = """\
-Lines and columns count from 1; without a column the end of the line is meant.
+Lines and columns count from 1; without a column, the position is the end of the line.
   fim-lsp complete app.py:12
   fim-lsp complete app.py:12:9 --open models.py --json
   fim-lsp complete app.py:12 --url http://127.0.0.1:8012
@@ -80,7 +80,7 @@ Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands with their options."""
+    """Return all commands with their options."""
     parser = argparse.ArgumentParser(
         "fim-lsp", description=DESCRIPTION, epilog=EPILOG, formatter_class=RAW
     )
@@ -95,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
     )
     server.add_argument(
         "--token-file", metavar="FILE", type=_token,
-        help="with --tcp: the secret that the editor must know (or in FIM_LSP_TOKEN)",
+        help="with --tcp: the secret that the editor must know (or set FIM_LSP_TOKEN)",
     )  # fmt: skip
     server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
     server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
@@ -125,7 +125,7 @@ def _add_complete(commands: Commands) -> None:
     )
     complete.add_argument("position", metavar="FILE:LINE[:COL]")
     complete.add_argument(
-        "--open", metavar="FILE", nargs="+", default=[], help="files to know, too"
+        "--open", metavar="FILE", nargs="+", default=[], help="other files that are open"
     )
     complete.add_argument("--url", help="the model server to ask instead of the configured one")
     complete.add_argument(
@@ -143,7 +143,7 @@ def _add_demo(commands: Commands) -> None:
         "demo",
         help="watch a session typed with the bundled model",
         description="Type a session into a sample project, with the bundled model, and show what an editor would: "
-        "ghost text, the tokens evaluated for each key, the time it took. Nothing is set up and nothing is left behind.",
+        "ghost text, the tokens evaluated for each key, the time it took. It needs no set-up and leaves nothing behind.",
     )
     demo.add_argument("--fast", action="store_true", help="type faster than a person")
 
@@ -168,7 +168,7 @@ def _add_http(commands: Commands) -> None:
     )
     http.add_argument(
         "--token-file", metavar="FILE", type=_token,
-        help="the key that clients must know (or in FIM_LSP_TOKEN; default: your own, which is kept)",
+        help="the key that clients must know (or set FIM_LSP_TOKEN; default: the key that fim-lsp keeps for you)",
     )  # fmt: skip
     http.add_argument("--url", help="the model server to ask instead of the configured one")
 
@@ -187,12 +187,12 @@ def _add_doctor(commands: Commands) -> None:
         "doctor",
         help="check backend, model and settings",
         description="Check the installation, the settings, the model server and its speed, and say what to change. "
-        "Exit code: 0 completions work, 1 they cannot as set up.",
+        "Exit code: 0 if completions work, 1 if they cannot work as set up.",
     )
     doctor.add_argument("--json", action="store_true", help="the findings as JSON")
     doctor.add_argument(
         "--root", metavar="FOLDER", type=Path, default=Path(),
-        help="the project whose .fim-lsp.toml holds (default: the current folder)",
+        help="the project whose .fim-lsp.toml applies (default: the current folder)",
     )  # fmt: skip
 
 
@@ -234,7 +234,7 @@ def _add_serve(commands: Commands) -> None:
 
 
 def _add_get(which: Commands, command: Commands) -> None:
-    """What gets a model: *which* one, in place of others, and the rest of *command*'s options for it."""
+    """Add the options that get a model: *which* one, in place of others, and the rest of *command*'s options for it."""
     which.add_argument(
         "--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),
         help=f"a model from the table in docs/models.md ({', '.join(NAMES)}), or what fits this machine",
@@ -253,18 +253,26 @@ def _add_setup(commands: Commands) -> None:
     setup = commands.add_parser(
         "setup",
         help="choose where completions come from",
-        description="Choose where completions come from: asks, unless a flag says it, and writes "
-        "config.toml. The doctor has the last word.",
+        description="Choose where completions come from, by questions or by flags, write config.toml, and "
+        "check the result.",
     )
     which = setup.add_mutually_exclusive_group()
     _add_get(which, setup)
-    which.add_argument("--auto", action="store_true", help="a server on this machine, or our own")
+    which.add_argument(
+        "--auto",
+        action="store_true",
+        help="a llama.cpp server on this machine, else the engine inside this package",
+    )
     which.add_argument("--url", help="a server's address")
     which.add_argument(
         "--from", metavar="DIR", dest="source", type=Path,
         help="the model of a folder that fim-lsp bundle made, checked by its sums",
     )  # fmt: skip
-    setup.add_argument("--openai", action="store_true", help="it is not llama.cpp's own")
+    setup.add_argument(
+        "--openai",
+        action="store_true",
+        help="the server at --url is OpenAI-style, not llama.cpp's own",
+    )
     setup.add_argument("--model", metavar="FILE|NAME", help="a GGUF file; with --url a name")
     setup.add_argument("--key-env", metavar="VARIABLE", help="the variable with the server's key")
 
@@ -300,7 +308,7 @@ def _add_bundle(commands: Commands) -> None:
 
 
 def _size(text: str) -> str:
-    """A model of the table by its size alone, as `--qwen` named it."""
+    """Return a model of the table by its size alone, as `--qwen` named it."""
     name = text if text == "auto" else f"qwen-{text}"
     if name not in {"auto", *NAMES}:
         raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(NAMES)}")
@@ -308,14 +316,14 @@ def _size(text: str) -> str:
 
 
 def _port(text: str) -> int:
-    """A port to listen at."""
+    """Return a port to listen at."""
     if not text.isdecimal() or not 0 < int(text) <= 65535:  # noqa: PLR2004
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: take one from 1 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: choose one from 1 to 65535")
     return int(text)
 
 
 def _token(text: str) -> str:
-    """The secret in a file."""
+    """Return the secret in a file."""
     try:
         is_open = os.name == "posix" and Path(text).stat().st_mode & 0o077
         token = Path(text).read_text("utf-8").strip()

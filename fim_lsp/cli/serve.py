@@ -16,28 +16,28 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
-from fim_lsp.cli.terminal import Screen, fitted, screen_on
+from fim_lsp.cli.terminal import Screen, fit, screen_on
 from server_bridge.machine.addresses import USUAL_PORTS, port_of
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
 INSTALL = """\
-llama-server is not installed. With a GPU it is faster: {how}, or a file from https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
+llama-server is not installed. With a GPU it is faster. Get it with {how}, or from https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
 # `python -m benchmarks.speculation`: on a processor a token of the 0.5B costs half of one of the 1.5B, and checking several
 # at once costs nearly as much as generating them (0.58 times as fast on one thread, 0.31 on two). n-grams are right when they draft, and stay on.
 SLOW_DRAFT = (
-    "Without a GPU a draft model makes the server slower: a 0.5B that drafts for a 1.5B, to about half of its "
-    "speed or less. Leave --draft out."
+    "Without a GPU, a draft model makes the server slower: a 0.5B that drafts for a 1.5B halves its speed at best. "
+    "Leave --draft out."
 )
 HOW = {
     "darwin": "brew install llama.cpp",
     "win32": "winget install llama.cpp",
-    "linux": "your distribution's package llama.cpp, brew install llama.cpp",
+    "linux": "your distribution's package llama.cpp or brew install llama.cpp",
 }
 
 
 def may_lack(given: Namespace) -> bool:
-    """Say that there is no llama-server; returns whether what is wanted can be had without."""
+    """Say that there is no llama-server; returns whether what is wanted is possible without."""
     screen = screen_on(sys.stdout)
     if given.program != "llama-server":
         screen.line(f"fim-lsp: there is no program {given.program}")
@@ -45,7 +45,7 @@ def may_lack(given: Namespace) -> bool:
     screen.say(INSTALL.format(how=HOW.get(sys.platform, HOW["linux"])))
     if given.draft or given.dry_run:
         return False
-    screen.say("Until then the engine inside this package serves.")
+    screen.say("Until you install it, the engine inside this package serves.")
     return True
 
 
@@ -60,7 +60,7 @@ def agrees(what: str) -> bool:
         screen_on(sys.stdout).say(f"{what}. Allow that with --yes.")
         return False
     screen = screen_on(sys.stdout)
-    return input(fitted(f"{what}. Go on? [y/N] ", screen.width)).strip().lower() in {"y", "yes"}
+    return input(fit(f"{what}. Continue? [y/N] ", screen.width)).strip().lower() in {"y", "yes"}
 
 
 def show(command: Sequence[str], key_file: Path) -> int:
@@ -86,7 +86,7 @@ def run(states: AsyncGenerator[State, None], key_file: Path) -> int:
         return asyncio.run(_watch(states, screen, key_file))
     except (KeyboardInterrupt, asyncio.CancelledError):
         screen.status("")
-        screen.line("The server is ended.")
+        screen.line("The server has ended.")
         return 0
     except OSError as error:  # no place for its log, or the program is gone
         return refuse(f"the server cannot be started: {error}")
@@ -114,7 +114,7 @@ async def _watch(states: AsyncGenerator[State, None], screen: Screen, key_file: 
 
 
 def _end_on_signals() -> None:
-    """A terminal that is closed, or `kill`, ends the server as Ctrl-C does."""
+    """End the server as Ctrl-C does when the terminal is closed, or at `kill`."""
     task = asyncio.current_task()
     assert task is not None
     for name in ("SIGTERM", "SIGHUP"):
@@ -136,13 +136,15 @@ def _ready(screen: Screen, state: State, seconds: float) -> None:
 
 
 def _instructions(screen: Screen, state: State, key_file: Path) -> None:
-    """What to tell the editor, if anything."""
+    """Print what to change in the editor's settings, if anything."""
     if is_bundled(state.model):
-        screen.say("It is tiny, for trying out. For real work: fim-lsp serve --get (asks first)")
+        screen.say("This model is a toy. For real work: fim-lsp serve --get (asks first)")
     if port_of(state.url) in USUAL_PORTS and not state.second_best:  # else it has to be named
-        screen.say("Your editors find it, and its key, by themselves. To name it:")
+        screen.say(
+            "Your editors find the server and its key by themselves. To name it in their settings:"
+        )
     else:
-        screen.say("Tell your editor where it is; its key is found by itself:")
+        screen.say("Name it in your editor's settings; fim-lsp finds its key:")
     screen.line()
     screen.line(f'    config.toml    backend.url = "{state.url}"')
     screen.line(f'    settings.json  "fim.backend.url": "{state.url}"')

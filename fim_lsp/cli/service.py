@@ -69,12 +69,12 @@ class Service(NamedTuple):
 
 
 def unit(command: Sequence[str]) -> str:
-    """A systemd user unit; systemd.service(5), "Command lines"."""
+    """Return a systemd user unit; systemd.service(5), "Command lines"."""
     return UNIT.format(command=" ".join(map(_systemd_word, command)))
 
 
 def agent(command: Sequence[str], log: Path) -> bytes:
-    """A launchd agent; launchd.plist(5)."""
+    """Return a launchd agent; launchd.plist(5)."""
     return plistlib.dumps(
         {
             "Label": NAME,
@@ -90,7 +90,7 @@ def agent(command: Sequence[str], log: Path) -> bytes:
 
 
 def task(command: Sequence[str], user: str) -> bytes:
-    """A scheduled task, at the user's logon; Windows reads UTF-16."""
+    """Return a scheduled task, at the user's logon; Windows reads UTF-16."""
     program, *arguments = command
     text = TASK.format(
         user=escape(user),
@@ -102,7 +102,7 @@ def task(command: Sequence[str], user: str) -> bytes:
 
 
 def service(system: str, command: Sequence[str], cache: Path) -> Service:
-    """The service on *system* (`sys.platform`), with files of ours in *cache*."""
+    """Return the service on *system* (`sys.platform`), with files of ours in *cache*."""
     home = Path("~").expanduser()
     if system == "win32":
         path = cache / "serve-task.xml"
@@ -136,7 +136,7 @@ def service(system: str, command: Sequence[str], cache: Path) -> Service:
 
 
 def command_of(words: Sequence[str]) -> tuple[str, ...]:
-    """The command line of `fim-lsp serve` with these *words*, as a system finds it at login."""
+    """Return the command line of `fim-lsp serve` with these *words*, as a system finds it at login."""
     return python_command("fim_lsp", "serve", *words)
 
 
@@ -153,9 +153,9 @@ def install(made: Service) -> int:
         screen.line(f"fim-lsp: {made.path} cannot be written: {error.strerror}")
         return 1
     screen.line(f"Written: {made.path}")
-    return _told(
+    return _run_all(
         made.begin,
-        "The server runs from now on and after every login. To end that: fim-lsp serve --uninstall",
+        "The server is running, and starts at every login. To remove it: fim-lsp serve --uninstall",
     )
 
 
@@ -164,13 +164,13 @@ def uninstall(made: Service) -> int:
     if not made.path.exists():
         screen_on(sys.stdout).line(f"fim-lsp: no service is installed ({made.path})")
         return 1
-    code = _told(made.end, f"The service is ended, and {made.path} deleted.")
+    code = _run_all(made.end, f"The service has ended; {made.path} was deleted.")
     made.path.unlink()
     return code
 
 
-def _told(commands: Sequence[Sequence[str]], done: str) -> int:
-    """Tell the system; where it does not hear, say what to run by hand."""
+def _run_all(commands: Sequence[Sequence[str]], done: str) -> int:
+    """Run the commands of the system; where one fails, print what to run by hand."""
     screen = screen_on(sys.stdout)
     for idx, command in enumerate(commands):
         if problem := _run(command):
@@ -196,7 +196,7 @@ def _run(command: Sequence[str]) -> str:
 
 
 def _systemd_word(word: str) -> str:
-    r"""A word of a command line: specifiers and variables are doubled, quotes and \ escaped."""
+    r"""Return a word of a command line: specifiers and variables are doubled, quotes and \ escaped."""
     doubled = word.replace("%", "%%").replace("$", "$$")
     plain = all(char.isalnum() or char in "-_./:=,+@" for char in doubled)
     return (

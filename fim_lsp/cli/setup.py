@@ -14,8 +14,8 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from fim_lsp.cli.terminal import Screen, fitted, screen_on
-from fim_lsp.cli.toml_edit import CannotEdit, edited
+from fim_lsp.cli.terminal import Screen, fit, screen_on
+from fim_lsp.cli.toml_edit import CannotEdit, set_values
 from server_bridge.machine.addresses import port_of
 
 Ask = Callable[[str], str]
@@ -26,12 +26,12 @@ MODEL, FOUND, FILE, ADDRESS = "1", "2", "3", "4"
 QUESTION = """\
 Where do completions come from?
   1  a model for this machine: downloaded once, run by the engine inside this package
-  2  a llama.cpp server on this machine, found by itself; the tiny bundled model until there is one
+  2  a llama.cpp server on this machine, which fim-lsp finds; until there is one, the bundled toy model
   3  a GGUF file
   4  a server, by its address
 1, 2, 3 or 4 [1]: """
 NEXT = {
-    MODEL: "Your editors go on with it. With llama.cpp and a GPU larger ones are quick: fim-lsp serve --get",
+    MODEL: "Your editors use it from now on. With llama.cpp and a GPU, larger models are fast, too: fim-lsp serve --get",
     FOUND: "Start a server for real work with: fim-lsp serve --get   (asks before it downloads)",
     FILE: "The engine inside this package runs it. If you have llama.cpp's llama-server, that is faster: fim-lsp serve",
     ADDRESS: "",
@@ -48,16 +48,16 @@ fim-lsp: there is no terminal to ask in; use flags:
 def run(given: Namespace, path: Path, get: Get) -> int:
     """Ask what the flags leave open, and write *path*; returns the exit code."""
     screen = screen_on(sys.stdout)
-    choice, values = said(given)
+    choice, values = read_flags(given)
     if not choice and not sys.stdin.isatty():
         screen.say(NO_TERMINAL)
         return 2
     if not choice:
-        choice, values = asked(lambda question: input(fitted(question, screen.width)))
+        choice, values = ask_user(lambda question: input(fit(question, screen.width)))
     if choice == MODEL:
         values = _values(model=get(given.get or ""))
         if not values["model"]:
-            screen.line("Nothing is changed.")
+            screen.line("Nothing was changed.")
             return 1
     elif problem := _problem(choice, values):
         screen.say(f"fim-lsp: {problem}")
@@ -72,8 +72,8 @@ def run(given: Namespace, path: Path, get: Get) -> int:
     return 0
 
 
-def said(given: Namespace) -> tuple[str, Values]:
-    """The choice that the flags make, "" for none, and the settings of `fim.backend`."""
+def read_flags(given: Namespace) -> tuple[str, Values]:
+    """Return the choice that the flags make, "" for none, and the settings of `fim.backend`."""
     if given.url:
         kind = "openai" if given.openai else ""
         return ADDRESS, _values(given.url, kind, given.model or "", given.key_env or "")
@@ -84,8 +84,8 @@ def said(given: Namespace) -> tuple[str, Values]:
     return (FOUND if given.auto else ""), _values()
 
 
-def asked(ask: Ask) -> tuple[str, Values]:
-    """The user's choice and its settings; a question is repeated until its answer can work."""
+def ask_user(ask: Ask) -> tuple[str, Values]:
+    """Return the user's choice and its settings; a question is repeated until its answer can work."""
     choice = ""
     while choice not in NEXT:
         choice = ask(QUESTION).strip() or MODEL
@@ -93,49 +93,49 @@ def asked(ask: Ask) -> tuple[str, Values]:
         return choice, _values(model=_file(_answer(ask, "The file: ", wrong_file)))
     if choice != ADDRESS:
         return choice, _values()
-    url = _answer(ask, "Its address, like http://127.0.0.1:8012: ", wrong_address)
+    url = _answer(ask, "The server's address, like http://127.0.0.1:8012: ", wrong_address)
     kind = "openai" if ask("Is it llama.cpp's own server? [Y/n] ").strip()[:1] in {*"nN"} else ""
     model = ask("The model's name, if it has several []: ").strip()
-    question = "The environment variable that holds its API key, if it wants one []: "
+    question = "The environment variable that holds its API key, if it needs one []: "
     return choice, _values(url, kind, model, _answer(ask, question, wrong_variable))
 
 
 def wrong_file(name: str) -> str:
-    """Why *name* is no model's file, "" if it may be one."""
+    """Return why *name* is no model's file, "" if it may be one."""
     try:
         with Path(_file(name)).open("rb") as file:
             is_gguf = file.read(4) == b"GGUF"
     except OSError as error:
         return f"{name or 'it'} cannot be read: {error.strerror}"
-    return "" if is_gguf else f"{name} is no GGUF file"
+    return "" if is_gguf else f"{name} is not a GGUF file"
 
 
 def wrong_address(url: str) -> str:
-    """Why *url* is no server's address, "" if it may be one."""
+    """Return why *url* is no server's address, "" if it may be one."""
     if re.match(r"https?://\S+$", url, re.IGNORECASE) and port_of(url):
         return ""
-    return f"{url!r} is no address: it looks like http://127.0.0.1:8012"
+    return f"{url!r} is not a valid address: it should look like http://127.0.0.1:8012"
 
 
 def wrong_variable(name: str) -> str:
-    """Why *name* names no environment variable, "" for none; what may be the key itself is not repeated."""
+    """Return why *name* names no environment variable, "" for none; what may be the key itself is not repeated."""
     if re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", name):
         return ""
-    return "that is no variable's name: the key itself stays out of the settings"
+    return "that is not a valid variable name: the key itself stays out of the settings"
 
 
 def write_model(model: str, path: Path) -> None:
     """Have the settings file *path* name the *model* file. Raises OSError, CannotEdit."""
-    _replace(path, edited(_text(path), "backend", _values(model=model)))
+    _replace(path, set_values(_text(path), "backend", _values(model=model)))
 
 
 def forget_model(path: Path) -> None:
     """Have the settings file *path* name no model. Raises OSError, CannotEdit."""
-    _replace(path, edited(_text(path), "backend", {"model": ""}))
+    _replace(path, set_values(_text(path), "backend", {"model": ""}))
 
 
 def _problem(choice: str, values: Values) -> str:
-    """What cannot work of settings that flags gave."""
+    """Return what is wrong with the settings that the flags gave."""
     if choice == FILE:
         return wrong_file(values["model"])
     if choice == ADDRESS:
@@ -144,12 +144,12 @@ def _problem(choice: str, values: Values) -> str:
 
 
 def _values(url: str = "", kind: str = "", model: str = "", key_env: str = "") -> Values:
-    """All four settings; "" resets one to its default."""
+    """Return all four settings; "" resets one to its default."""
     return {"kind": kind, "url": url, "model": model, "apiKeyEnv": key_env}
 
 
 def _answer(ask: Ask, question: str, wrong: Callable[[str], str]) -> str:
-    """An answer that is not *wrong*; the next question begins with why the last one was."""
+    """Return an answer that is not *wrong*; the next question begins with why the last one was."""
     answer = ask(question).strip()
     while problem := wrong(answer):
         answer = ask(f"{problem}\n{question}").strip()
@@ -162,7 +162,7 @@ def _file(name: str) -> str:
 
 def _write(path: Path, values: Values, screen: Screen) -> None:
     before = _text(path)
-    after = edited(before, "backend", values)
+    after = set_values(before, "backend", values)
     if after == before:
         screen.line(f"{path} has these settings already." if before else "These are the defaults.")
         return

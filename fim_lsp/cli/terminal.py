@@ -36,7 +36,7 @@ ERASE_LINE = "\r\x1b[2K"
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where to print, how wide, and whether it is a terminal."""
+    """A stream to print to, its width, and whether it is a terminal."""
 
     stream: TextIO
     width: int
@@ -44,7 +44,7 @@ class Screen:
     live: bool
 
     def paint(self, text: str, role: str) -> str:
-        """The text in the colours of *role*, or as it is."""
+        """Return the text in the colours of *role*, or as it is."""
         code = CODES[role]
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code and text else text
 
@@ -54,7 +54,7 @@ class Screen:
 
     def say(self, text: str) -> None:
         """Print sentences: on a terminal broken between words, in a pipe a line each."""
-        self.line(fitted(text, self.width) if self.live else text)
+        self.line(fit(text, self.width) if self.live else text)
 
     def status(self, text: str) -> None:
         """Show progress in place; "" removes it. Says nothing where lines cannot be rewritten."""
@@ -64,7 +64,7 @@ class Screen:
 
 def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen:
     """
-    The screen behind *stream*.
+    Return the screen behind *stream*.
 
     Obeys NO_COLOR (no-color.org) and FORCE_COLOR (force-color.org), both only when not empty.
     """
@@ -75,34 +75,34 @@ def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen
 
 
 def clip(text: str, width: int) -> str:
-    """The text in at most *width* characters; an ellipsis says that some are missing."""
+    """Return the text in at most *width* characters; an ellipsis says that some are missing."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines of at most *width* characters, broken between words; a longer word stays whole."""
+def wrap(text: str, width: int) -> list[str]:
+    """Return the text in lines of at most *width* characters, broken between words; a longer word stays whole."""
     return textwrap.wrap(
         text, max(NARROWEST, width), break_long_words=False, break_on_hyphens=False
     )
 
 
-def fitted(text: str, width: int) -> str:
-    """The text with each line broken between words to *width*, its indentation kept; blank at the end, too."""
+def fit(text: str, width: int) -> str:
+    """Return the text with each line broken between words to *width*, its indentation kept; blank at the end, too."""
     lines = []
     for line in text.split("\n"):
         indent = line[: len(line) - len(line.lstrip())]
-        parts = [indent + part for part in wrapped(line.strip(), width - len(indent))]
+        parts = [indent + part for part in wrap(line.strip(), width - len(indent))]
         lines.append("\n".join(parts) + line[len(line.rstrip()) :] if parts else "")
     return "\n".join(lines)
 
 
 def clip_left(text: str, width: int) -> str:
-    """Like `clip`, but the end of the text stays."""
+    """Clip *text* on the left, so that its end stays."""
     return text if len(text) <= width else "…" + text[len(text) - max(0, width - 1) :]
 
 
 def survive_any_encoding() -> None:
-    """A console of another code page shows `?` for missing characters instead of an error."""
+    """Let a console of another code page show `?` for missing characters instead of an error."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

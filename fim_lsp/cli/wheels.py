@@ -32,8 +32,8 @@ class CannotPack(Exception):
     """A package cannot be packed as it is installed; the message says what to do."""
 
 
-def needed(name: str = OURS) -> list[Distribution]:
-    """The package called *name* and all that it needs here, it first. Raises CannotPack."""
+def find_needed(name: str = OURS) -> list[Distribution]:
+    """Return the package called *name* and all that it needs here, it first. Raises CannotPack."""
     found: dict[str, Distribution] = {}
     names = [name]
     while names:
@@ -54,8 +54,8 @@ def needed(name: str = OURS) -> list[Distribution]:
     return list(found.values())
 
 
-def packed(package: Distribution, folder: Path) -> Path:
-    """A wheel of *package* in *folder*. Raises CannotPack, OSError."""
+def pack_wheel(package: Distribution, folder: Path) -> Path:
+    """Return a wheel of *package* in *folder*. Raises CannotPack, OSError."""
     files = dict(_files(package))
     info = next(
         (PurePosixPath(name).parent for name in files if name.endswith(".dist-info/WHEEL")), None
@@ -77,7 +77,7 @@ def packed(package: Distribution, folder: Path) -> Path:
 
 
 def _files(package: Distribution) -> Iterator[tuple[str, Path]]:
-    """What belongs into the wheel: names in it, and where they are. Raises CannotPack."""
+    """Yield the files of the wheel: names in it, and where they are. Raises CannotPack."""
     root = _checkout(package)
     for file in package.files or ():
         if file.parts[0] == ".." or file.name.endswith(".pyc") or file.name in ADDED:
@@ -97,7 +97,7 @@ def _files(package: Distribution) -> Iterator[tuple[str, Path]]:
 
 
 def _checkout(package: Distribution) -> Path | None:
-    """The folder that an editable installation of ours runs from; None for all others."""
+    """Return the folder that an editable installation of ours runs from; None for all others."""
     origin = json.loads(package.read_text("direct_url.json") or "{}")
     if not origin.get("dir_info", {}).get("editable"):
         return None
@@ -107,7 +107,7 @@ def _checkout(package: Distribution) -> Path | None:
 
 
 def _tag(package: Distribution) -> str:
-    """The end of the wheel's name: for which Pythons and systems it is."""
+    """Return the end of the wheel's name: for which Pythons and systems it is."""
     tags = re.findall(r"^Tag: (\S+)-(\S+)-(\S+)$", package.read_text("WHEEL") or "", re.MULTILINE)
     if not tags:
         raise CannotPack(
@@ -117,6 +117,6 @@ def _tag(package: Distribution) -> str:
 
 
 def _sum(data: bytes) -> str:
-    """A sum as RECORD has it."""
+    """Return a sum as RECORD has it."""
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
     return f"sha256={digest.decode()}"

@@ -56,7 +56,7 @@ HEADING = 4  # characters a chunk costs besides its name and text: separator tok
 
 
 class Why(enum.Enum):
-    """Why a piece is known. Which of the known ones are shown is decided in `ranking`."""
+    """The reason why a piece is known. `ranking` decides which of them are shown."""
 
     OPENED = "in a file you opened"
     EDITED = "edited lately"
@@ -95,7 +95,7 @@ class Piece:
 
     @property
     def n_lines(self) -> int:
-        """How many lines it has."""
+        """Return how many lines it has."""
         return self.text.count("\n") + 1
 
     @property
@@ -105,7 +105,7 @@ class Piece:
 
     @property
     def shown(self) -> str:
-        """What the model reads: a docstring of which the first lines are shown ends there."""
+        """The text for the model: a docstring of which the first lines are shown ends there."""
         is_open = self.is_head and self.text.count(_QUOTES) % 2
         return self.text + _QUOTES if is_open else self.text
 
@@ -128,12 +128,12 @@ class ContextChunk:
 
     @property
     def uri(self) -> str:
-        """Where it comes from."""
+        """The URI of its file."""
         return self.pieces[0].uri
 
     @property
     def text(self) -> str:
-        """What the model reads; ends with a line end."""
+        """The text for the model; ends with a line end."""
         return "\n".join(piece.shown for piece in self.pieces) + "\n"
 
     @property
@@ -149,7 +149,7 @@ class ContextChunk:
 
 
 class Cut(NamedTuple):
-    """What is known of one version of a text: its pieces, the names its imports bring in, its definitions."""
+    """The contents of one version of a text: its pieces, the names its imports bring in, its definitions."""
 
     pieces: tuple[Piece, ...] = ()
     imported: tuple[str, ...] = ()
@@ -162,7 +162,7 @@ Read = Callable[[Source], Cut]  # `read`, or the same in another process
 @functools.lru_cache(maxsize=64)
 def read(source: Source) -> Cut:
     """
-    *source* cut, for texts that are no danger: benchmarks, training, tests.
+    Cut *source*, for texts that are no danger: benchmarks, training, tests.
 
     A session reads with `workspace.reader`, because parsing a hostile text can end the process.
     """
@@ -170,12 +170,12 @@ def read(source: Source) -> Cut:
 
 
 def pieces(source: Source) -> tuple[Piece, ...]:
-    """All of *source* in pieces of at most `PIECE_LINES`, cut where units begin and end."""
+    """Return all of *source* in pieces of at most `PIECE_LINES`, cut where units begin and end."""
     return read(source).pieces
 
 
 def cut(source: Source, syntax: Syntax) -> Cut:
-    """*source*, in which the units of *syntax* stand, cut where they begin and end."""
+    """Cut *source* where the units of *syntax* begin and end."""
     lines = unix("".join(source.lines)).split("\n")
     borders = {0, len(lines)} | {u.start for u in syntax.units} | {u.end for u in syntax.units}
     spans = _spans(sorted(borders))
@@ -185,8 +185,8 @@ def cut(source: Source, syntax: Syntax) -> Cut:
     return Cut(tuple(known), tuple(names), syntax.definitions)
 
 
-def yanked(source: Source, text: str) -> Piece | None:
-    """A yank as the user took it; None when there is nothing to learn from it or it is secret."""
+def read_yank(source: Source, text: str) -> Piece | None:
+    """Return a yank as the user took it; None when there is nothing to learn from it or it is secret."""
     if len(text) > YANK_CHARS:
         return None
     lines = unix(text).strip("\n").split("\n")
@@ -194,25 +194,25 @@ def yanked(source: Source, text: str) -> Piece | None:
 
 
 def piece_of(source: Source, why: Why, span: tuple[int, int]) -> Piece | None:
-    """The lines *span* of *source*; None when there is nothing to learn from them or they are secret."""
+    """Return the lines *span* of *source*; None when there is nothing to learn from them or they are secret."""
     start, end = span
     lines = [body(line) for line in source.lines[start:end]]
     piece = _piece(source, lines, why, (0, len(lines)), PIECE_CHARS)
     return piece and replace(piece, start=start + piece.start, end=start + piece.end)
 
 
-def told(source: Source, text: str) -> Piece | None:
-    """What a language server told of *source*, where it stands there; None as for a yank."""
+def read_server_text(source: Source, text: str) -> Piece | None:
+    """Return the piece of *source* that a language server sent, at its place there; None as for a yank."""
     lines = unix(text).strip("\n").split("\n")[:TOLD_LINES]
     piece = _piece(source, lines, Why.SERVER, (0, len(lines)), PIECE_CHARS)
     if piece is None:
         return None
-    place = located(piece, source)
+    place = locate(piece, source)
     return place if place.fresh else replace(piece, start=0, end=0)
 
 
-def located(piece: Piece, source: Source) -> Piece:
-    """The piece where its lines stand in *source* now; not fresh when they do not."""
+def locate(piece: Piece, source: Source) -> Piece:
+    """Return the piece where its lines stand in *source* now; not fresh when they do not."""
     wanted = piece.text.split("\n")
     elsewhere = itertools.islice(places(wanted[0], source.lines), _PLACES)
     for start in itertools.chain((piece.start,), elsewhere):
@@ -226,7 +226,7 @@ def located(piece: Piece, source: Source) -> Piece:
 
 
 def places(line: str, lines: tuple[str, ...]) -> Iterator[int]:
-    """Where *line* stands, whatever its line end; the search runs in C: 10,000 lines in 0.1 ms."""
+    """Yield the places of *line*, whatever its line end; the search runs in C: 10,000 lines in 0.1 ms."""
     for end in ("\n", "\r\n", "\r", ""):
         at = -1
         for _ in range(lines.count(line + end)):
@@ -236,19 +236,22 @@ def places(line: str, lines: tuple[str, ...]) -> Iterator[int]:
 
 @functools.lru_cache(maxsize=512)  # asked of each shown piece at each request
 def telling(text: str) -> frozenset[str]:
-    """The lines of *text* that say enough to be a copy when they stand elsewhere, too."""
+    """Return the lines of *text* that say enough to be a copy when they stand elsewhere, too."""
     return telling_lines(text.split("\n"))
 
 
 def telling_lines(lines: Iterable[str]) -> frozenset[str]:
-    """The same of *lines*, with or without their ends."""
+    """Return the same of *lines*, with or without their ends."""
     return frozenset(filter(None, map(_telling, lines)))
 
 
 def without(
     piece: Piece, doubled: AbstractSet[str], others: Sequence[Piece] = ()
 ) -> Iterator[Piece]:
-    """What is left of *piece* in one part or more without the lines *doubled* and those of *others*, of its file."""
+    """
+    Yield what is left of *piece*, in one part or more, without the lines *doubled* and those of
+    *others*, of its file.
+    """
     lines = piece.text.split("\n")
     taken = {n - piece.start for other in others for n in range(other.start, other.end)}
     out = [n in taken or _telling(line) in doubled for n, line in enumerate(lines)]
@@ -259,17 +262,17 @@ def without(
 
 
 def overlap(one: Piece, other: Piece) -> bool:
-    """Do two pieces of one file share lines?"""
+    """Return whether two pieces of one file share lines."""
     return one.start < other.end and other.start < one.end
 
 
 def overlaps(piece: Piece, files: Mapping[str, Iterable[Piece]]) -> bool:
-    """Does it share lines with one of *files*? One that is in no file any more shares none."""
+    """Return whether *piece* shares lines with one of *files*; one that is in no file any more shares none."""
     return any(overlap(piece, other) for other in files.get(piece.uri, ()))
 
 
-def grouped(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
-    """The pieces as chunks of at most *max_lines*: neighbours of one file share a heading, heads apart."""
+def group(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
+    """Return the pieces as chunks of at most *max_lines*: neighbours of one file share a heading, heads apart."""
     chunks: list[ContextChunk] = []
     for piece in chosen:
         last = chunks[-1] if chunks else None
@@ -294,13 +297,13 @@ def _part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Pi
 
 @functools.lru_cache(maxsize=2048)  # the lines of the window, and of the pieces next to be chosen
 def _telling(line: str) -> str:
-    """The line without its indent, "" when it has too few words to be more than an idiom."""
+    """Return the line without its indent, "" when it has too few words to be more than an idiom."""
     line = line.strip()
     return line if len(line) <= LINE_CHARS and len(WORD.findall(line)) >= TELLING_WORDS else ""
 
 
 def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Neighbouring units share a piece while they fit, longer ones are divided."""
+    """Yield the line ranges of pieces: neighbouring units share one while they fit, longer ones are divided."""
     start = borders[0]
     for border, beyond in itertools.pairwise((*borders[1:], borders[-1] + PIECE_LINES + 1)):
         while border - start > PIECE_LINES:
@@ -314,7 +317,7 @@ def _spans(borders: Sequence[int]) -> Iterator[tuple[int, int]]:
 def _piece(
     source: Source, lines: Sequence[str], why: Why, span: tuple[int, int], n_chars: int
 ) -> Piece | None:
-    """None for lines without words, for data, and for lines that hold a secret: they never leave."""
+    """Make a piece; None for lines without words, for data, and for lines that hold a secret: they never leave."""
     start, end = span
     while start < end and not lines[start].strip():
         start += 1
@@ -331,7 +334,7 @@ def _piece(
 
 @functools.lru_cache(maxsize=1024)  # after an edit most pieces of a file are as they were
 def words(text: str) -> frozenset[str]:
-    """The words that may be learned from *text*: none where it holds a secret."""
+    """Return the words that may be learned from *text*: none where it holds a secret."""
     if looks_secret(text):
         return frozenset()
     return frozenset(map(sys.intern, WORD.findall(text)))  # a name stands in many pieces

@@ -35,7 +35,7 @@ _DOC_LINES = 60  # of a comment above a definition
 
 
 class Kind(enum.Enum):
-    """What is defined."""
+    """The kind of a definition."""
 
     CLASS = "class"  # or any other type
     FUNCTION = "function"
@@ -61,12 +61,12 @@ class Definition(NamedTuple):
     of: tuple[str, ...]
 
     def holds(self, other: Definition) -> bool:
-        """Is *other* a member that stands inside?"""
+        """Return whether *other* is a member that stands inside."""
         return other.owner == self.name and self.start <= other.start < self.end
 
 
 class Syntax(NamedTuple):
-    """What is read of a text: its units, and its definitions."""
+    """The syntax of a text: its units and its definitions."""
 
     units: tuple[Unit, ...] = ()
     definitions: tuple[Definition, ...] = ()
@@ -82,23 +82,23 @@ class _Match(NamedTuple):
 
 
 def read_syntax(language: str, text: str) -> Syntax:
-    """All that is read of *text*, which is parsed once."""
+    """Return all that is read of *text*, which is parsed once."""
     tree = parse_text(language, text)
     return Syntax(units_of(tree), definitions_of(tree))
 
 
 def definitions_of(text: ParsedText) -> tuple[Definition, ...]:
-    """What *text* defines in order, outer ones first; nothing in a language without a grammar."""
+    """Return the definitions of *text* in order, outer ones first; none in a language without a grammar."""
     if text.grammar is None or text.tree is None:
         return ()
-    found = _joined(_resolved(text, _matches(text, text.tree.root_node)))
+    found = _join_locals(_resolve(text, _matches(text, text.tree.root_node)))
     parts = ([d for d in found if (d.kind is Kind.LOCAL) is is_local] for is_local in (False, True))
     few = itertools.chain.from_iterable(part[:DEFINITIONS] for part in parts)
     return tuple(sorted(few, key=lambda d: (d.start, -d.end)))
 
 
-def _joined(found: Iterable[Definition]) -> list[Definition]:
-    """What a field holds may be known of it as a local; it is one definition then."""
+def _join_locals(found: Iterable[Definition]) -> list[Definition]:
+    """Join a field with the local of the same name: what it holds may be known of either."""
     by_place: dict[tuple[int, str], Definition] = {}
     for each in found:
         key = each.start, each.name
@@ -119,7 +119,7 @@ def _query(module: str, function: str) -> Query:
 
 
 def _matches(text: ParsedText, root: Node) -> list[_Match]:
-    """The first match of each name in the text, outer nodes first; a field may be a local, too."""
+    """Return the first match of each name in the text, outer nodes first; a field may be a local, too."""
     assert text.grammar is not None
     cursor = QueryCursor(_query(text.grammar.module, text.grammar.function))
     found: dict[tuple[int, bool], tuple[int, _Match]] = {}
@@ -140,8 +140,8 @@ def _matches(text: ParsedText, root: Node) -> list[_Match]:
     return sorted(matches, key=lambda m: (m.node.start_byte, -m.node.end_byte))
 
 
-def _resolved(text: ParsedText, matches: Iterable[_Match]) -> Iterator[Definition]:
-    """The matches with their owners. A function inside a function is none, a field is known once."""
+def _resolve(text: ParsedText, matches: Iterable[_Match]) -> Iterator[Definition]:
+    """Yield the matches with their owners. A function inside a function is none, a field is known once."""
     around: list[_Match] = []
     fields: set[tuple[str, str]] = set()
     for match in matches:
@@ -177,7 +177,7 @@ def _definition(text: ParsedText, match: _Match, owner: str) -> Definition:
 
 
 def _head(text: ParsedText, match: _Match, end: int) -> int:
-    """The first line that is not of the head: the signature, and a string that documents it."""
+    """Return the first line that is not of the head: the signature, and a string that documents it."""
     named = match.captures.get("body")
     body = named[0] if named else match.node.child_by_field_name("body")
     if body is None:
@@ -194,7 +194,7 @@ def _head(text: ParsedText, match: _Match, end: int) -> int:
 
 
 def _comment(text: ParsedText, start: int) -> int:
-    """The first line with words of the comment that ends right above line *start*."""
+    """Return the first line with words of the comment that ends right above line *start*."""
     assert text.grammar is not None
     signs = _SIGNS.get(text.grammar.module, _SLASHES)
     first = start
@@ -204,7 +204,7 @@ def _comment(text: ParsedText, start: int) -> int:
 
 
 def _name(text: ParsedText, node: Node, tag: str) -> str:
-    """The last word of a name: `self.basket` is known as `basket`; a name in CSS is whole."""
+    """Return the last word of a name: `self.basket` is known as `basket`; a name in CSS is whole."""
     name = _text(text, node).lstrip("-@:$")
     if tag == "local" or not _NAME.fullmatch(name):
         name = (_WORD.findall(name) or [""])[-1]
@@ -227,7 +227,7 @@ def _words(text: ParsedText, node: Node) -> list[str]:
 
 
 def _text(text: ParsedText, node: Node) -> str:
-    """The beginning of *node*."""
+    """Return the beginning of *node*."""
     end = min(node.end_byte, node.start_byte + _TEXT_BYTES)
     return text.data[node.start_byte : end].decode("utf-8", "replace")
 

@@ -1,5 +1,5 @@
 """
-Which tree-sitter grammar reads a language, and what its node types mean to us: one table.
+The tree-sitter grammars by language, and the meaning of their node types: one table.
 
 A row says which nodes are whole units (functions, classes), which are imports, which only wrap a
 unit (`export …`, decorators) and which are transparent (namespaces, `#ifdef`). The node types are
@@ -31,7 +31,7 @@ class Grammar:
 
 
 def types(text: str) -> frozenset[str]:
-    """Node types written as words."""
+    """Return node types written as words."""
     return frozenset(text.split())
 
 
@@ -193,17 +193,17 @@ EXTENSIONS = {
 
 
 def language_of(path: str) -> str:
-    """The LSP language identifier a file name suggests, "" when we know none."""
+    """Return the LSP language identifier a file name suggests, "" when we know none."""
     return EXTENSIONS.get(path.rpartition(".")[2].lower(), "")
 
 
 def grammar_of(language: str) -> Grammar | None:
-    """The row for a language identifier as any editor spells it."""
+    """Return the row for a language identifier as any editor spells it."""
     language = language.lower()
     return GRAMMARS.get(ALIASES.get(language, language))
 
 
 @functools.cache
 def load(module: str, function: str) -> Language:
-    """The parser tables. Imported on first use; a missing wheel raises ImportError."""
+    """Return the parser tables. Imported on first use; a missing wheel raises ImportError."""
     return Language(getattr(importlib.import_module(module), function)())

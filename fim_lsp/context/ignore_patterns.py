@@ -49,18 +49,18 @@ class Pattern(NamedTuple):
 
 def patterns(data: bytes, *, fold: bool) -> Iterator[Pattern]:
     """
-    The rules in a file's *data* that can match anything.
+    Yield the rules in a file's *data* that can match anything.
 
     *fold* is git's `core.ignoreCase`: ASCII letters match in both cases.
     """
     for line in data.removeprefix(_BOM).split(b"\n"):
         if line[:1] != b"#":
-            text = _trimmed(line.removesuffix(b"\r").partition(b"\0")[0])
+            text = _trim(line.removesuffix(b"\r").partition(b"\0")[0])
             yield from _pattern(text, fold=fold)
 
 
-def _trimmed(line: bytes) -> bytes:
-    """Without spaces at the end, unless a backslash stands before them."""
+def _trim(line: bytes) -> bytes:
+    """Remove spaces at the end, unless a backslash stands before them."""
     if line[-1:] != b" ":
         return line
     at = end = 0
@@ -82,7 +82,7 @@ def _pattern(text: bytes, *, fold: bool) -> Iterator[Pattern]:
 
 
 def _tokens(text: bytes, anywhere: bool, *, negated: bool, fold: bool) -> list[Token]:
-    """What must match, in order; nothing for a pattern that cannot match."""
+    """Return the tokens to match, in order; none for a pattern that cannot match."""
     # git before 2.52 does not see what stands before the first wildcard: there `foo**/bar` matches
     # foobar and foo/x/bar. Here it does if that hides a file, and does not if that shows one.
     literal = _LITERAL.match(text)
@@ -107,7 +107,7 @@ def _tokens(text: bytes, anywhere: bool, *, negated: bool, fold: bool) -> list[T
 
 
 def _stars(found: re.Match[bytes]) -> Token:
-    """What one or more stars mean at the begin of a name."""
+    """Return the token for one or more stars at the beginning of a name."""
     text, end = found.string, found.end()
     if end - found.start() == 1 or not (end == len(text) or text.startswith((b"/", b"\\/"), end)):
         return STAR
@@ -115,7 +115,7 @@ def _stars(found: re.Match[bytes]) -> Token:
 
 
 def _one(text: bytes, at: int, *, fold: bool) -> tuple[bytes, int] | None:
-    """The bytes that match what stands at *at*, and where the next begins; None: nothing does."""
+    """Return the bytes that match what stands at *at*, and where the next begins; None: nothing does."""
     char = text[at : at + 1]
     if char == b"?":
         return ANY, at + 1
@@ -129,7 +129,7 @@ def _one(text: bytes, at: int, *, fold: bool) -> tuple[bytes, int] | None:
 
 
 def _class(text: bytes, at: int, *, fold: bool) -> tuple[bytes, int] | None:
-    """The bytes that a class matches and where it ends; *at* is behind its `[`."""
+    """Return the bytes that a class matches and where it ends; *at* is behind its `[`."""
     negated = text[at : at + 1] in (b"!", b"^")
     at += negated
     found: set[int] = set()
@@ -145,7 +145,7 @@ def _class(text: bytes, at: int, *, fold: bool) -> tuple[bytes, int] | None:
 
 
 def _member(text: bytes, at: int, last: int, *, fold: bool) -> tuple[set[int], int, int] | None:
-    """One member of a class: its bytes, what a range may begin with, where the next one stands."""
+    """Return one member of a class: its bytes, what a range may begin with, where the next one stands."""
     char, following = text[at : at + 1], text[at + 1 : at + 2]
     if char == b"-" and last and following not in (b"", b"]"):
         high = text[at + 1 : at + 3].removeprefix(b"\\")[:1]
@@ -158,7 +158,7 @@ def _member(text: bytes, at: int, last: int, *, fold: bool) -> tuple[set[int], i
         if end < 0:
             return None
         if end > at + 2 and text[end - 1 : end] == b":":
-            named = _named(text[at + 2 : end - 1], fold=fold)
+            named = _expand_class(text[at + 2 : end - 1], fold=fold)
             return (named, 0, end + 1) if named else None
     return ({char[0]}, char[0], at + 1) if char else None
 
@@ -168,6 +168,6 @@ def _range(low: int, high: int, *, fold: bool) -> set[int]:
     return found | set(bytes(found).lower()) if fold else found
 
 
-def _named(name: bytes, *, fold: bool) -> set[int]:
+def _expand_class(name: bytes, *, fold: bool) -> set[int]:
     both = fold and name == b"upper"
     return set(_NAMED.get("alpha" if both else name.decode("latin-1"), "").encode())

@@ -28,7 +28,7 @@ class RuleList(NamedTuple):
     """
     The rules of one file. The integers are sets of states, as bits.
 
-    *reason* is what users are told. *shut*: the file is beyond the limits, so it matches everything.
+    *reason* is shown to users. *shut*: the file is beyond the limits, so it matches everything.
     """
 
     reason: str
@@ -46,42 +46,42 @@ class RuleList(NamedTuple):
 
 class Scope(NamedTuple):
     """
-    What holds in a folder: lists of rules, the most important first, each with the states after
-    the folder's path. *closed* is the reason why everything in it is ignored, if it is.
+    The rules that hold in a folder: lists, the most important first, each with the states after the
+    folder's path. *closed* is the reason why everything in it is ignored, if it is.
     """
 
     lists: tuple[tuple[RuleList, int], ...] = ()
     closed: str = ""
 
 
-def compiled(data: bytes, name: str, *, fold: bool = False) -> RuleList:
-    """The rules in a file's *data*; *name* is the file as users know it."""
+def compile_rules(data: bytes, name: str, *, fold: bool = False) -> RuleList:
+    """Return the rules in a file's *data*; *name* is the file as users know it."""
     return (_small if len(data) <= _SMALL else _large)(data, name, fold)
 
 
 def beyond(data: bytes) -> str:
-    """How a file of rules exceeds what is looked at, "" when it does not."""
+    """Return which limit a file of rules exceeds, "" for none."""
     if len(data) > LONGEST:
         return f"is longer than {LONGEST >> 10} KiB"
     return f"has more than {CLASSES} classes like [a-z]" if data.count(b"[") > CLASSES else ""
 
 
 def scope(lists: Iterable[RuleList]) -> Scope:
-    """The folder that *lists* belong to, the most important first."""
-    return _joined([(each, each.first) for each in lists])
+    """Return the folder that *lists* belong to, the most important first."""
+    return _join([(each, each.first) for each in lists])
 
 
 def below(outer: Scope, name: bytes, added: RuleList | None = None) -> Scope:
-    """The folder *name* in *outer*, with a list of its own."""
-    if closed := ignored(outer, name, folder=True):
+    """Return the folder *name* in *outer*, with a list of its own."""
+    if closed := why_ignored(outer, name, folder=True):
         return Scope((), closed)
-    stepped = ((each, _entered(each, _after(each, state, name))) for each, state in outer.lists)
+    stepped = ((each, _enter(each, _after(each, state, name))) for each, state in outer.lists)
     lists = [(each, state) for each, state in stepped if state]
-    return _joined([(added, added.first), *lists] if added else lists)
+    return _join([(added, added.first), *lists] if added else lists)
 
 
-def ignored(outer: Scope, name: bytes, *, folder: bool = False) -> str:
-    """Why the rules ignore the file, or the folder, *name* in *outer*; "" when they do not."""
+def why_ignored(outer: Scope, name: bytes, *, folder: bool = False) -> str:
+    """Return why the rules ignore the file, or the folder, *name* in *outer*; "" when they do not."""
     if outer.closed:
         return outer.closed
     for each, state in outer.lists:
@@ -91,13 +91,13 @@ def ignored(outer: Scope, name: bytes, *, folder: bool = False) -> str:
     return ""
 
 
-def _joined(lists: list[tuple[RuleList, int]]) -> Scope:
+def _join(lists: list[tuple[RuleList, int]]) -> Scope:
     shut = next((each.reason for each, _ in lists if each.shut), "")
     return Scope((), shut) if shut else Scope(tuple(lists))
 
 
 def _after(rules: RuleList, states: int, name: bytes) -> int:
-    """The states after *name*, in which no slash stands."""
+    """Return the states after *name*, in which no slash stands."""
     table, skips, stays = rules.table, rules.skips, rules.stays
     for byte in name:
         matched = (states & table[byte]) << 1
@@ -105,23 +105,23 @@ def _after(rules: RuleList, states: int, name: bytes) -> int:
     return states
 
 
-def _entered(rules: RuleList, states: int) -> int:
-    """The states after a slash."""
+def _enter(rules: RuleList, states: int) -> int:
+    """Return the states after a slash."""
     matched = (states & rules.table[_SLASH]) << 1
     return matched | (matched & rules.skips) << 1 | (states & rules.stays_deep) | rules.again
 
 
 @lru_cache(maxsize=256)
 def _small(data: bytes, name: str, fold: bool) -> RuleList:
-    return _compiled(data, name, fold)
+    return _compile(data, name, fold)
 
 
 @lru_cache(maxsize=4)
 def _large(data: bytes, name: str, fold: bool) -> RuleList:
-    return _compiled(data, name, fold)
+    return _compile(data, name, fold)
 
 
-def _compiled(data: bytes, name: str, fold: bool) -> RuleList:
+def _compile(data: bytes, name: str, fold: bool) -> RuleList:
     if why := beyond(data):
         return RuleList(f"{name} {why}", shut=True)
     found = patterns(data, fold=fold)
@@ -141,7 +141,7 @@ class _Builder:
             self._add(pattern)
 
     def rules(self, reason: str) -> RuleList:
-        """All of it."""
+        """Return all of it."""
         return RuleList(reason, False, self._table(), *map(self._set, self._bits.values()))
 
     def _add(self, pattern: Pattern) -> None:
@@ -183,7 +183,7 @@ class _Builder:
         return tuple(sets)
 
     def _set(self, bits: list[int]) -> int:
-        """An integer with these bits, made at once: bit by bit would be quadratic."""
+        """Return an integer with these bits, made at once: bit by bit would be quadratic."""
         octets = bytearray(self._at // 8 + 1)
         for bit in bits:
             octets[bit >> 3] |= 1 << (bit & 7)

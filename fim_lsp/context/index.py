@@ -1,9 +1,9 @@
 """
-Which file of a workspace defines a name, and which files are worth a look from the cursor. Pure.
+An index of the definitions in a workspace, and a ranking of files by their use at the cursor. Pure.
 
 An `Index` knows of each file the names that it defines, checksums of its words, and nothing else of its
 text: 20,000 files take less than 60 MB. Where in a file a name is defined is read when that is asked.
-`wanted` ranks files for one cursor, `unopened_files` cuts the best of them into pieces; what is shown of
+`rank_files` ranks files for one cursor, `read_unopened` cuts the best of them into pieces; what is shown of
 those is decided in `ranking`. `holding` names the files that may hold a text.
 
 Files are known by their path within the workspace, so a file has one entry however an editor
@@ -25,7 +25,7 @@ from fim_lsp.context.definitions import Definition, Kind
 from fim_lsp.context.together import Commits, partners
 from fim_lsp.context.update import Snapshot
 from fim_lsp.context.words import NONE, Words, holds
-from fim_lsp.context.words import wanted as words_of
+from fim_lsp.context.words import list_required as words_of
 
 NAMES = 600_000
 """In one index: 20,000 usual files define 30 each. Each takes some 80 bytes; files that are indexed
@@ -49,14 +49,14 @@ _READ = 12  # files read for one update: 12 × 300 lines are read and cut in 20 
 
 
 class Names(NamedTuple):
-    """What a file defines: names that others may import, and the members of its classes."""
+    """The definitions of a file: names that others may import, and the members of its classes."""
 
     exported: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
 
 
 class Entry(NamedTuple):
-    """What is known of a file; *stamp* (time of change in ns, bytes) tells whether it is still true."""
+    """The index entry of a file; *stamp* (time of change in ns, bytes) tells whether it is up to date."""
 
     language: str
     stamp: tuple[int, int]
@@ -79,7 +79,7 @@ class Index:
 
 
 def names(found: Iterable[Definition]) -> Names:
-    """The names of *found*; `__init__` and its like are in every file."""
+    """Return the names of *found*; `__init__` and its like are in every file."""
     defining = (d for d in found if d.kind is not Kind.LOCAL)
     named = (d for d in defining if len(d.name) > 1 and not d.name.startswith("__"))
     owned: tuple[dict[str, None], dict[str, None]] = ({}, {})
@@ -88,8 +88,8 @@ def names(found: Iterable[Definition]) -> Names:
     return Names(*map(tuple, owned))
 
 
-def updated(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
-    """The index with these entries instead of their old ones; None takes a file out."""
+def update_index(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
+    """Return the index with these entries instead of their old ones; None takes a file out."""
     entries, homes = dict(index.entries), dict(index.homes)
     n_names, n_words = index.n_names, index.n_words
     for path, entry in fresh.items():
@@ -110,15 +110,15 @@ def updated(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
 
 
 def importable(index: Index, name: str, language: str) -> tuple[str, ...]:
-    """The files of a language that define *name* outside of a class, where others can import it."""
+    """Return the files of a language that define *name* outside of a class, where others can import it."""
     entries = ((path, index.entries[path]) for path in index.homes.get(name, ()))
     return tuple(p for p, e in entries if e.language == language and name in e.names.exported)
 
 
-def wanted(
+def rank_files(
     index: Index, path: str, language: str, imported: Iterable[str], near: Iterable[str]
 ) -> list[str]:
-    """The files worth a look from *path*, best first: what it imports, uses, changes with; twins, siblings."""
+    """Return the files worth a look from *path*, best first: what it imports, uses, changes with; twins, siblings."""
     scores: defaultdict[str, float] = defaultdict(float)
     for weight, names in ((_IMPORTED, imported), (1.0, near)):
         for name in sorted(set(names)):
@@ -139,7 +139,7 @@ def wanted(
 
 def holding(index: Index, texts: Iterable[str], near: str) -> Iterator[str]:
     """
-    The files that may hold one of *texts*: the first one first, in the folder of the file *near* first.
+    Yield the files that may hold one of *texts*: the first one first, in the folder of the file *near* first.
 
     Takes 2 ms a text for 2,000 files.
     """
@@ -154,14 +154,14 @@ def holding(index: Index, texts: Iterable[str], near: str) -> Iterator[str]:
         seen.update(found)
 
 
-def unopened_files(
+def read_unopened(
     index: Index,
     snapshot: Snapshot,
     source_of: Callable[[str], Source | None],
     read: Read = read,
 ) -> Iterator[Piece]:
     """
-    Pieces of files that are not open, for where *snapshot* was taken; they say why they are there.
+    Yield pieces of files that are not open, for the place of *snapshot*, each with its reason.
 
     *source_of* gives the text of an indexed file by its path, None when it cannot.
     """
@@ -171,7 +171,9 @@ def unopened_files(
     names, near = read(here).imported, snapshot.near
     opened = {source.name for source in snapshot.sources}
     together = partners(index.commits, here.name)
-    unknown = (p for p in wanted(index, here.name, here.language, names, near) if p not in opened)
+    unknown = (
+        p for p in rank_files(index, here.name, here.language, names, near) if p not in opened
+    )
     for path in itertools.islice(unknown, _READ):
         if source := source_of(path):
             why = Why.TOGETHER if path in together else Why.SIBLING
@@ -197,7 +199,7 @@ def _siblings(index: Index, path: str, language: str) -> Iterator[str]:
 
 
 def stem(path: str) -> str:
-    """The name by which code refers to a file, the same for a test and what it tests."""
+    """Return the name by which code refers to a file, the same for a test and what it tests."""
     stem = path.rpartition("/")[2].partition(".")[0]
     for affix in _AFFIXES:
         stem = stem.removeprefix(affix).removesuffix(affix)

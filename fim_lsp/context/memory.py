@@ -1,5 +1,5 @@
 """
-What is remembered of one workspace root: events in, the chunks for the next prompt out. Pure.
+The memory of one workspace: events in, the chunks for the next prompt out. Pure.
 
 `Memory` is the one object of `context` with state; the session keeps one per workspace root and
 tells it what happens. An event costs microseconds, whatever the size of the file. Reading syntax
@@ -21,7 +21,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fim_lsp.context.chunks import SOURCE_CHARS, ContextChunk, Piece, Source, located, yanked
+from fim_lsp.context.chunks import SOURCE_CHARS, ContextChunk, Piece, Source, locate, read_yank
 from fim_lsp.context.paste_origin import MIN_LINES, origin
 from fim_lsp.context.ring import Limits, Ring, visible
 from fim_lsp.context.similarity import features, like
@@ -58,18 +58,18 @@ class Memory:
         self._n_events = 0
         self.ring = Ring()
 
-    def opened(self, source: Source) -> None:
-        """A document was opened: from now on its text is what the editor says."""
+    def note_open(self, source: Source) -> None:
+        """Take in that a document was opened: from now on its text is the editor's."""
         self._closed.pop(source.uri, None)
         self._replace(source)
-        self.focused(source.uri)
+        self.note_focus(source.uri)
 
-    def closed(self, uri: str) -> None:
-        """A document was closed: from now on its text is what the disk says, see `unsure`."""
+    def note_close(self, uri: str) -> None:
+        """Take in that a document was closed: from now on its text is that on disk, see `unsure`."""
         source = self._sources.get(uri)
         if source is None:
             return
-        self.focused(uri)
+        self.note_focus(uri)
         self._closed.pop(uri, None)  # the one closed last stands last
         self._closed[uri] = n_chars = sum(map(len, source.lines))
         if n_chars > SOURCE_CHARS:
@@ -77,44 +77,44 @@ class Memory:
         while len(self._closed) > _FILES or sum(self._closed.values()) > _CLOSED_CHARS:
             self._forget(next(iter(self._closed)))
 
-    def focused(self, uri: str) -> None:
-        """The user looks at this file now."""
+    def note_focus(self, uri: str) -> None:
+        """Take in that the user looks at this file now."""
         if uri in self._sources:
             self._sources.move_to_end(uri)
             self._news(uri)
 
-    saved = focused  # to save a file says that it matters now
+    saved = note_focus  # to save a file says that it matters now
 
-    def moved(self, uri: str, line: int) -> None:
-        """The cursor is here; only a jump is news."""
+    def note_move(self, uri: str, line: int) -> None:
+        """Take in the place of the cursor; only a jump is news."""
         last_uri, last_line = self._at
         if uri != last_uri or abs(line - last_line) > _JUMP_LINES:
-            self.focused(uri)
+            self.note_focus(uri)
         self._at = (uri, line)
 
-    def edited(self, before: Document, after: Document, edits: Iterable[Edit | str]) -> None:
-        """*edits* turned *before* into *after*."""
+    def note_edit(self, before: Document, after: Document, edits: Iterable[Edit | str]) -> None:
+        """Take in that *edits* turned *before* into *after*."""
         source = self._sources.get(after.uri)
         if source is None:
             return
         edits = tuple(edits)
         if after.uri != self._at[0]:
-            self.focused(after.uri)
+            self.note_focus(after.uri)
         parts = [edit for edit in edits if isinstance(edit, Edit)]
         if len(parts) < len(edits) or len(edits) > _EDITS:
-            self._replaced_all(before, after)
+            self._note_rewrite(before, after)
         else:
-            self._followed(after.uri, parts)
+            self._follow(after.uri, parts)
         self._sources[after.uri] = replace(source, version=after.version, lines=after.lines)
         self._news(after.uri)
 
-    def yanked(self, uri: str, text: str) -> None:
-        """The user copied *text* in a file; it is kept as taken unless it is short or secret."""
+    def note_yank(self, uri: str, text: str) -> None:
+        """Take in that the user copied *text* in a file; it is kept as taken unless it is short or secret."""
         source = self._sources.get(uri)
         self._n_events += 1
         if source is None or len(split(text.strip("\r\n"))) < MIN_LINES:
             return
-        fresh = yanked(source, text)
+        fresh = read_yank(source, text)
         if fresh is None:
             return
         same = like(features(text), [features(piece.text) for piece in self._yanks])
@@ -122,11 +122,12 @@ class Memory:
         self._yanks = (*kept, fresh)[-_YANKS:]
         self._news(uri)
 
-    def told(self, pieces: Iterable[Piece], instead: Container[str] = ()) -> bool:
+    def note_server_pieces(self, pieces: Iterable[Piece], instead: Container[str] = ()) -> bool:
         """
-        Language servers told *pieces* of files that are not private; whether any is new.
+        Take in *pieces* from language servers, of files that are not private; return whether any is
+        new.
 
-        Those in no file that were told of the files *instead* before are gone.
+        Those in no file that were sent for the files *instead* before are gone.
         """
         fresh, before = {(piece.uri, piece.text): piece for piece in pieces}, self._told
         gone = {k for k, p in before.items() if p.uri in instead and not p.end} - fresh.keys()
@@ -139,31 +140,31 @@ class Memory:
         self._n_events += 1
         return True
 
-    def forget_told(self) -> None:
-        """What language servers told is private until it is judged, and they tell it again."""
+    def forget_server_pieces(self) -> None:
+        """Forget all pieces from language servers: they are private until judged, and are sent again."""
         self._told = {}
 
     def knows(self, uri: str) -> bool:
-        """Is its text remembered?"""
+        """Return whether its text is remembered."""
         return uri in self._sources
 
     def unsure(self) -> list[Source]:
-        """All that is remembered of files that are not open, as it was: to be compared with the disk."""
+        """Return all that is remembered of files that are not open, as it was: to be compared with the disk."""
         pieces = [piece for chunk in self.ring.chunks for piece in chunk.pieces]
         shown = {p.uri: Source(p.uri, p.name, "", p.version, ()) for p in pieces}
         known = {**shown, **self._sources}
         return [source for uri, source in known.items() if not self._is_open(uri)]
 
-    def changed(self, source: Source) -> None:
-        """A file that is not open changed on disk; pieces that are still true stay."""
+    def note_change(self, source: Source) -> None:
+        """Take in that a file that is not open changed on disk; pieces that are still true stay."""
         if source.uri in self._sources:
             self._replace(source)
         else:
-            self._remap(source.uri, lambda piece: located(piece, source))
+            self._remap(source.uri, lambda piece: locate(piece, source))
         self._news(source.uri)
 
-    def deleted(self, uri: str) -> None:
-        """The file is gone, or private now: nothing of it is shown again."""
+    def note_deletion(self, uri: str) -> None:
+        """Take in that the file is gone, or private now: nothing of it is shown again."""
         self._forget(uri)
         self._yanks = tuple(piece for piece in self._yanks if piece.uri != uri)
         self._told = {key: piece for key, piece in self._told.items() if key[0] != uri}
@@ -171,11 +172,11 @@ class Memory:
         self._n_events += 1
 
     def visible(self, viewport: Viewport) -> tuple[ContextChunk, ...]:
-        """The chunks a prompt with this window shows: a prefix of the ring, evaluated already."""
+        """Return the chunks a prompt with this window shows: a prefix of the ring, evaluated already."""
         return visible(self.ring, judge(viewport, self._sources.get(viewport.uri)))
 
     def snapshot(self, viewport: Viewport) -> Snapshot:
-        """What `update_ring` needs, unchanging."""
+        """Return what `update_ring` needs, as an immutable value."""
         edited = {uri: dict(lines) for uri, lines in self._edited.items()}
         sources = tuple(itertools.islice(reversed(self._sources.values()), _FILES))
         return Snapshot(
@@ -198,7 +199,7 @@ class Memory:
         return True
 
     def stats(self) -> Mapping[str, int]:
-        """Counters of `fim/stats`: chunks now, files with news, chunks that left."""
+        """Return the counters of `fim/stats`: chunks now, files with news, chunks that left."""
         ring = self.ring
         return {
             "chunks": len(ring.chunks),
@@ -219,39 +220,39 @@ class Memory:
         self._queued[uri] = None
 
     def _replace(self, source: Source) -> None:
-        """A new text from elsewhere: pieces stay where their lines still stand."""
+        """Take in a new text from elsewhere: pieces stay where their lines still stand."""
         self._sources[source.uri] = source
         if source.uri in self._closed:
             self._closed[source.uri] = sum(map(len, source.lines))
         self._edited.pop(source.uri, None)
-        self._remap(source.uri, lambda piece: located(piece, source))
+        self._remap(source.uri, lambda piece: locate(piece, source))
 
-    def _followed(self, uri: str, edits: Sequence[Edit]) -> None:
+    def _follow(self, uri: str, edits: Sequence[Edit]) -> None:
         """Look for what was pasted, then mark the lines of each edit."""
         lately = [*itertools.islice(reversed(self._sources.values()), _FILES)]
         for edit in edits:
             if copied := origin(edit, reversed(lately)):
-                self.yanked(*copied)
+                self.note_yank(*copied)
         for edit in edits:
-            self._replaced(uri, edit)
+            self._note_replacement(uri, edit)
 
-    def _replaced_all(self, before: Document, after: Document) -> None:
-        """A whole new text counts as an edit of the lines that differ."""
+    def _note_rewrite(self, before: Document, after: Document) -> None:
+        """Count a whole new text as an edit of the lines that differ."""
         head, tail = alike(before.lines, after.lines)
         n_before, n_after = len(before.lines) - tail, len(after.lines) - tail
-        self._lines_replaced(after.uri, head, n_before, n_after - head)
+        self._replace_lines(after.uri, head, n_before, n_after - head)
 
-    def _replaced(self, uri: str, edit: Edit) -> None:
-        """An edit from line start to line start replaces whole lines; any other also touches its last."""
+    def _note_replacement(self, uri: str, edit: Edit) -> None:
+        """Take in an edit: from line start to line start it replaces whole lines; any other also touches its last."""
         first, last, n_breaks = edit.start.line, edit.end.line, len(split(edit.text)) - 1
         whole = (
             edit.start.column == 0 and edit.end.column == 0 and edit.text[-1:] in ("", "\n", "\r")
         )
         more = 0 if whole and (last > first or n_breaks) else 1
-        self._lines_replaced(uri, first, last + more, n_breaks + more)
+        self._replace_lines(uri, first, last + more, n_breaks + more)
 
-    def _lines_replaced(self, uri: str, first: int, last: int, n_lines: int) -> None:
-        """Lines [first, last) became *n_lines* lines."""
+    def _replace_lines(self, uri: str, first: int, last: int, n_lines: int) -> None:
+        """Replace lines [first, last) by *n_lines* lines."""
         delta = n_lines - (last - first)
         if (uri, first) != self._at or delta:
             self._clock += max(1, min(n_lines, _PASTE_LINES))
@@ -266,10 +267,10 @@ class Memory:
             )
         for n in range(first, first + min(n_lines, _PASTE_LINES)):
             marks[n] = self._clock
-        self._remap(uri, lambda piece: _shifted(piece, first, last, delta))
+        self._remap(uri, lambda piece: _shift(piece, first, last, delta))
 
     def _remap(self, uri: str, function: Callable[[Piece], Piece]) -> None:
-        """The ring with each piece of one file replaced by what *function* makes of it."""
+        """Replace each piece of one file in the ring by what *function* makes of it."""
         if not any(chunk.uri == uri for chunk in self.ring.chunks):
             return
         chunks = (
@@ -279,7 +280,7 @@ class Memory:
         self.ring = replace(self.ring, chunks=tuple(chunks))
 
 
-def _shifted(piece: Piece, first: int, last: int, delta: int) -> Piece:
+def _shift(piece: Piece, first: int, last: int, delta: int) -> Piece:
     if piece.end <= first:
         return piece
     if piece.start >= last:

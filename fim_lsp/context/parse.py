@@ -43,16 +43,18 @@ class Parse(NamedTuple):
 
 
 def parser_of(grammar: Grammar) -> Parser:
-    """A parser for one language; a missing wheel raises ImportError."""
+    """Return a parser for one language; a missing wheel raises ImportError."""
     return Parser(load(grammar.module, grammar.function))
 
 
-def allowed(n_bytes: int) -> int:
-    """The operations that a text of so many bytes may take."""
+def limit_operations(n_bytes: int) -> int:
+    """Return the operations that a text of so many bytes may take."""
     return _SPARE_OPERATIONS + OPERATIONS * n_bytes
 
 
-def parsed(parser: Parser, data: bytes, operations: int, old_tree: Tree | None = None) -> Parse:
+def parse_bytes(
+    parser: Parser, data: bytes, operations: int, old_tree: Tree | None = None
+) -> Parse:
     """
     UTF-8 *data* parsed in at most so many *operations*.
 

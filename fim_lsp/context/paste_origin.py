@@ -1,5 +1,5 @@
 """
-Where a pasted text was copied from. Pure.
+The origin of a pasted text. Pure.
 
 Editors that send no `fim/didYank` (all without a plugin) still send the paste, and a user who pastes
 a function is about to work with what stands around its original.
@@ -21,7 +21,7 @@ _PLACES = 50  # of the longest line, in one text, that are looked at for the oth
 
 def origin(edit: Edit | str, sources: Iterable[Source]) -> tuple[str, str] | None:
     """
-    The file and the whole lines an insertion repeats; None when it is no copy of anything known.
+    Return the file and the whole lines an insertion repeats; None when it is no copy of anything known.
 
     *sources* hold the texts before the edit. A search of 100,000 lines takes 2 ms: it compares
     one line, the longest, and looks closer only where that stands.
@@ -40,7 +40,7 @@ def origin(edit: Edit | str, sources: Iterable[Source]) -> tuple[str, str] | Non
 
 
 def _places(lines: list[str], source: Source) -> Iterator[int]:
-    """Where *lines* stand; the first may begin and the last may end inside a line."""
+    """Yield the places of *lines*; the first may begin and the last may end inside a line."""
     inner = max(range(1, len(lines) - 1), key=lambda n: len(lines[n]))
     for at in islice(places(lines[inner], source.lines), _PLACES):
         start = at - inner

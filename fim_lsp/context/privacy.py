@@ -1,9 +1,9 @@
 """
-Which files may be completed in and may inform others: one answer for a file in a folder. Pure.
+The verdict on a file in a folder: whether it may get suggestions and inform others. Pure.
 
 A file is refused when a rule of its repository, a `.fimignore` or the user's excludes match it, or
 when it lies in a place that is always private. The caller goes down from the root of the file
-system with `entered`, says what the disk holds in each folder, and asks `refused` of the last: so
+system with `enter`, says what the disk holds in each folder, and asks `why_refused` of the last: so
 the verdict on a folder is found once for all files in it. What is *in* a file is `secrets`' business.
 
 Stricter than git in four ways: a rule counts for tracked files, too; what a repository around a
@@ -13,13 +13,67 @@ submodule or a nested repository says counts as well; a `!` of one kind of file 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from fim_lsp.context.ignore_rules import RuleList, Scope, below, compiled, ignored, scope
-from fim_lsp.context.private_places import NEVER, TEMPORARY, originals
+from fim_lsp.context.ignore_rules import RuleList, Scope, below, compile_rules, scope, why_ignored
 from fim_lsp.settings.private_names import SECRETS
+
+NEVER = (
+    "/proc/", "/sys/", "/dev/", "/etc/", "/run/*", "!/run/media/",  # drives are mounted in the last
+    "/var/run/", "/var/spool/", "/var/mail/", "/var/backups/",
+    "/private/etc/", "/private/var/run/", "/private/var/db/", "**/Library/Keychains/",  # macOS
+    "/System/Volumes/Data/private/", "/?:/Windows/",
+    # Files by their original names, as sudoedit copies them.
+    "/var/tmp/*", "!/var/tmp/*/", "/usr/tmp/*", "!/usr/tmp/*/",  # noqa: S108 (patterns)
+    "/private/var/tmp/*", "!/private/var/tmp/*/",
+    "**/.ansible/tmp/",  # ansible-vault's
+)  # fmt: skip
+"""Folders of the system and of its users' sessions; a workspace in one of them has no suggestions."""
+
+TEMPORARY = (
+    # A number is a folder of Go's: sops, kubectl. The others are mktemp's and Python's: a folder of
+    # such a name may hold anything, a file is a text that a program lets its user edit.
+    "/[0-9]*", "!/*[!0-9]*", "/tmp????????", "/tmp????????.*", "/tmp.*", "!/tmp*/",  # noqa: S108
+    "/pass.*", "/passage.*", "/gopass*", "/lpass*", "/keepass*", "/sops*", "/chezmoi*", "/agenix*",
+    "/eyaml_edit*", "/ansible-local-*", "/ansible-tmp-*", "/*-edit-*", "/*-edit.*",  # kubectl, oc, …
+    "/bash-fc*", "/zsh??????", "/zsh??????.*", "/fish.*", "/crontab.*", "/crontab*/", "/sudo*", "/vipw*",
+    "/EdP.*", "/mutt-*", "/neomutt-*", "/aerc*", "/alpine*", "/pico.*", "/psql.edit.*", "/sql??????",
+    "/screen-exchange", "/krb5cc*", "/ssh-*", "/gpg-*",
+)  # fmt: skip
+"""What programs write for an editor, or keep to themselves, in a folder of temporary files."""
+
+_COPY = re.compile(
+    rb"(?:~|\.~\d{1,9}|#|\.sw[a-z]|\.un|\.kate-swp|___jb_(?:tmp|old)___"
+    rb"|\.(?:bak|backup|old|orig|save|tmp|temp|new|rej|part|copy))\Z",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(rb"\.#|#|~\$|\._|.*[%!]", re.DOTALL)
+_ROUNDS = 4  # `.#.env.bak~` takes three
+
+
+def originals(name: bytes) -> Iterator[bytes]:
+    """
+    Yield the names that *name* may be a copy of: a backup, a swap or an undo file, or a lock, of an editor.
+
+    What stands behind a colon, and dots and spaces at the end, are no part of a name on Windows.
+    """
+    if b":" in name or name[-1:] in (b".", b" "):
+        name = name.partition(b":")[0].rstrip(b". ")
+        yield name
+    for _ in range(_ROUNDS):
+        before, n_copies = _COPY.subn(b"", name)
+        prefix = _BEFORE.match(before)
+        after = before[prefix.end() :] if prefix else before
+        if after in (name, b""):
+            return
+        name = after
+        yield name
+        if n_copies and name[:1] == b".":
+            yield name[1:]  # vim's `.id_rsa.swp`
+
 
 IGNORE_FILES = (".gitignore", ".fimignore")
 OUTSIDE = "it lies outside the workspace"
@@ -36,7 +90,7 @@ _HOMES = frozenset(each for each in SECRETS if each.endswith("/") and each[0] !=
 
 class Repository(NamedTuple):
     """
-    What a repository says besides its `.gitignore` files.
+    The settings of a repository besides its `.gitignore` files.
 
     *fold* is `core.ignoreCase`; *rules* are names and contents of further files, the most important
     first; what one of *others* ignores is ignored in any case.
@@ -48,7 +102,7 @@ class Repository(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the disk says of a folder: its ignore files by name, and what begins there."""
+    """A folder as found on disk: its ignore files by name, and what begins there."""
 
     files: Mapping[str, bytes] = {}
     repository: Repository | None = None
@@ -68,7 +122,7 @@ class _Tree(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """What holds in a folder."""
+    """The rules that hold in a folder."""
 
     excludes: RuleList
     excluded: Scope
@@ -78,15 +132,15 @@ class Folder(NamedTuple):
 
 
 def outermost(excludes: Collection[str], found: Found = NOTHING) -> Folder:
-    """The root of the file system, under the patterns of `fim.privacy.exclude`."""
+    """Return the root of the file system, under the patterns of `fim.privacy.exclude`."""
     ours = _excludes(tuple(excludes))
     homes = _excludes(tuple(each for each in excludes if each.removeprefix("!") in _HOMES))
     places = (scope([_places(NEVER)]),)
-    return _arrived(Folder(ours, scope([ours]), scope([homes]), places, ()), found)
+    return _begin_folder(Folder(ours, scope([ours]), scope([homes]), places, ()), found)
 
 
-def entered(outer: Folder, name: bytes, found: Found = NOTHING) -> Folder:
-    """The folder *name* in *outer*, given what the disk says of it."""
+def enter(outer: Folder, name: bytes, found: Found = NOTHING) -> Folder:
+    """Return the folder *name* in *outer*, given what the disk says of it."""
     trees = [
         tree._replace(scope=below(tree.scope, name, _own(tree.file, tree.fold, found)))
         for tree in outer.trees
@@ -94,33 +148,33 @@ def entered(outer: Folder, name: bytes, found: Found = NOTHING) -> Folder:
     places = [below(each, name) for each in outer.places]
     alive = tuple(each for each in places if each.lists or each.closed)
     excluded, homes = below(outer.excluded, name), below(outer.homes, name)
-    return _arrived(Folder(outer.excludes, excluded, homes, alive, tuple(trees)), found)
+    return _begin_folder(Folder(outer.excludes, excluded, homes, alive, tuple(trees)), found)
 
 
-def refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
-    """Why the file, or the folder, *name* in *outer* must stay private, "" when it need not."""
+def why_refused(outer: Folder, name: bytes, *, folder: bool = False) -> str:
+    """Return why the file, or the folder, *name* in *outer* must stay private, "" when it need not."""
     for place in outer.places:
-        if ignored(place, name, folder=folder):
+        if why_ignored(place, name, folder=folder):
             return "it lies in a folder of the system, or is a program's temporary file"
     for each in (name,) if folder else (name, *originals(name)):
-        if reason := ignored(outer.excluded, each, folder=folder):
+        if reason := why_ignored(outer.excluded, each, folder=folder):
             return reason
     for tree in outer.trees:
-        if reason := ignored(tree.scope, name, folder=folder):
+        if reason := why_ignored(tree.scope, name, folder=folder):
             return reason
     return ""
 
 
-def installed(path: bytes) -> bool:
-    """Does a file with this path lie in a folder that package managers fill?"""
+def is_installed(path: bytes) -> bool:
+    """Return whether a file with this path lies in a folder that package managers fill."""
     inside = scope([_dependencies()])
     for name in path.split(b"/")[:-1]:
         inside = below(inside, name) if name else inside
     return bool(inside.closed)
 
 
-def _arrived(here: Folder, found: Found) -> Folder:
-    """The folder with what begins in it."""
+def _begin_folder(here: Folder, found: Found) -> Folder:
+    """Return the folder with what begins in it."""
     if found.is_temporary:
         here = here._replace(places=(*here.places, scope([_places(TEMPORARY)])))
     if found.is_root:
@@ -133,10 +187,10 @@ def _arrived(here: Folder, found: Found) -> Folder:
 
 def _trees(found: Found, repository: Repository) -> list[_Tree]:
     fold = repository.fold
-    further = [compiled(data, name, fold=fold) for name, data in repository.rules]
+    further = [compile_rules(data, name, fold=fold) for name, data in repository.rules]
     own = [[*filter(None, [_own(name, fold, found)])] for name in IGNORE_FILES]
     trees = [_Tree(IGNORE_FILES[0], fold, scope([*own[0], *further]))]
-    others = [compiled(data, name, fold=fold) for name, data in repository.others]
+    others = [compile_rules(data, name, fold=fold) for name, data in repository.others]
     return [
         *trees,
         _Tree(IGNORE_FILES[1], fold, scope(own[1])),
@@ -146,20 +200,20 @@ def _trees(found: Found, repository: Repository) -> list[_Tree]:
 
 def _own(name: str, fold: bool, found: Found) -> RuleList | None:
     data = found.files.get(name)
-    return compiled(data, name, fold=fold) if data else None
+    return compile_rules(data, name, fold=fold) if data else None
 
 
 @lru_cache(maxsize=16)
 def _excludes(lines: tuple[str, ...]) -> RuleList:
     data = "\n".join(lines).encode("utf-8", "surrogatepass")
-    return compiled(data, "fim.privacy.exclude", fold=True)
+    return compile_rules(data, "fim.privacy.exclude", fold=True)
 
 
 @lru_cache(maxsize=2)
 def _places(lines: tuple[str, ...]) -> RuleList:
-    return compiled("\n".join(lines).encode(), "", fold=True)
+    return compile_rules("\n".join(lines).encode(), "", fold=True)
 
 
 @lru_cache(maxsize=1)
 def _dependencies() -> RuleList:
-    return compiled("\n".join(f"**/{folder}/" for folder in DEPENDENCIES).encode(), "")
+    return compile_rules("\n".join(f"**/{folder}/" for folder in DEPENDENCIES).encode(), "")

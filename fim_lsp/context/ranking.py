@@ -1,5 +1,5 @@
 """
-Which pieces to show: those most likely to hold the names typed next. Pure and deterministic.
+A ranking of pieces by how likely they hold the names typed next. Pure and deterministic.
 
 Theory of operation. What context is for can be counted: of the names in the next line that are
 not in sight, how many does it hold? So each word out of sight has a chance to be needed soon
@@ -24,7 +24,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import HEADING, Piece, Why, grouped, overlap, telling, without
+from fim_lsp.context.chunks import HEADING, Piece, Why, group, overlap, telling, without
 
 _EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
 _EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
@@ -33,20 +33,23 @@ _MEANT = 0.3  # a word of the heads of what is in use here
 _COMMON = 0.3  # a word of many pieces: the vocabulary of the project
 _COMMON_PIECES = 8  # … counts in full from this many
 _ANY = 0.02  # any other word
+_IN_SIGHT = 0.3
+"""A word of a head that is in sight: the head says whose it is, and what it takes. Recall on the last 6 commits of
+mlx-lm at 3,440 tokens: 0.431 without it, 0.442 with it; of pygls at 1,020 tokens 0.191 with and without."""
 _NEAR_FLOOR = 0.5  # a piece without any word in common with the surroundings counts half of …
 _NEAR = 2.0  # … this much more for one that holds all of them
 _FILE_FADES = 0.93  # per file looked at since
 _TELLS = 0.0005  # worth per character below which a piece is noise, however much room there is
 _POOL = 8  # times the room: a piece that so many others beat by themselves is hardly ever chosen
 _LEAST = 100  # characters of room that are worth a search: three lines
-# A yank is a wish; a definition is looked up next, and a server is surer of it than the words are.
+# Copies are often pasted; a definition is looked up next, and a server is surer of it than the words are.
 _BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5, Why.SIGNATURE: 1.5}
 _LAST = (Why.SIGNATURE, Why.SERVER)  # in this order, behind all other pieces
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where the user works, in words."""
+    """The words around the place where the user works."""
 
     uri: str
     lines: AbstractSet[str]  # telling ones, in the window
@@ -70,7 +73,7 @@ class Scored(NamedTuple):
 
 
 class Interest:
-    """What words and pieces are worth to someone working in *surroundings*."""
+    """The worth of words and pieces to a user who works in *surroundings*."""
 
     def __init__(self, surroundings: Surroundings, candidates: Sequence[Piece]) -> None:
         self._surroundings = surroundings
@@ -83,25 +86,28 @@ class Interest:
         self._near_total = sum(self._near.values()) or 1.0
         self.chances = {w: self._chance(w) for w in self._n_with if w not in surroundings.seen}
         self._words = frozenset(self.chances)
+        in_heads = frozenset().union(*(piece.words for piece in candidates if piece.is_head))
+        self.chances |= dict.fromkeys(in_heads & surroundings.seen, _IN_SIGHT)
+        self._words_of_heads = frozenset(self.chances)
 
     def window(self) -> ShownLines:
-        """What is shown before anything is chosen."""
+        """Return the lines that are shown before anything is chosen."""
         return ShownLines(self._surroundings.uri, self._surroundings.lines)
 
-    def scored(self, piece: Piece) -> Scored:
-        """The piece with what does not change while choosing."""
-        useful = piece.words & self._words
+    def score(self, piece: Piece) -> Scored:
+        """Return the piece with what does not change while choosing."""
+        useful = piece.words & (self._words_of_heads if piece.is_head else self._words)
         cost = len(piece.text) + len(piece.name) // 2  # half a heading: most pieces share one
         factor = self._factor(piece) / cost
         worth = sum(map(self.chances.__getitem__, useful))
         return Scored(factor * worth, piece, factor, useful, cost)
 
     def density(self, scored: Scored, known: AbstractSet[str]) -> float:
-        """The chances of the words it adds to the *known* ones, per character."""
+        """Return the chances of the words it adds to the *known* ones, per character."""
         return scored.factor * sum(map(self.chances.__getitem__, scored.useful - known))
 
     def _factor(self, piece: Piece) -> float:
-        """How much more than another this piece is to the point."""
+        """Return how much more than another this piece is to the point."""
         shared = piece.words & self._near_words
         near = sum(map(self._near.__getitem__, shared)) / self._near_total
         rank = self._surroundings.files.get(piece.uri, len(self._surroundings.files))
@@ -109,17 +115,23 @@ class Interest:
         return (_NEAR_FLOOR + _NEAR * near) * fade * _BONUS.get(piece.why, 1.0)
 
     def best(self, candidates: Iterable[Piece], n_chars: int) -> list[Scored]:
-        """The candidates that may be chosen for so much room, by falling density."""
-        ordered = sorted(map(self.scored, candidates), key=lambda each: -each.density)
+        """Return the candidates that may be chosen for so much room, by falling density."""
+        ordered = sorted(map(self.score, candidates), key=lambda each: -each.density)
         sizes = itertools.accumulate(each.cost for each in ordered)
         return [each for each, size in zip(ordered, sizes, strict=True) if size <= _POOL * n_chars]
 
-    def ordered(self, chosen: Iterable[Piece]) -> list[Piece]:
-        """From stable to volatile: files by when they were looked at, the latest last; then heads; then what servers told."""
+    def sort(self, chosen: Iterable[Piece]) -> list[Piece]:
+        """
+        Sort from stable to volatile: files by when they were looked at, the latest last; then
+        heads; then what servers told.
+        """
         return sorted(chosen, key=self._order)
 
     def _order(self, piece: Piece) -> tuple[int, int, str, int]:
-        """Heads change with the cursor, and do most good behind the other pieces."""
+        """
+        Return the place of *piece* in the order: heads change with the cursor, and do most good
+        behind the other pieces.
+        """
         place, kind = self._surroundings, _LAST.index(piece.why) if piece.why in _LAST else -1
         ranks = place.heads if piece.is_head else place.files
         return kind, -ranks.get(piece.uri, len(ranks)), piece.name, piece.start
@@ -146,7 +158,7 @@ class RingChoice:
 
 @dataclass(slots=True)
 class Room:
-    """What may still be taken; counts down as pieces are."""
+    """The room that is left; it shrinks as pieces are taken."""
 
     n_chars: int
     n_chunks: int
@@ -157,7 +169,7 @@ class Room:
     )
 
     def fits(self, piece: Piece) -> bool:
-        """Can it fit at all?"""
+        """Return whether it can fit at all."""
         return len(piece.text) < self.n_chars
 
     def take(self, piece: Piece, *, carried: bool) -> bool:
@@ -181,7 +193,7 @@ class Room:
 
 
 class ShownLines:
-    """What the prompt shows so far: its words, and the file of each telling line."""
+    """The contents of the prompt so far: its words, and the file of each telling line."""
 
     def __init__(self, uri: str, lines: Iterable[str]) -> None:
         self.words: set[str] = set()
@@ -197,7 +209,7 @@ class ShownLines:
         self._owners.update(dict.fromkeys(telling(scored.piece.text), scored.piece.home))
 
     def parts(self, piece: Piece) -> list[Piece] | None:
-        """What is left of *piece* without what is shown, here or from another file; None for all of it."""
+        """Return the parts of *piece* that are not shown yet, here or from another file; None for all of it."""
         owners, home = self._owners, piece.home
         doubled = {line for line in telling(piece.text) if owners.get(line, home) != home}
         same = [
@@ -207,8 +219,8 @@ class ShownLines:
         others = [other for other in same if piece.end and overlap(piece, other)]
         return [*without(piece, doubled, others)] if doubled or others else None
 
-    def left(self, piece: Piece) -> list[Piece]:
-        """A piece that was chosen, or what is left of a head whose lines were chosen with their body later."""
+    def cut_overlap(self, piece: Piece) -> list[Piece]:
+        """Return a piece that was chosen, or what is left of a head whose lines were chosen with their body later."""
         same = self._pieces.get(piece.uri, ()) if piece.is_head else ()
         others = [other for other in same if overlap(piece, other)]
         return [*without(piece, frozenset(), others)] if others else [piece]
@@ -230,7 +242,7 @@ def choose(
     piece with lines that are shown already is taken without them.
     """
     shown, worth = interest.window(), 0.0
-    for scored in map(interest.scored, kept):
+    for scored in map(interest.score, kept):
         worth += interest.density(scored, shown.words) * scored.cost
         shown.add(scored, kept=True)
     pool = list(candidates)
@@ -247,17 +259,17 @@ def choose(
         elif density <= _TELLS:
             break
         elif (parts := shown.parts(piece)) is not None:
-            for part in map(interest.scored, parts):
+            for part in map(interest.score, parts):
                 heapq.heappush(heap, (-part.density, len(pool)))
                 pool.append(part)
         elif room.take(piece, carried=(piece.uri, piece.text) in carried):
             chosen.append(piece)
             worth += density * pool[idx].cost
             shown.add(pool[idx])
-    left = itertools.chain.from_iterable(map(shown.left, chosen))
+    left = itertools.chain.from_iterable(map(shown.cut_overlap, chosen))
     return RingChoice(tuple(left), worth)
 
 
 def _n_chunks(pieces: Iterable[Piece], chunk_lines: int) -> int:
-    """How many chunks the pieces of one file make."""
-    return len(grouped(pieces, chunk_lines))
+    """Return how many chunks the pieces of one file make."""
+    return len(group(pieces, chunk_lines))

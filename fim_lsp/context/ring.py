@@ -19,7 +19,7 @@ when they were looked at last, the latest at the end, where the next change will
 
 The window. Chunks that hold lines of the window, and those whose lines are no longer true, must
 not be shown. `visible` shows what stands before the first of these, which costs nothing at all;
-the next `updated` cuts there and fills up again.
+the next `refill` cuts there and fills up again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from fim_lsp.context.chunks import ContextChunk, Piece, grouped
+from fim_lsp.context.chunks import ContextChunk, Piece, group
 from fim_lsp.context.ranking import Interest, Room, Scored, choose
 
 PRICE = 0.002
@@ -47,21 +47,24 @@ MORE = 1.15
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a ring may be: chunks, lines per chunk, and characters in all."""
+    """The size limits of a ring: chunks, lines per chunk, and characters in all."""
 
     n_chunks: int
     chunk_lines: int
     n_chars: int
 
-    def grown(self, new: Limits) -> Limits:
-        """*new*, or these where it only has a little more room: one more chunk has the window evaluated again."""
+    def grow(self, new: Limits) -> Limits:
+        """
+        Return *new*, or these where it only has a little more room: one more chunk has the window
+        evaluated again.
+        """
         room = range(self.n_chars, int(self.n_chars * MORE) + 1)
         return self if new == replace(self, n_chars=new.n_chars) and new.n_chars in room else new
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """One state of the ring; `updated` makes the next. Counts are characters but for *evicted*."""
+    """One state of the ring; `refill` makes the next. Counts are characters but for *evicted*."""
 
     chunks: tuple[ContextChunk, ...] = ()
     credit: int = 0
@@ -79,33 +82,33 @@ Bad = Callable[[ContextChunk], bool]
 
 
 def visible(ring: Ring, bad: Bad) -> tuple[ContextChunk, ...]:
-    """The chunks before the first one that must not be shown: a prefix, so it is evaluated already."""
+    """Return the chunks before the first one that must not be shown: a prefix, so it is evaluated already."""
     return ring.chunks[: _first_bad(ring, bad)]
 
 
-def updated(
+def refill(
     ring: Ring, candidates: Sequence[Piece], interest: Interest, limits: Limits, bad: Bad
 ) -> Ring:
     """
-    The ring after the best change the credit allows; the same one when none pays.
+    Return the ring after the best change the credit allows; the same one when none pays.
 
     *candidates* hold the current version of every piece that may be shown.
     """
     last = _first_bad(ring, bad)
     cuts = sorted({int(last * share) for share in _CUTS}, reverse=True)
     scored = interest.best(candidates, limits.n_chars)
-    changes = [_changed(ring, scored, interest, limits, cut) for cut in cuts]
+    changes = [_change(ring, scored, interest, limits, cut) for cut in cuts]
     return max(changes, key=lambda change: change[1])[0]  # the latest cut where they are equal
 
 
-def _changed(
+def _change(
     ring: Ring,
     scored: Sequence[Scored],
     interest: Interest,
     limits: Limits,
     cut: int,
 ) -> tuple[Ring, float]:
-    """The ring cut before chunk *cut* and filled up again, and what that is worth."""
+    """Return the ring cut before chunk *cut* and filled up again, and what that is worth."""
     kept = [piece for chunk in ring.chunks[:cut] for piece in chunk.pieces]
     gone = {_key(piece) for chunk in ring.chunks[cut:] for piece in chunk.pieces}
     room = Room(
@@ -115,9 +118,9 @@ def _changed(
         ring.credit,
     )
     chosen = choose(scored, interest, kept, room, gone)
-    written = grouped(interest.ordered(chosen.pieces), limits.chunk_lines)
+    written = group(interest.sort(chosen.pieces), limits.chunk_lines)
     evaluated = sum(chunk.size for chunk in written)
-    carried = sum(_carried(chunk, gone) for chunk in written)
+    carried = sum(_count_carried(chunk, gone) for chunk in written)
     shown = {_key(piece) for chunk in written for piece in chunk.pieces}
     left = sum(not any(_key(p) in shown for p in chunk.pieces) for chunk in ring.chunks[cut:])
     fresh = Ring(
@@ -134,8 +137,8 @@ def _key(piece: Piece) -> tuple[str, str]:
     return piece.uri, piece.text
 
 
-def _carried(chunk: ContextChunk, gone: AbstractSet[tuple[str, str]]) -> int:
-    """Characters of *chunk* that were evaluated before; its heading when all else was."""
+def _count_carried(chunk: ContextChunk, gone: AbstractSet[tuple[str, str]]) -> int:
+    """Return characters of *chunk* that were evaluated before; its heading when all else was."""
     sizes = [len(piece.text) + 1 for piece in chunk.pieces if _key(piece) in gone]
     return chunk.size if len(sizes) == len(chunk.pieces) else sum(sizes)
 

@@ -1,5 +1,5 @@
 """
-What the names near the cursor mean: the heads of their definitions, one step far. Pure.
+The heads of the definitions of the names near the cursor. Pure.
 
 A name is looked up in the open files and by the index in the others. A function brings its head and the types that
 its annotation names; a class its head, its fields and the heads of its methods; a variable the same for its type
@@ -45,7 +45,7 @@ def signatures(
     source_of: Callable[[str], Source | None],
     read: Read = read,
 ) -> list[Piece]:
-    """The heads of what is in use where *snapshot* was taken, what is nearest to the cursor first."""
+    """Return the heads of what is in use where *snapshot* was taken, what is nearest to the cursor first."""
     here = snapshot.here
     if here is None:
         return []
@@ -80,11 +80,11 @@ class _Lookup:
         self._imported = frozenset(read(here).imported) if here else frozenset()
         self._open: defaultdict[str, list[_Place]] = defaultdict(list)
         for source in snapshot.sources:
-            for name, places in self._defined(source).items():
+            for name, places in self._read_definitions(source).items():
                 self._open[name] += places
 
     def places(self, name: str) -> list[_Place]:
-        """Where *name* is defined; nowhere if that says nothing, as of `run` and `get`."""
+        """Return the definitions of *name*; none if that says nothing, as of `run` and `get`."""
         homes = [path for path in self._index.homes.get(name, ()) if path not in self._opened]
         places = [*self._open.get(name, ())]
         if len(homes) + len(places) > HOMES:
@@ -92,24 +92,24 @@ class _Lookup:
             places = [p for p in places if stem(p.source.name) in self._imported]
             if len(homes) + len(places) > HOMES:
                 return []
-        return [*places, *(place for path in homes for place in self._unopened(path, name))]
+        return [*places, *(place for path in homes for place in self._read_unopened(path, name))]
 
     def members(self, place: _Place) -> list[_Place]:
-        """The members of a class in its file that others may use."""
+        """Return the members of a class in its file that others may use."""
         owner = place.definition.name
         defined = self._known[place.source.name]
         return list(defined.get(f".{owner}", ()))[:_MEMBERS]
 
-    def _unopened(self, path: str, name: str) -> list[_Place]:
+    def _read_unopened(self, path: str, name: str) -> list[_Place]:
         if path not in self._known and self._n_read < _READ:
             self._n_read += 1
             source = self._source_of(path)
             if source is not None:
-                self._defined(source)
+                self._read_definitions(source)
         return self._known.get(path, {}).get(name, [])
 
-    def _defined(self, source: Source) -> dict[str, list[_Place]]:
-        """The definitions of a text by name, and by ".owner" for members."""
+    def _read_definitions(self, source: Source) -> dict[str, list[_Place]]:
+        """Return the definitions of a text by name, and by ".owner" for members."""
         places: defaultdict[str, list[_Place]] = defaultdict(list)
         for each in self._read(source).definitions:
             if each.kind is not Kind.LOCAL:
@@ -121,9 +121,9 @@ class _Lookup:
 
 
 def _places(lookup: _Lookup, here: Source, cut: Cut, line: int) -> Iterator[_Place]:
-    """Definitions of the names around *line*, those of the nearest first, each with what it holds."""
+    """Yield definitions of the names around *line*, those of the nearest first, each with what it holds."""
     for name in itertools.islice(_names(here, line), _NAMES):
-        held = _held(cut, name, line)
+        held = _find_held(cut, name, line)
         for word in held:
             yield from _types(lookup, word)
         for place in lookup.places(name):
@@ -139,7 +139,7 @@ def _places(lookup: _Lookup, here: Source, cut: Cut, line: int) -> Iterator[_Pla
 
 
 def _types(lookup: _Lookup, word: str) -> Iterator[_Place]:
-    """The class of that name, or the class that a function of that name returns, with its members."""
+    """Yield the class of that name, or the class that a function of that name returns, with its members."""
     for place in lookup.places(word):
         yield from _whole(lookup, place)
         if place.definition.kind is Kind.FUNCTION:
@@ -156,15 +156,15 @@ def _whole(lookup: _Lookup, place: _Place) -> Iterator[_Place]:
 
 
 def _names(here: Source, line: int) -> Iterator[str]:
-    """The words around *line*, once each: of its own line first, then of those above and below."""
+    """Return the words around *line*, once each: of its own line first, then of those above and below."""
     near = (n for n in near_lines(line) if n < len(here.lines))
     ordered = sorted(near, key=lambda n: (abs(n - line), n))
     words = (word for n in ordered for word in reversed(WORD.findall(here.lines[n])))
     return iter(dict.fromkeys(words))
 
 
-def _held(cut: Cut, name: str, line: int) -> Iterable[str]:
-    """The words of what *name* holds at *line*: what was said of it last above, else anywhere."""
+def _find_held(cut: Cut, name: str, line: int) -> Iterable[str]:
+    """Return the words of what *name* holds at *line*: what was said of it last above, else anywhere."""
     said = [d for d in cut.definitions if d.name == name and d.of and d.kind in _VARIABLES]
     said.sort(key=lambda d: (d.start > line, abs(d.start - line)))
     return dict.fromkeys(word for d in said[:2] for word in d.of if word != name)
@@ -174,7 +174,7 @@ _VARIABLES = (Kind.LOCAL, Kind.FIELD)
 
 
 def _heads(place: _Place) -> Iterator[Piece]:
-    """The head of a definition, and the first line of the comment above it."""
+    """Yield the head of a definition, and the first line of the comment above it."""
     source, definition = place
     spans = [(definition.start, definition.head)]
     if definition.doc >= 0:

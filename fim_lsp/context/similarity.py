@@ -1,10 +1,10 @@
 """
-How alike two pieces of code are: one symmetric number in [0, 1]. Pure.
+The similarity of two pieces of code: one symmetric number in [0, 1]. Pure.
 
 The mean of two Dice coefficients over multisets, one of normalised lines and one of words. Lines
 alone would call a renamed copy new; words alone would call two loops over other things the same.
 Features are taken once per text (`features`), so one comparison is two intersections of sets
-(about 5 µs); sizes that cannot reach a threshold are told apart without looking (`at_most`).
+(about 5 µs); sizes that cannot reach a threshold are recognised without looking (`at_most`).
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ Bag = AbstractSet[tuple[str, int]]
 
 
 class Features(NamedTuple):
-    """What two texts are compared by."""
+    """The features that two texts are compared by."""
 
     lines: Bag
     words: Bag
 
 
 def features(text: str) -> Features:
-    """Non-blank lines without indent and extra spaces, and words, both counted."""
+    """Return non-blank lines without indent and extra spaces, and words, both counted."""
     lines = (_SPACE.sub(" ", line.strip()) for line in text.split("\n"))
     return Features(_bag(line for line in lines if line), _bag(WORD.findall(text)))
 
 
 def similarity(a: Features, b: Features) -> float:
-    """1 for texts that differ in spacing only, 0 for texts with no line and no word in common."""
+    """Return 1 for texts that differ in spacing only, 0 for texts with no line and no word in common."""
     return (_dice(a.lines, b.lines) + _dice(a.words, b.words)) / 2
 
 
 def at_most(a: Features, b: Features) -> float:
-    """A bound on `similarity` from the sizes alone: 40 lines are never like 10."""
+    """Return a bound on `similarity` from the sizes alone: 40 lines are never like 10."""
     return (_ratio(a.lines, b.lines) + _ratio(a.words, b.words)) / 2
 
 
 def like(fresh: Features, others: Iterable[Features], threshold: float = SAME) -> int | None:
-    """The index of the first of *others* at least *threshold* like *fresh*."""
+    """Return the index of the first of *others* at least *threshold* like *fresh*."""
     for idx, other in enumerate(others):
         if at_most(fresh, other) >= threshold and similarity(fresh, other) >= threshold:
             return idx

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Tree
 
 from fim_lsp.context.grammars import Grammar, grammar_of, types
-from fim_lsp.context.parse import allowed, parsed, parser_of
+from fim_lsp.context.parse import limit_operations, parse_bytes, parser_of
 from fim_lsp.documents import unix
 
 UNITS = 5_000
@@ -38,7 +38,7 @@ _BLOCK_LINES = 40  # fallback blocks: about a screen, the size of a long functio
 
 
 class UnitKind(enum.Enum):
-    """What a unit is."""
+    """The kind of a unit."""
 
     FUNCTION = "function"  # or any other definition without members worth a unit of their own
     CLASS = "class"
@@ -73,20 +73,22 @@ class ParsedText(NamedTuple):
 
 
 def parse_text(language: str, text: str) -> ParsedText:
-    """*text* parsed once, for all that is read from it. Any text will do."""
+    """Return *text* parsed once, for all that is read from it. Any text will do."""
     grammar, lines = grammar_of(language), unix(text).split("\n")
     data = "\n".join(lines).encode("utf-8", "replace")
-    tree = parsed(parser_of(grammar), data, allowed(len(data))).tree if grammar else None
+    tree = (
+        parse_bytes(parser_of(grammar), data, limit_operations(len(data))).tree if grammar else None
+    )
     return ParsedText(grammar, lines, data, tree)
 
 
 def units(language: str, text: str) -> tuple[Unit, ...]:
-    """The first `UNITS` of *text* in order; siblings share at most a line."""
+    """Return the first `UNITS` of *text* in order; siblings share at most a line."""
     return units_of(parse_text(language, text))
 
 
 def units_of(text: ParsedText) -> tuple[Unit, ...]:
-    """The same of a text that is parsed already."""
+    """Return the same of a text that is parsed already."""
     return tuple(islice(_units(text), UNITS))
 
 
@@ -94,7 +96,7 @@ def _units(text: ParsedText) -> Iterator[Unit]:
     grammar, lines, data, tree = text
     if grammar is None or tree is None or tree.root_node.type == "ERROR":
         return _blocks(lines, 0, len(lines))
-    return _merged(_Walk(grammar, data, lines).units(tree.root_node), lines)
+    return _merge(_Walk(grammar, data, lines).units(tree.root_node), lines)
 
 
 class _Level:
@@ -107,12 +109,12 @@ class _Level:
         self._end = -1
 
     def comment(self, node: Node) -> None:
-        """A comment: it belongs to what stands directly below."""
+        """Add a comment: it belongs to what stands directly below."""
         self._above = self.first_line(node)
         self._end = _end_line(node)
 
     def first_line(self, node: Node) -> int:
-        """Where *node* begins, with its comments."""
+        """Return the first line of *node*, with its comments."""
         start = node.start_point.row
         first = self._above if self._above >= 0 and start <= self._end else start
         self._above = -1
@@ -128,7 +130,7 @@ class _Walk:
         self._lines = lines
 
     def units(self, root: Node) -> Iterator[Unit]:
-        """The units in order, not merged."""
+        """Yield the units in order, not merged."""
         levels = [_Level(self._children(root), 0)]
         while levels:
             level = levels[-1]
@@ -143,7 +145,7 @@ class _Walk:
                     levels.append(_Level(self._children(members), level.depth + 1))
 
     def _children(self, node: Node) -> Iterator[Node]:
-        """The named children of *node*, those of transparent ones in their place."""
+        """Yield the named children of *node*, those of transparent ones in their place."""
         nested = [iter(node.named_children)]
         while nested:
             child = next(nested[-1], None)
@@ -156,9 +158,9 @@ class _Walk:
                 yield child
 
     def _unit(self, node: Node, start: int, depth: int) -> Generator[Unit, None, Node | None]:
-        """The unit that *node* is, or the units; returns the node whose children are its members."""
+        """Yield the unit that *node* is, or the units; returns the node whose children are its members."""
         grammar, end = self._grammar, _end_line(node)
-        inner = _unwrapped(node, grammar)
+        inner = _unwrap(node, grammar)
         if inner.type in grammar.classes:
             yield Unit(UnitKind.CLASS, self._name(inner), start, end, depth)
             return _body(inner)
@@ -166,7 +168,7 @@ class _Walk:
             yield Unit(UnitKind.FUNCTION, self._name(inner), start, end, depth)
         elif inner.type in grammar.imports or self._is_require(inner):
             if depth == 0:
-                names = imported_names(self._lines[start:end])
+                names = find_imported_names(self._lines[start:end])
                 yield Unit(UnitKind.IMPORTS, "", start, end, depth, names)
         elif node.type == "ERROR":
             yield from (replace(b, depth=depth) for b in _blocks(self._lines, start, end))
@@ -175,12 +177,15 @@ class _Walk:
         return None
 
     def _is_require(self, node: Node) -> bool:
-        """`require "x"` in Ruby, Lua, PHP and CommonJS is an import by use, not by syntax."""
+        """
+        Return whether *node* is `require "x"`, as in Ruby, Lua, PHP and CommonJS: an import by use,
+        not by syntax.
+        """
         is_short = node.end_point.row - node.start_point.row <= 1
         return is_short and "require" in self._head(node)[:_REQUIRE_BYTES]
 
     def _name(self, node: Node) -> str:
-        """The last word of what a node defines; C hides it in a chain of declarators."""
+        """Return the last word of what a node defines; C hides it in a chain of declarators."""
         named = node.child_by_field_name("name")
         for _ in range(DEPTH):
             if named is not None or node.type.endswith(_NAME_TYPES):
@@ -197,7 +202,7 @@ class _Walk:
         return words[-1][:NAME_CHARS] if words else ""
 
     def _head(self, node: Node) -> str:
-        """The first line of *node*."""
+        """Return the first line of *node*."""
         end = min(node.end_byte, node.start_byte + _HEAD_BYTES)
         return self._data[node.start_byte : end].decode("utf-8", "replace").partition("\n")[0]
 
@@ -210,9 +215,9 @@ _KEYWORDS = types(
 )
 
 
-def imported_names(lines: Iterable[str]) -> tuple[str, ...]:
+def find_imported_names(lines: Iterable[str]) -> tuple[str, ...]:
     """
-    The words of an import statement that may be names, in order, once each.
+    Return the words of an import statement that may be names, in order, once each.
 
     Module paths are among them: a lookup in an index of definitions simply does not find those.
     """
@@ -220,7 +225,7 @@ def imported_names(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(w for w in words if w not in _KEYWORDS))
 
 
-def _unwrapped(node: Node, grammar: Grammar) -> Node:
+def _unwrap(node: Node, grammar: Grammar) -> Node:
     for _ in range(DEPTH):
         if node.type not in grammar.wrappers:
             break
@@ -233,7 +238,11 @@ def _unwrapped(node: Node, grammar: Grammar) -> Node:
 
 
 def _is_function_value(node: Node) -> bool:
-    """`const f = () => …` and `exports.f = function …` over several lines define a function."""
+    """
+    …` and `exports.f = function …` over several lines define a function. => Return whether *node*
+    is the function of `const f = () => …` or `exports.f = function …`, over several lines. => …`
+    and `exports.f = function …` over several lines define a function.
+    """
     if node.start_point.row == node.end_point.row or not node.named_children:
         return False
     target = node if node.type == "assignment_expression" else node.named_children[-1]
@@ -242,7 +251,7 @@ def _is_function_value(node: Node) -> bool:
 
 
 def _body(node: Node) -> Node | None:
-    """Where the members of a class or the statements of a function stand."""
+    """Return the node with the members of a class or the statements of a function."""
     if node.type == "element":
         return node
     block = next((c for c in node.named_children if c.type == "block"), None)
@@ -255,13 +264,13 @@ _NAME_FIELDS = ("declarator", "left", "key", "type")
 
 
 def _end_line(node: Node) -> int:
-    """The first line after the node: one that ends in column 0 does not hold that line."""
+    """Return the first line after the node: one that ends in column 0 does not hold that line."""
     row, column = node.end_point
     return row + 1 if column > 0 or row == node.start_point.row else row
 
 
-def _merged(units: Iterable[Unit], lines: Sequence[str]) -> Iterator[Unit]:
-    """Imports in a row become one block, and so do loose statements up to a blank line."""
+def _merge(units: Iterable[Unit], lines: Sequence[str]) -> Iterator[Unit]:
+    """Merge imports in a row into one block, and loose statements up to a blank line."""
     last: Unit | None = None
     names: dict[str, None] = {}
     for unit in units:
@@ -286,7 +295,7 @@ def _joins(last: Unit, unit: Unit, lines: Sequence[str]) -> bool:
 
 
 def _blocks(lines: Sequence[str], start: int, end: int) -> Iterator[Unit]:
-    """Lines cut where a line without indent follows a blank one, or when a block grows long."""
+    """Yield blocks of lines, cut where a line without indent follows a blank one, or when one grows long."""
     first = start
     for idx in range(start + 1, end):
         fresh = not lines[idx - 1].strip() and lines[idx][:1].strip()

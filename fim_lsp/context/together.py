@@ -18,7 +18,7 @@ _FADES = 0.997  # per commit of the repository: one of 230 commits ago counts ha
 
 
 def partners(commits: Commits, path: str) -> dict[str, float]:
-    """Each file that changed together with *path*, and how surely it does: more than 0, less than 1."""
+    """Return each file that changed together with *path*, and how surely it does: more than 0, less than 1."""
     total, weights = _DOUBT, defaultdict[str, float](float)
     for age, files in enumerate(commits):
         if path in files and len(files) <= _FILES:

@@ -20,14 +20,14 @@ from fim_lsp.context.chunks import (
     Read,
     Source,
     Why,
-    located,
+    locate,
     overlaps,
     read,
     telling,
     telling_lines,
 )
 from fim_lsp.context.ranking import Interest, Surroundings
-from fim_lsp.context.ring import Bad, Limits, Ring, updated
+from fim_lsp.context.ring import Bad, Limits, Ring, refill
 from fim_lsp.context.similarity import WORD
 from fim_lsp.documents import LINE_CHARS
 
@@ -54,7 +54,7 @@ class Viewport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is remembered at one moment. *sources* by when they were looked at, the latest first."""
+    """The memory at one moment. *sources* by when they were looked at, the latest first."""
 
     n_events: int
     ring: Ring
@@ -78,7 +78,7 @@ class Snapshot:
 
 
 def near_lines(line: int) -> range:
-    """The lines around the cursor on *line*; the text may end before them."""
+    """Return the lines around the cursor on *line*; the text may end before them."""
     return range(max(0, line - _NEAR_ABOVE), line + _NEAR_BELOW)
 
 
@@ -95,12 +95,12 @@ def update_ring(snapshot: Snapshot, read: Read = read) -> RingUpdate:
     candidates = list(_within(_candidates(snapshot, read), _CANDIDATE_CHARS))
     interest = Interest(_surroundings(snapshot, read), candidates)
     bad = judge(snapshot.viewport, snapshot.here)
-    ring = updated(snapshot.ring, candidates, interest, snapshot.limits, bad)
+    ring = refill(snapshot.ring, candidates, interest, snapshot.limits, bad)
     return RingUpdate(snapshot.n_events, ring)
 
 
 def judge(viewport: Viewport, here: Source | None) -> Bad:
-    """Tells of a chunk whether it must not be shown: no longer true, or lines of it in the window."""
+    """Return a test for chunks that must not be shown: no longer true, or lines of it in the window."""
     window = _window_lines(viewport, here)
 
     def is_bad(chunk: ContextChunk) -> bool:
@@ -123,7 +123,7 @@ def _in_window(piece: Piece, viewport: Viewport) -> bool:
 
 
 def _within(pieces: Iterable[Piece], n_chars: int) -> Iterator[Piece]:
-    """The first of *pieces* that have so many characters together."""
+    """Yield the first of *pieces* that have so many characters together."""
     for piece in pieces:
         n_chars -= len(piece.text) + _PIECE_COST
         if n_chars < 0:
@@ -132,7 +132,7 @@ def _within(pieces: Iterable[Piece], n_chars: int) -> Iterator[Piece]:
 
 
 def _candidates(snapshot: Snapshot, read: Read) -> Iterator[Piece]:
-    """All that could be shown: yanks and unopened files, then open ones; no lines twice."""
+    """Yield all that could be shown: yanks and unopened files, then open ones; no lines twice."""
     viewport = snapshot.viewport
     taken: dict[str, list[Piece]] = {}
     cut = (piece for source in snapshot.sources for piece in read(source).pieces)
@@ -145,19 +145,19 @@ def _candidates(snapshot: Snapshot, read: Read) -> Iterator[Piece]:
 
 def _others(snapshot: Snapshot) -> Iterator[Piece]:
     """
-    Yanks where their lines stand now, in their file or pasted here; what servers told, as long as the
-    file says so; pieces of other files.
+    Yield yanks where their lines stand now, in their file or pasted here; what servers told, as long
+    as the file says so; pieces of other files.
     """
     sources = {source.uri: source for source in snapshot.sources}
     for piece in snapshot.others:
         if piece.why is Why.YANKED:
             homes = filter(None, (sources.get(piece.uri), snapshot.here))
-            places = (located(piece, home) for home in homes)
+            places = (locate(piece, home) for home in homes)
             yield next((place for place in places if place.fresh), replace(piece, start=0, end=0))
         elif piece.why is Why.SIGNATURE or piece.uri not in sources:
             yield piece
         elif piece.why is Why.SERVER:
-            place = located(piece, sources[piece.uri]) if piece.end else piece
+            place = locate(piece, sources[piece.uri]) if piece.end else piece
             if place.fresh:
                 yield place
 
@@ -171,7 +171,7 @@ def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
         lines=_window_lines(viewport, here),
         seen=_words(window),
         near=snapshot.near,
-        here=_counted(here, read),
+        here=_count_words(here, read),
         ages=_ages(snapshot),
         files={source.uri: rank for rank, source in enumerate(snapshot.sources)},
         heads={uri: rank for rank, uri in enumerate(dict.fromkeys(p.uri for p in heads))},
@@ -180,7 +180,7 @@ def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
 
 
 def _ages(snapshot: Snapshot) -> dict[str, int]:
-    """Each word of an edited line, with how many edited lines ago that was."""
+    """Return each word of an edited line, with how many edited lines ago that was."""
     ages: dict[str, int] = {}
     for source in snapshot.sources:
         marks = snapshot.edited.get(source.uri, {})
@@ -190,8 +190,8 @@ def _ages(snapshot: Snapshot) -> dict[str, int]:
     return ages
 
 
-def _counted(here: Source | None, read: Read) -> Counter[str]:
-    """In how many pieces of the file each word stands: reads no text that was read before."""
+def _count_words(here: Source | None, read: Read) -> Counter[str]:
+    """Count the pieces of the file in which each word stands: reads no text that was read before."""
     counts: Counter[str] = Counter()
     for piece in read(here).pieces if here else ():
         counts.update(piece.words)

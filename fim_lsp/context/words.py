@@ -22,18 +22,18 @@ _WORD = re.compile(r"\w\w+")  # one letter is in every file
 
 
 def words(text: str) -> Words[int]:
-    """The words of a text; none of one that has too many."""
+    """Return the words of a text; none of one that has too many."""
     found = {*_WORD.findall(text)}
     return array("I", sorted(_checksums(found))) if len(found) <= FILE_WORDS else NONE
 
 
-def wanted(text: str) -> tuple[int, ...]:
-    """The words that a text must have to hold this one."""
+def list_required(text: str) -> tuple[int, ...]:
+    """Return the words that a text must have to hold this one."""
     return (*_checksums({*_WORD.findall(text)}),)
 
 
 def holds(known: Words[int], wanted: Iterable[int]) -> bool:
-    """Whether all of *wanted* are among the *known* ones."""
+    """Return whether all of *wanted* are among the *known* ones."""
     return all(_has(known, each) for each in wanted)
 
 

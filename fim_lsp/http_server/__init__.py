@@ -1,1 +1,17 @@
-"""Other programs' completion clients, served over HTTP by a session, and the page."""
+"""
+Answers the completion clients of other programs over HTTP, and serves the page.
+
+excerpt: joins the parts of a text that stateless requests have shown; pure
+zeta: reads Zed's prompts for its own model, and writes that model's answers; pure
+requests: reads the bodies that clients send; pure
+answers: writes the JSON that each client expects; pure
+find_file: finds the file that an unnamed text is from, and remembers it
+client_documents: turns stateless requests into documents of the session
+completions: the text to insert for one request
+admission: decides from its head whether a request may be answered; pure
+connections: reads requests from a port, and writes the answers
+routes: the table of paths: answered here, or forwarded
+announced: the private files that say which ports are open, and keep the key of this user's clients
+page: the page, made of the session's counters
+local_port: a port that answers for a session
+"""

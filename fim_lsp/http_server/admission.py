@@ -16,9 +16,9 @@ OWN_SITES = ("same-origin", "none")  # none: the user typed the address, or a pr
 
 
 def why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
-    """Why a request for *target* with *headers* (lower case) is not answered at all, "" if it is."""
+    """Return why a request for *target* with *headers* (lower case) is not answered at all, "" if it is."""
     if not target.startswith("/") or target.startswith("//"):
-        return "another server is meant"  # what is passed on must not get there
+        return "it is not an origin-form target"  # what is passed on must not get there
     hosts = {f"{name}:{port}" for name in NAMES}
     if headers.get("host", "").lower() not in hosts:
         return "the Host is not this machine's own name"
@@ -32,7 +32,7 @@ def why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
 
 
 def knows(headers: Mapping[str, str], token: str) -> bool:
-    """Whether a request carries the secret *token*, as `Authorization: Bearer`."""
+    """Return whether a request carries the secret *token*, as `Authorization: Bearer`."""
     scheme, _, said = headers.get("authorization", "").partition(" ")
     as_said = said.strip().encode("utf-8", "surrogateescape")
     is_right = hmac.compare_digest(as_said, token.encode())

@@ -1,5 +1,5 @@
 """
-Where the ports of this user's sessions are: a private file each, while they are open. Blocking, and quick.
+The ports of this user's sessions: a private file each, while they are open. Blocking, and quick.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ FOLDER = "http"
 
 
 class Announced(NamedTuple):
-    """A port of the process *pid*; *token* is the secret it wants to hear. *file* says so."""
+    """A port of the process *pid*; *token* is the secret that clients must send. *file* is the announcement."""
 
     url: str
     token: str
@@ -34,13 +35,13 @@ def announce(cache: Path, url: str, token: str) -> Path | None:
 
 
 def withdraw(path: Path) -> None:
-    """The port is closed."""
+    """Withdraw the announcement: the port is closed."""
     with contextlib.suppress(OSError):
         path.unlink()
 
 
-def found(cache: Path) -> list[Announced]:
-    """What was said, also of processes that have ended without taking it back."""
+def find_announced(cache: Path) -> list[Announced]:
+    """Return all announcements, also of processes that ended without withdrawing them."""
     ports = []
     for path in sorted((cache / FOLDER).glob("*.json")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
@@ -48,3 +49,24 @@ def found(cache: Path) -> list[Announced]:
             pid = int(path.name.partition("-")[0])
             ports.append(Announced(str(said["url"]), str(said["token"]), pid, path))
     return ports
+
+
+# -- own key -------------------------------------------------------------------------------------
+# The key of this user's completion clients: made once and kept, so that what is written into their settings stays true.
+
+
+def own_key(path: Path) -> str:
+    """Return the key that the file *path* has; another one where it has none, or one that another user could have read."""
+    with contextlib.suppress(OSError):
+        if key := _read(path):
+            return key
+    fresh = secrets.token_urlsafe()
+    try:
+        private_files.write(path, f"{fresh}\n".encode())
+        return _read(path)  # another process may have written one at the same time
+    except OSError:
+        return fresh  # for as long as this process runs
+
+
+def _read(path: Path) -> str:
+    return private_files.read(path).decode("ascii", "replace").strip()

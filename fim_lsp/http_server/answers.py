@@ -15,7 +15,7 @@ ID, OBJECT = "cmpl-fim-lsp", "text_completion"
 
 
 def infill(body: Body, text: str, cost: Cost, model: str) -> object:
-    """What llama.cpp's `/infill` and `/completion` answer; a list where several texts were asked for."""
+    """Return the answer of llama.cpp's `/infill` and `/completion`; a list where several texts were asked for."""
     whole = {
         "index": 0,
         "content": text,
@@ -31,24 +31,24 @@ def infill(body: Body, text: str, cost: Cost, model: str) -> object:
         "tokens_cached": cost.evaluated + cost.cached + cost.predicted,
         "timings": _timings(cost),
     }
-    answer = _chosen(whole, body.get("response_fields"))
+    answer = _choose_fields(whole, body.get("response_fields"))
     n_texts = body.get("n_cmpl")
     return [answer] if isinstance(n_texts, int) and n_texts > 1 else answer
 
 
 def infill_piece(text: str, model: str) -> dict[str, Any]:
-    """The next *text* of such an answer, before its last event."""
+    """Return the next *text* of such an answer, before its last event."""
     return {"index": 0, "content": text, "id_slot": 0, "stop": False, "model": model}
 
 
 def completion_piece(text: str, model: str) -> dict[str, Any]:
-    """The next *text* of what `completion` answers, before its last event."""
+    """Return the next *text* of what `completion` answers, before its last event."""
     choice = {"text": text, "index": 0, "logprobs": None, "finish_reason": None}
     return {"id": ID, "object": OBJECT, "created": 0, "model": model, "choices": [choice]}
 
 
 def completion(text: str, cost: Cost, model: str) -> dict[str, Any]:
-    """What OpenAI-style servers answer at `/v1/completions`, with llama.cpp's timings."""
+    """Return the answer of OpenAI-style servers at `/v1/completions`, with llama.cpp's timings."""
     n_prompt = cost.evaluated + cost.cached
     return {
         "id": ID,
@@ -68,7 +68,7 @@ def completion(text: str, cost: Cost, model: str) -> dict[str, Any]:
 
 def insertion(text: str, replaced: str) -> str:
     """
-    *text* for a client that can only insert, where it was meant to replace *replaced*, right of the cursor.
+    Return *text* for a client that can only insert, where it was meant to replace *replaced*, right of the cursor.
 
     What is to be replaced stands in the text again; the part before it is inserted.
     """
@@ -96,8 +96,8 @@ def _per_second(n_tokens: int, ms: float) -> float:
     return min(MANY, 1000 * n_tokens / ms) if ms else MANY
 
 
-def _chosen(whole: Mapping[str, Any], names: object) -> dict[str, Any]:
-    """The fields that `response_fields` names, `a/b` for one of an object; all where it names none."""
+def _choose_fields(whole: Mapping[str, Any], names: object) -> dict[str, Any]:
+    """Return the fields that `response_fields` names, `a/b` for one of an object; all where it names none."""
     if not isinstance(names, list):
         return dict(whole)
     found: dict[str, Any] = {}

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from fim_lsp.documents import Position
 from fim_lsp.http_server import zeta
 from fim_lsp.http_server.answers import insertion
+from fim_lsp.http_server.client_documents import ClientDocuments, Place
 from fim_lsp.http_server.requests import Asked, Limits
-from fim_lsp.http_server.texts import Place, Texts
 from fim_lsp.session.answer import Cost
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
@@ -38,7 +38,10 @@ NOTHING = Completion("", Cost())
 
 
 class Question(NamedTuple):
-    """What is asked of a document: its version, the cursor, what is taken to be accepted, how long the answer may be."""
+    """
+    A question about a document: its version, the cursor, what is taken to be accepted, how long the
+    answer may be.
+    """
 
     version: int
     cursor: Position
@@ -56,8 +59,8 @@ class Asking:
     n_waiting: int = 0
     hear: list[Hear] = field(default_factory=list)
 
-    def heard(self, text: str) -> None:
-        """*text* is certain now."""
+    def publish(self, text: str) -> None:
+        """Pass on *text*, which is certain now."""
         for hear in self.hear:
             hear(text)
 
@@ -65,20 +68,20 @@ class Asking:
 class Completions:
     """See the module."""
 
-    def __init__(self, session: Session, texts: Texts) -> None:
+    def __init__(self, session: Session, texts: ClientDocuments) -> None:
         self._session = session
         self._texts = texts
         self._asked: dict[str, Asking] = {}
 
     async def complete(self, asked: Asked, limits: Limits, hear: Hear | None = None) -> Completion:
-        """What to insert where *asked* has its cursor; *hear* is told how it begins, longer each time."""
+        """Return the text to insert at the cursor of *asked*; *hear* gets its beginning, longer each time."""
         if asked.is_warm_up:
             await self._texts.show(asked.extras)
             return NOTHING
         place = await self._texts.place(asked)
         if place is None:
             return NOTHING
-        completion = await self._shared(place, limits, hear)
+        completion = await self._share(place, limits, hear)
         if asked.region is not None:
             return completion._replace(
                 text=await self._region(place, asked.region, completion.text)
@@ -86,17 +89,17 @@ class Completions:
         return completion
 
     async def _region(self, place: Place, region: zeta.Region, text: str) -> str:
-        """*region* with *text* in it, or else with the next edit, if that is there."""
+        """Return *region* with *text* in it, or else with the next edit, if that is there."""
         if text or not (
             found := await self._session.next_edit(place.text.uri, unasked=True, unopened=False)
         ):
             return zeta.answer(region, text)
         first = place.cursor.line - region.before.count("\n")
         is_here = found.document.uri == place.text.uri
-        edited = zeta.rewritten(region, first, found.proposal) if is_here else ""
+        edited = zeta.rewrite(region, first, found.proposal) if is_here else ""
         return edited or zeta.answer(region, "")
 
-    async def _shared(self, place: Place, limits: Limits, hear: Hear | None) -> Completion:
+    async def _share(self, place: Place, limits: Limits, hear: Hear | None) -> Completion:
         uri = place.text.uri
         version = self._session.documents[uri].version
         accepted = place.selected.text if place.selected else ""
@@ -127,18 +130,20 @@ class Completions:
     async def _text(self, place: Place, asking: Asking) -> Completion:
         uri, selected = place.text.uri, place.selected
         limits = asking.question.limits
-        config = _limited(self._session.config, limits)
+        config = _limit(self._session.config, limits)
 
-        def heard(suggestion: Suggestion) -> None:
+        def on_suggestion(suggestion: Suggestion) -> None:
             if selected is None and suggestion.start == suggestion.end:
-                asking.heard(limits.ended(suggestion.text))
+                asking.publish(limits.cut_at_stop(suggestion.text))
 
         answer = await self._session.complete(
             uri,
             selected.start if selected else place.cursor,
             invoked=False,
             selected=selected,
-            client=Client(selected is None, config, heard if asking.question.streams else None),
+            client=Client(
+                selected is None, config, on_suggestion if asking.question.streams else None
+            ),
         )
         document = self._session.document(uri)
         if not answer.suggestions or document is None:
@@ -147,14 +152,14 @@ class Completions:
         if selected is not None:
             text = best.text.removeprefix(selected.text)
             rest = insertion(text, document.between(selected.end, best.end))
-            return Completion(limits.ended(rest), answer.cost)
-        text = limits.ended(insertion(best.text, document.between(best.start, best.end)))
+            return Completion(limits.cut_at_stop(rest), answer.cost)
+        text = limits.cut_at_stop(insertion(best.text, document.between(best.start, best.end)))
         place.text.suggested = text
         return Completion(text, answer.cost)
 
 
-def _limited(config: Config, limits: Limits) -> Config:
-    """The user's settings, as far as the client does not say how long an answer may be, and how late."""
+def _limit(config: Config, limits: Limits) -> Config:
+    """Return the user's settings, as far as the client does not say how long an answer may be, and how late."""
     given = config.completion
     said = (ms for ms in (given.patience_ms, limits.patience_ms) if ms is not None)
     patience_ms = 0 if "\n" in limits.stops else min(said, default=PATIENCE_MS)

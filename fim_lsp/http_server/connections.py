@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import h11
 
-from fim_lsp.lsp import peer
+from server_bridge.machine import peer
 
 BODY_BYTES = 8_000_000  # of what is passed on: chats have pictures
 HEAD_BYTES = 65_536
@@ -65,7 +65,7 @@ class Listener(NamedTuple):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The address it listens at."""
         return int(self.server.sockets[0].getsockname()[1])
 
     async def aclose(self) -> None:
@@ -82,11 +82,11 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
     Serve *handle* on a port of 127.0.0.1, 0 for a free one. Raises OSError where it is taken.
 
     *refuse* sees each request first, without its body. Where the system tells who is at the other end, all but this
-    user are refused; *refused* hears why.
+    user are refused; *refused* gets the reason.
     """
     open_now: dict[asyncio.Task[Any], socket.socket] = {}
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         before = [*open_now.values()]
@@ -108,12 +108,12 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
             with contextlib.suppress(OSError, RuntimeError):
                 writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", port, limit=HEAD_BYTES)
+    server = await asyncio.start_server(on_connect, "127.0.0.1", port, limit=HEAD_BYTES)
     return Listener(server, open_now)
 
 
 async def _are_too_many(before: Sequence[socket.socket], newest: socket.socket) -> bool:
-    """Whether the process of the *newest* connection had its share *before*, so that the others keep theirs."""
+    """Return whether the process of the *newest* connection had its share *before*, so that the others keep theirs."""
     if not CONNECTIONS <= len(before) < IN_ALL:
         return len(before) >= IN_ALL
     newest_owner, *owners = await asyncio.to_thread(peer.processes, (newest, *before))
@@ -121,7 +121,7 @@ async def _are_too_many(before: Sequence[socket.socket], newest: socket.socket) 
 
 
 async def _why_refused(connection: socket.socket) -> str:
-    """Why the process at the other end is not answered, "" if it is or the system does not tell."""
+    """Return why the process at the other end is not answered, "" if it is, or if the system does not tell."""
     if not peer.can_tell():
         return ""
     uid = await asyncio.to_thread(peer.uid, connection)  # of one that is closed it reads files
@@ -138,7 +138,7 @@ async def _serve(
         head = await asyncio.wait_for(_event(wire, reader, writer), seconds)
         if not isinstance(head, h11.Request):
             return
-        headers = _combined(head)
+        headers = _combine(head)
         target = head.target.decode("latin-1").partition("?")[0]
         request = Request(head.method.decode(), target, headers, b"")
         if refusal := refuse(request):
@@ -148,7 +148,7 @@ async def _serve(
         if body is None:
             await _end_with(wire, reader, writer, Response(413, {}))
             return
-        handled = _handled(wire, writer, handle, request._replace(body=body))
+        handled = _handle(wire, writer, handle, request._replace(body=body))
         if not await _while_there(reader, wire, handled):
             return
         if wire.our_state is not h11.DONE or wire.their_state is not h11.DONE:
@@ -157,8 +157,8 @@ async def _serve(
         seconds = IDLE_S
 
 
-def _combined(head: h11.Request) -> dict[str, str]:
-    """The fields by name; one that is said twice is a list (RFC 9110, 5.3), so that no check passes over the first."""
+def _combine(head: h11.Request) -> dict[str, str]:
+    """Return the fields by name; one that is said twice is a list (RFC 9110, 5.3), so that no check passes over the first."""
     headers: dict[str, str] = {}
     for field, said in head.headers:
         name, value = field.decode("latin-1"), said.decode("latin-1")
@@ -184,7 +184,7 @@ async def _discard(reader: asyncio.StreamReader) -> None:
         pass
 
 
-async def _handled(
+async def _handle(
     wire: h11.Connection, writer: asyncio.StreamWriter, handle: Handler, request: Request
 ) -> None:
     try:
@@ -231,7 +231,7 @@ async def _event(
 async def _body(
     wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> bytes | None:
-    """The body of the request, None where it is too long."""
+    """Return the body of the request, None where it is too long."""
     body = bytearray()
     while isinstance(event := await _event(wire, reader, writer), h11.Data):
         body += event.data

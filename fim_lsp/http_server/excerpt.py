@@ -1,8 +1,8 @@
 """
-What a stateless request shows of a text, into the whole of it that was seen so far. Pure.
+The excerpt in a stateless request into the whole text seen so far. Pure.
 
 Such requests carry some lines around the cursor, other ones each time the cursor moves; some cut the first and the
-last of them anywhere. `placed` finds where they belong in a text kept from earlier requests, and puts them there:
+last of them anywhere. `place_excerpt` finds where they belong in a text kept from earlier requests, and puts them there:
 what has left the window stays above and below it, so that the prompt only grows.
 """
 
@@ -36,14 +36,14 @@ class Placed(NamedTuple):
 
 
 def alone(excerpt: Excerpt) -> Placed:
-    """The excerpt as a text of its own."""
+    """Return the excerpt as a text of its own."""
     before = split(excerpt.before)
     cursor = Position(len(before) - 1, len(before[-1]))
     return Placed(tuple(split(excerpt.before + excerpt.after)), cursor, 0)
 
 
-def placed(lines: Sequence[str], excerpt: Excerpt) -> Placed | None:
-    """The text *lines* with *excerpt* in its place, None where that cannot be told."""
+def place_excerpt(lines: Sequence[str], excerpt: Excerpt) -> Placed | None:
+    """Return the text *lines* with *excerpt* in its place, None where that cannot be told."""
     fresh, (row, column), _ = alone(excerpt)
     shown = [*fresh]
     places = _places(lines, {*shown})
@@ -74,7 +74,7 @@ class _Shift(NamedTuple):
 
 
 def _places(lines: Sequence[str], shown: set[str]) -> dict[str, list[int]]:
-    """Where lines that are *shown* stand."""
+    """Return the places of the lines that are *shown*."""
     places: dict[str, list[int]] = defaultdict(list)
     for at, line in enumerate(lines):
         if line in shown:
@@ -85,7 +85,7 @@ def _places(lines: Sequence[str], shown: set[str]) -> dict[str, list[int]]:
 def _shift(
     lines: Sequence[str], places: dict[str, list[int]], shown: Sequence[str], rows: range
 ) -> _Shift | None:
-    """How far down most of *rows* stand in *lines*; None where too few of them do."""
+    """Return how far down most of *rows* stand in *lines*; None where too few of them do."""
     telling = [row for row in rows if shown[row].strip()]
     votes: Counter[int] = Counter()
     for row in telling:
@@ -104,7 +104,7 @@ def _at(lines: Sequence[str], index: int) -> str:
 
 
 def _short(lines: Sequence[str], shown: tuple[str, ...], cursor: Position) -> Placed | None:
-    """A text of hardly a line has no lines to go by: is it as it was, but for a little?"""
+    """Place an excerpt of hardly a line, which has no lines to go by: is the text as it was, but for a little?"""
     old, new = "".join(lines), "".join(shown)
     if sum(map(bool, map(str.strip, shown))) > 2 or sum(map(bool, map(str.strip, lines))) > 2:  # noqa: PLR2004
         return None

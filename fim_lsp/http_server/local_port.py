@@ -15,11 +15,11 @@ from collections import Counter
 from pathlib import Path
 
 from fim_lsp.http_server import admission, announced, connections
+from fim_lsp.http_server.client_documents import ClientDocuments
 from fim_lsp.http_server.completions import Completions
 from fim_lsp.http_server.connections import Request, Response
-from fim_lsp.http_server.faces import Faces, error
 from fim_lsp.http_server.page import OWN, Advice, Advise, Page
-from fim_lsp.http_server.texts import Texts
+from fim_lsp.http_server.routes import Routes, error
 from fim_lsp.session.session import Session
 from fim_lsp.workspace import paths
 
@@ -38,7 +38,7 @@ class LocalPort:
     """See the module. *refused* counts why requests were not answered."""
 
     def __init__(
-        self, session: Session, page: Page, faces: Faces, texts: Texts, token: str
+        self, session: Session, page: Page, routes: Routes, texts: ClientDocuments, token: str
     ) -> None:
         self.refused: Counter[str] = page.refused
         self.port = 0
@@ -46,29 +46,29 @@ class LocalPort:
         self._page_token = secrets.token_urlsafe()
         self._session = session
         self._page = page
-        self._faces = faces
+        self._routes = routes
         self._texts = texts
         self._announcement: Path | None = None
         self._listener: connections.Listener | None = None
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def page_url(self) -> str:
-        """Where the page is, with the token that it needs; what follows # is never sent."""
+        """The URL of the page, with the token that it needs; what follows # is never sent."""
         return f"{self.url}/#{self._page_token}"
 
     @property
     def counts(self) -> Counter[str]:
         """Requests by path, and those that were passed through."""
-        return self._faces.counts
+        return self._routes.counts
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """Where it listens."""
+        """The address it listens at."""
         sockets = self._listener.server.sockets if self._listener else ()
         return [each.getsockname()[:2] for each in sockets]
 
@@ -87,7 +87,7 @@ class LocalPort:
         self._texts.close()
 
     def _refusal(self, request: Request) -> Response | None:
-        """The answer to a request that may get no other; the page's own files want no token."""
+        """Return the answer to a request that may get no other; the page's own files want no token."""
         if why := admission.why_refused(request.target, request.headers, self.port):
             self._refuse(why)
             return _safe(error(FORBIDDEN, f"refused: {why}"))
@@ -105,7 +105,7 @@ class LocalPort:
         if static := self._page.static(request):
             return _safe(static)
         live = await self._page.live(request)
-        return _safe(live if live is not None else await self._faces.answer(request))
+        return _safe(live if live is not None else await self._routes.answer(request))
 
     def _refuse(self, why: str) -> None:
         if not self.refused[why]:  # a page may ask a thousand times a second
@@ -117,7 +117,7 @@ async def _silent() -> list[Advice]:
     return []
 
 
-async def opened(
+async def open_local_port(
     session: Session,
     cache: Path,
     *,
@@ -127,16 +127,16 @@ async def opened(
     advise: Advise = _silent,
 ) -> LocalPort:
     """
-    A port for *session*, listening; *root* is the folder, as a URI, that clients' paths count from.
+    Return a port for *session*, listening; *root* is the folder, as a URI, that clients' paths count from.
 
     Clients must know *token*, or where none is given one that nothing but the announcement says. Raises OSError where the
     port is taken.
     """
     token = token or secrets.token_urlsafe()
     folder = paths.local_path(root) if root else None
-    texts = Texts(session, root, Path(folder) if folder else None)
-    faces = Faces(session, Completions(session, texts))
-    local = LocalPort(session, Page(session, faces, advise), faces, texts, token)
+    texts = ClientDocuments(session, root, Path(folder) if folder else None)
+    routes = Routes(session, Completions(session, texts))
+    local = LocalPort(session, Page(session, routes, advise), routes, texts, token)
     await local.open(port, cache)
     return local
 

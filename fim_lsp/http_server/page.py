@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from fim_lsp import __version__
 from fim_lsp.http_server.connections import Request, Response
-from fim_lsp.http_server.faces import Faces, found
+from fim_lsp.http_server.routes import Routes, respond
 from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.session import Session
 
@@ -36,7 +36,7 @@ ADVICE_S = 60.0  # between two looks at the server by the doctor
 
 
 class Advice(NamedTuple):
-    """What the doctor says: *level* is ok, warn or bad; *fix* what to do."""
+    """A finding of the doctor: *level* is ok, warn or bad; *fix* what to do."""
 
     check: str
     level: str
@@ -50,10 +50,10 @@ Advise = Callable[[], Awaitable[list[Advice]]]
 class Page:
     """See the module. *advise* has the doctor look at the session."""
 
-    def __init__(self, session: Session, faces: Faces, advise: Advise) -> None:
+    def __init__(self, session: Session, routes: Routes, advise: Advise) -> None:
         self.refused: Counter[str] = Counter()
         self._session = session
-        self._faces = faces
+        self._routes = routes
         self._advise = advise
         self._advice: list[Advice] = []
         self._advised_s = -ADVICE_S
@@ -61,7 +61,7 @@ class Page:
 
     @staticmethod
     def static(request: Request) -> Response | None:
-        """One of the page's files, None for another path."""
+        """Return one of the page's files, None for another path."""
         name = PAGES.get(request.target) if request.method == "GET" else None
         if name is None:
             return None
@@ -70,14 +70,14 @@ class Page:
         return Response(200, headers, _file(name))
 
     async def live(self, request: Request) -> Response | None:
-        """What the page shows now, and its one button; None for another path."""
+        """Return what the page shows now, or act on its one button; None for another path."""
         if request.method == "POST" and request.target == SNOOZE:
             self._session.snooze(0 if self._session.quiet.until else SNOOZE_MINUTES)
-            return found({"until": self._session.quiet.until})
+            return respond({"until": self._session.quiet.until})
         if request.method != "GET" or request.target != STATE:
             return None
         stats, answers = self._session.stats(), self._session.counters.answers
-        return found(
+        return respond(
             {
                 "version": __version__,
                 "stats": stats,
@@ -85,14 +85,14 @@ class Page:
                 "prompt": _prompt(await self._report()),
                 "quiet": self._session.quiet.snapshot(),
                 "days": await self._session.by_day(),
-                "advice": [each._asdict() for each in await self._advised()],
-                "requests": self._faces.counts,
+                "advice": [each._asdict() for each in await self._update_advice()],
+                "requests": self._routes.counts,
                 "refused": self.refused,
             }
         )
 
     async def _report(self) -> PromptReport:
-        """What the model is shown where a suggestion was asked for last; measured once per change."""
+        """Return the report on the prompt at the place of the last request; measured once per change."""
         uri = self._session.asked
         if not uri:
             return PromptReport("nothing yet: type something in your editor")
@@ -103,7 +103,7 @@ class Page:
             self._shown = now, await self._session.context(uri)
         return self._shown[1]
 
-    async def _advised(self) -> list[Advice]:
+    async def _update_advice(self) -> list[Advice]:
         now = asyncio.get_running_loop().time()
         if now >= self._advised_s + ADVICE_S:
             self._advised_s = now
@@ -112,7 +112,7 @@ class Page:
 
 
 def _prompt(report: PromptReport) -> dict[str, object]:
-    """The parts in order, each with how many of its tokens the model has evaluated already."""
+    """Return the parts in order, each with how many of its tokens the model has evaluated already."""
     counts = [part.tokens or 0 for part in report.segments]
     starts = [0, *accumulate(counts)]
     parts = [

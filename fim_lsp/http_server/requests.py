@@ -30,7 +30,7 @@ MINUET_HEAD = re.compile(
 
 class Limits(NamedTuple):
     """
-    How long an answer may be: tokens, the milliseconds after which whole lines are answered with, and texts before
+    The limits of an answer: tokens, the milliseconds after which whole lines are answered with, and texts before
     which it ends. None where the client does not say.
     """
 
@@ -38,15 +38,15 @@ class Limits(NamedTuple):
     patience_ms: int | None = None
     stops: tuple[str, ...] = ()
 
-    def ended(self, text: str) -> str:
-        """*text* up to the first stop in it."""
+    def cut_at_stop(self, text: str) -> str:
+        """Return *text* up to the first stop in it."""
         found = (text.find(stop) for stop in self.stops)
         return text[: min((at for at in found if at >= 0), default=None)]
 
 
 class Asked(NamedTuple):
     """
-    What a request wants. *ahead*: what comes after the suggestion it was just given, in case the user accepts it;
+    A request. *ahead*: what comes after the suggestion it was just given, in case the user accepts it;
     *may_be_ahead*: the client asks so, too, without saying it.
 
     *extras* are other places that the client shows. *is_warm_up*: nothing but these, and no answer is read. *region* is
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
 
 
 def infill(body: Body) -> Asked | None:
-    """llama.cpp's `/infill`, as llama.vim and llama.vscode send it."""
+    """Read llama.cpp's `/infill`, as llama.vim and llama.vscode send it."""
     prefix, suffix, prompt = (_text(body, n) for n in ("input_prefix", "input_suffix", "prompt"))
     if prefix is None or suffix is None or prompt is None:
         return None
@@ -76,7 +76,7 @@ def infill(body: Body) -> Asked | None:
 
 
 def completion(body: Body) -> Asked | None:
-    """`/v1/completions` and `/completion`: with a `suffix`, as a prompt with special tokens, as zeta2's prompt."""
+    """Read `/v1/completions` and `/completion`: with a `suffix`, as a prompt with special tokens, as zeta2's prompt."""
     prompt, suffix = _text(body, "prompt"), _text(body, "suffix")
     if not prompt:
         return None
@@ -91,7 +91,7 @@ def completion(body: Body) -> Asked | None:
 
 
 def limits(body: Body) -> Limits:
-    """What *body* says of the answer's length, in OpenAI's words or llama.cpp's."""
+    """Return the limits of the answer that *body* sets, in OpenAI's words or llama.cpp's."""
     given = body.get("stop")
     stops = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     tokens = _count(body.get("max_tokens")) or _count(body.get("n_predict"))
@@ -100,7 +100,7 @@ def limits(body: Body) -> Limits:
 
 
 def _count(value: object) -> int | None:
-    """A number above 0, None for anything else; clients write -1 for as many as there are."""
+    """Return a number above 0, None for anything else; clients write -1 for as many as there are."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < MOST:
         return None
     return int(value) or None
@@ -113,13 +113,13 @@ def _about_file(before: str, after: str) -> Excerpt:
 
 
 def _text(body: Body, name: str) -> str | None:
-    """A text, "" where there is none; None where it is something else, such as token ids."""
+    """Return a text, "" where there is none; None where it is something else, such as token ids."""
     value = body.get(name, "")
-    return _paired(value) if isinstance(value, str) else None
+    return _replace_halves(value) if isinstance(value, str) else None
 
 
-def _paired(text: str) -> str:
-    """*text* without the halves of characters that JSON can spell and no file can hold."""
+def _replace_halves(text: str) -> str:
+    """Return *text* without the halves of characters that JSON can spell and no file can hold."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -128,5 +128,5 @@ def _extras(found: object) -> list[Chunk]:
     for each in found if isinstance(found, list) else ():
         if isinstance(each, dict) and isinstance(text := each.get("text"), str):
             name = _text(each, "filename") or ""
-            extras.append(Chunk(name, _paired(text)))
+            extras.append(Chunk(name, _replace_halves(text)))
     return extras

@@ -31,7 +31,7 @@ class Region(NamedTuple):
 
 
 def read(prompt: str) -> tuple[Excerpt, Region] | None:
-    """What a zeta2 prompt shows around the cursor, and the region; None where it is no such prompt."""
+    """Return the text around the cursor of a zeta2 prompt, and the region; None where it is no such prompt."""
     head, start, rest = prompt.rpartition(f"{START}\n")
     region, separator, _ = rest.rpartition(f"{SEPARATOR}\n")
     before, cursor, after = region.partition(CURSOR)
@@ -46,9 +46,9 @@ def read(prompt: str) -> tuple[Excerpt, Region] | None:
     return excerpt, Region(before, after)
 
 
-def rewritten(region: Region, first: int, edit: Proposal) -> str:
+def rewrite(region: Region, first: int, edit: Proposal) -> str:
     """
-    What Zed is to make of a region that begins at line *first*, to get the next *edit*; "" where that is elsewhere.
+    Return the region, which begins at line *first*, with the next *edit* in it; "" where that is elsewhere.
     """
     lines = (region.before + region.after).removesuffix("\n").split("\n")
     at, n_lines = edit.line - first, len(edit.before)
@@ -59,7 +59,7 @@ def rewritten(region: Region, first: int, edit: Proposal) -> str:
 
 
 def answer(region: Region, text: str) -> str:
-    """What Zed is to make of the region: *text* at the cursor, and the cursor behind it."""
+    """Return the region with *text* at the cursor, and the cursor behind it."""
     if not text:
         return f"{NO_EDITS}\n{END}\n"
     after = region.after if region.after.endswith("\n") else region.after + "\n"

@@ -1,1 +1,8 @@
-"""Edits by instruction: lines and an instruction into a turn for the model, its answer into other lines. Pure."""
+"""
+Edits by instruction: what the model is asked, and the edits from its answer. Pure.
+
+selection: the question for selected lines and an instruction
+answer: the new lines, read from the model's answer, as the fewest edits
+presets: instructions that the user need not type, among them the fix of a diagnostic with the definitions of its names
+dialogue: the next turn of an instruction, an answer and a further instruction
+"""

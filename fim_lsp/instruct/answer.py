@@ -1,5 +1,5 @@
 """
-What a model answers into the lines that take the place of the selected ones. Pure.
+A model's answer into the lines that replace the selected ones. Pure.
 
 It answers with a block of code, which may have been begun for it. The block's indentation becomes that of the
 selection, and where a line with a secret comes back as it was shown, the secret is put back: it was never sent.
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.scrub import BLOT
+from fim_lsp.documents import Document, Edit, Position, line_end
 from fim_lsp.instruct.selection import Selection
 
 OPENING = re.compile(r"^[ \t]{0,8}(`{3,9})[^`\n]{0,40}\n", re.MULTILINE)
@@ -26,7 +28,7 @@ class Block(NamedTuple):
 
 
 def block(said: str, *, ended: bool = False) -> Block:
-    """The first block of code in what the model *said*, as far as its lines are whole."""
+    """Return the first block of code in what the model *said*, as far as its lines are whole."""
     opening = OPENING.search(said)
     if opening is None:
         return Block((), is_whole=False)
@@ -43,8 +45,8 @@ def block(said: str, *, ended: bool = False) -> Block:
     return Block(tuple(lines), closing is not None)
 
 
-def placed(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
-    """The *lines* of an answer as they belong in the document: indented as the selection is, with its secrets."""
+def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the *lines* of an answer as they belong in the document: indented as the selection is, with its secrets."""
     first = next((line for line in selection.clean if line.strip()), "")
     new_first = next((line for line in lines if line.strip()), "")
     old, new = _indent(first), _indent(new_first)
@@ -67,10 +69,43 @@ def placed(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def loses_secret(selection: Selection, lines: Sequence[str]) -> bool:
-    """Whether *lines* have a blot where the selection has a secret, or the instruction had one."""
+    """Return whether *lines* have a blot where the selection has a secret, or the instruction had one."""
     n_own = sum(line.count(BLOT) for line in selection.lines)
     return sum(line.count(BLOT) for line in lines) > n_own
 
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
+
+
+# -- lines of a document and what takes their place into the fewest whole lines to change. Pure --
+
+
+def add_line_ends(document: Document, last: int, lines: Sequence[str]) -> list[str]:
+    """Return *lines* with the line ends they get in place of those before the line *last* of *document*."""
+    if not lines:
+        return []
+    last_end = line_end(document.lines[last - 1])
+    return [line + document.eol for line in lines[:-1]] + [lines[-1] + last_end]
+
+
+def edits(document: Document, first: int, last: int, lines: Sequence[str]) -> list[Edit]:
+    """Return the edits, none overlapping, that put *lines* in place of the lines [first, last)."""
+    old, new = document.lines[first:last], add_line_ends(document, last, lines)
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    return [
+        Edit(_start(document, first + a), _start(document, first + b), "".join(new[c:d]))
+        for kind, a, b, c, d in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+
+
+def span(document: Document, first: int, last: int) -> tuple[Position, Position]:
+    """Return the start and the end of the lines [first, last), with the line end of the last one."""
+    return _start(document, first), _start(document, last)
+
+
+def _start(document: Document, line: int) -> Position:
+    if line < len(document.lines):
+        return Position(line, 0)
+    return Position(len(document.lines) - 1, len(document.lines[-1]))

@@ -1,5 +1,5 @@
 """
-What was asked of a model about some lines, and what it answered: the next turn begins where this ended. Pure.
+A dialogue with a model about some lines: the next turn begins where the last one ended. Pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from server_bridge.protocol import Prompt, Timings
 
 class Asked(NamedTuple):
     """
-    What a user wants done with the text from *start* to *end*. *problems* are messages of diagnostics to be fixed.
+    An instruction for the text from *start* to *end*. *problems* are messages of diagnostics to be fixed.
 
     *again*: the last instruction once more, for another answer; *more*: a further one for what came of the last.
     """
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """What an edit cost: *evaluated* and *cached* of the prompt, *predicted* for the answer, *drafted* of these."""
+    """The cost of an edit: *evaluated* and *cached* of the prompt, *predicted* for the answer, *drafted* of these."""
 
     evaluated: int = 0
     cached: int = 0
@@ -36,7 +36,7 @@ class Tokens(NamedTuple):
     drafted: int = 0
 
     def plus(self, cost: Timings) -> Tokens:
-        """With a piece of an answer, of which the first one tells what was cached."""
+        """Add the cost of a piece of an answer, of which the first one tells what was cached."""
         return Tokens(
             self.evaluated + cost.prompt_n,
             self.cached or cost.cache_n,
@@ -75,16 +75,18 @@ class Dialogue:
     sample: int = 0
 
     def is_about(self, lines: tuple[str, ...]) -> bool:
-        """Whether *lines* are those that were asked about, or what came of them."""
+        """Return whether *lines* are those that were asked about, or what came of them."""
         return lines in (self.selection.lines, self.result)
 
     def serves(self, selection: Selection) -> bool:
-        """Whether the context shows where *selection* is."""
+        """Return whether the context shows where *selection* is."""
         return selection.first in self.shown
 
 
-def continued(last: Dialogue | None, asked: Asked, lines: tuple[str, ...]) -> Dialogue | None:
-    """The *last* dialogue with the next question, where *asked* goes on with it; *lines* are those to be replaced."""
+def continue_dialogue(
+    last: Dialogue | None, asked: Asked, lines: tuple[str, ...]
+) -> Dialogue | None:
+    """Return the *last* dialogue with the next question, where *asked* goes on with it; *lines* are those to be replaced."""
     if last is None or not last.is_about(lines):
         return None
     if asked.again:

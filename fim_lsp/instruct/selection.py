@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scrub import scrubbed, scrubbed_parts
+from fim_lsp.context.secrets.scrub import scrub_parts, scrub_text
 from fim_lsp.documents import Document, Position, body, unix
 
 AROUND = 300  # lines looked at for secrets that reach into the selection
 # Stands first, so that it is evaluated once for all selections.
 TASK = (
-    "Rewrite the following lines as the instruction below them says. Answer with one block of code: "
-    "all of these lines, those that stay the same as well, and nothing else."
+    "Change the following lines as the instruction below them says. Answer with one block of code: "
+    "all of these lines after the change, those that stay the same as well, and nothing else."
 )
 NEAR = 10  # lines above and below what is wrong: enough to fix most things, and soon written
 FENCE = "```"
@@ -36,8 +36,8 @@ class Selection(NamedTuple):
     indent: str
 
 
-def selected(document: Document, start: Position, end: Position) -> Selection:
-    """The whole lines from *start* to *end*; the line that a selection ends before does not count."""
+def select_lines(document: Document, start: Position, end: Position) -> Selection:
+    """Return the whole lines from *start* to *end*; the line that a selection ends before does not count."""
     first, last = sorted((document.clamp(start), document.clamp(end)))
     end_line = last.line + (last.column > 0 or last.line == first.line)
     if end_line == len(document.lines) > first.line + 1 and not document.lines[-1]:
@@ -46,13 +46,13 @@ def selected(document: Document, start: Position, end: Position) -> Selection:
     top, bottom = max(0, first.line - AROUND), end_line + AROUND
     around = (document.lines[top : first.line], document.lines[end_line:bottom])
     above, below = (unix("".join(each)) for each in around)
-    shown = scrubbed_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]
+    shown = scrub_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]
     clean = tuple(shown.split("\n"))
     return Selection(first.line, end_line, lines, clean, _indent(clean))
 
 
 def around(document: Document, first: int, last: int) -> range:
-    """The lines to rewrite for what is wrong in the lines *first* to *last*: up to the next blank ones, some at most."""
+    """Return the lines to rewrite for what is wrong in the lines *first* to *last*: up to the next blank ones, some at most."""
     lines = document.lines
     first, last = min(first, len(lines) - 1), min(last, len(lines) - 1)
     start, end = first, last + 1
@@ -64,32 +64,32 @@ def around(document: Document, first: int, last: int) -> range:
 
 
 def fence(texts: tuple[str, ...]) -> str:
-    """What begins and ends a block of code that *texts* may stand in."""
+    """Return the fence of a code block that can hold *texts*."""
     return FENCE + "`" * any(FENCE in text for text in texts)
 
 
-def begun(selection: Selection, language: str) -> str:
-    """How an answer begins, where it can be begun for the model."""
+def begin_answer(selection: Selection, language: str) -> str:
+    """Return the beginning of an answer, for models whose answer can be begun."""
     return f"{fence(selection.clean)}{language}\n"
 
 
 def turn(selection: Selection, path: str, language: str, instruction: str) -> str:
-    """What the model is asked."""
+    """Return the question for the model."""
     code = "\n".join(line.removeprefix(selection.indent) for line in selection.clean)
     mark = fence(selection.clean)
     return (
         f"{TASK}\n\nLines {selection.first + 1} to {selection.last} of {path}:\n"
-        f"{mark}{language}\n{code}\n{mark}\n\nInstruction:\n{scrubbed(instruction)}"
+        f"{mark}{language}\n{code}\n{mark}\n\nInstruction:\n{scrub_text(instruction)}"
     )
 
 
 def further(instruction: str) -> str:
-    """The question behind an answer."""
-    return f"Rewrite these lines again, all of them.\n\nInstruction:\n{scrubbed(instruction)}"
+    """Return the question behind an answer."""
+    return f"Rewrite these lines again, all of them.\n\nInstruction:\n{scrub_text(instruction)}"
 
 
 def _indent(lines: tuple[str, ...]) -> str:
-    """What all lines begin with that are not blank."""
+    """Return the indentation that all lines share, blank ones aside."""
     indents = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
     shared = min(indents, key=len, default="")
     while not all(indent.startswith(shared) for indent in indents):

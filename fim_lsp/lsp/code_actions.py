@@ -5,13 +5,13 @@ instruction typed.
 
 from __future__ import annotations
 
-from fim_lsp.display import shown
+from fim_lsp.display import sanitize
 from fim_lsp.documents import Document
 from fim_lsp.instruct import presets
 from fim_lsp.lsp import commit_message, edits
 from fim_lsp.lsp.commands import applies_edits, workspace_edit
 from fim_lsp.lsp.editor import Editor
-from fim_lsp.lsp.inline_edits import APPLY, applied_command, next_edit, text_edit
+from fim_lsp.lsp.inline_edits import APPLY, make_applied_command, next_edit, text_edit
 from fim_lsp.lsp.types import types
 from fim_lsp.session.edit_history import NextEdit
 from server_bridge.protocol import Health
@@ -25,7 +25,7 @@ COMMANDS = (*edits.COMMANDS, *commit_message.COMMANDS)
 async def code_action(
     editor: Editor, params: types.CodeActionParams
 ) -> list[types.CodeAction] | None:
-    """The next edit, wherever it is, and what a model can do here. Editors ask wherever the cursor rests."""
+    """Return the next edit, wherever it is, and what a model can do here. Editors ask wherever the cursor rests."""
     editor.rest_at(params.text_document.uri, params.range.end)
     if actions := commit_message.action(params.text_document.uri):
         return actions if _wants(params, REWRITE) else None
@@ -41,7 +41,7 @@ def _wants(params: types.CodeActionParams, kind: types.CodeActionKind) -> bool:
 
 
 async def _next_edit(editor: Editor, uri: str) -> list[types.CodeAction]:
-    """At most one."""
+    """Return at most one action."""
     found = await next_edit(editor, uri, unasked=False, unopened=applies_edits(editor))
     if found is None:
         return []
@@ -52,11 +52,11 @@ async def _next_edit(editor: Editor, uri: str) -> list[types.CodeAction]:
     document = found.document
     change = text_edit(found, editor.encoding)
     edit = workspace_edit(editor, document.uri, document.version, change)
-    return [types.CodeAction(title, kind=REWRITE, edit=edit, command=applied_command(found))]
+    return [types.CodeAction(title, kind=REWRITE, edit=edit, command=make_applied_command(found))]
 
 
 def _presets(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """What can be done with a selection."""
+    """Return the actions for a selection."""
     document = _editable(editor, params.text_document.uri)
     if document is None or params.range.start == params.range.end or not _wants(params, REWRITE):
         return []
@@ -70,7 +70,7 @@ def _presets(editor: Editor, params: types.CodeActionParams) -> list[types.CodeA
 
 
 def _fixes(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """At most one, for what other servers found wrong here."""
+    """Return at most one action, for what other servers found wrong here."""
     document = _editable(editor, params.text_document.uri)
     problems = params.context.diagnostics
     if document is None or not problems or not _wants(params, FIX):
@@ -87,14 +87,14 @@ def _fixes(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAct
 
 
 def _editable(editor: Editor, uri: str) -> Document | None:
-    """The document, where the model may be asked to change it and the editor applies that."""
+    """Return the document, where the model may be asked to change it and the editor applies that."""
     state = editor.session.connection.state
     can = state.health is Health.READY and not state.fills_only and applies_edits(editor)
     return editor.document(uri) if can else None
 
 
 def _action(title: str, kind: types.CodeActionKind, asked: dict[str, object]) -> types.CodeAction:
-    """An action that is carried out by a command; some editors wait for its answer and stand still, so it comes at once."""
+    """Return an action that is carried out by a command; some editors wait for its answer and stand still, so it comes at once."""
     command = types.Command(title, edits.EDIT, arguments=[{**asked, "wait": False}])
     return types.CodeAction(title, kind=kind, command=command)
 
@@ -102,9 +102,9 @@ def _action(title: str, kind: types.CodeActionKind, asked: dict[str, object]) ->
 def _title(found: NextEdit) -> str:
     proposal = found.proposal
     line, n_removed = proposal.line + 1, len(proposal.before)
-    where = f" {shown(found.path, TITLE_CHARS)}" * bool(found.path)
+    where = f" {sanitize(found.path, TITLE_CHARS)}" * bool(found.path)
     if not proposal.after:
         n_lines = f"{n_removed} line{'s'[: n_removed > 1]}"
         return f"Apply the next edit:{where} remove {n_lines} at line {line}"
     first = next((each for each in proposal.after if each.strip()), "")
-    return f"Apply the next edit,{where} line {line}: {shown(first.strip(), TITLE_CHARS)}"
+    return f"Apply the next edit,{where} line {line}: {sanitize(first.strip(), TITLE_CHARS)}"

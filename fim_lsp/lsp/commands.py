@@ -1,7 +1,7 @@
 """
 Commands of the editor into calls of the session: accept, switch off and on, look inside.
 
-They take whatever arguments come, and answer in words for editors that show no results.
+They accept any arguments, and answer in words for editors that show no results.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
-from fim_lsp.display import shown
+from fim_lsp.display import sanitize
 from fim_lsp.events import Accepted
 from fim_lsp.lsp import convert, messages, snooze
 from fim_lsp.lsp.editor import Editor
@@ -27,8 +27,8 @@ from server_bridge.machine import private_files
 TOGGLE = "fim.toggle"
 
 
-def accepted(editor: Editor, *arguments: object) -> None:
-    """An item was inserted."""
+def accept(editor: Editor, *arguments: object) -> None:
+    """Take in that an item was inserted."""
     if arguments and isinstance(arguments[0], str):
         editor.hear(Accepted(arguments[0]))
 
@@ -38,31 +38,31 @@ def toggle(editor: Editor, *_: object) -> bool:
     on = not editor.session.config.completion.auto
     editor.sources.say(TOGGLE, {"completion": {"auto": on}})
     editor.configure()
-    word = "on" if on else "off: ask for one by hand"
-    editor.messages.show(types.MessageType.Info, f"Suggestions while typing are {word}.")
+    word = "on" if on else "off; you can still ask by hand"
+    editor.messages.show(types.MessageType.Info, f"Automatic suggestions are {word}.")
     return on
 
 
 def status(editor: Editor, *_: object) -> str:
-    """How things are, in one line."""
+    """Return the state of the session in one line."""
     session = editor.session
     state, stats = session.connection.state, session.stats()
     parts = [
         " ".join(filter(None, (state.kind, state.model))),
         state.health.value + (f" ({state.message})" if state.message else ""),
         *([f"first look: {look_s} s"] if (look_s := session.connection.look_s) else []),
-        f"suggestions while typing {'on' if session.config.completion.auto else 'off'}",
+        f"automatic suggestions {'on' if session.config.completion.auto else 'off'}",
         *([f"quiet until {session.quiet.until}"] if session.quiet.until else []),
         f"{stats['accepted']} of {stats['shown']} accepted",
     ]
-    line = shown(", ".join(parts), MOST_CHARS)
+    line = sanitize(", ".join(parts), MOST_CHARS)
     editor.messages.show(types.MessageType.Info, line)
     return line
 
 
 async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
     """
-    What the model is shown for a document (its URI, or the one asked about last), part by part.
+    Return the prompt of a document (its URI, or the one asked about last), part by part.
 
     Editors that can open documents open it to read, too; where the local port is open, its page in a browser.
     """
@@ -77,12 +77,12 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
 
 
 async def open_page(editor: Editor, *_: object) -> str:
-    """The address of the page that shows what the server does, opened in the user's browser where the editor can."""
+    """Return the address of the page that shows what the server does, opened in the user's browser where the editor can."""
     url = await editor.page.url(editor.session, editor.roots)
     if url and get_capability(editor.client_capabilities, "window.show_document.support"):
         editor.later(_browse(editor, url))
     elif url:
-        editor.messages.show(types.MessageType.Info, f"fim-lsp shows what it does at {url}")
+        editor.messages.show(types.MessageType.Info, f"The page of fim-lsp is at {url}")
     else:
         editor.messages.show(types.MessageType.Error, "fim-lsp cannot open a port: see its log")
     return url
@@ -150,7 +150,7 @@ async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, n
 def workspace_edit(
     editor: Editor, uri: str, version: int | None, *edits: types.TextEdit
 ) -> types.WorkspaceEdit:
-    """Edits of the version that we know, from an editor that compares versions; None if it is not open."""
+    """Make edits of the version that we know, from an editor that compares versions; None if it is not open."""
     if not get_capability(editor.client_capabilities, "workspace.workspace_edit.document_changes"):
         return types.WorkspaceEdit({uri: [*edits]})
     versioned = types.OptionalVersionedTextDocumentIdentifier(uri, version)
@@ -158,7 +158,7 @@ def workspace_edit(
 
 
 def applies_edits(editor: Editor) -> bool:
-    """Whether the editor changes documents when it is asked to."""
+    """Return whether the editor changes documents when it is asked to."""
     return get_capability(editor.client_capabilities, "workspace.apply_edit") is True
 
 
@@ -180,14 +180,14 @@ async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
 
 
 def status_now(editor: Editor, _: object) -> dict[str, object]:
-    """`fim/status`: what `didChangeStatus` would say now."""
+    """Answer `fim/status`: what `didChangeStatus` would say now."""
     connection = editor.session.connection
     return messages.status(connection.state, connection.look_s, editor.session.quiet.until)
 
 
 REQUESTS = (("fim/status", status_now, None),)
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
-    (convert.ACCEPTED, accepted),
+    (convert.ACCEPTED, accept),
     (TOGGLE, toggle),
     ("fim.status", status),
     ("fim.showContext", show_context),

@@ -38,7 +38,7 @@ async def write(editor: Editor, *arguments: object) -> dict[str, object]:
         if document is None or not is_message(paths.local_path(document.uri)):
             text, note = "", NO_MESSAGE
         else:
-            text, note = await messages.rest(document, _typed(document))
+            text, note = await messages.rest(document, _read_typed(document))
     if text and document is not None:
         editor.later(_insert(editor, document, text), "insert a commit message")
     else:
@@ -47,21 +47,21 @@ async def write(editor: Editor, *arguments: object) -> dict[str, object]:
 
 
 def action(uri: str) -> list[types.CodeAction]:
-    """The code action that runs the command, where *uri* is a commit message."""
+    """Return the code action that runs the command, where *uri* is a commit message."""
     if not is_message(paths.local_path(uri)):
         return []
     command = types.Command(TITLE, COMMAND, arguments=[{"uri": uri}])
     return [types.CodeAction(TITLE, kind=types.CodeActionKind.RefactorRewrite, command=command)]
 
 
-def _typed(document: Document) -> str:
-    """What is typed of the subject: the first line, unless git's comments begin there."""
+def _read_typed(document: Document) -> str:
+    """Return the typed part of the subject: the first line, unless git's comments begin there."""
     line = document.lines[0].rstrip("\r\n")
     return "" if line.startswith("#") else line
 
 
 async def _insert(editor: Editor, document: Document, text: str) -> None:
-    typed, line = _typed(document), document.lines[0].rstrip("\r\n")
+    typed, line = _read_typed(document), document.lines[0].rstrip("\r\n")
     at = convert.client_position(document, Position(0, len(typed)), editor.encoding)
     edit = types.TextEdit(types.Range(at, at), text if typed == line else f"{text}\n")
     whole = workspace_edit(editor, document.uri, document.version, edit)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fim_lsp.events import Informed, Snippet
-from fim_lsp.lsp.convert import well_formed
+from fim_lsp.lsp.convert import replace_surrogates
 from fim_lsp.lsp.editor import Editor
 
 CONTEXT = "fim/context"
@@ -27,13 +27,13 @@ log = logging.getLogger(__name__)
 
 
 def hear_context(editor: Editor, params: object) -> None:
-    """`fim/context`: what other language servers know of the names near the cursor."""
-    if (event := informed(params)) is not None:
+    """Handle `fim/context`: code from other language servers for the names near the cursor."""
+    if (event := parse_context(params)) is not None:
         editor.hear(event._replace(uri=editor.notebooks.place(event.uri)[0]))
 
 
-def informed(params: object) -> Informed | None:
-    """`fim/context {textDocument, items}`; None where that is another shape."""
+def parse_context(params: object) -> Informed | None:
+    """Parse `fim/context {textDocument, items}`; None where that is another shape."""
     match params:
         case {"textDocument": {"uri": str(uri)}, "items": list(items)}:
             if len(items) > ITEMS:
@@ -49,7 +49,7 @@ def _snippets(items: list[Any]) -> Iterator[Snippet]:
             case {"uri": str(uri), "value": str(value)}:
                 # What was taken from several files at once is not known to be public by the first of them.
                 if len(value) <= VALUE_CHARS and not item.get("additionalUris"):
-                    yield Snippet(uri, well_formed(value))
+                    yield Snippet(uri, replace_surrogates(value))
             case {"uri": str(uri), "values": list(values)}:
                 yield Snippet(uri, _errors(values), replaces=True)
             case {"name": str(), "value": _}:
@@ -63,12 +63,12 @@ def _snippets(items: list[Any]) -> Iterator[Snippet]:
 
 
 def _errors(values: list[Any]) -> str:
-    """The first errors, a line each, as compilers print them."""
+    """Return the first errors, a line each, as compilers print them."""
     lines = []
     for value in values:
         match value:
             case {"message": str(message), "range": {"start": {"line": int(line)}}}:
                 if value.get("severity", _ERROR) == _ERROR:
-                    first = well_formed(message).split("\n", 1)[0]
+                    first = replace_surrogates(message).split("\n", 1)[0]
                     lines.append(f"line {line + 1}: {first[:_MESSAGE_CHARS]}")
     return "\n".join(lines[:_DIAGNOSTICS])

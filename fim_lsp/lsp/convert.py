@@ -62,14 +62,14 @@ class InlineParams(types.InlineCompletionParams):
 
 
 def inline_params(params: types.InlineCompletionParams, token: object) -> InlineParams:
-    """*params* of a client that said *token*; one that is none is not said."""
+    """Return *params* with *token*, where that is one."""
     found = InlineParams(params.context, params.text_document, params.position)
     found.partial_result_token = token if isinstance(token, int | str) else None
     return found
 
 
 def content_change(raw: object) -> ContentChange:
-    """One change of a `didChange`, of which there may be thousands; raises ValueError."""
+    """Parse one change of a `didChange`, of which there may be thousands; raises ValueError."""
     match raw:
         case {"range": {"start": start, "end": end}, "text": str(text)}:
             return ContentChange(ClientRange(_raw_position(start), _raw_position(end)), text)
@@ -80,9 +80,9 @@ def content_change(raw: object) -> ContentChange:
     raise ValueError("a content change has a text, and a range or none")
 
 
-def well_formed(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """
-    The text with U+FFFD for every lone surrogate, which JSON can carry and UTF-8 cannot.
+    Return the text with U+FFFD for every lone surrogate, which JSON can carry and UTF-8 cannot.
 
     Both take as many units in every encoding, so the client's columns stay right.
     """
@@ -94,7 +94,7 @@ def well_formed(text: str) -> str:
 
 
 def column(line: str, units: int, encoding: str) -> int:
-    """The code point of *line* at *units* of the client's *encoding*."""
+    """Return the code point of *line* at *units* of the client's *encoding*."""
     if line.isascii():
         return min(units, len(line))
     codec, width = _UNITS[encoding]
@@ -102,7 +102,7 @@ def column(line: str, units: int, encoding: str) -> int:
 
 
 def units(line: str, column: int, encoding: str) -> int:
-    """How many units of the client's *encoding* the first *column* code points of *line* take."""
+    """Return how many units of the client's *encoding* the first *column* code points of *line* take."""
     if line.isascii():
         return min(column, len(line))
     codec, width = _UNITS[encoding]
@@ -110,12 +110,12 @@ def units(line: str, column: int, encoding: str) -> int:
 
 
 def position(document: Document, place: types.Position | ClientPosition, encoding: str) -> Position:
-    """The client's position as ours; one that does not exist becomes the nearest that does."""
+    """Return the client's position as ours; one that does not exist becomes the nearest that does."""
     return _position(document.lines, place, encoding)
 
 
 def place_of(place: object, document: Document | None, encoding: str) -> Position | None:
-    """The position in a command's JSON, None for none that makes sense."""
+    """Return the position in a command's JSON, None for none that makes sense."""
     if document is None or not isinstance(place, dict):
         return None
     line, character = place.get("line"), place.get("character")
@@ -125,12 +125,12 @@ def place_of(place: object, document: Document | None, encoding: str) -> Positio
 
 
 def client_position(document: Document, place: Position, encoding: str) -> types.Position:
-    """Our position as the client's."""
+    """Return our position as the client's."""
     return types.Position(place.line, units(document.lines[place.line], place.column, encoding))
 
 
 def client_range(document: Document, start: Position, end: Position, encoding: str) -> types.Range:
-    """Our two positions as the client's range."""
+    """Return our two positions as the client's range."""
     return types.Range(
         client_position(document, start, encoding), client_position(document, end, encoding)
     )
@@ -141,18 +141,18 @@ def edits(
     changes: Iterable[types.TextDocumentContentChangeEvent | ContentChange],
     encoding: str,
 ) -> tuple[Edit | str, ...]:
-    """The content changes of one `didChange` as edits; more than `MOST_EDITS` as one."""
-    *_, result = converted(document, changes, encoding)
+    """Return the content changes of one `didChange` as edits; more than `MOST_EDITS` as one."""
+    *_, result = convert_stepwise(document, changes, encoding)
     return result
 
 
-def converted(
+def convert_stepwise(
     document: Document,
     changes: Iterable[types.TextDocumentContentChangeEvent | ContentChange],
     encoding: str,
 ) -> Iterator[tuple[Edit | str, ...]]:
     """
-    The same in steps that take a moment each; the last one is the result.
+    Yield the same in steps that take a moment each; the last one is the result.
 
     Each change is said in columns of the text that the one before left, so all must be applied here
     to know what the next one means; there is rarely more than one.
@@ -172,16 +172,20 @@ def converted(
     yield tuple(result)
 
 
-def selected(document: Document, info: types.SelectedCompletionInfo, encoding: str) -> Selected:
-    """The item selected in the client's completion menu: what it would replace, and by what."""
+def parse_selected(
+    document: Document, info: types.SelectedCompletionInfo, encoding: str
+) -> Selected:
+    """Return the item selected in the client's completion menu: what it would replace, and by what."""
     start = position(document, info.range.start, encoding)
-    return Selected(start, position(document, info.range.end, encoding), well_formed(info.text))
+    return Selected(
+        start, position(document, info.range.end, encoding), replace_surrogates(info.text)
+    )
 
 
 def inline_list(
     document: Document, suggestions: Iterable[Suggestion], encoding: str
 ) -> types.InlineCompletionList:
-    """Suggestions as ghost text, the best first."""
+    """Return suggestions as ghost text, the best first."""
     return types.InlineCompletionList([inline_item(document, s, encoding) for s in suggestions])
 
 
@@ -189,7 +193,7 @@ def inline_item(
     document: Document, suggestion: Suggestion, encoding: str
 ) -> types.InlineCompletionItem:
     r"""
-    A suggestion as ghost text.
+    Return a suggestion as ghost text.
 
     The range is always said: without one VS Code takes the word at the cursor and Neovim wherever
     the cursor is by then. The text keeps `\n` in documents of any line ends: VS Code makes it
@@ -198,7 +202,7 @@ def inline_item(
     return types.InlineCompletionItem(
         insert_text=suggestion.text,
         range=client_range(document, suggestion.start, suggestion.end, encoding),
-        command=_accepted(suggestion),
+        command=_make_accept_command(suggestion),
     )
 
 
@@ -211,7 +215,7 @@ def completion_item(
     literal: bool = False,
 ) -> types.CompletionItem:
     """
-    A suggestion as a menu item, for clients without ghost text.
+    Return a suggestion as a menu item, for clients without ghost text.
 
     Menus filter by the word before the cursor, so the item begins with it. The text has the
     document's line ends: Helix inserts it as it is. *literal* makes the filter text the whole
@@ -225,34 +229,34 @@ def completion_item(
         kind=types.CompletionItemKind.Text,
         detail="fim-lsp",
         documentation=types.MarkupContent(
-            types.MarkupKind.Markdown, _fenced(text, document.language)
+            types.MarkupKind.Markdown, _fence(text, document.language)
         ),
         filter_text=new_text if literal else text.partition("\n")[0],
         insert_text_format=types.InsertTextFormat.PlainText,
         text_edit=types.TextEdit(client_range(document, start, suggestion.end, encoding), new_text),
-        command=_accepted(suggestion),
+        command=_make_accept_command(suggestion),
     )
 
 
-def opened(item: types.TextDocumentItem) -> Opened:
+def parse_open(item: types.TextDocumentItem) -> Opened:
     """
-    `didOpen`.
+    Parse `didOpen`.
 
     The language is a plain string: members of `LanguageKind` hash by their names, and lsprotocol
     lets anything else pass.
     """
     language = getattr(item.language_id, "value", item.language_id)
-    language = well_formed(language) if isinstance(language, str) else ""
-    return Opened(item.uri, language, item.version, well_formed(item.text))
+    language = replace_surrogates(language) if isinstance(language, str) else ""
+    return Opened(item.uri, language, item.version, replace_surrogates(item.text))
 
 
-def files_changed(
+def parse_file_changes(
     params: types.DidChangeWatchedFilesParams
     | types.CreateFilesParams
     | types.RenameFilesParams
     | types.DeleteFilesParams,
 ) -> FilesChanged:
-    """What happened to files, as the URIs that have something new and those that are gone."""
+    """Return the URIs of the files that changed and of those that are gone."""
     match params:
         case types.CreateFilesParams(files=created):
             return FilesChanged(changed=tuple(file.uri for file in created))
@@ -271,9 +275,9 @@ def files_changed(
 
 def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, object]:
     """
-    A backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is.
+    Return a backend's state as `didChangeStatus` says it: Copilot's shape, and which model it is.
 
-    *look_s*: so many seconds the first look at a place still takes. *quiet_until*: nothing comes by itself until then.
+    *look_s*: so many seconds the first look at a place still takes. *quiet_until*: no automatic suggestions until then.
     """
     kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
     return {
@@ -289,28 +293,28 @@ def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, ob
     }
 
 
-def yanked(params: object) -> Yanked | None:
-    """`fim/didYank {textDocument?, text}`. Params of our own methods are what clients make of them."""
+def parse_yank(params: object) -> Yanked | None:
+    """Parse `fim/didYank {textDocument?, text}`. Params of our own methods are what clients make of them."""
     match params:
         case {"text": str(text)} if len(text) > YANK_CHARS:
             return None
         case {"text": str(text), "textDocument": {"uri": str(uri)}}:
-            return Yanked(uri, well_formed(text))
+            return Yanked(uri, replace_surrogates(text))
         case {"text": str(text)}:
-            return Yanked("", well_formed(text))
+            return Yanked("", replace_surrogates(text))
     return None
 
 
-def focused(params: object) -> Focused:
-    """`textDocument/didFocus {textDocument?}`; without a document the user looks at none of ours."""
+def parse_focus(params: object) -> Focused:
+    """Parse `textDocument/didFocus {textDocument?}`; without a document the user looks at none of ours."""
     match params:
         case {"textDocument": {"uri": str(uri)}}:
             return Focused(uri)
     return Focused("")
 
 
-def cursor_moved(params: object) -> tuple[str, ClientPosition] | None:
-    """`fim/didMoveCursor {textDocument, position}`."""
+def parse_cursor_move(params: object) -> tuple[str, ClientPosition] | None:
+    """Parse `fim/didMoveCursor {textDocument, position}`."""
     match params:
         case {
             "textDocument": {"uri": str(uri)},
@@ -320,22 +324,22 @@ def cursor_moved(params: object) -> tuple[str, ClientPosition] | None:
     return None
 
 
-def shown(params: object) -> Shown | None:
-    """`textDocument/didShowCompletion {item}`."""
+def parse_show(params: object) -> Shown | None:
+    """Parse `textDocument/didShowCompletion {item}`."""
     match params:
         case {"item": {"command": {"arguments": [str(id), *_]}}}:
             return Shown(id)
     return None
 
 
-def partly_accepted(params: object) -> PartlyAccepted | None:
-    """`textDocument/didPartiallyAcceptCompletion {item, acceptedLength}`, counted in UTF-16 units."""
+def parse_partial(params: object) -> PartlyAccepted | None:
+    """Parse `textDocument/didPartiallyAcceptCompletion {item, acceptedLength}`, counted in UTF-16 units."""
     match params:
         case {
             "item": {"command": {"arguments": [str(id), *_]}, "insertText": str(text)},
             "acceptedLength": int(length),
         } if length >= 0:
-            return PartlyAccepted(id, column(well_formed(text), length, "utf-16"))
+            return PartlyAccepted(id, column(replace_surrogates(text), length, "utf-16"))
     return None
 
 
@@ -362,13 +366,13 @@ def _edit(
 ) -> Edit | str:
     span = getattr(change, "range", None)
     if span is None:
-        return well_formed(change.text)
+        return replace_surrogates(change.text)
     start, end = sorted(_position(lines, place, encoding) for place in (span.start, span.end))
-    return Edit(start, end, well_formed(change.text))
+    return Edit(start, end, replace_surrogates(change.text))
 
 
 def _word_start(document: Document, cursor: Position) -> Position:
-    """Where the word that ends at the cursor begins."""
+    """Return the start of the word that ends at the cursor."""
     line, start = document.lines[cursor.line], cursor.column
     while start and (line[start - 1].isalnum() or line[start - 1] == "_"):
         start -= 1
@@ -377,17 +381,17 @@ def _word_start(document: Document, cursor: Position) -> Position:
     return Position(cursor.line, start)
 
 
-def _accepted(suggestion: Suggestion) -> types.Command:
+def _make_accept_command(suggestion: Suggestion) -> types.Command:
     return types.Command(title="Accept completion", command=ACCEPTED, arguments=[suggestion.id])
 
 
 def _label(text: str) -> str:
-    """One line for the menu: the first that says something, marked where more follows."""
+    """Return one line for the menu: the first that says something, marked where more follows."""
     line, _, rest = text.strip().partition("\n")
     return line[:_LABEL_CHARS] + ("…" if rest or len(line) > _LABEL_CHARS else "")
 
 
-def _fenced(text: str, language: str) -> str:
-    """The text as a Markdown code block, in a fence longer than any in it."""
+def _fence(text: str, language: str) -> str:
+    """Return the text as a Markdown code block, in a fence longer than any in it."""
     fence = max(["```", *(run + "`" for run in _BACKTICKS.findall(text))], key=len)
     return f"{fence}{language}\n{text}\n{fence}"

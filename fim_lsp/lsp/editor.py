@@ -21,7 +21,7 @@ from pygls.exceptions import JsonRpcException
 
 from fim_lsp import __version__
 from fim_lsp.context.privacy import IGNORE_FILES
-from fim_lsp.display import shown
+from fim_lsp.display import sanitize
 from fim_lsp.documents import DOCUMENT_CHARS, Document, Position
 from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, Yanked
 from fim_lsp.lsp import convert, quirks
@@ -75,7 +75,7 @@ class Editor(LanguageServer):
     See the module. *open_session* makes the session once the editor has said its settings.
 
     An editor *over_tcp* may not set what names files and commands (`settings.merge`). *leave* ends the
-    server as if the editor had gone; *on_state* hears of the backend's states, once they are shown.
+    server as if the editor had gone; *on_state* gets the backend's states, once they are shown.
     """
 
     session: Session
@@ -127,14 +127,14 @@ class Editor(LanguageServer):
         self.session.handle(FoldersChanged(self.roots))
 
     def wants_menu(self, params: types.InitializeParams) -> bool:
-        """Whether suggestions go into the completion menu, because there will be no ghost text."""
+        """Return whether suggestions go into the completion menu, because there will be no ghost text."""
         setting = self.session.config.completion.fallback
         ghost_text = get_capability(params.capabilities, "text_document.inline_completion")
         without = ghost_text is None and not quirks.has_ghost_text_unsaid(_name(params))
         return setting == "always" or (setting == "auto" and without)
 
     async def aclose(self, within_s: float) -> None:
-        """Let the session save and end; what takes longer than *within_s* goes on in the background."""
+        """Save and close; what takes longer than *within_s* goes on in the background."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(), name="close session")
         await asyncio.wait({self._closing}, timeout=within_s)
@@ -147,7 +147,7 @@ class Editor(LanguageServer):
             try:
                 await self.session.aclose()
             except Exception:  # it is the end anyway
-                log.exception("the session did not end well")
+                log.exception("the session failed to close")
 
     # -- settings --------------------------------------------------------------------------------
 
@@ -208,10 +208,10 @@ class Editor(LanguageServer):
     def reread_rules(self, uri: str) -> None:
         """Judge all files again if *uri* says which of them are ignored."""
         if uri.rpartition("/")[2] in IGNORE_FILES or uri.endswith(_GIT_FILES):
-            self.session.rules_changed()
+            self.session.judge_again()
 
     def _look_at_settings(self) -> None:
-        """Now and then, see whether the user's settings were written: editors do not watch that file."""
+        """See now and then whether the user's settings were written: editors do not watch that file."""
         now = asyncio.get_running_loop().time()
         if now >= self._look_at:
             self._look_at = now + LOOK_S
@@ -222,7 +222,7 @@ class Editor(LanguageServer):
             self.read_settings()
 
     def _config(self) -> Config:
-        """What the sources add up to; problems that are new are shown, once."""
+        """Merge the settings of all sources; show each new problem once."""
         config, problems = self.sources.config()
         if config.log != self._log:
             self._log = config.log
@@ -237,7 +237,7 @@ class Editor(LanguageServer):
     # -- documents -------------------------------------------------------------------------------
 
     def document(self, uri: str) -> Document | None:
-        """An open document that may get suggestions, or cell of a notebook, as the editor knows it."""
+        """Return an open document that may get suggestions, or cell of a notebook, as the editor knows it."""
         return self.notebooks.cells.get(uri) or self.session.document(uri)
 
     def hear(self, *events: Event) -> None:
@@ -245,25 +245,25 @@ class Editor(LanguageServer):
         for event in events:
             if isinstance(event, Focused | Yanked):
                 event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
-            for each in self.large_files.filtered(event, self.session.document):
+            for each in self.large_files.filter_event(event, self.session.document):
                 self.session.handle(each)
 
     def rest_at(self, uri: str, place: types.Position | convert.ClientPosition) -> None:
-        """The cursor rests at a place: what a request there would need can be evaluated."""
+        """Take in that the cursor rests at a place, so that the prompt for it can be evaluated."""
         if (document := self.document(uri)) is not None:
             position = convert.position(document, place, self.encoding)
             whole, first = self.notebooks.place(uri)
             self.hear(CursorMoved(whole, _lower(position, first)))
 
-    def skipped(self, message: Skipped) -> None:
+    def note_skipped(self, message: Skipped) -> None:
         """Go on after a message that was too long: its documents, or files, may be out of step."""
         if not self._is_open:
             return
         if not message.methods & _TEXT_METHODS:
-            self.session.rules_changed()
+            self.session.judge_again()
             return
         for uri in message.uris:
-            self.hear(*self.notebooks.arranged(uri, (), ()), Closed(uri))
+            self.hear(*self.notebooks.arrange(uri, (), ()), Closed(uri))
             self._show_large(uri)
 
     def _show_large(self, uri: str) -> None:
@@ -271,7 +271,7 @@ class Editor(LanguageServer):
         log.info("no suggestions in %s: it is too large", uri)
         if not self._shown_large:
             self._shown_large = True
-            name = shown(unquote(uri).rpartition("/")[2])
+            name = sanitize(unquote(uri).rpartition("/")[2])
             why = f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions"
             self.messages.show(types.MessageType.Info, f"fim-lsp: {name} is large; {why}.")
 
@@ -289,7 +289,7 @@ class Editor(LanguageServer):
         show: Callable[[Suggestion], None] | None = None,
     ) -> list[Suggestion]:
         """
-        The session's suggestions; a newer request of the same method for the document cancels this one.
+        Return the session's suggestions; a newer request of the same method for the document cancels this one.
 
         Where the client can *show* lines before all of the text is there, it gets them as they become known.
         """
@@ -305,20 +305,20 @@ class Editor(LanguageServer):
 
             def hear(suggestion: Suggestion) -> None:
                 if show is not None:
-                    show(_moved(suggestion, -first))
+                    show(_move(suggestion, -first))
 
             answer = await self.session.complete(
                 uri,
                 _lower(position, first),
                 invoked=invoked,
-                selected=selected and _moved(selected, first),
+                selected=selected and _move(selected, first),
                 client=client._replace(hear=hear if show else None),
             )
             place = document.uri, document.version, position
             self.answered = Answered(*place, invoked, answer)
             if invoked and not answer.suggestions:
                 self.messages.explain(answer.reason, again=not answer.is_failure)
-            return [_moved(suggestion, -first) for suggestion in answer.suggestions]
+            return [_move(suggestion, -first) for suggestion in answer.suggestions]
         finally:
             if self._newest.get(key) is task:
                 del self._newest[key]
@@ -356,8 +356,8 @@ def _lower(position: Position, n_lines: int) -> Position:
     return position._replace(line=position.line + n_lines)
 
 
-def _moved(ranged: Ranged, n_lines: int) -> Ranged:
-    """The same, so many lines further down."""
+def _move(ranged: Ranged, n_lines: int) -> Ranged:
+    """Return the same, so many lines further down."""
     return ranged._replace(start=_lower(ranged.start, n_lines), end=_lower(ranged.end, n_lines))
 
 
@@ -375,7 +375,7 @@ def _roots(params: types.InitializeParams) -> tuple[str, ...]:
 
 
 def _on_disk(roots: tuple[str, ...]) -> tuple[str, ...]:
-    """The roots that are folders of this machine."""
+    """Return the roots that are folders of this machine."""
     return tuple(root for root in roots if _file(root))
 
 

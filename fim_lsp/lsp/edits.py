@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from fim_lsp.documents import Document, Position
-from fim_lsp.instruct import changes
+from fim_lsp.instruct import answer
 from fim_lsp.instruct.dialogue import Asked, Edited
 from fim_lsp.instruct.selection import around
 from fim_lsp.lsp import convert
@@ -28,7 +28,7 @@ Params = dict[str, Any]
 
 
 class Place(NamedTuple):
-    """Where an edit is to be made: a *cell* (or document) that begins *above* lines below the top of *uri*."""
+    """The place of an edit: a *cell* (or document) that begins *above* lines below the top of *uri*."""
 
     cell: Document
     uri: str
@@ -37,13 +37,13 @@ class Place(NamedTuple):
     end: Position
 
     def lower(self, position: Position) -> Position:
-        """A position of the cell in the whole document."""
+        """Return a position of the cell in the whole document."""
         return position._replace(line=position.line + self.above)
 
 
 async def edit(editor: Editor, *arguments: object) -> Params:
     """See docs/protocol.md; a request that is cancelled ends the edit, but not in the middle of a step."""
-    given = _given(arguments)
+    given = _read_params(arguments)
     answer: Params = {}
     is_cancelled = False
 
@@ -63,7 +63,7 @@ async def edit(editor: Editor, *arguments: object) -> Params:
 
 async def prepare(editor: Editor, *arguments: object) -> None:
     """Have all of the prompt but the instruction evaluated while the user types that."""
-    place = _place(editor, _given(arguments))
+    place = _place(editor, _read_params(arguments))
     if place is not None:
         start, end = place.lower(place.start), place.lower(place.end)
         editor.later(editor.session.edits.prepare(place.uri, start, end), "prepare edit")
@@ -72,28 +72,28 @@ async def prepare(editor: Editor, *arguments: object) -> None:
 async def _edit(editor: Editor, given: Params, goes_on: Callable[[], bool]) -> Params:
     place, preview = _place(editor, given), given.get("preview") is True
     if place is None:
-        return _ended(editor, Edited(note="the document is not open"), preview=preview)
+        return _answer_unchanged(editor, Edited(note="the document is not open"), preview=preview)
     version = (given.get("textDocument") or {}).get("version")
     if isinstance(version, int) and version != place.cell.version:
-        return _ended(editor, Edited(note=CHANGED), preview=preview)
+        return _answer_unchanged(editor, Edited(note=CHANGED), preview=preview)
     token = given.get("partialResultToken") if preview else None
     show = partial(_show, editor, place, token) if token is not None else None
     with editor.messages.writing("Editing", given.get("workDoneToken")) as hear:
 
-        def heard(lines: Sequence[str]) -> bool:
+        def on_lines(lines: Sequence[str]) -> bool:
             if show is not None and lines:
                 show(lines)
             return goes_on() and hear("\n".join(lines))
 
-        found = await editor.session.edits.edit(place.uri, _asked(place, given), heard)
+        found = await editor.session.edits.edit(place.uri, _read_asked(place, given), on_lines)
     if found.lines is None:
-        return _ended(editor, found, preview=preview)
+        return _answer_unchanged(editor, found, preview=preview)
     if editor.document(place.cell.uri) is not place.cell:
-        return _ended(editor, found._replace(note=CHANGED, lines=None), preview=preview)
-    return await _done(editor, place, found, found.lines, preview=preview)
+        return _answer_unchanged(editor, found._replace(note=CHANGED, lines=None), preview=preview)
+    return await _apply(editor, place, found, found.lines, preview=preview)
 
 
-async def _done(
+async def _apply(
     editor: Editor, place: Place, found: Edited, lines: tuple[str, ...], *, preview: bool
 ) -> Params:
     """Apply what was found, or hand it to the client."""
@@ -101,7 +101,7 @@ async def _done(
     first, last = found.first - place.above, min(found.last - place.above, len(place.cell.lines))
     edits = [
         types.TextEdit(convert.client_range(cell, each.start, each.end, encoding), each.text)
-        for each in changes.edits(cell, first, last, lines)
+        for each in answer.edits(cell, first, last, lines)
     ]
     tokens = found.tokens._asdict()
     if preview:
@@ -115,12 +115,12 @@ async def _done(
         }
     whole = workspace_edit(editor, cell.uri, cell.version, *edits)
     if not await apply_edit(editor, whole, "edit by fim-lsp"):
-        return _ended(editor, found._replace(note=CHANGED), preview=False)
+        return _answer_unchanged(editor, found._replace(note=CHANGED), preview=False)
     return {"applied": True, "note": found.note, "tokens": tokens}
 
 
-def _ended(editor: Editor, found: Edited, *, preview: bool) -> Params:
-    """The answer where nothing is changed; a client that shows nothing itself has its user told why."""
+def _answer_unchanged(editor: Editor, found: Edited, *, preview: bool) -> Params:
+    """Return the answer where nothing is changed; a client that shows nothing itself has its user told why."""
     tokens = found.tokens._asdict()
     if preview:
         return {"edits": [], "note": found.note, "tokens": tokens}
@@ -138,18 +138,18 @@ def _show(editor: Editor, place: Place, token: int | str, lines: Sequence[str]) 
 def _text(
     editor: Editor, cell: Document, first: int, last: int, lines: Sequence[str]
 ) -> dict[str, object]:
-    """The range that is replaced, and all of the text that comes there."""
-    start, end = changes.span(cell, first, last)
-    text = "".join(changes.ended(cell, last, lines))
+    """Return the range that is replaced, and all of the text that comes there."""
+    start, end = answer.span(cell, first, last)
+    text = "".join(answer.add_line_ends(cell, last, lines))
     return {"range": convert.client_range(cell, start, end, editor.encoding), "newText": text}
 
 
-def _given(arguments: tuple[object, ...]) -> Params:
+def _read_params(arguments: tuple[object, ...]) -> Params:
     return arguments[0] if arguments and isinstance(arguments[0], dict) else {}
 
 
 def _place(editor: Editor, given: Params) -> Place | None:
-    """Where the edit is to be made; None where the document is not open, or the range is none."""
+    """Return the place of the edit; None where the document is not open, or the range is none."""
     match given:
         case {"textDocument": {"uri": str(uri)}, "range": {"start": first, "end": last}}:
             cell = editor.document(uri)
@@ -158,12 +158,12 @@ def _place(editor: Editor, given: Params) -> Place | None:
             if cell is not None and start is not None and end is not None:
                 if given.get("diagnostics"):  # a fix may take more than the place of the fault
                     lines = around(cell, start.line, end.line)
-                    start, end = changes.span(cell, lines.start, lines.stop)
+                    start, end = answer.span(cell, lines.start, lines.stop)
                 return Place(cell, *editor.notebooks.place(uri), start, end)
     return None
 
 
-def _asked(place: Place, given: Params) -> Asked:
+def _read_asked(place: Place, given: Params) -> Asked:
     problems = tuple(
         str(each["message"])
         for each in given.get("diagnostics") or ()

@@ -28,7 +28,7 @@ _NOWHERE = os.open(os.devnull, os.O_WRONLY)
 log = logging.getLogger(__name__)
 
 
-@functools.cache  # a second cause does not begin the time again
+@functools.cache  # a second cause does not restart the timer
 def end_soon() -> None:
     """Begin to count: the process ends within `LEAVE_S` from now, whatever it does. For any thread."""
     faulthandler.dump_traceback_later(LEAVE_S, exit=True, file=_NOWHERE)
@@ -81,7 +81,7 @@ def leave(code: int) -> NoReturn:
 
 
 def _death_of(pid: int) -> int:
-    """A descriptor that can be read when *pid* has ended; -1 where there is none."""
+    """Return a descriptor that can be read when *pid* has ended; -1 where there is none."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, OverflowError):
             return os.pidfd_open(pid)
@@ -99,7 +99,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """The processes that *pid* started, and theirs, where the system lists them (Linux)."""
+    """Yield the processes that *pid* started, and theirs, where the system lists them (Linux)."""
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError, ValueError):
             for child in map(int, file.read_text("ascii").split()):

@@ -26,11 +26,11 @@ APPLIED = "fim.didApplyNextEdit"
 APPLY = "fim.applyNextEdit"
 DISMISS = "fim.dismissNextEdit"
 WHY = "fim.whyNextEdit"
-GONE = "The file was changed since, or the next edit is another one now: ask for it again."
+GONE = "The file was changed since, or there is another next edit now: ask again."
 
 
 async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
-    """At most one edit, of a version of a document."""
+    """Return at most one edit, of a version of a document."""
     match params:
         case {"textDocument": {"uri": str(uri)}}:
             unopened = _reads(params, "closedDocuments")
@@ -49,18 +49,18 @@ def _item(found: NextEdit, encoding: str) -> dict[str, object]:
         "textDocument": {"uri": document.uri, "version": version},
         "range": edit.range,
         "text": unix(edit.new_text),
-        "command": applied_command(found),
+        "command": make_applied_command(found),
         "why": found.why,
     }
     if found.path:
-        item["oldText"] = unix(document.between(*_replaced(found)[:2]))
+        item["oldText"] = unix(document.between(*_find_replaced(found)[:2]))
     return item
 
 
 async def next_edit(
     editor: Editor, uri: str, *, unasked: bool, unopened: bool = True
 ) -> NextEdit | None:
-    """The session's, as the editor knows its document: in a notebook, as an edit of one cell."""
+    """Return the session's next edit, as the editor knows its document: in a notebook, as an edit of one cell."""
     editor.current = uri
     joined = editor.notebooks.place(uri)[0]
     found = await editor.session.next_edit(joined, unasked=unasked, unopened=unopened)
@@ -77,20 +77,20 @@ async def next_edit(
     return found if editor.document(found.document.uri) is found.document else None
 
 
-def drawn(editor: Editor, params: object) -> None:
-    """`textDocument/didShowInlineEdit {item}`."""
+def did_show(editor: Editor, params: object) -> None:
+    """Handle `textDocument/didShowInlineEdit {item}`."""
     match params:
         case {"item": {"command": {"arguments": [str(number), *_]}}}:
             editor.session.next_edits.mark_shown(number)
 
 
-def applied_command(found: NextEdit) -> types.Command:
-    """What the client runs when it applied the edit."""
+def make_applied_command(found: NextEdit) -> types.Command:
+    """Return the command that the client runs after it applied the edit."""
     return types.Command("the next edit was applied", APPLIED, arguments=[found.id])
 
 
-def applied(editor: Editor, *arguments: object) -> None:
-    """The client applied an edit."""
+def did_apply(editor: Editor, *arguments: object) -> None:
+    """Take in that the client applied an edit."""
     editor.session.next_edits.mark_taken(_first(arguments))
 
 
@@ -118,41 +118,41 @@ async def _apply(editor: Editor, found: NextEdit) -> None:
 
 def dismiss(editor: Editor, *arguments: object) -> None:
     """Do not propose the like again; of the document named, or of the one asked about last."""
-    editor.session.next_edits.dismiss(_named(editor, arguments))
+    editor.session.next_edits.dismiss(_read_uri(editor, arguments))
 
 
 async def why(editor: Editor, *arguments: object) -> str:
-    """Why there is a next edit, or that there is none; in the workspace of a document, as above."""
-    found = await next_edit(editor, _named(editor, arguments), unasked=False)
-    reason = found.why if found else "There is no next edit that is sure enough."
+    """Show why there is a next edit, or that there is none; in the workspace of a document, as above."""
+    found = await next_edit(editor, _read_uri(editor, arguments), unasked=False)
+    reason = found.why if found else "No next edit is sure enough."
     editor.messages.show(types.MessageType.Info, reason)
     return reason
 
 
 def text_edit(found: NextEdit, encoding: str) -> types.TextEdit:
-    """Whole lines, with the line ends of the document."""
-    start, end, text = _replaced(found)
+    """Return whole lines, with the line ends of the document."""
+    start, end, text = _find_replaced(found)
     return types.TextEdit(convert.client_range(found.document, start, end, encoding), text)
 
 
-def _named(editor: Editor, arguments: tuple[object, ...]) -> str:
+def _read_uri(editor: Editor, arguments: tuple[object, ...]) -> str:
     return _first(arguments, editor.current)
 
 
 def _first(arguments: tuple[object, ...], default: str = "") -> str:
-    """The first argument of a command, *default* where it is no text."""
+    """Return the first argument of a command, *default* where it is no text."""
     return arguments[0] if arguments and isinstance(arguments[0], str) else default
 
 
 def _reads(params: object, name: str) -> bool:
-    """Whether the client can show such places."""
+    """Return whether the client can show such places."""
     match params:
         case {"context": {**context}}:
             return context.get(name) is True
     return False
 
 
-def _replaced(found: NextEdit) -> tuple[Position, Position, str]:
+def _find_replaced(found: NextEdit) -> tuple[Position, Position, str]:
     lines, eol = found.document.lines, found.document.eol
     line, n_lines, after = found.proposal.line, len(found.proposal.before), found.proposal.after
     if n_lines and after:  # from the beginning of the first to the end of the last, without its end
@@ -167,7 +167,7 @@ def _replaced(found: NextEdit) -> tuple[Position, Position, str]:
 
 
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
-    (APPLIED, applied),
+    (APPLIED, did_apply),
     (APPLY, apply),
     (DISMISS, dismiss),
     (WHY, why),

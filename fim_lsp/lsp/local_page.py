@@ -27,7 +27,7 @@ OpenPort = Callable[[Session, int, str], Awaitable[Port]]  # of the session, whe
 
 
 class LocalPage:
-    """State: the port, once it is open. Without *open_port* there is none to be had."""
+    """State: the port, once it is open. Without *open_port* none can be opened."""
 
     def __init__(self) -> None:
         self.open_port: OpenPort | None = None
@@ -40,7 +40,7 @@ class LocalPage:
             await self.url(session, roots)
 
     async def url(self, session: Session, roots: tuple[str, ...]) -> str:
-        """Where the page is; "" where no port can be opened."""
+        """Return the address of the page; "" where no port can be opened."""
         async with self._opening:
             if self._port is None and self.open_port is not None:
                 wanted = session.config.http.port
@@ -52,7 +52,7 @@ class LocalPage:
 
     @property
     def is_open(self) -> bool:
-        """Whether it listens."""
+        """Return whether it listens."""
         return self._port is not None
 
     async def aclose(self) -> None:

@@ -1,5 +1,6 @@
 """
-Where the log goes: stderr, which editors keep, or a file. Never stdout, which belongs to LSP.
+The destination of the log: stderr, which editors keep, or a file. Never stdout, which belongs to
+LSP.
 
 Ours says what `fim.log.level` asks for; libraries only warn, and pygls says nothing: it would log
 messages with the user's text in them. A record is one line, whatever names and errors are in it, and
@@ -15,7 +16,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 
-from fim_lsp.display import escaped
+from fim_lsp.display import escape
 from fim_lsp.settings.config import LogConfig
 
 MOST_CHARS = 2000  # of a record: what is foreign in it may have any length
@@ -32,13 +33,13 @@ class OneLine(logging.Formatter):
     """A record on one line; of an exception, lines that begin like no other."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
-        """The record without its exception."""
-        return escaped(super().formatMessage(record)[:MOST_CHARS])
+        """Return the record without its exception."""
+        return escape(super().formatMessage(record)[:MOST_CHARS])
 
     def formatException(self, ei: _Exception) -> str:  # noqa: N802 (logging's name)
-        """The traceback."""
+        """Return the traceback."""
         lines = super().formatException(ei).split("\n")
-        return "\n".join("  | " + escaped(line[:MOST_CHARS]) for line in lines)
+        return "\n".join("  | " + escape(line[:MOST_CHARS]) for line in lines)
 
 
 class OwnFile(logging.FileHandler):

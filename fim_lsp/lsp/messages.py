@@ -1,5 +1,5 @@
 """
-What the user is shown besides suggestions: progress of long work, one sentence where something is wrong.
+Messages to the user: progress of long work, and one sentence where something is wrong.
 
 The same trouble with the backend is not shown again before the backend was ready in between; that it
 is ready is not shown at all: suggestions come. All text is made fit to be shown: much of it comes
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
-from fim_lsp.display import shown
+from fim_lsp.display import sanitize
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.types import types
@@ -27,7 +27,7 @@ from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
 MODEL, DOWNLOAD = "model", "download"  # the long work that is not the index of a workspace
-AGAIN_S = 30.0  # a user who asks again and again is told of the same trouble after so long
+AGAIN_S = 30.0  # the same problem is shown again to a user who asks again after so long
 LONG_S = 1.0  # an index that is done by then is not worth a progress bar
 MOST_CHARS = 600  # of a message: what is read in one look
 PROBLEM_CHARS = 200
@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 
 
 def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, object]:
-    """What `didChangeStatus` says, fit to be shown."""
+    """Return the params of `didChangeStatus`, fit to be shown."""
     said = convert.status(state, look_s, quiet_until)
-    return {**said, "message": shown(str(said["message"]), MOST_CHARS)}
+    return {**said, "message": sanitize(str(said["message"]), MOST_CHARS)}
 
 
 class WorkDone(NamedTuple):
@@ -66,14 +66,14 @@ class Messages:
     def show(self, kind: types.MessageType, message: str) -> None:
         """Show the user one calm sentence."""
         log.log(logging.WARNING if kind == types.MessageType.Warning else logging.INFO, message)
-        params = types.ShowMessageParams(kind, shown(message, MOST_CHARS))
+        params = types.ShowMessageParams(kind, sanitize(message, MOST_CHARS))
         self._server.window_show_message(params)
 
     def show_problems(self, problems: Sequence[str]) -> None:
         """Show what is wrong with the settings: the first few, and how many more the log has."""
         for problem in problems[MOST_PROBLEMS:]:
             log.warning(problem)
-        parts = [shown(problem, PROBLEM_CHARS) for problem in problems[:MOST_PROBLEMS]]
+        parts = [sanitize(problem, PROBLEM_CHARS) for problem in problems[:MOST_PROBLEMS]]
         if n_more := len(problems) - len(parts):
             parts.append(f"{n_more} more in the log")
         line = "fim-lsp: " + "; ".join(parts)
@@ -87,7 +87,7 @@ class Messages:
             now = status(state, quiet_until=quiet_until)
             self._server.protocol.notify("didChangeStatus", now)
         if state.health is Health.LOADING:
-            self._begin(MODEL, f"Loading {shown(state.model) or 'the model'}")
+            self._begin(MODEL, f"Loading {sanitize(state.model) or 'the model'}")
         else:
             self._end(MODEL)
         if state.health is Health.READY and not state.message:
@@ -120,7 +120,7 @@ class Messages:
             self.show(
                 types.MessageType.Info,
                 f"{before.model or before.url} does not answer any more;"
-                " the bundled model, a toy for Python, does until it is back.",
+                " until it is back, the bundled model answers, a toy for Python.",
             )
 
     def show_index(self, root: str, n_done: int, n_files: int) -> None:
@@ -143,7 +143,7 @@ class Messages:
         """
         Show that a text is being written, as the progress *token* of the client if it gave one.
 
-        Gives a function that is told the text so far and says whether to go on.
+        Gives a function that takes the text so far and returns whether to go on.
         """
         name = f"writing {next(self._numbers)}"
         self._begin(name, title, cancellable=True, token=token)
@@ -152,7 +152,7 @@ class Messages:
         def hear(text: str) -> bool:
             if work is not None:
                 n_lines = text.count("\n") + 1
-                so_far = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "reading what is there"
+                so_far = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "reading the file"
                 work.reports.put_nowait(Report(message=so_far))
             return work is None or not self._is_cancelled(work)
 
@@ -166,7 +166,7 @@ class Messages:
         """
         Show that a model is downloaded.
 
-        Gives a function, for any thread, that is told how many bytes of how many are here and says
+        Gives a function, for any thread, that takes how many bytes of how many are here and returns
         whether to go on.
         """
         self._begin(DOWNLOAD, "Getting a model", cancellable=True)

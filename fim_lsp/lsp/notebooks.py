@@ -1,7 +1,7 @@
 """
 Notebooks into documents: the cells of one language are, in their order, one text. State, no I/O.
 
-Operations: `arranged` takes in which cells a notebook has, `changed` what happened to the text of
+Operations: `arrange` takes in which cells a notebook has, `change` what happened to the text of
 some; both return what that means for the joined documents, as events like any other. `place` says
 which document a cell is part of and at which of its lines it begins.
 Goal: a cell is completed in view of the cells before it, and only the server needs to know of cells.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
-from fim_lsp.documents import Document, body, difference, edited, opened
+from fim_lsp.documents import Document, apply_edits, body, difference, open_document
 from fim_lsp.events import Changed, Closed, Event, Opened
 
 
@@ -31,15 +31,15 @@ class Notebooks:
         return f"<Notebooks {len(self._orders)} with {len(self.cells)} cells>"
 
     def order(self, notebook: str) -> tuple[str, ...]:
-        """The URIs of the cells of *notebook*, none if it is not open."""
+        """Return the URIs of the cells of *notebook*, none if it is not open."""
         return self._orders.get(notebook, ())
 
     def documents(self, notebook: str) -> list[str]:
-        """The URIs of the joined documents of *notebook*, one per language."""
+        """Return the URIs of the joined documents of *notebook*, one per language."""
         return [uri for uri in self._joined if uri.rpartition("#")[0] == notebook]
 
     def place(self, uri: str) -> tuple[str, int]:
-        """The document that holds *uri* and the line it begins at there; itself if it is no cell."""
+        """Return the document that holds *uri* and the line it begins at there; itself if it is no cell."""
         cell = self.cells.get(uri)
         if cell is None:
             return uri, 0
@@ -49,7 +49,7 @@ class Notebooks:
         return _uri(notebook, cell.language), n_lines
 
     def cell_at(self, uri: str, line: int) -> tuple[Document, int] | None:
-        """The cell that has *line* of the joined document *uri*, and where it begins there; None if *uri* is none."""
+        """Return the cell that has *line* of the joined document *uri*, and where it begins there; None if *uri* is none."""
         if uri not in self._joined:
             return None
         language, first, found = self._joined[uri].language, 0, None
@@ -59,29 +59,29 @@ class Notebooks:
                 first += len(cell.lines)
         return found
 
-    def arranged(
+    def arrange(
         self, notebook: str, order: tuple[str, ...], fresh: Iterable[Opened]
     ) -> list[Event]:
-        """*notebook* has the cells *order* now, of which *fresh* are new; none when it is closed."""
+        """Take in that *notebook* has the cells *order* now, of which *fresh* are new; none when it is closed."""
         wanted = set(order)
         for uri in set(self.order(notebook)) - wanted:
             self.cells.pop(uri, None)
             self._lines.pop(uri, None)
         for cell in fresh:
             if cell.uri in wanted:
-                self._put(opened(*cell))
+                self._put(open_document(*cell))
         self._orders[notebook] = order
         events = self._follow(notebook)
         if not order:
             del self._orders[notebook]
         return events
 
-    def changed(self, *changes: Changed) -> list[Event]:
-        """The texts of cells have changed."""
+    def change(self, *changes: Changed) -> list[Event]:
+        """Apply changes to the texts of cells."""
         notebooks: dict[str, None] = {}
         for uri, version, edits, _ in changes:
             if cell := self.cells.get(uri):
-                self._put(edited(cell, edits, version))
+                self._put(apply_edits(cell, edits, version))
                 notebooks[self._around(uri)[0]] = None
         return [event for notebook in notebooks for event in self._follow(notebook)]
 
@@ -90,7 +90,7 @@ class Notebooks:
         self._lines[cell.uri] = tuple(body(line) + "\n" for line in cell.lines)
 
     def _around(self, cell: str) -> tuple[str, tuple[str, ...]]:
-        """The notebook that an open cell is in, and its order."""
+        """Return the notebook that an open cell is in, and its order."""
         return next((book, order) for book, order in self._orders.items() if cell in order)
 
     def _follow(self, notebook: str) -> list[Event]:

@@ -1,7 +1,7 @@
 """
 "The bundled model is a toy: get a real one", said once, in editors that do not say it themselves.
 
-A client that hears `didChangeStatus` (`fim.status.notify`) shows the model in its own way and is left
+A client that receives `didChangeStatus` (`fim.status.notify`) shows the model itself and is left
 alone. Whatever the user answers is remembered in their state folder, for all editors. Only after a yes is
 anything downloaded; then the settings name the model, and the session goes on with it.
 """
@@ -25,13 +25,13 @@ from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
 NO = "Not now"  # the first row, which Enter takes while the user types (Helix); it is asked once
-CANCELLED = "it was cancelled; `fim-lsp setup` goes on with it"
+CANCELLED = "it was cancelled; `fim-lsp setup` resumes it"
 
 log = logging.getLogger(__name__)
 
 
 class NotGot(Exception):
-    """A model that could not be had; the message says why and what to do."""
+    """A model whose download failed; the message says why and what to do."""
 
 
 class RealModel(NamedTuple):
@@ -49,8 +49,8 @@ class RealModel(NamedTuple):
 Find = Callable[[], RealModel | None]  # blocks while it looks at the machine
 
 
-def wanted(editor: Editor, state: State) -> bool:
-    """Whether this editor's user should hear of it now."""
+def should_offer(editor: Editor, state: State) -> bool:
+    """Return whether this editor's user should see the offer now."""
     asks = get_capability(editor.client_capabilities, "window.show_message") is not None
     shows_itself = editor.session.config.status.notify
     is_toy = state.health is Health.READY and is_bundled(state.model)
@@ -94,5 +94,5 @@ def _remember(path: Path) -> None:
 
 
 def _path() -> Path:
-    """A file that is there if the question was answered."""
+    """Return a file that is there if the question was answered."""
     return platformdirs.user_state_path("fim-lsp", appauthor=False) / "offered-a-model"

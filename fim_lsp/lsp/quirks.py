@@ -24,16 +24,16 @@ _WAITS_MS = {
 
 
 def waits_ms(name: str) -> float:
-    """How long the editor itself waits after a key before it asks, in ms; 0 where that is not known."""
+    """Return how long the editor itself waits after a key before it asks, in ms; 0 where that is not known."""
     lower = name.lower()
     return next((ms for known, ms in _WAITS_MS.items() if lower.startswith(known)), 0.0)
 
 
 def has_ghost_text_unsaid(name: str) -> bool:
-    """Whether the editor has inline completion though it does not declare it: lsp-mode sends null."""
+    """Return whether the editor has inline completion though it does not declare it: lsp-mode sends null."""
     return name.lower() == "emacs"
 
 
 def reads_snippets(name: str) -> bool:
-    """Whether the editor reads a plain menu item as a snippet where filter and text differ."""
+    """Return whether the editor reads a plain menu item as a snippet where filter and text differ."""
     return name.lower() == "kakoune-lsp"

@@ -1,5 +1,5 @@
 """
-pygls with its traps closed: message bodies in, handlers called, exactly one answer per request.
+Fixes for pygls: message bodies in, handlers called, exactly one answer per request.
 
 What pygls 2.1 does and a client should not notice: it keeps a second copy of every document, split
 at the wrong characters; leaves requests unanswered that are malformed or whose result cannot be
@@ -28,7 +28,7 @@ from pygls.protocol import (
     default_converter,
 )
 
-from fim_lsp.display import shown
+from fim_lsp.display import sanitize
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.transport import BadFrame, Client, Skipped
 from fim_lsp.lsp.types import types
@@ -96,7 +96,7 @@ class Protocol(LanguageServerProtocol):
         self._send_data({"jsonrpc": self.VERSION, "id": id_, "error": error})
 
     def _receive_call(self, data: dict[str, Any]) -> None:
-        """A request or a notification."""
+        """Handle a request or a notification."""
         method = data["method"]
         self.exited = self.exited or method == types.EXIT
         if refusal := self._refusal(data):
@@ -123,20 +123,20 @@ class Protocol(LanguageServerProtocol):
             self._fail(data, types.ErrorCodes.InternalError, "the server failed")
 
     def _refusal(self, data: dict[str, Any]) -> tuple[int, str] | None:
-        """Why a call is not handled; None where it is."""
-        if wrong := self._malformed(data):
+        """Return why a call is not handled; None where it is."""
+        if wrong := self._why_malformed(data):
             return types.ErrorCodes.InvalidRequest, wrong
         method = data["method"]
         if self.exited:
             return types.ErrorCodes.InvalidRequest, "the server has ended"
         if self.ending or (self._initialized and method == types.INITIALIZE):
-            return types.ErrorCodes.InvalidRequest, f"too late for {shown(method)}"
+            return types.ErrorCodes.InvalidRequest, f"too late for {sanitize(method)}"
         if not self._initialized and method != types.INITIALIZE:
-            return types.ErrorCodes.ServerNotInitialized, f"{shown(method)} before initialize"
+            return types.ErrorCodes.ServerNotInitialized, f"{sanitize(method)} before initialize"
         return None
 
-    def _malformed(self, data: dict[str, Any]) -> str:
-        """What is wrong with the form of a call, "" for nothing."""
+    def _why_malformed(self, data: dict[str, Any]) -> str:
+        """Return what is wrong with the form of a call, "" for nothing."""
         if not isinstance(data["method"], str):
             return "method must be a string"
         if "id" in data and type(data["id"]) not in (int, str):
@@ -151,7 +151,7 @@ class Protocol(LanguageServerProtocol):
             self.refuse(data["id"], code, message)
 
     def _receive_answer(self, data: dict[str, Any]) -> None:
-        """An answer to a request of ours; one that makes no sense is an error to the code that waits."""
+        """Handle an answer to a request of ours; one that makes no sense is an error to the code that waits."""
         request = data.get("id")
         if not isinstance(request, str) or request not in self._result_types:
             log.debug("an answer to no request")
@@ -215,7 +215,7 @@ class Protocol(LanguageServerProtocol):
 
 
 class LanguageServer(PyglsServer):
-    """A pygls server on our protocol. Errors go to the log; the user hears of changes of state."""
+    """A pygls server on our protocol. Errors go to the log; the user is shown changes of state."""
 
     protocol: Protocol  # type: ignore[mutable-override]  # it is set once, below
 
@@ -239,10 +239,10 @@ class LanguageServer(PyglsServer):
         """
         task = asyncio.create_task(work, name=name)
         self._later.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._on_done)
         return task
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         self._later.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("%s failed", task.get_name(), exc_info=error)
@@ -306,7 +306,7 @@ def _converter() -> Converter:
         return convert.inline_params(known(data, kind), data.get("partialResultToken"))
 
     def execute_command(data: dict[str, Any], kind: type) -> types.ExecuteCommandParams:
-        """The progress token goes into the first argument: handlers get the arguments only."""
+        """Put the progress token into the first argument: handlers get the arguments only."""
         params: types.ExecuteCommandParams = commands(data, kind)
         token, arguments = params.work_done_token, params.arguments
         if token is not None and arguments and isinstance(arguments[0], dict):

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class Address(NamedTuple):
-    """Where one client may connect, and the secret that it must know, if any."""
+    """The address for one client, and the secret that it must know, if any."""
 
     host: str
     port: int
@@ -65,7 +65,7 @@ def run(
     editor = make_server(open_session, flags, over_tcp=address is not None)
     editor.page.open_port = open_port
     if address is None:
-        editor.on_state = partial(_heard_of, editor, find_model)
+        editor.on_state = partial(_on_state, editor, find_model)
     # What was imported stays until the end; searching it for garbage takes 50 ms every time.
     gc.freeze()
     gc.set_threshold(GARBAGE)
@@ -77,7 +77,7 @@ def run(
 def make_server(
     open_session: Callable[[Config], Session], flags: Mapping[str, object], *, over_tcp: bool
 ) -> Editor:
-    """A server that knows all of its methods."""
+    """Return a server that knows all of its methods."""
     editor = Editor(open_session, flags, over_tcp=over_tcp)
     for method, handler, options in (*FEATURES, *REQUESTS):
         editor.feature(method, options)(handler)
@@ -86,9 +86,9 @@ def make_server(
     return editor
 
 
-def _heard_of(editor: Editor, find_model: Find, state: State) -> None:
-    """The backend's state has changed: it may be time to offer a model, once."""
-    if offer.wanted(editor, state):
+def _on_state(editor: Editor, find_model: Find, state: State) -> None:
+    """Offer a model, once, if the backend's new state calls for it."""
+    if offer.should_offer(editor, state):
         editor.on_state = lambda _: None
         editor.later(offer.offer(editor, find_model), "offer a model")
 
@@ -108,12 +108,12 @@ async def _serve(editor: Editor, address: Address | None) -> NoReturn:
     if address is None:
         client = transport.stdio(ending.end_soon)
     else:
-        client = await _connected(address)
+        client = await _wait_connected(address)
     code = 1
     try:
         connected.append(client)
         editor.leave = leave
-        code = await serve(editor.protocol, client, editor.skipped)
+        code = await serve(editor.protocol, client, editor.note_skipped)
     except Exception:
         log.exception("the server failed")
     ending.end_soon()
@@ -122,7 +122,7 @@ async def _serve(editor: Editor, address: Address | None) -> NoReturn:
     ending.leave(code)
 
 
-async def _connected(address: Address) -> transport.Client:
+async def _wait_connected(address: Address) -> transport.Client:
     try:
         return await tcp.client(*address, ending.end_soon)
     except OSError as error:
@@ -143,7 +143,7 @@ def initialize(editor: Editor, params: types.InitializeParams) -> None:
 
 
 async def initialized(editor: Editor, _: object) -> None:
-    """From now on the server may send requests."""
+    """Begin to send requests: from now on the server may."""
     await editor.register()
     await editor.pull()
     editor.open_port()
@@ -161,9 +161,9 @@ async def inline_completion(
     editor: Editor, params: convert.InlineParams
 ) -> types.InlineCompletionList:
     """
-    Ghost text at a position.
+    Answer with ghost text for a position.
 
-    A client that says a `partialResultToken`, which 3.18 has not here, hears of whole lines before all of the text.
+    A client that says a `partialResultToken`, which 3.18 does not have here, gets whole lines before all of the text.
     """
     document = editor.document(params.text_document.uri)
     if document is None:
@@ -171,7 +171,7 @@ async def inline_completion(
     position = convert.position(document, params.position, editor.encoding)
     invoked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
     info = params.context.selected_completion_info
-    selected = convert.selected(document, info, editor.encoding) if info else None
+    selected = convert.parse_selected(document, info, editor.encoding) if info else None
     token = None if invoked else params.partial_result_token
     suggestions = await editor.ask(
         types.TEXT_DOCUMENT_INLINE_COMPLETION,
@@ -192,7 +192,7 @@ def _show(editor: Editor, document: Document, token: int | str, suggestion: Sugg
 
 async def completion(editor: Editor, params: types.CompletionParams) -> types.CompletionList:
     """
-    The same in the completion menu, for editors without ghost text.
+    Answer the same in the completion menu, for editors without ghost text.
 
     They send "invoked" for every letter typed, so a request by hand cannot be told from another. The
     list is never complete: the next key may bring a better one.
@@ -216,7 +216,7 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
 
 def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
     """Keep the text from now on."""
-    editor.hear(convert.opened(params.text_document))
+    editor.hear(convert.parse_open(params.text_document))
 
 
 async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:
@@ -224,12 +224,12 @@ async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) 
     uri = params.text_document.uri
     document = editor.large_files.documents.get(uri) or editor.session.document(uri)
     if document is not None:
-        edits = convert.converted(document, params.content_changes, editor.encoding)
+        edits = convert.convert_stepwise(document, params.content_changes, editor.encoding)
         editor.hear(Changed(uri, params.text_document.version, await _in_slices(edits)))
 
 
 async def _in_slices(steps: Iterator[Result]) -> Result:
-    """The last of *steps*, with other tasks in between where they take longer than a moment."""
+    """Return the last of *steps*, with other tasks in between where they take longer than a moment."""
     clock = asyncio.get_running_loop().time
     paused, last = clock(), next(steps)
     for step in steps:
@@ -241,7 +241,7 @@ async def _in_slices(steps: Iterator[Result]) -> Result:
 
 
 def did_save(editor: Editor, params: types.DidSaveTextDocumentParams) -> None:
-    """Saved text may be worth a place in the ring, or be a settings file or an ignore file."""
+    """Take in a saved text, which may be worth a place in the ring, or be a settings file or an ignore file."""
     uri = params.text_document.uri
     editor.hear(Saved(uri))
     editor.reread_settings((uri,))
@@ -259,16 +259,16 @@ def did_close(editor: Editor, params: types.DidCloseTextDocumentParams) -> None:
 # -- notebooks -----------------------------------------------------------------------------------
 
 
-def notebook_opened(editor: Editor, params: types.DidOpenNotebookDocumentParams) -> None:
+def did_open_cells(editor: Editor, params: types.DidOpenNotebookDocumentParams) -> None:
     """Keep the cells from now on."""
     book = params.notebook_document
     order = tuple(cell.document for cell in book.cells)
-    fresh = map(convert.opened, params.cell_text_documents)
-    editor.hear(*editor.notebooks.arranged(book.uri, order, fresh))
+    fresh = map(convert.parse_open, params.cell_text_documents)
+    editor.hear(*editor.notebooks.arrange(book.uri, order, fresh))
 
 
-async def notebook_changed(editor: Editor, params: types.DidChangeNotebookDocumentParams) -> None:
-    """Cells came, went or moved; the text of some has changed."""
+async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocumentParams) -> None:
+    """Take in that cells came, went or moved, or that their text has changed."""
     uri, cells = params.notebook_document.uri, params.change.cells
     if cells and cells.structure:
         order = [*editor.notebooks.order(uri)]
@@ -276,8 +276,8 @@ async def notebook_changed(editor: Editor, params: types.DidChangeNotebookDocume
         order[array.start : array.start + array.delete_count] = [
             cell.document for cell in array.cells or ()
         ]
-        fresh = map(convert.opened, cells.structure.did_open or ())
-        editor.hear(*editor.notebooks.arranged(uri, tuple(order), fresh))
+        fresh = map(convert.parse_open, cells.structure.did_open or ())
+        editor.hear(*editor.notebooks.arrange(uri, tuple(order), fresh))
     contents: dict[str, list[types.TextDocumentContentChangeEvent]] = {}
     versions = {}
     for change in (cells and cells.text_content) or ():
@@ -286,19 +286,19 @@ async def notebook_changed(editor: Editor, params: types.DidChangeNotebookDocume
     changed = []
     for cell_uri in contents.keys() & editor.notebooks.cells.keys():
         cell = editor.notebooks.cells[cell_uri]
-        edits = convert.converted(cell, contents[cell_uri], editor.encoding)
+        edits = convert.convert_stepwise(cell, contents[cell_uri], editor.encoding)
         changed.append(Changed(cell_uri, versions[cell_uri], await _in_slices(edits)))
-    editor.hear(*editor.notebooks.changed(*changed))
+    editor.hear(*editor.notebooks.change(*changed))
 
 
-def notebook_saved(editor: Editor, params: types.DidSaveNotebookDocumentParams) -> None:
-    """The text of all cells may be worth a place in the ring."""
+def did_save_cells(editor: Editor, params: types.DidSaveNotebookDocumentParams) -> None:
+    """Take in that the text of all cells was saved: it may be worth a place in the ring."""
     editor.hear(*map(Saved, editor.notebooks.documents(params.notebook_document.uri)))
 
 
-def notebook_closed(editor: Editor, params: types.DidCloseNotebookDocumentParams) -> None:
+def did_close_cells(editor: Editor, params: types.DidCloseNotebookDocumentParams) -> None:
     """Forget the cells."""
-    editor.hear(*editor.notebooks.arranged(params.notebook_document.uri, (), ()))
+    editor.hear(*editor.notebooks.arrange(params.notebook_document.uri, (), ()))
 
 
 # -- workspace -----------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ def notebook_closed(editor: Editor, params: types.DidCloseNotebookDocumentParams
 async def did_change_configuration(
     editor: Editor, params: types.DidChangeConfigurationParams
 ) -> None:
-    """New settings; without any, a hint to pull them."""
+    """Take in new settings; without any, pull them."""
     editor.sources.say("workspace/didChangeConfiguration", params.settings)
     editor.configure()
     if not params.settings:
@@ -321,15 +321,15 @@ def did_change_folders(editor: Editor, params: types.DidChangeWorkspaceFoldersPa
     editor.open_folders(tuple(dict.fromkeys([r for r in editor.roots if r not in removed] + added)))
 
 
-def files_changed(
+def did_change_files(
     editor: Editor,
     params: types.DidChangeWatchedFilesParams
     | types.CreateFilesParams
     | types.RenameFilesParams
     | types.DeleteFilesParams,
 ) -> None:
-    """Files were made, changed, renamed or deleted, by any program."""
-    event = convert.files_changed(params)
+    """Take in that files were made, changed, renamed or deleted, by any program."""
+    event = convert.parse_file_changes(params)
     editor.hear(event)
     editor.reread_settings(event.changed + event.deleted)
 
@@ -337,8 +337,8 @@ def files_changed(
 # -- our own -------------------------------------------------------------------------------------
 
 
-def _heard(read: Callable[[object], Event | None]) -> Callable[[Editor, object], None]:
-    """A handler that hands on the event that *read* finds in the params, if any."""
+def _forward(read: Callable[[object], Event | None]) -> Callable[[Editor, object], None]:
+    """Return a handler that hands on the event that *read* finds in the params, if any."""
 
     def handler(editor: Editor, params: object) -> None:
         if event := read(params):
@@ -348,13 +348,13 @@ def _heard(read: Callable[[object], Event | None]) -> Callable[[Editor, object],
 
 
 def did_move_cursor(editor: Editor, params: object) -> None:
-    """`fim/didMoveCursor`: the cursor rests elsewhere, in whatever mode."""
-    if place := convert.cursor_moved(params):
+    """Handle `fim/didMoveCursor`: the cursor rests elsewhere, in whatever mode."""
+    if place := convert.parse_cursor_move(params):
         editor.rest_at(*place)
 
 
 def stats(editor: Editor, _: object) -> dict[str, object]:
-    """`fim/stats`: counters since the start, as one object."""
+    """Answer `fim/stats`: counters since the start, as one object."""
     return editor.session.stats()
 
 
@@ -377,23 +377,23 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     (types.TEXT_DOCUMENT_DID_CHANGE, did_change, None),
     (types.TEXT_DOCUMENT_DID_SAVE, did_save, types.SaveOptions(include_text=False)),
     (types.TEXT_DOCUMENT_DID_CLOSE, did_close, None),
-    (types.NOTEBOOK_DOCUMENT_DID_OPEN, notebook_opened, None),
-    (types.NOTEBOOK_DOCUMENT_DID_CHANGE, notebook_changed, None),
-    (types.NOTEBOOK_DOCUMENT_DID_SAVE, notebook_saved, None),
-    (types.NOTEBOOK_DOCUMENT_DID_CLOSE, notebook_closed, None),
+    (types.NOTEBOOK_DOCUMENT_DID_OPEN, did_open_cells, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CHANGE, did_change_cells, None),
+    (types.NOTEBOOK_DOCUMENT_DID_SAVE, did_save_cells, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CLOSE, did_close_cells, None),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, did_change_configuration, None),
     (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, did_change_folders, None),
-    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, files_changed, None),
-    (types.WORKSPACE_DID_CREATE_FILES, files_changed, _ANY_FILE),
-    (types.WORKSPACE_DID_RENAME_FILES, files_changed, _ANY_FILE),
-    (types.WORKSPACE_DID_DELETE_FILES, files_changed, _ANY_FILE),
-    ("textDocument/didFocus", _heard(convert.focused), None),
-    ("textDocument/didShowCompletion", _heard(convert.shown), None),
-    ("textDocument/didPartiallyAcceptCompletion", _heard(convert.partly_accepted), None),
+    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, did_change_files, None),
+    (types.WORKSPACE_DID_CREATE_FILES, did_change_files, _ANY_FILE),
+    (types.WORKSPACE_DID_RENAME_FILES, did_change_files, _ANY_FILE),
+    (types.WORKSPACE_DID_DELETE_FILES, did_change_files, _ANY_FILE),
+    ("textDocument/didFocus", _forward(convert.parse_focus), None),
+    ("textDocument/didShowCompletion", _forward(convert.parse_show), None),
+    ("textDocument/didPartiallyAcceptCompletion", _forward(convert.parse_partial), None),
     (inline_edits.METHOD, inline_edits.inline_edit, None),
-    (inline_edits.SHOWN, inline_edits.drawn, None),
+    (inline_edits.SHOWN, inline_edits.did_show, None),
     ("fim/didMoveCursor", did_move_cursor, None),
-    ("fim/didYank", _heard(convert.yanked), None),
+    ("fim/didYank", _forward(convert.parse_yank), None),
     (CONTEXT, hear_context, None),
     ("fim/stats", stats, None),
     (why.METHOD, why.why, None),

@@ -12,25 +12,28 @@ from fim_lsp.session.quietness import MINUTES
 
 
 def snooze(editor: Editor, *arguments: object) -> str:
-    """No automatic suggestions for some minutes: a number, or `{"minutes"}`; returns until when, "" where they come."""
+    """
+    Stop automatic suggestions for some minutes: a number, or `{"minutes"}`; return until when, ""
+    where they come.
+    """
     editor.session.snooze(minutes_in(arguments))
-    return _shown(editor)
+    return _show(editor)
 
 
 def resume(editor: Editor, *_: object) -> str:
     """Suggest again at once."""
     editor.session.snooze(0)
-    return _shown(editor)
+    return _show(editor)
 
 
-def dismissed(editor: Editor, *arguments: object) -> None:
-    """The user hid the suggestion in a document (its URI)."""
+def dismiss(editor: Editor, *arguments: object) -> None:
+    """Take in that the user hid the suggestion in a document (its URI)."""
     if arguments and isinstance(arguments[0], str):
-        editor.session.quiet.dismissed(editor.notebooks.place(arguments[0])[0])
+        editor.session.dismiss(editor.notebooks.place(arguments[0])[0])
 
 
 def minutes_in(arguments: tuple[object, ...]) -> float:
-    """The minutes that a client says, as a number or as text; `MINUTES` where it says none that make sense."""
+    """Return the minutes that a client says, as a number or as text; `MINUTES` where it says none that make sense."""
     said = arguments[0] if arguments else None
     if isinstance(said, dict):
         said = said.get("minutes")
@@ -41,13 +44,13 @@ def minutes_in(arguments: tuple[object, ...]) -> float:
     return minutes if minutes >= 0 else MINUTES  # NaN is neither
 
 
-def _shown(editor: Editor) -> str:
+def _show(editor: Editor) -> str:
     """Tell the user, who may have no status line."""
     until = editor.session.quiet.until
     words = (
-        f"Quiet until {until}: suggestions come when you ask."
+        f"No automatic suggestions until {until}; you can still ask by hand."
         if until
-        else "Suggestions come while you type."
+        else "Automatic suggestions are on again."
     )
     editor.messages.show(types.MessageType.Info, words)
     return until
@@ -56,5 +59,5 @@ def _shown(editor: Editor) -> str:
 COMMANDS = (
     ("fim.snooze", snooze),
     ("fim.resume", resume),
-    ("fim.didDismissCompletion", dismissed),
+    ("fim.didDismissCompletion", dismiss),
 )

@@ -22,11 +22,11 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 
-from fim_lsp.lsp import peer
 from fim_lsp.lsp.transport import BadFrame, Client, Frame, frames
+from server_bridge.machine import peer
 from server_bridge.machine.addresses import is_loopback_host
 
-FIRST_MESSAGE_S = 10.0  # clients say `initialize` at once; the next one waits for so long
+FIRST_MESSAGE_S = 10.0  # clients send `initialize` at once; the next one waits for this long
 
 log = logging.getLogger(__name__)
 
@@ -46,24 +46,24 @@ async def client(host: str, port: int, token: str, left: Callable[[], None]) -> 
         listener.setblocking(False)
         if not is_loopback_host(listener.getsockname()[0]):
             raise OSError(f"{host} is not an address of this machine alone")
-        _say(f"fim-lsp listens on {_written(*listener.getsockname()[:2])}")
+        _say(f"fim-lsp listens on {_format_address(*listener.getsockname()[:2])}")
         if not token and not peer.can_tell():
             token = secrets.token_urlsafe()
             _say(f'the client must send initializationOptions {{"fim": {{"token": "{token}"}}}}')
         while True:
             connection, address = await asyncio.get_running_loop().sock_accept(listener)
-            check = asyncio.to_thread(_admitted, connection, token)
+            check = asyncio.to_thread(_admit, connection, token)
             try:
                 received = await asyncio.wait_for(check, FIRST_MESSAGE_S)
                 return Client(received, connection.makefile("wb"), left)
             except (TimeoutError, Refused, BadFrame, OSError) as error:
-                why = str(error) or "it did not say initialize"
-                log.warning("refused a connection from %s: %s", _written(*address[:2]), why)
+                why = str(error) or "it did not send initialize"
+                log.warning("refused a connection from %s: %s", _format_address(*address[:2]), why)
                 _close(connection)
 
 
-def _admitted(connection: socket.socket, token: str) -> Iterator[Frame]:
-    """The messages of a client that may be served. Blocks; raises Refused and BadFrame."""
+def _admit(connection: socket.socket, token: str) -> Iterator[Frame]:
+    """Return the messages of a client that may be served. Blocks; raises Refused and BadFrame."""
     connection.setblocking(True)
     uid = peer.uid(connection)
     if uid is not None and uid != os.getuid():
@@ -74,14 +74,14 @@ def _admitted(connection: socket.socket, token: str) -> Iterator[Frame]:
     first = next(received, b"")
     said = _token(first) if isinstance(first, bytes) else None
     if said is None:
-        raise Refused("it did not say initialize")
+        raise Refused("it did not send initialize")
     if token and not hmac.compare_digest(_bytes(said), _bytes(token)):
         raise Refused("its fim.token is missing or wrong")
     return itertools.chain((first,), received)
 
 
 def _token(body: bytes) -> str | None:
-    """The token in an `initialize`, "" for none; None if *body* is no such request."""
+    """Return the token in an `initialize`, "" for none; None if *body* is no such request."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
@@ -111,7 +111,7 @@ def _close(connection: socket.socket) -> None:
     connection.close()
 
 
-def _written(host: str, port: int) -> str:
+def _format_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

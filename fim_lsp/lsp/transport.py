@@ -25,7 +25,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from queue import SimpleQueue
 from typing import BinaryIO, NamedTuple, TypeAlias
 
-from fim_lsp.display import shown
+from fim_lsp.display import sanitize
 
 # Of a body. It is parsed in one go, which takes 100 ms for so much. The longest document that gets
 # suggestions (`documents.DOCUMENT_CHARS`) fits in, as source code is.
@@ -55,7 +55,7 @@ class Skipped(NamedTuple):
 
 
 class BadFrame(Exception):
-    """What came is not LSP, and what follows cannot be understood; the text says what is wrong."""
+    """The input is not LSP, and nothing after it can be read; the text says what is wrong."""
 
 
 Frame: TypeAlias = bytes | Skipped
@@ -85,7 +85,7 @@ class Client:
             thread.start()
 
     async def messages(self) -> AsyncIterator[Frame]:
-        """All messages until the client is gone; raises BadFrame where they cannot be understood."""
+        """Yield all messages until the client is gone; raises BadFrame where they cannot be understood."""
         while (frame := await self._received.get()) is not None:
             self._room.put(None)
             if isinstance(frame, BadFrame):
@@ -95,7 +95,7 @@ class Client:
     def write(self, data: bytes) -> None:
         """Send *data*, which is whole messages; never waits."""
         if self._n_unsent == 0 and self._writable is not None:
-            data = self._sent_at_once(self._writable, data)
+            data = self._send_at_once(self._writable, data)
         if data:
             self._n_unsent += 1
             self._unsent.put(data)
@@ -129,7 +129,7 @@ class Client:
     def _tell(self, frame: Frame | BadFrame | None) -> None:
         self._call(self._received.put_nowait, frame)
 
-    def _sent_at_once(self, sink: Writable, data: bytes) -> bytes:
+    def _send_at_once(self, sink: Writable, data: bytes) -> bytes:
         """Send *data* where that does not wait; returns what is left of it. Saves the way to a thread."""
         if len(data) > _AT_ONCE_BYTES or not sink.poll.poll(0):
             return data
@@ -165,7 +165,10 @@ class Writable(NamedTuple):
 
 
 def _writable(sink: BinaryIO) -> Writable | None:
-    """How to write to *sink* without waiting; None where the system does not tell (Windows)."""
+    """
+    Return *sink* as a descriptor that can be written to without waiting; None where the system does
+    not tell (Windows).
+    """
     if not hasattr(select, "poll"):
         return None
     try:
@@ -178,7 +181,7 @@ def _writable(sink: BinaryIO) -> Writable | None:
 
 
 def stdio(left: Callable[[], None]) -> Client:
-    """The client that started this process. From now on, `print` writes to stderr."""
+    """Return the client that started this process. From now on, `print` writes to stderr."""
     source = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -186,7 +189,7 @@ def stdio(left: Callable[[], None]) -> Client:
 
 
 def frames(source: BinaryIO) -> Iterator[Frame]:
-    """The bodies that *source* holds, to its end. Blocks; raises BadFrame."""
+    """Yield the bodies that *source* holds, to its end. Blocks; raises BadFrame."""
     while (length := _length(source)) is not None:
         if length < 0:
             yield Skipped("a header without Content-Length")
@@ -203,7 +206,7 @@ def frames(source: BinaryIO) -> Iterator[Frame]:
 
 
 def _length(source: BinaryIO) -> int | None:
-    """The length that the next header tells, -1 if it tells none; None at the end."""
+    """Return the length that the next header tells, -1 if it tells none; None at the end."""
     length = -1
     for n_lines in itertools.count():
         line = source.readline(_LINE_BYTES)
@@ -213,16 +216,16 @@ def _length(source: BinaryIO) -> int | None:
             return length
         field = _FIELD.fullmatch(line)
         if field is None:
-            raise BadFrame(f"expected Content-Length, not {_quoted(line)}")
+            raise BadFrame(f"expected Content-Length, not {_quote(line)}")
         if field[1].lower() == b"content-length":
-            length = _parsed(field[2].strip())
+            length = _parse_length(field[2].strip())
     return None
 
 
-def _parsed(value: bytes) -> int:
+def _parse_length(value: bytes) -> int:
     if not _LENGTH.fullmatch(value) or int(value) > _ABSURD_BYTES:
         raise BadFrame(
-            f"Content-Length must be a number of bytes up to {_ABSURD_BYTES}, not {_quoted(value)}"
+            f"Content-Length must be a number of bytes up to {_ABSURD_BYTES}, not {_quote(value)}"
         )
     return int(value)
 
@@ -238,5 +241,5 @@ def _members(source: BinaryIO, length: int) -> Iterator[tuple[bytes, str]]:
         seam = chunk[-_SEAM_BYTES:]
 
 
-def _quoted(data: bytes) -> str:
-    return repr(shown(data.decode("latin-1"), 40))
+def _quote(data: bytes) -> str:
+    return repr(sanitize(data.decode("latin-1"), 40))

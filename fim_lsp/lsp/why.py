@@ -19,7 +19,7 @@ METHOD = "fim/why"
 
 
 async def why(editor: Editor, params: object) -> str:
-    """The reason in words, for `{"uri", "position"}`."""
+    """Return the reason in words, for `{"uri", "position"}`."""
     given = params if isinstance(params, dict) else {}
     uri = str(given.get("uri") or editor.current)
     document = editor.document(uri)
@@ -42,7 +42,7 @@ async def why(editor: Editor, params: object) -> str:
 
 
 async def _ask(editor: Editor, document: Document, position: Position) -> Answered:
-    """How a request at *position* ends that shows the user nothing."""
+    """Make a request at *position* that shows nothing, and return how it ended."""
     uri, first = editor.notebooks.place(document.uri)
     lower = position._replace(line=position.line + first)
     client = Client(offers=False, cancels=False)  # the user wants to know soon
@@ -52,7 +52,7 @@ async def _ask(editor: Editor, document: Document, position: Position) -> Answer
 
 
 async def command(editor: Editor, *arguments: object) -> str:
-    """The same, shown to the user."""
+    """Show the reason to the user."""
     reason = await why(editor, arguments[0] if arguments else None)
     editor.messages.show(types.MessageType.Info, reason)
     return reason

@@ -1,5 +1,5 @@
 """
-What the user answered to proposals: which patterns stay quiet. Pure.
+The user's answers to proposals: which patterns are not proposed again. Pure.
 
 A "no" is a proposal that was dismissed, that the user's own edit at its place contradicted, or that was
 applied and undone.
@@ -29,41 +29,42 @@ class Answers:
 
     @property
     def refused(self) -> frozenset[object]:
-        """What got a "no": patterns, and changes."""
+        """The patterns and changes that got a "no"."""
         return frozenset(self._refused)
 
-    def dismissed(self, proposal: Proposal) -> None:
-        """The user sent it away."""
+    def note_dismissal(self, proposal: Proposal) -> None:
+        """Take in that the user dismissed *proposal*."""
         for each in (proposal.pattern, proposal.change):
             self._refused.pop(each, None)
             self._refused[each] = None
         while len(self._refused) > REFUSED:
             del self._refused[next(iter(self._refused))]
 
-    def taken(self, proposal: Proposal, lines: Lines) -> None:
-        """The user applied it to the text *lines*."""
+    def note_acceptance(self, proposal: Proposal, lines: Lines) -> None:
+        """Take in that the user applied *proposal* to the text *lines*."""
         self._taken.append((proposal.place, hash(lines)))
 
-    def undone(self, proposal: Proposal, lines: Lines) -> bool:
-        """Whether *proposal* was applied to the very text that it is for: it was undone since."""
+    def is_undone(self, proposal: Proposal, lines: Lines) -> bool:
+        """Return whether *proposal* was applied to the very text that it is for: it was undone since."""
         return (proposal.place, hash(lines)) in self._taken
 
-    def edited(self, proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> None:
-        """These are the edits now; *proposal* was shown at the time *since*."""
+    def note_edits(self, proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> None:
+        """Take in the *edits* now, *proposal* having been shown at the time *since*."""
         if any(edit.at > since and _contradicts(edit, proposal) for edit in edits):
-            self.dismissed(proposal)
+            self.note_dismissal(proposal)
 
 
-def followed(proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> bool:
-    """Whether one of *edits* is *proposal*, made after the time *since*: not all clients tell."""
+def is_followed(proposal: Proposal, edits: Sequence[FinishedEdit], since: float) -> bool:
+    """Return whether one of *edits* is *proposal*, made after the time *since*: not all clients tell."""
     wanted = (proposal.uri, proposal.before, proposal.after)
     return any(edit.at > since and (edit.uri, edit.before, edit.after) == wanted for edit in edits)
 
 
 def _contradicts(edit: FinishedEdit, proposal: Proposal) -> bool:
-    """Whether something else was made of the lines that the proposal was for."""
+    """Return whether something else was made of the lines that the proposal was for; other imports may stand there, too."""
     return (
-        edit.uri == proposal.uri
+        not proposal.origin
+        and edit.uri == proposal.uri
         and edit.before == proposal.before
         and edit.after != proposal.after
         and edit.line == proposal.line

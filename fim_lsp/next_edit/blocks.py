@@ -36,33 +36,36 @@ class Block:
 
     @property
     def old(self) -> str:
-        """What it looks for."""
+        """The lines to look for."""
         return "\n".join(self.before)
 
     @property
     def new(self) -> str:
-        """What stands there afterwards."""
+        """The lines that replace them."""
         return "\n".join(self.after)
 
     def at(self, lines: Lines, found: int) -> tuple[int, Lines, Lines] | None:
-        """Where *found* is a line with the needle: the first line that changes, the lines, the new ones."""
+        """
+        Return the change at *found*, a line with the needle: the first line that changes, the
+        lines, the new ones.
+        """
         if not self.before:
             if lines[found].strip() != self.above or self._is_there(lines, found + 1):
                 return None
-            return found + 1, (), _indented(self.after, indent(lines[found]))
+            return found + 1, (), _indent(self.after, indent(lines[found]))
         start = found - self.before.index(self.needle)
         old = lines[max(0, start) : start + len(self.before)]
         if start < 0 or _flush(old) != self.before:
             return None
-        return start, old, _indented(self.after, _margin(old))
+        return start, old, _indent(self.after, _margin(old))
 
     def holds(self, example: Example) -> bool:
-        """Whether *example* is the same change."""
+        """Return whether *example* is the same change."""
         other = block(example)
         return other is not None and other.key == self.key
 
-    def missed(self, example: Example) -> bool:
-        """Whether it holds for what stood there, but something else was made of it."""
+    def is_missed(self, example: Example) -> bool:
+        """Return whether it holds for what stood there, but something else was made of it."""
         return bool(self.before) and _flush(example.before) == self.before
 
     def _is_there(self, lines: Lines, start: int) -> bool:
@@ -70,7 +73,7 @@ class Block:
 
 
 def block(example: Example) -> Block | None:
-    """The block of an example; None where it is too short or too long to be one."""
+    """Return the block of an example; None where it is too short or too long to be one."""
     if max(len(example.before), len(example.after)) > BLOCK_LINES or example.is_in_line:
         return None
     before, above = _flush(example.before), "" if example.before else example.above.strip()
@@ -85,7 +88,7 @@ def block(example: Example) -> Block | None:
 
 
 def _margin(lines: Lines) -> str:
-    """The indentation that all lines but blank ones have."""
+    """Return the indentation that all lines but blank ones have."""
     return min((indent(line) for line in lines if line.strip()), key=len, default="")
 
 
@@ -94,5 +97,5 @@ def _flush(lines: Lines) -> Lines:
     return tuple(line.removeprefix(margin).rstrip() for line in lines)
 
 
-def _indented(lines: Lines, margin: str) -> Lines:
+def _indent(lines: Lines, margin: str) -> Lines:
     return tuple(margin + line if line.strip() else line for line in lines)

@@ -50,7 +50,7 @@ WEIGHTS = {
 
 
 def confidence(evidence: Mapping[str, float], n_examples: int) -> float:
-    """How sure a place with this *evidence* is, from 0 to 1; see `evidence` for what it holds."""
+    """Return how sure a place with this *evidence* is, from 0 to 1; see `evidence` for what it holds."""
     column = int(n_examples > 1)
     odds = sum(WEIGHTS[name][column] * value for name, value in evidence.items())
     return 1 / (1 + exp(-(odds if column else odds - ONCE)))

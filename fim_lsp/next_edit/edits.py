@@ -66,12 +66,12 @@ class Example(NamedTuple):
 
     @property
     def is_in_line(self) -> bool:
-        """Whether one line became one other line."""
+        """Return whether one line became one other line."""
         return len(self.before) == len(self.after) == 1
 
 
 def examples(edits: Sequence[FinishedEdit], limit: int) -> list[Example]:
-    """The changes of *edits*, newest first."""
+    """Return the changes of *edits*, newest first."""
     return [*islice((each for edit in reversed(edits) for each in _examples(edit)), limit)]
 
 
@@ -89,7 +89,7 @@ def _examples(edit: FinishedEdit) -> Iterator[Example]:
 
 @lru_cache(maxsize=256)
 def changes(before: Lines, after: Lines) -> tuple[Change, ...]:
-    """The parts of an edit, from the top: pairs of lines that are alike, and blocks between them."""
+    """Return the parts of an edit, from the top: pairs of lines that are alike, and blocks between them."""
     is_long = max(len(before), len(after)) > ALIGNED_LINES
     if not before or not after or is_long or len(before) == len(after) == 1:
         return (Change(0, before, after),)
@@ -105,7 +105,7 @@ def changes(before: Lines, after: Lines) -> tuple[Change, ...]:
 
 
 def _pairs(before: Lines, after: Lines) -> list[tuple[int, int]]:
-    """Which line became which, in order, so that the sum of the likenesses is the largest."""
+    """Return which line became which, in order, so that the sum of the likenesses is the largest."""
     sums = [[0.0] * (len(after) + 1) for _ in range(len(before) + 1)]
     alike = [[_likeness(old, new) for new in after] for old in before]
     for i in reversed(range(len(before))):
@@ -125,7 +125,7 @@ def _pairs(before: Lines, after: Lines) -> list[tuple[int, int]]:
 
 
 def _likeness(old: str, new: str) -> float:
-    """The share of characters that two lines have in common, in order, without their indentation."""
+    """Return the share of characters that two lines have in common, in order, without their indentation."""
     old, new = old.strip()[:_COMPARED], new.strip()[:_COMPARED]
     if not old or not new:
         return 0.0

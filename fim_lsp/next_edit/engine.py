@@ -11,10 +11,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from fim_lsp.imports.missing import Origin
 from fim_lsp.next_edit.blocks import Block, block
 from fim_lsp.next_edit.confidence import SURE, SURE_UNOPENED, confidence
 from fim_lsp.next_edit.edits import Example, FinishedEdit, Lines, examples
-from fim_lsp.next_edit.evidence import Known, Place, Standing, known, of_place, of_result, of_rule
+from fim_lsp.next_edit.evidence import (
+    Known,
+    Place,
+    Standing,
+    collect_known,
+    of_place,
+    of_result,
+    of_rule,
+)
 from fim_lsp.next_edit.pairs import pair_rule
 from fim_lsp.next_edit.places import Text, adds_errors
 from fim_lsp.next_edit.rule import Kind, Rule
@@ -40,7 +49,7 @@ class Proposal(NamedTuple):
     """
     The lines *before* at *line* of the text *uri* should become *after*, both without line ends.
 
-    What a model proposes has no *rule*; *example* is the newest of a rule's.
+    What a model proposes has no *rule*; *example* is the newest of a rule's. *origin* is of an import that is missing.
     """
 
     uri: str
@@ -52,11 +61,12 @@ class Proposal(NamedTuple):
     n_examples: int = 0
     evidence: dict[str, float] = {}  # noqa: RUF012 (of a tuple; never written to)
     example: Example | None = None
+    origin: Origin | None = None
 
     @property
     def pattern(self) -> object:
         """The same for all proposals of one rule: what a "no" is remembered by …"""
-        return self.rule.key if self.rule else (self.before, self.after)
+        return self.origin or (self.rule.key if self.rule else (self.before, self.after))
 
     @property
     def change(self) -> object:
@@ -70,11 +80,11 @@ class Proposal(NamedTuple):
 
     @property
     def is_renaming(self) -> bool:
-        """Whether a name becomes another, and nothing else changes."""
+        """Return whether a name becomes another, and nothing else changes."""
         return self.rule is not None and self.rule.kind is Kind.RENAME
 
     def is_refused(self, refused: Collection[object]) -> bool:
-        """Whether one of these got a "no"."""
+        """Return whether one of these got a "no"."""
         return self.pattern in refused or self.change in refused
 
 
@@ -85,7 +95,7 @@ def propose(
     sure: float = SURE,
 ) -> Proposal | None:
     """
-    The surest next edit, or None: none is *sure* enough, or it is *refused*.
+    Return the surest next edit, or None: none is *sure* enough, or it is *refused*.
 
     *texts* begins with that of the last edit; open documents and further files follow. It never adds a
     syntax error.
@@ -95,11 +105,12 @@ def propose(
 
 def needles(edits: Sequence[FinishedEdit]) -> list[str]:
     """
-    What a file that is not open must hold to be worth a look: one of these, the likeliest first.
+    Return the texts of which an unopened file must hold one to be worth a look: one of these, the
+    likeliest first.
 
     Only what was done twice is looked for there.
     """
-    twice = (each for each in _learned(examples(edits, HISTORY)) if len(each.examples) > 1)
+    twice = (each for each in _learn(examples(edits, HISTORY)) if len(each.examples) > 1)
     order = sorted(twice, key=lambda each: (-len(each.examples), each.age))
     return [*dict.fromkeys(each.rule.needle for each in order)][:NEEDLES]
 
@@ -110,7 +121,7 @@ def propose_unopened(
     unopened: Sequence[Text],
     refused: Collection[object] = (),
 ) -> Proposal | None:
-    """The surest next edit in files that are not open, where `propose` has none in the *texts* that are."""
+    """Return the surest next edit in files that are not open, where `propose` has none in the *texts* that are."""
     found = in_unopened(edits, texts, unopened)
     likely = [each for each in found if each.is_renaming or each.confidence >= SURE_UNOPENED]
     return _surest(likely, unopened, refused, SURE)
@@ -119,7 +130,7 @@ def propose_unopened(
 def in_unopened(
     edits: Sequence[FinishedEdit], texts: Sequence[Text], unopened: Sequence[Text]
 ) -> list[Proposal]:
-    """All places in *unopened* files that were judged, beside *texts*, for what was done twice."""
+    """Return all places in *unopened* files that were judged, beside *texts*, for what was done twice."""
     uris = {text.uri for text in unopened}
     found = proposals(edits, [*texts, *unopened]) if unopened else []
     return [each for each in found if each.uri in uris and each.n_examples > 1]
@@ -137,16 +148,16 @@ def _surest(
 
 
 def proposals(edits: Sequence[FinishedEdit], texts: Sequence[Text]) -> list[Proposal]:
-    """All places that were judged; several at one place, where rules differ."""
+    """Return all places that were judged; several at one place, where rules differ."""
     history = examples(edits, HISTORY)
     if not history or not texts:
         return []
     edited = {(e.uri, line) for e in edits for line in range(e.line, e.line + max(1, len(e.after)))}
-    learned = _learned(history)
+    learned = _learn(history)
     places = [
         (each, place, evidence)
         for each in learned
-        for place, evidence in _judged(each, history[0], edited, texts, learned)
+        for place, evidence in _judge(each, history[0], edited, texts, learned)
     ]
     results: dict[tuple[str, int], list[Lines]] = {}
     for _, place, _ in places:
@@ -161,10 +172,10 @@ def proposals(edits: Sequence[FinishedEdit], texts: Sequence[Text]) -> list[Prop
     return found
 
 
-def _learned(history: Sequence[Example]) -> list[Known]:
-    """The rules of the newest changes, each once, with what speaks for it."""
+def _learn(history: Sequence[Example]) -> list[Known]:
+    """Return the rules of the newest changes, each once, with what speaks for it."""
     found = {rule.key: rule for rule in reversed([*_rules(history)])}
-    all_known = [known(rule, history) for rule in reversed(found.values())]
+    all_known = [collect_known(rule, history) for rule in reversed(found.values())]
     return [
         each
         for each in all_known
@@ -189,10 +200,10 @@ def _rules(history: Sequence[Example]) -> Iterator[Rule | Block]:
                     yield paired
 
 
-def _judged(
+def _judge(
     each: Known, last: Example, edited: Edited, texts: Sequence[Text], learned: Sequence[Known]
 ) -> Iterator[tuple[Place, dict[str, float]]]:
-    """The places of one rule that are worth a look, each with its evidence."""
+    """Yield the places of one rule that are worth a look, each with its evidence."""
     found = {text.uri: _places(each.rule, text, edited) for text in texts}
     here = found.get(last.uri, [])
     first = min((e.line for e in each.examples if e.uri == last.uri), default=last.line)
@@ -209,7 +220,7 @@ def _judged(
 
 
 def _places(rule: Rule | Block, text: Text, edited: Edited) -> list[Place]:
-    """Where a rule holds in a text, but for the lines that the user just edited."""
+    """Return the places where a rule holds in a text, but for the lines that the user just edited."""
     found = (rule.at(text.lines, line) for line in text.holding(rule.needle))
     return [
         Place(text.uri, text.language, text.lines, *change)
@@ -219,23 +230,23 @@ def _places(rule: Rule | Block, text: Text, edited: Edited) -> list[Place]:
 
 
 def _goes_with(other: Rule | Block, rule: Rule | Block) -> bool:
-    """Whether a line that *rule* changes is to be changed by *other*, too, where that holds."""
+    """Return whether a line that *rule* changes is to be changed by *other*, too, where that holds."""
     is_sub = other.kind in (Kind.RENAME, Kind.REPLACE)
     return is_sub and other.needle not in rule.needle and rule.needle not in other.needle
 
 
 def _also(place: Place, others: Sequence[Rule | Block]) -> Place:
-    """The place with the other renamings and replacements that hold for its line."""
+    """Return the place with the other renamings and replacements that hold for its line."""
     if not len(place.before) == len(place.after) == 1:
         return place
     line = place.after[0]
     for other in others:
         if isinstance(other, Rule) and other.needle in line:
-            line = other.applied(line)
+            line = other.apply(line)
     return place._replace(after=(line,))
 
 
 def breaks(proposal: Proposal, texts: Sequence[Text]) -> bool:
-    """Whether a syntax error would come of it."""
+    """Return whether a syntax error would come of it."""
     text = next(text for text in texts if text.uri == proposal.uri)
     return adds_errors(text, proposal.line, proposal.before, proposal.after)

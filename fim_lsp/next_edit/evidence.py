@@ -1,5 +1,5 @@
 """
-What speaks for and against a change at a place: a few numbers that can be read. Pure.
+The evidence for and against a change at a place: a few readable numbers. Pure.
 
 Their names are the rows of the table in `confidence`, which says what each means and what it weighs.
 Counts are logarithms of one more; what is a part of something is from 0 to 1; all others are 0 or 1.
@@ -29,7 +29,7 @@ _CONTRADICTED = 2.0  # a third time tells nothing new
 
 
 class Known(NamedTuple):
-    """What is known of a rule before a place is looked at."""
+    """The evidence of a rule before a place is looked at."""
 
     rule: Rule | Block
     examples: tuple[Example, ...]  # newest first, at least one
@@ -38,7 +38,7 @@ class Known(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How many places a rule has: in the file of the last edit, and in all texts."""
+    """The number of places of a rule: in the file of the last edit, and in all texts."""
 
     between: int  # the first example and the last edit: the user went past them
     others: int  # elsewhere in that file
@@ -56,10 +56,10 @@ class Place(NamedTuple):
     after: Lines
 
 
-def known(rule: Rule | Block, history: Sequence[Example]) -> Known:
-    """*history* has the newest change first."""
+def collect_known(rule: Rule | Block, history: Sequence[Example]) -> Known:
+    """Collect what is known of *rule*; *history* has the newest change first."""
     made = [n for n, example in enumerate(history) if _holds(rule, example)]
-    missed = [n for n, example in enumerate(history) if n not in made and rule.missed(example)]
+    missed = [n for n, example in enumerate(history) if n not in made and rule.is_missed(example)]
     return Known(rule, tuple(history[n] for n in made), made[0] if made else 0, len(missed))
 
 
@@ -68,7 +68,7 @@ def _holds(rule: Rule | Block, example: Example) -> bool:
 
 
 def of_rule(known: Known, standing: Standing) -> dict[str, float]:
-    """The evidence that is the same at all places."""
+    """Return the evidence that is the same at all places."""
     rule, n = known.rule, len(known.examples)
     old, new = rule.old[:_AKIN_CHARS], rule.new[:_AKIN_CHARS]
     return {
@@ -89,7 +89,7 @@ def of_rule(known: Known, standing: Standing) -> dict[str, float]:
 
 
 def of_place(known: Known, place: Place, last: Example) -> dict[str, float]:
-    """The evidence of one place; *last* is the newest change."""
+    """Return the evidence of one place; *last* is the newest change."""
     compared = known.examples[:COMPARED]
     old = place.before[0] if place.before else known.rule.needle
     left, right = max((_around(known.rule, example, place) for example in compared), key=sum)
@@ -107,7 +107,7 @@ def of_place(known: Known, place: Place, last: Example) -> dict[str, float]:
 
 
 def of_result(after: Lines, others: Sequence[Lines]) -> dict[str, float]:
-    """The evidence in what *others*, all results at one place, make of it; *after* is one of them."""
+    """Return the evidence in what *others*, all results at one place, make of it; *after* is one of them."""
     return {
         "agree": log1p(others.count(after) - 1),
         "rivals": log1p(len(set(others)) - 1),
@@ -121,7 +121,7 @@ def _n_changes(example: Example) -> int:
 
 
 def _around(rule: Rule | Block, example: Example, place: Place) -> tuple[int, int]:
-    """How much before and after the place is as it was in the example, `NEAR` at most each."""
+    """Return how much before and after the place is as it was in the example, `NEAR` at most each."""
     if isinstance(rule, Block):
         end = place.line + len(place.before)
         above = place.lines[place.line - 1].strip() if place.line else ""
@@ -140,7 +140,7 @@ def _solid(text: str) -> list[str]:
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many tokens are the same from the beginning; all count where both end."""
+    """Return how many tokens are the same from the beginning; all count where both end."""
     for n in range(NEAR):
         if n >= len(one) or n >= len(other):
             return NEAR if len(one) == len(other) else n

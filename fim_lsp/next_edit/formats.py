@@ -41,12 +41,12 @@ FORMATS = (
 
 
 def format_of(model: str) -> Format | None:
-    """The format of a model; None where its name is not known."""
+    """Return the format of a model; None where its name is not known."""
     return next((each for each in FORMATS if each.models.search(model)), None)
 
 
 def prompt_of(asked: Format, ask: Ask) -> str | None:
-    """What to send; None where the user's text has what the model would read as its own mark."""
+    """Return the prompt; None where the user's text holds one of the model's own marks."""
     given = [ask.path, *ask.shown, *ask.then, *ask.now, *ask.above]
     for edit in (*ask.edits, ask.newest):
         given += (edit.path, *edit.before, *edit.after)
@@ -56,7 +56,7 @@ def prompt_of(asked: Format, ask: Ask) -> str | None:
 
 
 def proposal_of(asked: Format, ask: Ask, text: str, document: Text) -> Proposal | None:
-    """What the answer *text* changes in *document*; None where that is nothing, or no good."""
+    """Return the proposal in the answer *text* for *document*; None where it changes nothing, or is unusable."""
     made = asked.answer(ask, text)
     if made is None or made in (ask.now, ask.then) or _loops(made, ask.now):
         return None

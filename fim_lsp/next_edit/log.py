@@ -52,10 +52,10 @@ class EditLog:
         self._entries: list[_Entry] = []
         self._settled = -math.inf  # what was edited until then is finished
 
-    def changed(
+    def note_change(
         self, before: Document, after: Document, edits: Iterable[Edit | str], now: float
     ) -> None:
-        """*edits*, each on the result of the one before, turned *before* into *after*."""
+        """Take in that *edits*, each on the result of the one before, turned *before* into *after*."""
         given = [*edits]
         parts = [edit for edit in given if isinstance(edit, Edit)]
         if len(parts) < len(given) or len(parts) > PARTS:
@@ -64,45 +64,45 @@ class EditLog:
         for part in parts[:-1]:
             new = [*old]
             apply(new, part)
-            self._noted(after.uri, old, new, part, now)
+            self._note(after.uri, old, new, part, now)
             old = new
         for part in parts[-1:]:
-            self._noted(after.uri, old, after.lines, part, now)
+            self._note(after.uri, old, after.lines, part, now)
         del self._entries[:-EDITS]
 
     def forget(self, uri: str) -> None:
         """Forget all edits of a document: it became private, or is gone."""
         self._entries = [entry for entry in self._entries if entry.uri != uri]
 
-    def finished(self, now: float) -> tuple[FinishedEdit, ...]:
-        """The edits, oldest first; the newest only if the user paused since."""
+    def list_finished(self, now: float) -> tuple[FinishedEdit, ...]:
+        """Return the edits, oldest first; the newest only if the user paused since."""
         done = [*self._entries]
-        if self.unsettled(now) > 0:
+        if self.seconds_unsettled(now) > 0:
             done.pop()
         return tuple(
             FinishedEdit(e.uri, e.line, e.before, e.after, e.above, e.below, e.at) for e in done
         )
 
-    def unsettled(self, now: float) -> float:
-        """How many seconds from *now* the newest edit is finished, if the user pauses; 0 when it is."""
+    def seconds_unsettled(self, now: float) -> float:
+        """Return how many seconds from *now* the newest edit is finished, if the user pauses; 0 when it is."""
         newest = self._entries[-1].at if self._entries else -math.inf
         return max(0.0, newest + SETTLED - now) if newest > self._settled else 0.0
 
     def settle(self, now: float) -> None:
-        """What was edited until *now* is finished: it was a proposal."""
+        """Count all edits until *now* as finished: they were a proposal."""
         self._settled = now
 
-    def _noted(
+    def _note(
         self, uri: str, old: Sequence[str], new: Sequence[str], edit: Edit, now: float
     ) -> None:
-        touched = _touched(uri, old, new, edit, now)
+        touched = _find_touched(uri, old, new, edit, now)
         if touched is None:
             return
         newest = self._entries[-1] if self._entries else None
         if newest is not None and newest.uri == uri and _meet(newest, touched):
             self._entries.pop()
-            touched = _merged(newest, touched, old)
-        self._moved(touched, len(new) - len(old))
+            touched = _merge(newest, touched, old)
+        self._move(touched, len(new) - len(old))
         touched.above = body(new[touched.line - 1]) if touched.line else ""
         touched.below = body(new[touched.end]) if touched.end < len(new) else ""
         if touched.before == touched.after or self._took_back(touched):
@@ -110,14 +110,14 @@ class EditLog:
         if _is_kept(touched):
             self._entries.append(touched)
 
-    def _moved(self, touched: _Entry, n_more: int) -> None:
-        """The other edits of the document go where their lines went."""
+    def _move(self, touched: _Entry, n_more: int) -> None:
+        """Move the other edits of the document to where their lines went."""
         for entry in self._entries:
             if entry.uri == touched.uri and entry.line > touched.line:
                 entry.line = max(touched.line, entry.line + n_more)
 
     def _took_back(self, touched: _Entry) -> bool:
-        """Whether *touched* undid an older edit, which is then forgotten, too."""
+        """Return whether *touched* undid an older edit, which is then forgotten, too."""
         for n, entry in enumerate(self._entries):
             if (entry.uri, entry.line) == (touched.uri, touched.line) and (
                 (entry.before, entry.after) == (touched.after, touched.before)
@@ -127,10 +127,10 @@ class EditLog:
         return False
 
 
-def _touched(
+def _find_touched(
     uri: str, old: Sequence[str], new: Sequence[str], edit: Edit, now: float
 ) -> _Entry | None:
-    """The lines that one edit changed; None where they are as they were."""
+    """Return the lines that one edit changed; None where they are as they were."""
     first = min(edit.start.line, len(old) - 1)
     last = min(edit.end.line, len(old) - 1)
     first = max(0, first - 1)  # a line end may have been joined to one above
@@ -147,7 +147,7 @@ def _touched(
 
 
 def _meet(entry: _Entry, touched: _Entry) -> bool:
-    """Whether a change goes on with an edit: on its lines, or at its edge where lines come or go."""
+    """Return whether a change goes on with an edit: on its lines, or at its edge where lines come or go."""
     end = touched.line + len(touched.before)
     if max(entry.line, touched.line) < min(entry.end, end):
         return True
@@ -155,8 +155,8 @@ def _meet(entry: _Entry, touched: _Entry) -> bool:
     return comes_or_goes and touched.line <= entry.end and entry.line <= end
 
 
-def _merged(entry: _Entry, touched: _Entry, old: Sequence[str]) -> _Entry:
-    """Both as one edit; *old* has the lines after the first and before the second."""
+def _merge(entry: _Entry, touched: _Entry, old: Sequence[str]) -> _Entry:
+    """Merge both into one edit; *old* has the lines after the first and before the second."""
     end = touched.line + len(touched.before)
     first, last = min(entry.line, touched.line), max(entry.end, end)
     middle = tuple(map(body, old[first:last]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from fim_lsp.next_edit.rule import Kind, Rule, joined_parts, needle_of
+from fim_lsp.next_edit.rule import Kind, Rule, join_parts, needle_of
 from fim_lsp.next_edit.rules import NEEDLE_CHARS
 from fim_lsp.next_edit.template import Filling, Hole, Part
 from fim_lsp.next_edit.tokens import TOKENS, is_word, tokens
@@ -22,13 +22,13 @@ Common = list[str | tuple[str, str]]
 
 @lru_cache(maxsize=2048)
 def pair_rule(before: str, after: str, other_before: str, other_after: str) -> Rule | None:
-    """The rule of two examples; None where they have too little in common."""
+    """Return the rule of two examples; None where they have too little in common."""
     old = _common(tokens(before), tokens(other_before))
     new = _common(tokens(after), tokens(other_after))
     holes = [part for part in old if not isinstance(part, str)]
     if not 1 <= len(holes) <= MAX_HOLES or not all(all(hole) for hole in holes):
         return None
-    parts = joined_parts(part if isinstance(part, str) else _hole(part) for part in old)
+    parts = join_parts(part if isinstance(part, str) else _hole(part) for part in old)
     filling: list[Filling] = []
     for part in new:
         if isinstance(part, str):
@@ -42,7 +42,7 @@ def pair_rule(before: str, after: str, other_before: str, other_after: str) -> R
         return None
     rule = Rule(Kind.PAIR, parts, tuple(filling), needle, "", "")
     both = ((before, after), (other_before, other_after))
-    return rule if all(rule.applied(b).strip() == a.strip() for b, a in both) else None
+    return rule if all(rule.apply(b).strip() == a.strip() for b, a in both) else None
 
 
 def _hole(held: tuple[str, str]) -> Part:

@@ -29,7 +29,7 @@ class Text:
         self.lines = lines
 
     def holding(self, needle: str) -> Iterator[int]:
-        """The lines with *needle*, from the top; not those that are data."""
+        """Yield the lines with *needle*, from the top; not those that are data."""
         at = self._joined.find(needle)
         for _ in range(FOUND):
             if at < 0:
@@ -50,12 +50,12 @@ class Text:
 
 
 def text_of(document: Document) -> Text:
-    """The text of an open document."""
+    """Return the text of an open document."""
     return Text(document.uri, document.language, tuple(map(body, document.lines)))
 
 
 def adds_errors(text: Text, line: int, before: Lines, after: Lines) -> bool:
-    """Whether *after* in place of *before* has a syntax error more; false where that is not known."""
+    """Return whether *after* in place of *before* has a syntax error more; false where that is not known."""
     end = line + len(before)
     above = text.lines[max(0, line - ABOVE_LINES) : line]
     cursor = Cursor(text.language, above=above, below=text.lines[end : end + BELOW_LINES])

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fim_lsp.next_edit.edits import Example, Lines
-from fim_lsp.next_edit.template import Filling, Found, Part, filled, find
+from fim_lsp.next_edit.template import Filling, Found, Part, fill, find
 
 
 class Kind(enum.Enum):
-    """What a rule replaces."""
+    """The kind of text that a rule replaces."""
 
     RENAME = "rename"  # a name by a name
     REPLACE = "replace"  # other tokens by tokens
@@ -40,22 +40,22 @@ class Rule:
     new: str
 
     def at(self, lines: Lines, found: int) -> tuple[int, Lines, Lines] | None:
-        """Where *found* is a line with the needle: the line that changes, it, and the new one."""
+        """Return the change at *found*, a line with the needle: the line that changes, it, and the new one."""
         old = lines[found]
         if self.kind in (Kind.INSERT, Kind.ARGUMENT) and self.new.strip() in old:
             return None  # it is done already
-        new = self.applied(old)
+        new = self.apply(old)
         return (found, (old,), (new,)) if new != old else None
 
-    def missed(self, example: Example) -> bool:
-        """Whether it holds for what stood there, but something else was made of it."""
-        return example.is_in_line and self.applied(example.before[0]) != example.before[0]
+    def is_missed(self, example: Example) -> bool:
+        """Return whether it holds for what stood there, but something else was made of it."""
+        return example.is_in_line and self.apply(example.before[0]) != example.before[0]
 
-    def applied(self, line: str) -> str:
-        """The line with every place changed; the same line where there is none."""
+    def apply(self, line: str) -> str:
+        """Return the line with every place changed; the same line where there is none."""
         body, made, end = line.strip(), "", 0
         for found in self.places(body):
-            made += body[end : found.start] + filled(self.filling, found.held)
+            made += body[end : found.start] + fill(self.filling, found.held)
             end = found.end
         if not end:
             return line
@@ -63,7 +63,7 @@ class Rule:
         return line[:start] + made + body[end:] + line[start + len(body) :]
 
     def places(self, line: str) -> list[Found]:
-        """Where it applies, in a line without indentation."""
+        """Return the places where it applies, in a line without indentation."""
         if self.needle not in line:
             return []
         return [*find(self.parts, line, whole=self.kind in (Kind.SHAPE, Kind.PAIR))]
@@ -75,13 +75,13 @@ class Rule:
 
 
 def needle_of(parts: Iterable[Part]) -> str:
-    """The longest literal, which is what to search for."""
+    """Return the longest literal, which is what to search for."""
     literals = [part.strip() for part in parts if isinstance(part, str)]
     return max(literals, key=len, default="")
 
 
-def joined_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Neighbouring literals as one."""
+def join_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Join neighbouring literals."""
     found: list[Part] = []
     for part in parts:
         if isinstance(part, str) and found and isinstance(found[-1], str):

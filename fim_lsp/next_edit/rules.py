@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from fim_lsp.next_edit.edits import Example
-from fim_lsp.next_edit.rule import Kind, Rule, joined_parts, needle_of
+from fim_lsp.next_edit.rule import Kind, Rule, join_parts, needle_of
 from fim_lsp.next_edit.template import Filling, Hole, Part
 from fim_lsp.next_edit.tokens import Change, is_word, token_changes, tokens
 
@@ -23,7 +23,7 @@ NEEDLE_CHARS = 3
 
 @lru_cache(maxsize=512)
 def rules(before: str, after: str) -> tuple[Rule, ...]:
-    """The rules that make *after* of *before*, or one of its changes."""
+    """Return the rules that make *after* of *before*, or one of its changes."""
     changes = token_changes(before, after)
     if not changes or len(changes) > 2 * MAX_CHANGES:
         return ()
@@ -36,11 +36,11 @@ def rules(before: str, after: str) -> tuple[Rule, ...]:
 
 
 def holds(rule: Rule, example: Example) -> bool:
-    """Whether *example* is what the rule does, or has it beside other changes."""
+    """Return whether *example* is what the rule does, or has it beside other changes."""
     if not example.is_in_line:
         return False
     (old,), (new,) = example.before, example.after
-    return any(rule.key == other.key for other in rules(old, new)) or rule.applied(old) == new
+    return any(rule.key == other.key for other in rules(old, new)) or rule.apply(old) == new
 
 
 def _all(old: tuple[str, ...], changes: tuple[Change, ...]) -> Iterator[Rule | None]:
@@ -76,7 +76,7 @@ def _of_change(old: Sequence[str], change: Change) -> Iterator[Rule | None]:
 
 
 def _to_word(nearest: Sequence[str]) -> Sequence[str]:
-    """The tokens beside a change up to the nearest word, if that is near."""
+    """Return the tokens beside a change up to the nearest word, if that is near."""
     for n, token in enumerate(nearest[:4]):
         if is_word(token):
             return nearest[: n + 1]
@@ -89,7 +89,7 @@ def _literal(kind: Kind, head: str, old: str, tail: str, new: str) -> Rule:
 
 
 def _argument(left: Sequence[str], right: Sequence[str], new: str) -> Rule | None:
-    """An argument at the end of a call that has others."""
+    """Return an argument at the end of a call that has others."""
     if not right or right[0] != ")" or not new.startswith(","):
         return None
     depth = 0
@@ -105,7 +105,7 @@ def _argument(left: Sequence[str], right: Sequence[str], new: str) -> Rule | Non
 
 
 def _pattern(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
-    """All changes of a line, with anything between them."""
+    """Return all changes of a line, with anything between them."""
     first, last = changes[0], changes[-1]
     head = "" if _is_telling(first) else "".join(_to_word(old[: first.start][::-1])[::-1])
     tail = "" if _is_telling(last) else "".join(old[last.end : last.end + 1])
@@ -137,7 +137,7 @@ def _pattern(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
 
 
 def _shape(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
-    """The whole line, with other names and numbers where it was not changed."""
+    """Return the whole line, with other names and numbers where it was not changed."""
     parts, filling = list[Part](), list[Filling]()
     starts = {change.start: change for change in changes}
     idx = n_holes = 0
@@ -156,7 +156,7 @@ def _shape(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
             filling.append(n_holes if wild else token)
             n_holes += wild
             idx += 1
-    joined = joined_parts(parts)
+    joined = join_parts(parts)
     needle = needle_of(joined)
     return Rule(
         Kind.SHAPE,

@@ -22,7 +22,7 @@ another place, or the end was cut off. The numbers are those of cursortab, a cli
 
 
 def prompt(ask: Ask) -> str:
-    """What the model continues."""
+    """Return the prompt."""
     parts = [_file(ask.path, ask.shown)]
     parts += (
         _file(f"{edit.path}.diff", ("original:", *edit.before, "updated:", *edit.after))
@@ -32,15 +32,15 @@ def prompt(ask: Ask) -> str:
     now = with_cursor(ask, "<|cursor|>")
     parts.append(_file(f"original/{where}{ask.line + len(ask.then)}", ask.then))
     parts.append(_file(f"current/{where}{ask.line + len(now)}", now))
-    parts.append(_file(f"updated/{where}{ask.line + len(now)}", _given(ask)))
+    parts.append(_file(f"updated/{where}{ask.line + len(now)}", _begin_answer(ask)))
     return "".join(parts)
 
 
 def answer(ask: Ask, text: str) -> Lines | None:
-    """The window rewritten; None where the answer is none."""
+    """Return the window rewritten; None where the answer is none."""
     for stop in SPECIAL:
         text = text.partition(stop)[0]
-    given, made = _given(ask), text.removesuffix("\n").split("\n")
+    given, made = _begin_answer(ask), text.removesuffix("\n").split("\n")
     rest = ask.now[len(given) :]
     if not text.strip() or "<|" in text:
         return None
@@ -49,8 +49,8 @@ def answer(ask: Ask, text: str) -> Lines | None:
     return (*given, *made)
 
 
-def _given(ask: Ask) -> Lines:
-    """The beginning of the answer: all above the cursor, or a line where lines came above it."""
+def _begin_answer(ask: Ask) -> Lines:
+    """Return the beginning of the answer: all above the cursor, or a line where lines came above it."""
     came = len(ask.newest.after) > len(ask.newest.before)
     return ask.now[: min(1, ask.row) if came else ask.row]
 

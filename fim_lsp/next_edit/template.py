@@ -19,7 +19,7 @@ _BRACKET = re.compile(r"[()\[\]{}]")
 
 
 class Hole(enum.Enum):
-    """What a hole may hold; never nothing."""
+    """The text that a hole may hold; never nothing."""
 
     WORD = "word"  # one name or number
     ANY = "any"  # up to where the next literal stands first
@@ -39,7 +39,7 @@ class Found(NamedTuple):
 
 
 def find(parts: Sequence[Part], line: str, *, whole: bool = False) -> Iterator[Found]:
-    """Where *parts* stand in a line, from the left, without overlaps; or only if they are the *whole* line."""
+    """Yield the places of *parts* in a line, from the left, without overlaps; or only if they are the *whole* line."""
     if whole:
         found = _at(parts, line, 0)
         if found is not None and found.end == len(line):
@@ -55,8 +55,8 @@ def find(parts: Sequence[Part], line: str, *, whole: bool = False) -> Iterator[F
         at = _find(first, line, found.end if found else at + 1)
 
 
-def filled(filling: Sequence[Filling], held: Sequence[str]) -> str:
-    """The text of a filled template."""
+def fill(filling: Sequence[Filling], held: Sequence[str]) -> str:
+    """Return the text of a filled template."""
     return "".join(part if isinstance(part, str) else held[part] for part in filling)
 
 
@@ -77,7 +77,7 @@ def _at(parts: Sequence[Part], line: str, start: int) -> Found | None:
 
 
 def _end(hole: Hole, line: str, at: int, rest: Sequence[Part]) -> int:
-    """Where the text in a hole at *at* ends, -1 if there is none."""
+    """Return the end of the text in a hole at *at*, -1 if there is none."""
     if hole is Hole.WORD:
         word = _WORD.match(line, at)
         return word.end() if word else -1
@@ -109,7 +109,7 @@ def _find(text: str, line: str, start: int) -> int:
 
 
 def _stands(text: str, line: str, at: int) -> bool:
-    """Whether *text* is there, and does not begin or end within a word."""
+    """Return whether *text* is there, and does not begin or end within a word."""
     if at < 0 or not line.startswith(text, at):
         return False
     end = at + len(text)

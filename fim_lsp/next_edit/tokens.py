@@ -31,19 +31,19 @@ class Change(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def tokens(line: str) -> tuple[str, ...]:
-    """The tokens of a line without its indentation and its trailing white space."""
+    """Return the tokens of a line without its indentation and its trailing white space."""
     return tuple(TOKEN.findall(line.strip()))
 
 
 def is_word(token: str) -> bool:
-    """Whether it is a name, a keyword or a number."""
+    """Return whether it is a name, a keyword or a number."""
     return token[:1].isalnum() or token[:1] == "_"
 
 
 @lru_cache(maxsize=1024)
 def token_changes(before: str, after: str) -> tuple[Change, ...]:
     """
-    What changed from one line to the other, from the left; empty where only white space did.
+    Return the changes from one line to the other, from the left; empty where only white space did.
 
     Changes with nothing but white space or one sign between them are one change.
     """
@@ -69,5 +69,5 @@ def _is_weak(between: tuple[str, ...]) -> bool:
 
 
 def shape(line: str) -> tuple[str, ...]:
-    """The tokens of a line with every name and number replaced by its kind."""
+    """Return the tokens of a line with every name and number replaced by its kind."""
     return tuple("w" if is_word(token) else token for token in tokens(line) if not token.isspace())

@@ -1,5 +1,5 @@
 """
-What a model for next edits is asked about: a few lines around the newest edit, and what went before. Pure.
+The question to a model for next edits: a few lines around the newest edit, and the edits before. Pure.
 
 Order: what never changes first. A file is shown as it was when it was first asked about (`Shown`);
 finished edits are appended; the windows, which change each time, are short and stand last. So a server
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scrub import scrubbed, scrubbed_parts
+from fim_lsp.context.secrets.scrub import scrub_parts, scrub_text
 from fim_lsp.documents import n_common
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 
@@ -30,7 +30,10 @@ KEPT = 3  # … with so many
 
 
 class Shown(NamedTuple):
-    """What does not change: the lines of a file from *first* on, and the time of the first edit that follows."""
+    """
+    The part of a prompt that does not change: the lines of a file from *first* on, and the time of
+    the first edit that follows.
+    """
 
     uri: str
     first: int
@@ -67,17 +70,20 @@ class Ask(NamedTuple):
 
 
 def without_secrets(lines: Lines, edit: FinishedEdit) -> Lines:
-    """The lines around *edit* as they may be sent, with their numbers; those that are far away are empty."""
+    """Return the lines around *edit* as they may be sent, with their numbers; those that are far away are empty."""
     first, end = max(0, edit.line - FILE_LINES), edit.line + len(edit.after)
     last = min(len(lines), end + FILE_LINES)
     typed = "\n".join(lines[first:end])
     rest = "\n".join(("", *lines[end:last])) if first < end else "\n".join(lines[end:last])
-    clean = "".join(scrubbed_parts((typed, rest))).split("\n")
+    clean = "".join(scrub_parts((typed, rest))).split("\n")
     return ("",) * first + tuple(clean) + ("",) * (len(lines) - last)
 
 
-def shown(edits: Sequence[FinishedEdit], lines: Lines, before: Shown | None) -> Shown:
-    """What an ask after *edits*, of which the newest is in *lines*, begins with: the same as *before*, if it can."""
+def choose_shown(edits: Sequence[FinishedEdit], lines: Lines, before: Shown | None) -> Shown:
+    """
+    Return the beginning of an ask after *edits*, of which the newest is in *lines*: the same as
+    *before*, if it can.
+    """
     newest = edits[-1]
     if before is not None and before.uri == newest.uri:
         n_since = sum(edit.at >= before.since for edit in edits)
@@ -94,7 +100,7 @@ def ask(
     edits: Sequence[FinishedEdit], lines: Lines, names: Mapping[str, str], begin: Shown
 ) -> Ask | None:
     """
-    None where the newest edit is too long for a window, or a secret is in that.
+    Make the question; None where the newest edit is too long for a window, or holds a secret.
 
     *names* are those of all files, by URI.
     """
@@ -105,12 +111,14 @@ def ask(
     then = (*lines[first : newest.line], *newest.before, *lines[end:last])
     longest = max(now, then, key=len)
     n_chars = max(sum(map(len, now)), sum(map(len, then)))
-    if now != clean[first:last] or scrubbed("\n".join(then)) != "\n".join(then):
+    if now != clean[first:last] or scrub_text("\n".join(then)) != "\n".join(then):
         return None
     if not now or len(longest) > REGION_LINES or n_chars > REGION_CHARS:
         return None
     row = min(max(newest.line, end - 1) - first, len(now) - 1)
-    named = [_named(edit, names) for edit in edits if edit.at >= begin.since and edit.uri in names]
+    named = [
+        _name_edit(edit, names) for edit in edits if edit.at >= begin.since and edit.uri in names
+    ]
     if not named or newest.uri not in names:
         return None
     return Ask(
@@ -128,21 +136,21 @@ def ask(
 
 
 def with_cursor(ask: Ask, mark: str) -> Lines:
-    """The lines of the window, with *mark* where the cursor is."""
+    """Return the lines of the window, with *mark* where the cursor is."""
     line = ask.now[ask.row]
     marked = f"{line[: ask.column]}{mark}{line[ask.column :]}"
     return (*ask.now[: ask.row], marked, *ask.now[ask.row + 1 :])
 
 
-def _named(edit: FinishedEdit, names: Mapping[str, str]) -> Edit:
+def _name_edit(edit: FinishedEdit, names: Mapping[str, str]) -> Edit:
     before, after = map(_clean, (edit.before, edit.after))
     return Edit(names[edit.uri], edit.line, before, after)
 
 
 def _clean(lines: Lines) -> Lines:
-    return tuple(scrubbed("\n".join(lines)).split("\n")) if lines else ()
+    return tuple(scrub_text("\n".join(lines)).split("\n")) if lines else ()
 
 
 def _end(old: str, new: str) -> int:
-    """Where the change of a line ends."""
+    """Return the end of the change of a line."""
     return len(new) - n_common(old[::-1], new[::-1])

@@ -25,17 +25,17 @@ SPECIAL = (CURSOR, FILE, "<[fim-", START, END)
 
 
 def prompt(ask: Ask) -> str:
-    """What zeta-2 continues."""
+    """Return the prompt for zeta-2."""
     return _prompt(ask, f"{START}\n{_region(ask)}{SEPARATOR}\n")
 
 
 def prompt_with_markers(ask: Ask) -> str:
-    """What zeta-2.1 continues: so short a region is one block."""
+    """Return the prompt for zeta-2.1: so short a region is one block."""
     return _prompt(ask, f"<|marker_1|>{_region(ask)}<|marker_2|>\n")
 
 
 def answer(ask: Ask, text: str) -> Lines | None:
-    """What zeta-2 made of the region; None for no edit, and where the answer is none."""
+    """Return the region as zeta-2 rewrote it; None for no edit, and for an unusable answer."""
     text = text.partition(END)[0].replace(CURSOR, "")
     if text.strip() in ("", NO_EDITS, KEEP) or any(mark in text for mark in SPECIAL):
         return None
@@ -44,7 +44,7 @@ def answer(ask: Ask, text: str) -> Lines | None:
 
 
 def answer_with_markers(ask: Ask, text: str) -> Lines | None:
-    """The same of zeta-2.1: what stands between the two marks; the same mark twice is no edit."""
+    """Return the same of zeta-2.1: what stands between the two marks; the same mark twice is no edit."""
     text = text.partition(END_OF_TEXT)[0]
     marks = [*MARKER.finditer(text)]
     if [mark[1] for mark in marks] != ["1", "2"] or text[: marks[0].start()].strip():
@@ -68,7 +68,7 @@ def _region(ask: Ask) -> str:
 
 
 def _event(edit: Edit) -> str:
-    """A unified diff without lines around."""
+    """Return a unified diff without lines around."""
     old, new = len(edit.before), len(edit.after)
     lines = (*(f"-{line}" for line in edit.before), *(f"+{line}" for line in edit.after))
     hunk = f"@@ -{edit.line + 1},{old} +{edit.line + 1},{new} @@"

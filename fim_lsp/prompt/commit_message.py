@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scrub import scrubbed
+from fim_lsp.context.secrets.scrub import scrub_text
 from fim_lsp.prompt.healing import heal
 from server_bridge.protocol import Chunk, Prompt, State
 
@@ -37,14 +37,14 @@ _LETTERS = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r
 
 
 class FileDiff(NamedTuple):
-    """What changed in one file, and the *names* that it may have, from the top of the work tree."""
+    """The changes of one file, and the *names* that it may have, from the top of the work tree."""
 
     names: tuple[str, ...]
     text: str
 
 
 def below_scissors(message: str) -> str:
-    """The diff that `git commit --verbose` puts below a message, "" where there is none."""
+    """Return the diff that `git commit --verbose` puts below a message, "" where there is none."""
     _, cut, below = message.partition(SCISSORS)
     at = _FILE.search(below) if cut else None
     if at is None:
@@ -54,14 +54,14 @@ def below_scissors(message: str) -> str:
 
 
 def file_diffs(diff: str) -> list[FileDiff]:
-    """A diff by files, without those whose name is not clear."""
+    """Return a diff by files, without those whose name is not clear."""
     bounds = [*(found.start() for found in _FILE.finditer(diff)), len(diff)]
     found = [_file_diff(diff[start:end]) for start, end in itertools.pairwise(bounds)]
     return [each for each in found if each.names]
 
 
 def n_characters(state: State) -> int:
-    """How much of a diff this model reads in good time."""
+    """Return how much of a diff this model reads in good time."""
     n_tokens = max(LEAST_TOKENS, min(MOST_TOKENS, int(state.prefill_per_s * READING_S)))
     return int(min(n_tokens, (state.n_ctx or 4096) // SHARE) * state.chars_per_token)
 
@@ -76,18 +76,18 @@ def prompt_of(
     state: State,
 ) -> Prompt:
     """
-    The prompt for a subject that begins with *typed*, with at most *n_chars* of *diffs*, by what the model can do.
+    Return the prompt for a subject that begins with *typed*, with at most *n_chars* of *diffs*, by what the model can do.
 
-    A chat is told how the subject begins, because there an answer cannot be begun.
+    The prompt of a chat says how the subject begins, because there an answer cannot be begun.
     """
-    log = "".join(f"{scrubbed(each)}\n" for each in reversed(subjects))
-    diff = Chunk("staged.diff", scrubbed(_fitted(diffs, n_chars)))
+    log = "".join(f"{scrub_text(each)}\n" for each in reversed(subjects))
+    diff = Chunk("staged.diff", scrub_text(_fit(diffs, n_chars)))
     kept, half = heal(typed)
-    if scrubbed(typed) != typed:
-        kept, half = scrubbed(typed), ""
+    if scrub_text(typed) != typed:
+        kept, half = scrub_text(typed), ""
     if state.fills_only:
         return Prompt(repo, (diff,), LOG, log, "", kept, forced=half, language="gitcommit")
-    ask = f"{ASK} It begins with `{scrubbed(typed)}`." if typed else ASK
+    ask = f"{ASK} It begins with `{scrub_text(typed)}`." if typed else ASK
     if state.kind == "openai":
         kept, half = "", ""
     chunks = (Chunk(LOG, log), diff)
@@ -95,7 +95,7 @@ def prompt_of(
 
 
 def line_of(said: str, prompt: Prompt, typed: str) -> str:
-    """What of the model's words follows *typed* in its line."""
+    """Return the part of the model's words that follows *typed* in its line."""
     if not said.startswith(prompt.forced):
         return ""
     if prompt.turns and not prompt.middle + prompt.forced:
@@ -110,27 +110,27 @@ def line_of(said: str, prompt: Prompt, typed: str) -> str:
 def _file_diff(text: str) -> FileDiff:
     header, _, _ = text.partition("\n@@")
     first, *rest = header.splitlines()
-    names = [_unquoted(line[len(key) :]) for line in rest for key in _NAMED if line.startswith(key)]
+    names = [_unquote(line[len(key) :]) for line in rest for key in _NAMED if line.startswith(key)]
     names = names or _halves(first.removeprefix("diff --git "))
-    known = {shorter for name in names if name != "/dev/null" for shorter in _spelled(name)}
+    known = {shorter for name in names if name != "/dev/null" for shorter in _spell_name(name)}
     lines = [line for line in text.splitlines() if not line.startswith(_NOISE)]
     return FileDiff(tuple(sorted(known)), "".join(f"{line}\n" for line in lines))
 
 
 def _halves(pair: str) -> list[str]:
-    """The names in `a/NAME b/NAME`, where they are the same."""
+    """Return the names in `a/NAME b/NAME`, where they are the same."""
     left, right = pair[: len(pair) // 2], pair[len(pair) // 2 + 1 :]
-    left, right = _unquoted(left), _unquoted(right)
+    left, right = _unquote(left), _unquote(right)
     return [left, right] if left.partition("/")[2] == right.partition("/")[2] else []
 
 
-def _spelled(name: str) -> list[str]:
-    """A name as it stands, and without the prefix of its side (`a/`, or another by `diff.mnemonicPrefix`)."""
+def _spell_name(name: str) -> list[str]:
+    """Return a name as it stands, and without the prefix of its side (`a/`, or another by `diff.mnemonicPrefix`)."""
     return [name, name[2:]] if name[1:2] == "/" else [name]
 
 
-def _unquoted(name: str) -> str:
-    """A name that git quoted because of its characters."""
+def _unquote(name: str) -> str:
+    """Return a name that git quoted because of its characters."""
     name = name.removesuffix("\t")
     if not (len(name) > 1 and name[0] == name[-1] == '"'):
         return name
@@ -146,8 +146,8 @@ def _unquoted(name: str) -> str:
         return plain
 
 
-def _fitted(diffs: Sequence[FileDiff], n_chars: int) -> str:
-    """As much of each file as fits: small changes whole, large ones cut to the same length."""
+def _fit(diffs: Sequence[FileDiff], n_chars: int) -> str:
+    """Return as much of each file as fits: small changes whole, large ones cut to the same length."""
     texts = {number: each.text for number, each in enumerate(diffs)}
     room = n_chars
     for n_done, number in enumerate(sorted(texts, key=lambda number: len(texts[number]))):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.secrets.scrub import scrubbed_parts
+from fim_lsp.context.secrets.scrub import scrub_parts
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.prompt.healing import heal
 from fim_lsp.prompt.window import Budget
@@ -23,15 +23,13 @@ SCAFFOLD = 64  # tokens of control marks, names and paths
 
 def compose(frame: Frame, typed: str, *, classic: bool = False) -> Prompt:
     """
-    The prompt for a cursor behind *typed*, the middle of the frame's window.
+    Return the prompt for a cursor behind *typed*, the middle of the frame's window.
 
     *classic*: the layout without a middle.
     """
     kept, half = heal(typed)
-    prefix, middle, forced, suffix = _scrubbed(
-        (frame.window.prefix, kept, half, frame.window.suffix)
-    )
-    if forced != half:  # the output cannot begin with what is blotted out
+    prefix, middle, forced, suffix = _scrub((frame.window.prefix, kept, half, frame.window.suffix))
+    if forced != half:  # the output cannot begin with what is redacted
         middle, forced = middle + forced, ""
     if classic:
         prefix, middle = prefix + middle, ""
@@ -48,13 +46,13 @@ def compose(frame: Frame, typed: str, *, classic: bool = False) -> Prompt:
 
 
 @lru_cache(maxsize=64)  # one cursor is composed for several times: measured, prefilled, asked
-def _scrubbed(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The text around the cursor without what looks like a secret, half-typed ones included."""
-    return scrubbed_parts(parts)
+def _scrub(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the text around the cursor without what looks like a secret, half-typed ones included."""
+    return scrub_parts(parts)
 
 
 def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
-    """Window sizes in characters: as configured, and never more than a share of a small context."""
+    """Return window sizes in characters: as configured, and never more than a share of a small context."""
     prompt, per = config.prompt, state.chars_per_token * scale
     n_ctx = state.n_ctx or SMALL_CONTEXT
     return Budget(
@@ -65,7 +63,7 @@ def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
 
 
 def ring_limits(config: Config, state: State) -> Limits:
-    """How large a ring may be: as configured, in what the largest window leaves of the context."""
+    """Return the size limits of a ring: as configured, in what the largest window leaves of the context."""
     size = budget(config, state)
     window = 2 * size.prefix + size.suffix + 2 * size.middle
     spare = (state.n_ctx or SMALL_CONTEXT) - config.completion.max_tokens - SCAFFOLD

@@ -24,7 +24,7 @@ Chunks = tuple[Chunk, ...]
 @dataclass(frozen=True, slots=True)
 class Header:
     """
-    What a prompt begins with: the workspace's name, chunks from elsewhere, the path within.
+    The beginning of a prompt: the workspace's name, chunks from elsewhere, the path within.
 
     *language* is not shown; it may decide which server is asked.
     """
@@ -46,14 +46,15 @@ class Frame:
     window: Window
 
 
-def moved(frame: Frame, edit: Edit) -> Frame:
-    """*frame* after an edit: its window moves with edits above it."""
-    return replace(frame, window=window.moved(frame.window, edit))
+def move(frame: Frame, edit: Edit) -> Frame:
+    """Return *frame* after an edit: its window moves with edits above it."""
+    return replace(frame, window=window.move(frame.window, edit))
 
 
 def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:
     """
-    Of *chunks* of an earlier prompt those that may stand in one with another window of *path*.
+    Return those of *chunks* of an earlier prompt that may stand in one with another window of
+    *path*.
 
     They end before the first that repeats lines of the window; so the backend holds all of them.
     """
@@ -66,7 +67,7 @@ def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:
 
 
 def affordable(frame: Frame, measure: Measure) -> Frame:
-    """A measured *frame* without the chunks that the backend does not hold."""
+    """Return a measured *frame* without the chunks that the backend does not hold."""
     ends = itertools.accumulate(measure.chunks, initial=measure.repo)
     n_held = sum(end <= measure.cached for end in list(ends)[1:])
     if n_held == len(measure.chunks):
@@ -75,7 +76,7 @@ def affordable(frame: Frame, measure: Measure) -> Frame:
 
 
 def still_true(frame: Frame, chunks: Chunks) -> Frame:
-    """*frame* with those of its chunks that *chunks*, the ones that may be shown now, begin with."""
+    """Return *frame* with those of its chunks that *chunks*, the ones that may be shown now, begin with."""
     pairs = zip(frame.header.chunks, chunks, strict=False)
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
     return replace(frame, header=replace(frame.header, chunks=tuple(old for old, _ in alike)))

@@ -14,6 +14,9 @@ place than their own; healing then gains less and harms nothing.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+
+from server_bridge.protocol import Prompt, Token, append_text
 
 # No pre-token reaches from one line into the text of the next, so a single line is all it sees and
 # the parts of the original about line ends are left out.
@@ -42,3 +45,30 @@ def heal(text: str) -> tuple[str, str]:
     if len(fragment) > FRAGMENT_CHARS:
         return text, ""
     return text[: len(text) - len(fragment)], fragment
+
+
+# -- tape ----------------------------------------------------------------------------------------
+# The tape: the tokens of a word that the model has begun. Pure.
+#
+# A prompt is spelled as the tokenizer would, because a model goes on as it reads: a half word that was forced may have
+# come out as `c` and `hat`, and words behind it would be broken at the same place. Only where a generation goes on
+# inside a word its own tokens stand, because the rest of that word follows them and no others.
+
+
+Tape = tuple[Token, ...]
+
+
+def resume(prompt: Prompt, text: str, tokens: Tape) -> Prompt:
+    """Return the prompt that goes on behind *text*, which *tokens* spell: finished words are spelled again."""
+    whole = append_text(prompt, text, tokens)
+    return replace(whole, tape=_last_word(whole.middle, whole.tape))
+
+
+def _last_word(middle: str, tape: Tape) -> Tape:
+    """Return those of *tape* that spell the last word of *middle*, or more where one of them reaches before it."""
+    size = len(heal(middle)[1].encode())
+    n = 0
+    while size > 0 and n < len(tape):
+        n += 1
+        size -= len(tape[-n].text)
+    return tape[len(tape) - n :]

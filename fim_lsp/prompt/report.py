@@ -1,7 +1,7 @@
 """
 A prompt into its parts, for people: what each one is, what it costs, why it is there. Pure.
 
-`shown` is the answer of the command `fim.showContext` and `page` the same to read. The text is what the model
+`describe` is the answer of the command `fim.showContext` and `page` the same to read. The text is what the model
 is shown and nothing else; only the model's control tokens between the parts are left out.
 """
 
@@ -27,7 +27,7 @@ class ReportPart(NamedTuple):
 
 class PromptReport(NamedTuple):
     """
-    What the model is shown for a document; *note* says the total, or why there is nothing. *cached* tokens from the
+    The prompt of a document by part; *note* says the total, or why there is nothing. *cached* tokens from the
     beginning are evaluated already.
     """
 
@@ -36,8 +36,8 @@ class PromptReport(NamedTuple):
     cached: int = 0
 
 
-def shown(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk]) -> PromptReport:
-    """*prompt* by part, as *measure* counts it; *ring* knows why its chunks are there."""
+def describe(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk]) -> PromptReport:
+    """Return *prompt* by part, as *measure* counts it; *ring* knows why its chunks are there."""
     reasons = {(chunk.name, chunk.text): _reason(chunk) for chunk in ring}
     parts = [("repository", "its name never changes", prompt.repo)]
     parts += [
@@ -65,7 +65,7 @@ def shown(prompt: Prompt, measure: Measure | None, ring: Iterable[ContextChunk])
 
 
 def page(shown: PromptReport) -> str:
-    """*shown* as a text to read, each part under a rule."""
+    """Return *shown* as a text to read, each part under a rule."""
     lines = [f"What the model is shown at the cursor: {shown.note}.", ""]
     for segment in shown.segments:
         count = "" if segment.tokens is None else f" · {segment.tokens} tokens"
@@ -86,5 +86,5 @@ def _note(measure: Measure | None) -> str:
 
 
 def _reason(chunk: ContextChunk) -> str:
-    """Why each of its pieces is there; lines count from 1."""
+    """Return why each of its pieces is there; lines count from 1."""
     return "; ".join(f"lines {p.start + 1} to {p.end} {p.why.value}" for p in chunk.pieces)

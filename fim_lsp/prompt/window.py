@@ -51,7 +51,7 @@ CLOSERS = frozenset(")]}>\"'`;:, \t")  # what editors close by themselves, and w
 
 
 class Fit(enum.Enum):
-    """How well a window serves a cursor."""
+    """The verdict on how well a window serves a cursor."""
 
     FITS = "fits"
     STALE = "stale"
@@ -85,14 +85,14 @@ class Window:
 
 
 def middle(window: Window, document: Document, position: Position) -> str:
-    """What stands between the anchor and the cursor; of the cursor's line `LINE_CHARS` at most."""
+    """Return the text between the anchor and the cursor; of the cursor's line `LINE_CHARS` at most."""
     line = Position(position.line, max(0, position.column - LINE_CHARS))
     above = document.between(Position(window.anchor, 0), Position(position.line, 0))
     return unix(above) + document.between(line, position)
 
 
 def fit(window: Window, document: Document, position: Position, budget: Budget) -> Fit:
-    """Whether *window* still serves a cursor at *position*."""
+    """Return whether *window* still serves a cursor at *position*."""
     if position.line < window.anchor or window.anchor > len(document.lines):
         return Fit.LOST
     if not _near(window, document, position):
@@ -106,7 +106,7 @@ def fit(window: Window, document: Document, position: Position, budget: Budget) 
     return Fit.FITS if same and n_middle <= budget.middle else Fit.STALE
 
 
-def anchored(
+def place_window(
     document: Document,
     position: Position,
     budget: Budget,
@@ -114,13 +114,13 @@ def anchored(
     share: float = 1.0,
 ) -> Window:
     """
-    A window for *position* that shares as much of its beginning with *old* as it can.
+    Return a window for *position* that shares as much of its beginning with *old* as it can.
 
     It has *share* of the budget, more where the old prefix can serve again.
     """
     anchor = _anchor(document, position.line, budget)
     n_prefix, n_suffix = int(budget.prefix * share), int(budget.suffix * share)
-    first = _first_shared(document, anchor, budget, old, n_prefix)
+    first = _find_shared_first(document, anchor, budget, old, n_prefix)
     if first is None:
         first = _first_fresh(document, anchor, n_prefix)
     return Window(
@@ -133,13 +133,13 @@ def anchored(
 
 
 def first_tokens(per_s: float) -> int:
-    """How many tokens a first look at a place gets of a server that evaluates *per_s* in a second."""
+    """Return how many tokens a first look at a place gets of a server that evaluates *per_s* in a second."""
     low, high = FIRST_TOKENS
     return max(low, min(high, int(per_s * FIRST_S)))
 
 
-def moved(window: Window, edit: Edit) -> Window:
-    """The window after an edit; only edits wholly above it move it, `fit` judges all others."""
+def move(window: Window, edit: Edit) -> Window:
+    """Return the window after an edit; only edits wholly above it move it, `fit` judges all others."""
     if edit.end.line > window.first or (edit.end.line == window.first and edit.end.column > 0):
         return window
     by = edit.text.count("\n") - (edit.end.line - edit.start.line)
@@ -147,18 +147,18 @@ def moved(window: Window, edit: Edit) -> Window:
 
 
 def right_of(document: Document, position: Position) -> str:
-    """The text right of the cursor on its line, `LINE_CHARS` at most."""
+    """Return the text right of the cursor on its line, `LINE_CHARS` at most."""
     end = min(body_length(document.lines[position.line]), position.column + LINE_CHARS)
     return document.lines[position.line][position.column : end]
 
 
 def closes_only(text: str) -> bool:
-    """Whether *text* is nothing but what an editor closes by itself."""
+    """Return whether *text* is nothing but what an editor closes by itself."""
     return all(char in CLOSERS for char in text)
 
 
 def _after_cursor(document: Document, position: Position) -> Iterator[str]:
-    """What follows the cursor, line by line, without closers right of it."""
+    """Yield the text after the cursor, line by line, without closers right of it."""
     rest = right_of(document, position)
     last = position.line + 1 == len(document.lines)
     yield ("" if closes_only(rest) else rest) + ("" if last else "\n")
@@ -166,7 +166,7 @@ def _after_cursor(document: Document, position: Position) -> Iterator[str]:
 
 
 def _suffix(document: Document, position: Position, n_chars: int) -> str:
-    """As many whole lines of what follows the cursor as fit, the first one in any case."""
+    """Return as many whole lines of what follows the cursor as fit, the first one in any case."""
     parts: list[str] = []
     size = 0
     for part in _after_cursor(document, position):
@@ -178,7 +178,7 @@ def _suffix(document: Document, position: Position, n_chars: int) -> str:
 
 
 def _begins_with(parts: Iterator[str], text: str) -> bool:
-    """Whether *parts* joined begin with *text*; reads no more of them than needed."""
+    """Return whether *parts* joined begin with *text*; reads no more of them than needed."""
     at = 0
     for part in parts:
         if at >= len(text):
@@ -190,7 +190,7 @@ def _begins_with(parts: Iterator[str], text: str) -> bool:
 
 
 def _near(window: Window, document: Document, position: Position) -> bool:
-    """Whether the frozen lines next to the anchor and the cursor are as they were."""
+    """Return whether the frozen lines next to the anchor and the cursor are as they were."""
     above = split(window.prefix)[-NEAR_PREFIX - 1 : -1]
     here = document.lines[max(0, window.anchor - len(above)) : window.anchor]
     if unix("".join(here)) != "".join(above):
@@ -200,7 +200,7 @@ def _near(window: Window, document: Document, position: Position) -> bool:
 
 
 def _anchor(document: Document, line: int, budget: Budget) -> int:
-    """The line at which the middle begins: a few above the cursor, in half of its budget."""
+    """Return the line at which the middle begins: a few above the cursor, in half of its budget."""
     anchor, size = line, 0
     while (
         anchor > max(0, line - LEAD)
@@ -211,11 +211,11 @@ def _anchor(document: Document, line: int, budget: Budget) -> int:
     return anchor
 
 
-def _first_shared(
+def _find_shared_first(
     document: Document, anchor: int, budget: Budget, old: Window | None, n_fresh: int
 ) -> int | None:
     """
-    The first line of *old* if its text still stands and is not too far above, nor too near.
+    Return the first line of *old* if its text still stands and is not too far above, nor too near.
 
     None also where going on from there would evaluate more than a fresh prefix of *n_fresh*.
     """
@@ -231,7 +231,7 @@ def _first_shared(
 
 
 def _first_fresh(document: Document, anchor: int, n_chars: int) -> int:
-    """The first of the lines above *anchor* that fit into *n_chars*, and not a blank one."""
+    """Return the first of the lines above *anchor* that fit into *n_chars*, and not a blank one."""
     first, size = anchor, 0
     while first > 0 and size + len(document.lines[first - 1]) <= n_chars:
         first -= 1

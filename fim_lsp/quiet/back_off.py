@@ -1,5 +1,5 @@
 """
-What became of the last suggestions into how much rarer the next ones are, which fades within minutes. Pure.
+The fate of the last suggestions into how much rarer the next ones are, which fades within minutes. Pure.
 
 Each suggestion that was not wanted makes the next ones wait longer and cost more (`worth`), each that was taken
 undoes a part of it. The rule is Copilot's (`userInteractionMonitor.ts`): the product of a factor for each, whose
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 
 class Verdict(enum.Enum):
-    """What the user made of a suggestion."""
+    """The user's reaction to a suggestion."""
 
     ACCEPTED = "accepted"
     TYPED_ALONG = "typed along"
@@ -52,7 +52,10 @@ class Judged(NamedTuple):
 
 
 def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) -> Verdict:
-    """What was made of a suggestion that was on screen for *seconds*, of which *n_along* characters were typed."""
+    """
+    Return the user's reaction to a suggestion that was on screen for *seconds*, of which *n_along*
+    characters were typed.
+    """
     if accepted:
         return Verdict.ACCEPTED
     if n_along >= ALONG_CHARS:
@@ -63,7 +66,7 @@ def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) ->
 
 
 def strength(judged: Iterable[Judged], now: float) -> float:
-    """How many times as much an interruption counts now as at the beginning; 1 where nothing was dismissed."""
+    """Return how many times as much an interruption counts now as at the beginning; 1 where nothing was dismissed."""
     total = 0.0
     for verdict, at in judged:
         fading = math.exp(-max(0.0, now - at) / FADE_S)
@@ -72,13 +75,13 @@ def strength(judged: Iterable[Judged], now: float) -> float:
 
 
 def wait_ms(usual_ms: float, strong: float) -> float:
-    """How long to wait after a key in place of *usual_ms*."""
+    """Return how long to wait after a key in place of *usual_ms*."""
     longer = (usual_ms + STEP_MS) * strong - STEP_MS
     return max(usual_ms, min(longer, MOST_WAIT_MS))
 
 
 def words(judged: Iterable[Judged], now: float) -> str:
-    """Why suggestions are rarer at the moment, "" where they are not."""
+    """Return why suggestions are rarer at the moment, "" where they are not."""
     recent = [each for each in judged if now - each.at < FADE_S]
     if strength(recent, now) < NEAR_ONE:
         return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fim_lsp.context.ignore_rules import below, compiled, ignored, scope
+from fim_lsp.context.ignore_rules import below, compile_rules, scope, why_ignored
 
 LANGUAGE = re.compile(r"[A-Za-z][\w+#-]*")
 
@@ -28,7 +28,7 @@ IN_A_PROMPT = "in a prompt"
 
 
 def why_disabled(entries: Iterable[str], uri: str, language: str, path: str) -> str:
-    """The reason why a document gets no automatic suggestions, "" for none; *path* is within its workspace."""
+    """Return the reason why a document gets no automatic suggestions, "" for none; *path* is within its workspace."""
     scheme = uri.partition(":")[0].lower()
     if scheme in PROMPT_SCHEMES or language in PROMPT_LANGUAGES:
         return IN_A_PROMPT
@@ -40,11 +40,11 @@ def why_disabled(entries: Iterable[str], uri: str, language: str, path: str) -> 
 
 
 def _names(entry: str, language: str, path: str) -> bool:
-    """Whether *entry* names this language or file."""
+    """Return whether *entry* names this language or file."""
     if LANGUAGE.fullmatch(entry):
         return entry == language
     *folders, name = path.encode("utf-8", "surrogatepass").split(b"/")
-    here = scope([compiled(entry.encode("utf-8", "surrogatepass"), entry)])
+    here = scope([compile_rules(entry.encode("utf-8", "surrogatepass"), entry)])
     for folder in folders:
         here = below(here, folder)
-    return bool(ignored(here, name))
+    return bool(why_ignored(here, name))

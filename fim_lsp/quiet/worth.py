@@ -40,7 +40,7 @@ PAUSE_S = (0.05, 5.0)
 
 class Place(NamedTuple):
     """
-    What is known of a suggestion before it is shown: how likely it is right by the model's own odds, how long it is,
+    The features of a suggestion before it is shown: how likely it is right by the model's own odds, how long it is,
     what stands before the cursor, how many seconds ago the last key was.
     """
 
@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was learned: *n* suggestions in, the weights, and how much more or less likely each language makes it."""
+    """The learned record: *n* suggestions in, the weights, and how much more or less likely each language makes it."""
 
     n: float = 0.0
     weights: tuple[float, ...] = START
@@ -65,13 +65,13 @@ class Record:
         """From 0 to 1: how far to go by the record."""
         return self.n / (self.n + RECORD)
 
-    def saved(self) -> dict[str, object]:
-        """The record as JSON has it."""
+    def to_json(self) -> dict[str, object]:
+        """Return the record as JSON has it."""
         return {"n": self.n, "start": START, "weights": self.weights, "languages": self.languages}
 
 
 def features(place: Place) -> tuple[float, ...]:
-    """The numbers that the model weighs, each about as large as the others."""
+    """Return the numbers that the model weighs, each about as large as the others."""
     word = place.before[-1:].isalnum() or place.before[-1:] == "_"
     low, high = PAUSE_S
     return (
@@ -85,37 +85,37 @@ def features(place: Place) -> tuple[float, ...]:
     )
 
 
-def expected(record: Record, place: Place) -> float:
-    """How likely the user takes it."""
+def expect(record: Record, place: Place) -> float:
+    """Return the probability that the user accepts it."""
     total = sum(w * x for w, x in zip(record.weights, features(place), strict=True))
     return 1 / (1 + math.exp(-total - record.languages.get(place.language, 0.0)))
 
 
 def gain(record: Record, place: Place, strong: float = 1.0) -> float:
-    """The keys that showing it is expected to save; *strong*: see `back_off.strength`."""
-    likely = expected(record, place)
+    """Return the keys that showing it is expected to save; *strong*: see `back_off.strength`."""
+    likely = expect(record, place)
     return likely * (place.n_chars - 1) - (1 - likely) * COST * min(strong, MOST_STRONG)
 
 
 def is_worth(record: Record, place: Place, strong: float = 1.0) -> bool:
-    """Whether to show it."""
+    """Return whether to show it."""
     return gain(record, place, strong) >= -COST * (1 - record.trust)
 
 
-def learned(record: Record, place: Place, *, taken: bool) -> Record:
-    """The record after a suggestion was shown there."""
-    step = RATE * (float(taken) - expected(record, place))
+def learn(record: Record, place: Place, *, taken: bool) -> Record:
+    """Return the record after a suggestion was shown there."""
+    step = RATE * (float(taken) - expect(record, place))
     rows = zip(START, record.weights, features(place), strict=True)
-    weights = tuple(_moved(start, w, step * x) for start, w, x in rows)
+    weights = tuple(_move(start, w, step * x) for start, w, x in rows)
     languages = dict(record.languages)
-    languages[place.language] = _moved(0.0, languages.pop(place.language, 0.0), step)
+    languages[place.language] = _move(0.0, languages.pop(place.language, 0.0), step)
     while len(languages) > N_LANGUAGES:
         languages.pop(next(iter(languages)))
     return replace(record, n=min(MOST_RECORD, record.n + 1), weights=weights, languages=languages)
 
 
-def restored(saved: object) -> Record:
-    """A record that was kept; an empty one where it makes no sense or began elsewhere than this version."""
+def restore(saved: object) -> Record:
+    """Return a record that was kept; an empty one where it makes no sense or began elsewhere than this version."""
     match saved:
         case {
             "n": int() | float() as n,
@@ -128,14 +128,14 @@ def restored(saved: object) -> Record:
             if is_ours and all(
                 type(each) in (int, float) and math.isfinite(each) for each in numbers
             ):
-                bounded = tuple(map(_bounded, START, weights))
-                kept = {name: _bounded(0.0, w) for name, w in [*languages.items()][:N_LANGUAGES]}
+                bounded = tuple(map(_clip, START, weights))
+                kept = {name: _clip(0.0, w) for name, w in [*languages.items()][:N_LANGUAGES]}
                 return Record(max(0.0, min(float(n), MOST_RECORD)), bounded, kept)
     return Record()
 
 
 def words(record: Record) -> str:
-    """What was learned, for the user."""
+    """Return a summary of the record for the user."""
     if not record.n:
         return "nothing yet"
     more = [name for name, w in record.languages.items() if w > TOLD]
@@ -146,16 +146,16 @@ def words(record: Record) -> str:
     return "; ".join(parts)
 
 
-def _moved(start: float, weight: float, step: float) -> float:
-    return _bounded(start, weight + step + PULL * (start - weight))
+def _move(start: float, weight: float, step: float) -> float:
+    return _clip(start, weight + step + PULL * (start - weight))
 
 
-def _bounded(start: float, weight: float) -> float:
+def _clip(start: float, weight: float) -> float:
     return max(start - FARTHEST, min(weight, start + FARTHEST))
 
 
 def _odds(probability: float) -> float:
-    """The logarithm of the odds, within bounds."""
+    """Return the logarithm of the odds, within bounds."""
     least = 1 / (1 + math.exp(ODDS))
     probability = max(least, min(probability, 1 - least))
     return math.log(probability / (1 - probability))

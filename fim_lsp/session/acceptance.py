@@ -1,11 +1,11 @@
 """
-What becomes of suggestions: accepted, accepted in part or ignored, and how much of them stays. Pure.
+The fate of suggestions: accepted, accepted in part or ignored, and how much of them stays. Pure.
 
-Operations: `offered` when suggestions go out, `heard` when the editor says something of them,
-`followed` when a text changes, `judged` to see what still stands after a while.
-Goal: numbers to believe, from any editor. Few tell all: Helix tells nothing, VS Code nothing of
+Operations: `offer` when suggestions go out, `hear` when the editor says something of them,
+`follow` when a text changes, `judge` to see what still stands after a while.
+Goal: numbers to believe, from any editor. Few report everything: Helix tells nothing, VS Code nothing of
 parts. So a change that inserts exactly what was offered, or a beginning that ends with a word, is
-taken for acceptance too, and whatever is both inferred and told counts once.
+taken for acceptance too, and what is both inferred and reported counts once.
 Plan: what stood on screen together is one `OfferedSuggestion`, from the answer that brought it through all keys
 that were typed along, whatever ids it had. Its text is a path: `passed` says how far along it the
 document is, `counted` how far acceptance has been counted.
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, after, minimal, split, unix
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
-from fim_lsp.session.quietness import Quietness
+from fim_lsp.session.quietness import OnScreen, Quietness
 from fim_lsp.session.stats import Stats
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
@@ -37,7 +37,7 @@ NEAR_LINES = 2  # where accepted text may have moved to while we lost sight of i
 
 
 class Fate(enum.Enum):
-    """What became of an offer."""
+    """The fate of an offer."""
 
     UNSEEN = "unseen"
     OPEN = "open"
@@ -75,7 +75,7 @@ class Mark(NamedTuple):
 
 class Acceptance:
     """
-    State of one document: the offer on screen, suggestions by id, accepted text not yet judged.
+    State of one document: the offer on screen and what is learned from it, suggestions by id, accepted text not yet judged.
 
     *quiet* learns what became of what was shown in *uri*. *says_shown*: the client names each suggestion that it shows, so what it does not name is not on screen.
     """
@@ -86,6 +86,7 @@ class Acceptance:
         self._stats = stats
         self._quiet, self._uri = quiet, uri
         self._offer: OfferedSuggestion | None = None
+        self._on_screen: OnScreen | None = None
         self._known: OrderedDict[str, Followed] = OrderedDict()
         self._marks: list[Mark] = []
         self._says_shown = says_shown
@@ -93,8 +94,8 @@ class Acceptance:
     def __repr__(self) -> str:
         return f"<Acceptance {self._offer} unjudged={len(self._marks)}>"
 
-    def offered(self, document: Document, suggestions: Iterable[tuple[str, Edit]]) -> None:
-        """These suggestions, by id, take the place of what was on screen; none clear it."""
+    def offer(self, document: Document, suggestions: Iterable[tuple[str, Edit]]) -> None:
+        """Replace the suggestions on screen by these, by id; none clear it."""
         sent = [(id, edit, minimal(document, edit)) for id, edit in suggestions]  # noqa: A001
         left = [changes for _, _, changes in sent]
         offer = self._offer
@@ -103,7 +104,7 @@ class Acceptance:
             if not left:
                 return
             offer = self._offer = OfferedSuggestion(left)
-            self._quiet.began(self._uri)
+            self._on_screen = self._quiet.begin(self._uri)
             if not self._says_shown:
                 self._become(offer, Fate.OPEN)
         offer.edits = left
@@ -118,8 +119,8 @@ class Acceptance:
         """The line in which a suggestion is, or may be, on screen."""
         return self._offer.edits[0].start.line if self._offer else None
 
-    def heard(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
-        """The editor says what became of a suggestion; one that is not known any more says nothing."""
+    def hear(self, event: Shown | Accepted | PartlyAccepted, now: float) -> None:
+        """Take in what the editor says of a suggestion; one that is not known any more is ignored."""
         self._says_shown |= isinstance(event, Shown)
         known = self._known.get(event.id)
         if known is None:
@@ -128,41 +129,45 @@ class Acceptance:
             case Shown() if known.offer.fate is Fate.UNSEEN:
                 self._become(known.offer, Fate.OPEN)
             case Accepted():
-                self._told(known, len(known.edit.text), now)
+                self._accept(known, len(known.edit.text), now)
             case PartlyAccepted(_, n_chars):
-                self._told(known, max(0, n_chars - known.head), now)
+                self._accept(known, max(0, n_chars - known.head), now)
 
-    def followed(self, document: Document, edits: tuple[Edit | str, ...], now: float) -> None:
-        """*document* is about to be changed by *edits*, of which each counts on what the last one left."""
-        self.judged(document, now)
+    def follow(self, document: Document, edits: tuple[Edit | str, ...], now: float) -> None:
+        """Take in that *document* is about to be changed by *edits*, of which each counts on what the last one left."""
+        self.judge(document, now)
         for edit in edits:
             if isinstance(edit, Edit):
-                self._marks = [_moved(mark, edit) for mark in self._marks]
+                self._marks = [_move(mark, edit) for mark in self._marks]
         if self._offer is not None:
             if len(edits) == 1 and isinstance(edits[0], Edit):
                 self._pass(self._offer, minimal(document, edits[0]), now)
             else:
                 self._end()
 
-    def judged(self, document: Document, now: float) -> None:
+    def judge(self, document: Document, now: float) -> None:
         """See what stands in *document* of the text accepted `RETAINED_S` ago."""
         due = [mark for mark in self._marks if mark.due <= now]
         if due:
             self._marks = [mark for mark in self._marks if mark not in due]
             self._stats.retained_chars += sum(_standing(document, mark) for mark in due)
 
-    def closed(self, document: Document) -> None:
+    def dismiss(self) -> None:
+        """The user hid what is on screen."""
+        self._quiet.judge(self._on_screen, dismissed=True)
+
+    def close(self, document: Document) -> None:
         """Judge by the text that *document* was left with."""
         self._end()
-        self.judged(document, math.inf)
+        self.judge(document, math.inf)
 
     # -- counting -------------------------------------------------------------------------------
 
-    def _told(self, known: Followed, n_chars: int, now: float) -> None:
+    def _accept(self, known: Followed, n_chars: int, now: float) -> None:
         whole = n_chars >= len(known.edit.text)
         text = known.edit.text[:n_chars]
         if n_chars:
-            self._quiet.took(self._uri)
+            self._quiet.judge(self._on_screen, accepted=True)
         self._take(known.offer, known.at, Edit(*known.edit[:2], text), now)
         if whole:
             self._become(known.offer, Fate.ACCEPTED)
@@ -179,7 +184,7 @@ class Acceptance:
         if edit in offer.edits:
             if len(edit.text) >= LEAST_CHARS:
                 self._take(offer, offer.passed, edit, now)
-                self._quiet.took(self._uri)
+                self._quiet.judge(self._on_screen, accepted=True)
                 self._become(offer, Fate.ACCEPTED)
             self._end()
             return
@@ -192,7 +197,7 @@ class Acceptance:
             return
         if len(text) >= LEAST_CHARS and _ends_word(left[0].text, len(text)):
             self._take(offer, offer.passed, edit._replace(text=text), now)
-            self._quiet.took(self._uri)
+            self._quiet.judge(self._on_screen, accepted=True)
             self._become(offer, Fate.PARTLY)
         offer.edits = [_rest(each, len(text)) for each in left]
         offer.passed += len(text)
@@ -209,8 +214,9 @@ class Acceptance:
 
     def _end(self) -> None:
         offer, self._offer = self._offer, None
-        if offer:
-            self._quiet.ended(self._uri, offer.passed, was_seen=offer.fate is not Fate.UNSEEN)
+        on_screen, self._on_screen = self._on_screen, None
+        if offer and offer.fate is not Fate.UNSEEN:
+            self._quiet.judge(on_screen, n_along=offer.passed)
         if offer and offer.fate is Fate.OPEN:
             self._become(offer, Fate.IGNORED)
 
@@ -222,32 +228,32 @@ class Acceptance:
 
 
 def _goes_on(offered: Edit, edit: Edit) -> bool:
-    """Whether *edit* says the same as what is on screen, or more, or less."""
+    """Return whether *edit* says the same as what is on screen, or more, or less."""
     alike = offered.text.startswith(edit.text) or edit.text.startswith(offered.text)
     return offered.start == edit.start and alike
 
 
 def _begins(offered: Edit, edit: Edit, text: str) -> bool:
-    """Whether *edit* inserts a beginning of what is offered."""
+    """Return whether *edit* inserts a beginning of what is offered."""
     inserts = edit.start == edit.end == offered.start
     return inserts and len(text) < len(offered.text) and offered.text.startswith(text)
 
 
 def _rest(offered: Edit, n_chars: int) -> Edit:
-    """What is still offered once its first *n_chars* stand in the text."""
+    """Return the rest of an offer once its first *n_chars* stand in the text."""
     start = after(offered.start, offered.text[:n_chars])
     width = offered.end.column - offered.start.column  # a suggestion replaces text of one line only
     return Edit(start, Position(start.line, start.column + width), offered.text[n_chars:])
 
 
 def _ends_word(text: str, n_chars: int) -> bool:
-    """Whether no word goes on behind the first *n_chars*: editors accept by words and lines."""
+    """Return whether no word goes on behind the first *n_chars*: editors accept by words and lines."""
     last, following = text[n_chars - 1], text[n_chars : n_chars + 1]
     return not ((last.isalnum() or last == "_") and (following.isalnum() or following == "_"))
 
 
-def _moved(mark: Mark, edit: Edit) -> Mark:
-    """The mark after an edit; one on its own first line leaves it there."""
+def _move(mark: Mark, edit: Edit) -> Mark:
+    """Return the mark after an edit; one on its own first line leaves it there."""
     if edit.end.line >= mark.line:
         return mark
     n_lines = len(split(edit.text)) - 1 - (edit.end.line - edit.start.line)
@@ -255,7 +261,7 @@ def _moved(mark: Mark, edit: Edit) -> Mark:
 
 
 def _standing(document: Document, mark: Mark) -> int:
-    """How many characters of the mark's lines, or parts of lines, stand about where they were put."""
+    """Return how many characters of the mark's lines, or parts of lines, stand about where they were put."""
     parts = mark.text.splitlines(keepends=True)
     until = mark.line + len(parts) + NEAR_LINES
     around = unix("".join(document.lines[max(0, mark.line - NEAR_LINES) : until]))

@@ -1,4 +1,4 @@
-"""What a completion request gets: suggestions, how it ended, why, and what the model did for it alone. Values."""
+"""The answer to a completion request: suggestions, outcome, reason, and the cost of this request alone. Values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Cost(NamedTuple):
         )
 
     def since(self, before: Cost) -> Cost:
-        """What was spent after *before*."""
+        """Return the cost after *before*."""
         return Cost(*(now - then for now, then in zip(self, before, strict=True)))  # type: ignore[arg-type]
 
     def with_sample(self, other: Cost) -> Cost:

@@ -3,7 +3,7 @@ The subject of the next commit, written by the model from what is staged, in the
 
 This is the one use of a file in `.git`: the document itself stays private, so it is in no other prompt and in no
 ring. Of it are used its first line, and the diff that `git commit --verbose` puts below its scissors; else git is
-asked (`workspace.git_commit`). Each file of a diff is judged before it is shown, and secrets are blotted out.
+asked (`workspace.git_commit`). Each file of a diff is judged before it is shown, and secrets are redacted.
 
 State: what git said last, for which index; the subject that is being written, or was written last.
 """
@@ -22,18 +22,20 @@ from fim_lsp.documents import Document
 from fim_lsp.prompt import commit_message
 from fim_lsp.prompt.commit_message import SUBJECT_TOKENS
 from fim_lsp.session.connection import Connection
+from fim_lsp.session.generation import step_tokens
 from fim_lsp.session.long_text import evaluate
-from fim_lsp.session.pacing import step_tokens
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.suggest.request import CompletionRequest
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.staged import Known, Rules, Staged, of_index, of_message
+from fim_lsp.workspace.git_commit import Known, Rules, Staged, of_index, of_message
 from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Request
 
-NOTHING_SAID = "the model says nothing here"
+NOTHING_SAID = "the model wrote nothing here"
 REPEATED = "the model only repeats an earlier subject"
 SAMPLES = 3  # different answers that are asked for
-LEAST_CHARS = 200  # of a diff; a prompt that is too long even then cannot be helped by showing less
+LEAST_CHARS = (
+    200  # of a diff; a prompt that is too long even then cannot be made to fit by showing less
+)
 PAUSE_S = 0.2  # without a key, before a model is asked for the rest of what is typed
 
 log = logging.getLogger(__name__)
@@ -50,7 +52,7 @@ class Writing:
     task: asyncio.Task[None] | None = None
 
     def agrees(self, typed: str) -> bool:
-        """Whether a user who *typed* so much may come to this subject."""
+        """Return whether a user who *typed* so much may come to this subject."""
         whole = self.typed + self.said
         is_over = self.task is not None and self.task.done()
         return whole.startswith(typed) or (not is_over and typed.startswith(whole))
@@ -69,28 +71,28 @@ class CommitMessages:
         self._writing: Writing | None = None
 
     async def suggest(self, request: CompletionRequest) -> tuple[str, str]:
-        """What to insert at the end of a message's first line; elsewhere nothing, and why."""
+        """Return the text to insert at the end of a message's first line; elsewhere nothing, and why."""
         at, line = request.position, request.document.lines[0].rstrip("\r\n")
         if at.line or at.column < len(line) or line.startswith("#"):
-            return "", "the model writes the first line of a commit message only"
+            return "", "the model writes only the first line of a commit message"
         if line and not request.invoked:
             await asyncio.sleep(PAUSE_S)
         return await self.rest(request.document, line)
 
     async def rest(self, document: Document, typed: str) -> tuple[str, str]:
-        """What follows *typed* in the subject of the message in *document*, or else why nothing does."""
+        """Return the rest of the subject after *typed* for the message in *document*, or else why there is none."""
         file = paths.local_path(document.uri)
         if not isinstance(file, type(PurePath())):
             return "", "the message is not a file of this machine"
         below = commit_message.below_scissors("".join(document.lines))
         look = partial(of_message, Path(file.parent), below, self._rules, self._known)
         staged, self._known = await asyncio.to_thread(look)
-        return await self.written(staged, typed)
+        return await self.write_subject(staged, typed)
 
     async def for_repository(self, top: Path, typed: str) -> tuple[str, str]:
-        """The same for what is staged in the work tree *top*."""
+        """Return the same for what is staged in the work tree *top*."""
         staged = await asyncio.to_thread(of_index, top, self._rules)
-        return await self.written(staged, typed)
+        return await self.write_subject(staged, typed)
 
     async def aclose(self) -> None:
         """End what is being written."""
@@ -102,8 +104,8 @@ class CommitMessages:
     def _rules(self) -> Rules:
         return Rules(self._roots(), self._connection.config.privacy.exclude)
 
-    async def written(self, staged: Staged, typed: str) -> tuple[str, str]:
-        """What follows *typed* in a subject for what is *staged*, or else why nothing does."""
+    async def write_subject(self, staged: Staged, typed: str) -> tuple[str, str]:
+        """Return the rest of a subject after *typed* for what is *staged*, or else why there is none."""
         if staged.note:
             return "", staged.note
         if (state := await self._connection.wait_ready()).health is not Health.READY:
@@ -156,7 +158,8 @@ class CommitMessages:
     async def _say(self, writing: Writing, prompt: Prompt, sample: int) -> None:
         request = Request(prompt, SUBJECT_TOKENS, stop=("\n",), sample=sample)
         said = ""
-        async with contextlib.aclosing(self._connection.backend.stream(request)) as replies:
+        model = await self._connection.model()
+        async with contextlib.aclosing(model.stream(request)) as replies:
             async for reply in replies:
                 said += reply.text
                 if self._writing is not writing:

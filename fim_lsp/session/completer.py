@@ -24,10 +24,11 @@ from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import RARELY, Quietness
-from fim_lsp.session.stats import Stats, described
+from fim_lsp.session.stats import Stats, describe
+from fim_lsp.suggest.continuations import Displayed, trim_typed
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
-from fim_lsp.suggest.line_match import continued
+from fim_lsp.suggest.line_match import continue_line
 from fim_lsp.suggest.outcome import reason, source
 from fim_lsp.suggest.request import (
     EDITOR,
@@ -40,7 +41,6 @@ from fim_lsp.suggest.request import (
     why_not,
     why_off,
 )
-from fim_lsp.suggest.typed_through import Displayed, left
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_commit import is_message
 from server_bridge.protocol import BackendError, BackendUnavailable, Health
@@ -48,8 +48,8 @@ from server_bridge.protocol import BackendError, BackendUnavailable, Health
 # A cursor that only moved may still be moving: the model is not asked for every stop.
 PASSING_MS = 250.0
 PATIENCE_MS = 250.0  # for all of a text; then a line of it is shown
-BY_HAND = 10  # a user who asked waits so many times the deadline of an automatic suggestion
-BY_HAND_S = 1.0  # and so long for all of a text
+BY_HAND = 10  # times the deadline of an automatic suggestion: a user who asked waits longer
+BY_HAND_S = 1.0  # for all of a text
 LOOK_S = 0.25  # between two looks at a backend that starts: it may turn out not to be there
 SPARE_S = 0.03  # between the deadline of the model's text and that of the answer
 SUPERSEDED = Answer([], "superseded")
@@ -94,7 +94,7 @@ class Completer:
         selected: Selected | None = None,
         client: Client = EDITOR,
     ) -> Answer:
-        """The suggestions at *position*; raises nothing but `CancelledError`."""
+        """Return the suggestions at *position*; raises nothing but `CancelledError`."""
         started, answer = time.perf_counter(), SUPERSEDED
         self._open.asked = uri
         try:
@@ -119,11 +119,11 @@ class Completer:
             answer = Answer([], type(error).__name__, str(error), is_failure=True)
             return answer
         finally:
-            self._stats.answered(answer, (time.perf_counter() - started) * 1e3)
+            self._stats.count_answer(answer, (time.perf_counter() - started) * 1e3)
             self._connection.tell()
 
     async def _in_time(self, request: CompletionRequest, doc: OpenDocument) -> Answer:
-        """The answer; none where its time is up, for a client that does not cancel what it no longer wants."""
+        """Return the answer; none where its time is up, for a client that does not cancel what it no longer wants."""
         until = asyncio.get_running_loop().time() + self._seconds(request)
         work = self._answer(request, doc, until - SPARE_S)
         if request.client.cancels or request.invoked:
@@ -136,38 +136,41 @@ class Completer:
             return Answer([], "too late", trouble, is_failure=True)
 
     async def _answer(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
-        """What is known at the place, or what the model says; or the rule by which the request gets nothing."""
+        """
+        Answer from what is known at the place, or ask the model; or return the rule by which the
+        request gets nothing.
+        """
         await self._judging.wait_judged()
         if is_message(paths.local_path(doc.uri)):
             return await self._in_message(request)
         if why := doc.why_private:
             return Answer([], f"private: {why}")
-        doc.workspace.memory.moved(doc.uri, request.position.line)
+        doc.workspace.memory.note_move(doc.uri, request.position.line)
         if why := why_off(request) or self._quiet.why_silent(invoked=request.invoked):
             return Answer([], why)
         self._prefill.prefill_cursor(doc)
         if why := why_not(request, deleted=doc.deleted):
             return Answer([], why)
-        if (rest := self._displayed_rest(request, doc)) is not None:
+        if (rest := self._find_displayed_rest(request, doc)) is not None:
             found = suggestion(request, rest, str(next(self._numbers)))
             return Answer([found] if found else [], "cache")
         return await self._ask(request, doc, until)
 
     async def _ask(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
-        """What was said here before, what the model says, or else what stands in sight."""
+        """Answer from a known continuation, from the model, or else from the lines in sight."""
         n_wanted = request.config.completion.candidates if request.invoked else 1
         found = doc.continuations.find(request.cursor, self._connection.state.model)
         if found and (len(found) >= n_wanted or not request.invoked):
-            return self._offered(request, doc, "cache", found[:n_wanted])
+            return self._polish(request, doc, "cache", found[:n_wanted])
         line = found or [self._in_sight(request, doc)]
         if not await self._is_ready(request, has_line=bool(line[0].text)):
-            answer = self._offered(request, doc, "local", line)
+            answer = self._polish(request, doc, "local", line)
             if answer.suggestions or not request.invoked:
                 return answer
             trouble = self._connection.state.message or "the model is not ready yet"
             return answer._replace(reason=trouble, is_failure=True)
         await self._persistence.wait_restored(doc)
-        self._persistence.used(doc)
+        self._persistence.note_use(doc)
         try:
             wait = self._wait(request, doc, until)
             candidates, cost = await self._dispatcher.ask(request, doc, wait, n_wanted)
@@ -175,10 +178,10 @@ class Completer:
             self._prefill.prefill_next(doc)
         if not candidates:  # the document was closed, or is judged again
             return SUPERSEDED
-        return self._offered(request, doc, "backend", candidates)._replace(cost=cost)
+        return self._polish(request, doc, "backend", candidates)._replace(cost=cost)
 
     async def _in_message(self, request: CompletionRequest) -> Answer:
-        """The same for a request in a commit message, which is private but for this."""
+        """Return the same for a request in a commit message, which is private but for this."""
         if why := why_off(request):
             return Answer([], why)
         text, note = await self._commit_messages.suggest(request)
@@ -187,14 +190,14 @@ class Completer:
         at = request.position
         return Answer([Suggestion(str(next(self._numbers)), at, at, text)], "backend")
 
-    def _offered(
+    def _polish(
         self,
         request: CompletionRequest,
         doc: OpenDocument,
         outcome: str,
         candidates: list[Candidate],
     ) -> Answer:
-        """What is left of *candidates* behind the filters, as suggestions; the first comes first."""
+        """Return the suggestions that the filters leave of *candidates*, in order."""
         polished = [polish(each, request.cursor, request.sure) for each in candidates]
         for candidate in polished:
             self._stats.cuts.update(cut.filter for cut in candidate.cuts)
@@ -218,19 +221,21 @@ class Completer:
         return Answer(suggestions, outcome)
 
     def _explain(self, answer: Answer) -> Answer:
-        """*answer* with its reason in words, where it has none."""
+        """Return *answer* with its reason in words, where it has none."""
         say = source if answer.suggestions else reason
-        backend = described(self._connection.state)
+        backend = describe(self._connection.state)
         return answer._replace(reason=answer.reason or say(answer.outcome, backend))
 
-    def _displayed_rest(self, request: CompletionRequest, doc: OpenDocument) -> Candidate | None:
-        """What is left of the one suggestion on screen while the user types along it."""
+    def _find_displayed_rest(
+        self, request: CompletionRequest, doc: OpenDocument
+    ) -> Candidate | None:
+        """Return the rest of the one suggestion on screen while the user types along it."""
         if doc.displayed is None or request.invoked or request.selected is not None:
             return None
-        return left(doc.displayed, request.cursor, self._connection.state.model)
+        return trim_typed(doc.displayed, request.cursor, self._connection.state.model)
 
     async def _is_ready(self, request: CompletionRequest, *, has_line: bool) -> bool:
-        """Whether the backend can be asked: soon, if it is just starting and no line can be offered."""
+        """Return whether the backend can be asked: soon, if it is just starting and no line can be offered."""
         self._connection.reach()
         if request.invoked:
             await self._connection.wait_ready()
@@ -243,19 +248,19 @@ class Completer:
         return self._connection.state.health is Health.READY
 
     def _in_sight(self, request: CompletionRequest, doc: OpenDocument) -> Candidate:
-        """What can be said without a model."""
+        """Return a candidate from the lines in sight, without a model."""
         if not request.config.completion.local:
             return Candidate("")
-        return continued(request.cursor, self._open.lines(doc))
+        return continue_line(request.cursor, self._open.lines(doc))
 
     @staticmethod
     def _seconds(request: CompletionRequest) -> float:
-        """How long the request may take."""
+        """Return how long the request may take."""
         seconds = request.config.completion.deadline_ms / 1000
         return seconds * BY_HAND if request.invoked else seconds
 
     def _wait(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Wait:
-        """How long the request waits for what from now on."""
+        """Return how long the request waits for what from now on."""
         debounce_s = self._debounce_s(request, typed=doc.take_typed())
         lasts = request.client.cancels or request.invoked
         if request.client.hear is not None:  # shown line by line, so all of it can be waited for
@@ -269,7 +274,7 @@ class Completer:
         return Wait(debounce_s, min(early, until), until, grows=not request.invoked, lasts=lasts)
 
     def _tell(self, request: CompletionRequest, doc: OpenDocument, so_far: Candidate) -> None:
-        """Let the client of *request* hear what there is before the answer."""
+        """Send the client of *request* what there is before the answer."""
         candidate = polish(so_far, request.cursor, request.sure)
         found = suggestion(request, candidate, str(next(self._numbers)))
         if (
@@ -282,7 +287,7 @@ class Completer:
             request.client.hear(found)
 
     def _debounce_s(self, request: CompletionRequest, *, typed: bool) -> float:
-        """How long an automatic request waits for the next key before it asks the model."""
+        """Return how long an automatic request waits for the next key before it asks the model."""
         if request.invoked:
             return 0.0
         fixed = request.config.completion.debounce_ms
@@ -298,9 +303,9 @@ class Completer:
 def _offer(doc: OpenDocument, document: Document, suggestions: list[Suggestion]) -> None:
     """Remember what the user is shown in *document*, the text that the request was about."""
     edits = [(each.id, Edit(each.start, each.end, each.text)) for each in suggestions]
-    doc.acceptance.offered(document, edits)
+    doc.acceptance.offer(document, edits)
 
 
 def _why_none(polished: list[Candidate]) -> str:
-    """The filter that left nothing of the first candidate, or that the model was not sure of it."""
+    """Return the filter that left nothing of the first candidate, or that the model was not sure of it."""
     return polished[0].cuts[-1].filter if polished else "model"

@@ -2,7 +2,7 @@
 The connection to the backend: opens it, reaches it, reports its changes of state, closes it.
 
 Everything works while it is down; connecting is tried again in the background until it succeeds, and the
-user hears of a change of state once.
+user is shown a change of state once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 
 from fim_lsp.settings.config import Config
-from server_bridge.protocol import Backend, BackendError, Health, State
+from server_bridge.protocol import Backend, BackendError, Health, Model, State
 
 CONNECT_S = 30.0  # how long a request made by hand waits for a backend that is starting
 RETRY_S = (0.25, 0.5, 1.0, 2.0)  # waits between attempts; recovery is to take less than 5 s
@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 
 class Connection:
     """
-    State: the settings, the backend they name, the task that reaches it, what was last told of it.
+    State: the settings, the backend they name, the task that reaches it, the state last reported.
 
-    *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one; *on_look* hears when
+    *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one; *on_look* is called when
     it changes.
     """
 
@@ -50,14 +50,18 @@ class Connection:
         """The last that is known of the backend."""
         return self.backend.state
 
+    async def model(self) -> Model:
+        """Return the model, connected where that is needed. Raises `BackendError`."""
+        return await self.backend.connect()
+
     @property
     def is_starting(self) -> bool:
-        """Whether the backend may be ready soon; the user sees it load."""
+        """Return whether the backend may be ready soon; the user sees it load."""
         return self.state.health in (Health.UNKNOWN, Health.LOADING)
 
     @property
     def is_restarting(self) -> bool:
-        """Whether an engine of our own did not start, or ended; it is started again at once."""
+        """Return whether an engine of our own did not start, or ended; it is started again at once."""
         return self.state.kind == "embedded" and self.state.health is Health.DOWN
 
     def reach(self) -> None:
@@ -67,7 +71,7 @@ class Connection:
             self._reaching = asyncio.create_task(self._reach(self.backend), name="reach")
 
     async def wait_ready(self, seconds: float = CONNECT_S) -> State:
-        """The state as soon as the backend is ready or unusable, or *seconds* from now."""
+        """Return the state as soon as the backend is ready or unusable, or *seconds* from now."""
         self.reach()
         settled, reaching = (Health.READY, Health.UNUSABLE), self._reaching
         if reaching is not None and self.state.health not in settled:

@@ -17,23 +17,22 @@ from typing import NamedTuple
 
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame
-from fim_lsp.session import pacing
 from fim_lsp.session.answer import Cost
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import Generation, Phase, advance, generate
+from fim_lsp.session.generation import Generation, Phase, advance, generate, terms_of
 from fim_lsp.session.next_action import Heard, Stream, Times, goes_on, is_answered
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
-from fim_lsp.session.scheduler import Scheduler, ended
+from fim_lsp.session.scheduler import Scheduler, end_tasks
 from fim_lsp.session.stats import Stats
-from fim_lsp.suggest.choice import chosen
 from fim_lsp.suggest.confidence import NOT_SURE, behind, likely
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.request import CompletionRequest, Suggestion, accepted
+from fim_lsp.suggest.line_match import choose
+from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from server_bridge.protocol import BackendError, PromptTooLong
 
-# A stream goes on for so long after the last request left: the next key brings one that joins it.
+# A stream continues for this long after the last request left: the next key brings one that joins it.
 LINGER_S = 1.0
 # The text behind a suggestion is decoded once the user looks at it for as long as so many tokens take.
 AHEAD_TOKENS = 32
@@ -41,10 +40,10 @@ AHEAD_TOKENS = 32
 
 class Wait(NamedTuple):
     """
-    How long a request waits: *debounce_s* for the next key, until *early* for all of the text that may be shown,
-    then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown
-    already, what there is by now is shown at once. *lasts*: with less than a line by then it waits on, as long as the
-    backend computes. *hear* gets what was said so far, line by line.
+    The deadlines of a request: *debounce_s* for the next key, until *early* for all of the text that may be shown,
+    then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown already,
+    what there is by now is shown at once. *lasts*: with less than a line by then it waits on, as long as the backend
+    computes. *hear* gets what was said so far, line by line.
     """
 
     debounce_s: float
@@ -78,14 +77,14 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
     ) -> tuple[list[Candidate], Cost]:
         """
-        What the model says at a place, *n_wanted* different candidates at most, the greedy one first; and its cost.
+        Return at most *n_wanted* different candidates of the model, the greedy one first, and their cost.
 
         A generation under way that agrees with what is typed is joined at once; before a new one,
         the next key is waited for, which cancels this. Raises `BackendError`.
         """
         while True:
             try:
-                return await self._said(request, doc, wait, n_wanted)
+                return await self._collect(request, doc, wait, n_wanted)
             except PromptTooLong as error:
                 if not self._framing.shrunk(doc, doc.frame, error):
                     raise
@@ -94,7 +93,7 @@ class Dispatcher:
         self, request: CompletionRequest, doc: OpenDocument, suggestion: Suggestion
     ) -> None:
         """Decode what comes after *suggestion*, in case it is accepted; it is on screen now."""
-        after = accepted(request, suggestion)
+        after = accept(request, suggestion)
         if doc.frame is None or doc.continuations.find(after.cursor, self._model):
             return
         if doc.generation_for(after.document, after.position):
@@ -111,7 +110,7 @@ class Dispatcher:
 
     async def aclose(self) -> None:
         """End all generations."""
-        await ended({*self._tasks})
+        await end_tasks({*self._tasks})
 
     # -- generations ----------------------------------------------------------------------------
 
@@ -119,18 +118,23 @@ class Dispatcher:
     def _model(self) -> str:
         return self._connection.state.model
 
-    async def _said(
+    async def _collect(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int
     ) -> tuple[list[Candidate], Cost]:
         document, position = request.document, request.position
-        if not (generation := doc.generation_for(document, position)):
-            await asyncio.sleep(wait.debounce_s)
-            if doc.current is None:  # closed, or judged again
-                return [], Cost()
-            generation = doc.generation_for(document, position)
-        generation = generation or await self._start(request, doc)
-        typed = window.middle(generation.window, document, position)
-        cost = await self._wait(generation, doc, request, typed, wait)
+        cost, debounce_s = Cost(), wait.debounce_s
+        while True:
+            if not (generation := doc.generation_for(document, position)):
+                await asyncio.sleep(debounce_s)
+                if doc.current is None:  # closed, or judged again
+                    return [], Cost()
+                generation = doc.generation_for(document, position)
+            generation = generation or await self._start(request, doc)
+            typed = window.middle(generation.window, document, position)
+            cost = cost.with_sample(await self._wait(generation, doc, request, typed, wait))
+            if generation.agrees(generation.window, typed) or doc.current is not document:
+                break
+            debounce_s = 0.0  # the user typed ahead of it, and it says something else
         for sample in range(1, n_wanted):
             another = await self._start(request, doc, sample)
             whole = wait._replace(early=wait.until)
@@ -159,7 +163,7 @@ class Dispatcher:
         sample: int = 0,
     ) -> Generation:
         prompt = self._framing.compose(frame, typed)
-        terms = pacing.terms(request, sample)
+        terms = terms_of(request, sample)
         generation = Generation(request.cursor, frame.window, typed, prompt, terms, terms.n_predict)
         if not sample:
             doc.begin(generation)
@@ -185,7 +189,9 @@ class Dispatcher:
             times = Times(wait.early, wait.until, wait.lasts)
             while True:
                 heard = Heard(
-                    is_over=generation.ended or generation.is_paused,
+                    is_over=generation.ended
+                    or generation.is_paused
+                    or not generation.agrees(generation.window, typed),
                     is_settled=self._is_settled(generation, doc, request, typed),
                     has_line=generation.has_line(typed),
                     was_shown=generation.is_shown and wait.grows,
@@ -218,15 +224,18 @@ class Dispatcher:
 
     async def _generate(self, generation: Generation, doc: OpenDocument) -> None:
         backend = self._connection.backend
-        await generate(generation, backend, self._scheduler, self._stats, self._goes_on)
+        more = partial(self._goes_on, doc)
+        await generate(generation, backend, self._scheduler, self._stats, more)
         self._keep(generation, doc)
 
-    def _goes_on(self, generation: Generation) -> bool:
-        """Whether the stream of *generation* goes on, being asked after each piece of text."""
+    def _goes_on(self, doc: OpenDocument, generation: Generation) -> bool:
+        """Return whether the stream of *generation* goes on, being asked after each piece of text."""
+        if contradicted := not doc.leads_to(generation):
+            generation.news.set()  # a request that joined it may need another
         stream = Stream(
             generation.waiting,
             generation is self._latest,
-            generation.is_paused,
+            generation.is_paused or (contradicted and not generation.waiting),
             generation.is_unsure,
             generation.until,
         )
@@ -236,18 +245,18 @@ class Dispatcher:
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Keep what a generation brought, once it is whole."""
-        doc.took(generation)
+        doc.release(generation)
         if generation.phase in (Phase.WHOLE, Phase.SHORT) and not generation.is_kept:
             generation.is_kept = True
-            candidate = self._chosen(generation, doc)
+            candidate = self._choose(generation, doc)
             doc.continuations.put(generation.cursor, candidate, self._model)
 
-    def _chosen(self, generation: Generation, doc: OpenDocument) -> Candidate:
-        """What *generation* says so far where it began, or a line in sight that is surer."""
+    def _choose(self, generation: Generation, doc: OpenDocument) -> Candidate:
+        """Return the text of *generation* so far, or a line in sight that is surer."""
         local = self._connection.config.completion.local
         lines = self._open_documents.lines(doc) if local else None
         said = generation.candidate(generation.typed)
-        return chosen(said, generation.tokens, generation.forced, generation.cursor, lines)
+        return choose(said, generation.tokens, generation.forced, generation.cursor, lines)
 
     def _is_settled(
         self,
@@ -256,27 +265,28 @@ class Dispatcher:
         request: CompletionRequest,
         typed: str,
     ) -> bool:
-        """Whether all is known that the request may be shown: what follows is not sure."""
+        """Return whether all is known that the request may be shown: what follows is not sure."""
         if typed == generation.typed and not generation.is_unsure:
             return False
         return likely(self._so_far(generation, doc, typed), request.sure).why == NOT_SURE
 
     def _so_far(self, generation: Generation, doc: OpenDocument, typed: str) -> Candidate:
-        """What *generation* says to a request at *typed* before it has ended."""
-        candidate, since = self._chosen(generation, doc), typed[len(generation.typed) :]
+        """Return the candidate of an unfinished *generation* for a request at *typed*."""
+        candidate, since = self._choose(generation, doc), typed[len(generation.typed) :]
         if not candidate.text.startswith(since):
             return replace(candidate, text="")
         n = len(since)
         return replace(candidate, text=candidate.text[n:], odds=behind(candidate.odds, n))
 
     async def _step(self, generation: Generation, doc: OpenDocument) -> bool:
-        """*generation* ahead, until the wire is wanted; a request that joins it meanwhile waits for it."""
+        """Advance *generation*, until the wire is wanted; a request that joins it meanwhile waits for it."""
         if generation.waiting or generation.ended or generation.is_paused or generation.is_unsure:
             return False
         generation.until = math.inf
         try:
-            await advance(generation, self._connection.backend, self._stats, self._goes_on)
+            more = partial(self._goes_on, doc)
+            await advance(generation, self._connection.backend, self._stats, more)
         except BackendError as error:
-            generation.failed(error)
+            generation.fail(error)
         self._keep(generation, doc)
         return not generation.ended

@@ -35,12 +35,13 @@ class NextEdit(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What a next edit depends on. Editors ask whenever the cursor moves, and mostly the same."""
+    """The inputs of a next edit. Editors ask whenever the cursor moves, and mostly the same."""
 
     edits: tuple[FinishedEdit, ...]
     documents: tuple[Document, ...]  # that of the last edit first
     refused: frozenset[object]
-    known: Index | None  # of files that are not open; None where those are not wanted
+    known: Index | None  # of the workspace's files; None where those are not wanted
+    unopened: bool = True  # whether the edit may be in a file that is not open
 
 
 @dataclass(slots=True)

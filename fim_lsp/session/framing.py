@@ -1,5 +1,5 @@
 """
-Which part of a document the model is shown for a request, and after which chunks.
+The frame of a request: which part of a document the model is shown, and after which chunks.
 
 `best` is the frame for a request that waits, the cheapest to evaluate; `ahead` the one to evaluate while none does.
 """
@@ -31,19 +31,19 @@ class Framing:
         self._connection = connection
 
     def compose(self, frame: Frame, typed: str) -> Prompt:
-        """The prompt for a cursor behind *typed*, the middle of the frame's window."""
+        """Return the prompt for a cursor behind *typed*, the middle of the frame's window."""
         classic = self._connection.config.prompt.layout == "classic"
         return compose.compose(frame, typed, classic=classic)
 
     def prompt(self, frame: Frame, document: Document, position: Position) -> Prompt:
-        """The prompt for *position* in *frame*."""
+        """Return the prompt for *position* in *frame*."""
         typed = window.middle(frame.window, document, position)
         return self.compose(frame, typed)
 
     def next_prompt(
         self, doc: OpenDocument, document: Document, position: Position | None = None
     ) -> Prompt | None:
-        """What the model would be shown at *position*, or else at the cursor; None where it is not known."""
+        """Return the prompt for *position*, or else for the cursor; None where it is not known."""
         if (position := position or doc.position) is None:
             return None
         frames = doc.usable(document, position, self._budget(doc))
@@ -52,35 +52,37 @@ class Framing:
 
     async def best(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
         """
-        The frame of which least is to be evaluated: one at hand, or a new small one.
+        Return the frame that is cheapest to evaluate: one at hand, or a new small one.
 
         Prefilling one may have put another out of the cache (one slot, one common beginning).
         """
 
-        async def measured(frame: Frame) -> Measure:
-            return await self._connection.backend.measure(self.prompt(frame, document, position))
+        async def measure(frame: Frame) -> Measure:
+            return await model.measure(self.prompt(frame, document, position))
+
+        model = await self._connection.model()
 
         usable = doc.usable(document, position, self._budget(doc))
-        costs = [((m := await measured(frame)).total - m.cached, frame) for frame in usable]
+        costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
         if all(cost >= COLD for cost, _ in costs):
             for frame in self._quick(doc, document, position):
-                costs += await _costs_by_chunks(frame, measured)
+                costs += await _costs_by_chunks(frame, measure)
         return min(costs, key=lambda each: each[0])[1]
 
     def ahead(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
-        """The frame that the next request should find evaluated."""
+        """Return the frame that the next request should find evaluated."""
         budget = self._budget(doc)
         share = self._first_share(budget)
         return doc.ahead(document, position, budget, doc.fresh_header, share)
 
     def widest(self, doc: OpenDocument, document: Document, position: Position) -> Window:
-        """The window at the top of the ladder: chunks that are chosen for it can stand beside each one below."""
+        """Return the window at the top of the ladder: chunks that are chosen for it can stand beside each one below."""
         frame = doc.frame
         if frame is not None and frame.window.share >= 1:
             return frame.window
         scale = doc.scale * SPARE
         budget = compose.budget(self._connection.config, self._connection.state, scale)
-        return window.anchored(document, position, budget, None, 1.0)
+        return window.place_window(document, position, budget, None, 1.0)
 
     @staticmethod
     def shrunk(doc: OpenDocument, frame: Frame | None, error: PromptTooLong) -> bool:
@@ -94,7 +96,7 @@ class Framing:
         return compose.budget(self._connection.config, self._connection.state, doc.scale)
 
     def _quick(self, doc: OpenDocument, document: Document, position: Position) -> list[Frame]:
-        """New small frames after chunks that were evaluated lately, or are being evaluated."""
+        """Return new small frames after chunks that were evaluated lately, or are being evaluated."""
         at_hand = [frame.header.chunks for frame in (doc.frame, doc.next) if frame]
         runs = dict.fromkeys([doc.workspace.evaluated, *at_hand])
 
@@ -106,7 +108,7 @@ class Framing:
         return doc.quick(document, position, budget, runs, header, share)
 
     def _first_share(self, budget: window.Budget) -> float:
-        """How much of the budget a first look gets."""
+        """Return how much of the budget a first look gets."""
         state = self._connection.state
         n_chars = window.first_tokens(state.prefill_per_s) * state.chars_per_token
         return min(1.0, n_chars / max(1, budget.prefix + budget.suffix))
@@ -116,7 +118,7 @@ async def _costs_by_chunks(
     frame: Frame, measured: Callable[[Frame], Awaitable[Measure]]
 ) -> list[tuple[int, Frame]]:
     """
-    *frame* with ever fewer chunks, each with what is to be evaluated in it.
+    Return *frame* with ever fewer chunks, each with what is to be evaluated in it.
 
     Where the backend holds a part of the chunks, a prompt with that part alone may still find less of it: its
     state may not have been kept at that very token.

@@ -26,17 +26,31 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 
-from fim_lsp.prompt.tape import Tape, resumed
+from fim_lsp.prompt.healing import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.answer import Cost
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
+from fim_lsp.suggest import boundary
+from fim_lsp.suggest.confidence import least
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from server_bridge.protocol import Backend, Prompt, PromptTooLong, Reply, Request, Stop, Timings
+from fim_lsp.suggest.repeats import looping_lines, stuttering
+from fim_lsp.suggest.request import CompletionRequest
+from server_bridge.protocol import (
+    Backend,
+    Model,
+    Prompt,
+    PromptTooLong,
+    Reply,
+    Request,
+    State,
+    Stop,
+    Timings,
+)
 
 
 class Phase(enum.Enum):
-    """Where a generation is; the arrows are in the module's docstring."""
+    """The phase of a generation; the arrows are in the module's docstring."""
 
     PREFILL = "prefill"
     DECODE = "decode"
@@ -52,7 +66,7 @@ ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 @dataclass(frozen=True, slots=True)
 class Terms:
     """
-    How to decode: *n_predict* tokens at most, until *enough* says of the text after the cursor that it
+    The terms of decoding: *n_predict* tokens at most, until *enough* says of the text after the cursor that it
     is whole. A *step* of prefill is the tokens of about a quarter of a second. Text whose log-probability falls
     below *least* is not shown.
     """
@@ -103,54 +117,54 @@ class Generation:
 
     @property
     def forced(self) -> str:
-        """What *raw* must begin with."""
+        """The text that *raw* must begin with."""
         return self.prompt.forced
 
     @property
     def rest(self) -> Prompt:
         """The prompt that goes on behind all that came."""
-        return resumed(self.prompt, self.raw, self.tokens)
+        return resume(self.prompt, self.raw, self.tokens)
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more is to come."""
+        """Return whether nothing more is to come."""
         return self.phase in ENDED
 
     @property
     def text(self) -> str:
-        """What follows the cursor it began at."""
+        """The text after the cursor it began at."""
         return self.raw[len(self.forced) :] if self.raw.startswith(self.forced) else ""
 
     def agrees(self, window: Window, middle: str) -> bool:
-        """Whether it says something to a request at *middle*, or still may."""
+        """Return whether it has text for a request at *middle*, or may still have."""
         if window != self.window or not middle.startswith(self.typed):
             return False
         so_far = self.typed + self.text
         return so_far.startswith(middle) or (not self.ended and middle.startswith(so_far))
 
     def is_on_the_way(self, window: Window, middle: str) -> bool:
-        """Whether a user who typed *middle* may still come to what it says."""
+        """Return whether a user who typed *middle* can still type this."""
         return self.agrees(window, middle) or (
             window == self.window and self.typed.startswith(middle)
         )
 
     def candidate(self, middle: str) -> Candidate:
-        """What it says to a request at *middle*, empty if nothing."""
+        """Return its candidate for a request at *middle*, empty if there is none."""
         so_far = self.typed + self.text
         text = so_far[len(middle) :] if so_far.startswith(middle) else ""
         return Candidate(text, whole=self.phase is Phase.WHOLE)
 
     def has_line(self, middle: str) -> bool:
-        """Whether a request at *middle* can be shown a line that is whole."""
+        """Return whether a request at *middle* can be shown a line that is whole."""
         line, newline, _ = self.candidate(middle).text.lstrip().partition("\n")
         return bool(line and newline)
 
     @property
     def is_unsure(self) -> bool:
-        """Whether no more than a beginning of it can be shown where it began."""
+        """Return whether no more than a beginning of it can be shown where it began."""
         return self.logprob < self.terms.least
 
-    def took(self, reply: Reply) -> None:
+    def take(self, reply: Reply) -> None:
         """Append what a reply brought, and see whether that ends it."""
         was_unsure = self.is_unsure
         self.cost = self.cost.plus(reply.timings)
@@ -167,7 +181,7 @@ class Generation:
             self.news.set()
 
     def _is_enough(self, new: str) -> bool:
-        """Whether the text is whole: asked at line ends, where it may be, and now and then because of loops."""
+        """Return whether the text is whole: asked at line ends, where it may be, and now and then because of loops."""
         if "\n" not in new and len(self.tokens) - self.n_judged < LOOK_TOKENS:
             return False
         self.n_judged = len(self.tokens)
@@ -184,7 +198,7 @@ class Generation:
             self.phase = Phase.SHORT
             self.news.set()
 
-    def failed(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """End it; each request that waits raises *error*."""
         self.phase, self.error = Phase.FAILED, error
         self.news.set()
@@ -197,13 +211,13 @@ async def generate(
     stats: Stats,
     goes_on: Callable[[Generation], bool],
 ) -> None:
-    """Decode until *generation* has ended or no request waits; never raises, see `failed`."""
+    """Decode until *generation* has ended or no request waits; never raises, see `fail`."""
     generation.is_idle = False
     try:
         while generation.waiting and not (generation.ended or generation.is_paused):
             await scheduler.foreground(partial(advance, generation, backend, stats, goes_on))
     except Exception as error:  # noqa: BLE001  (each request that waits raises it)
-        generation.failed(error)
+        generation.fail(error)
     finally:
         generation.is_idle = True
         generation.news.set()
@@ -216,35 +230,36 @@ async def advance(
     goes_on: Callable[[Generation], bool],
 ) -> None:
     """
-    One step on the wire: of a long prompt's evaluation, so that a newer generation waits for no more
-    than that, or else the stream, for as long as *goes_on* says.
+    Make one step on the wire: of a long prompt's evaluation, so that a newer generation waits for no
+    more than that, or else the stream, for as long as *goes_on* says.
     """
+    model = await backend.connect()
     if generation.phase is Phase.PREFILL:
-        measure = await backend.measure(generation.rest)
+        measure = await model.measure(generation.rest)
         if measure.total - measure.cached > generation.terms.step:
-            warmed = await backend.warm(generation.rest, generation.terms.step)
+            warmed = await model.warm(generation.rest, generation.terms.step)
             generation.cost = generation.cost.plus(Timings(prompt_n=warmed.evaluated))
-            stats.warmed(warmed, waited_for=generation.waiting > 0)
+            stats.count_warm(warmed, waited_for=generation.waiting > 0)
             return
         generation.phase = Phase.DECODE
     if not generation.ended:
-        await _decode(generation, backend, stats, goes_on)
+        await _decode(generation, model, stats, goes_on)
 
 
 async def _decode(
     generation: Generation,
-    backend: Backend,
+    model: Model,
     stats: Stats,
     goes_on: Callable[[Generation], bool],
 ) -> None:
     terms = generation.terms
     request = Request(generation.rest, generation.left, terms.stop, terms.sample)
-    stats.streamed(waited_for=generation.waiting > 0)
+    stats.count_stream(waited_for=generation.waiting > 0)
     try:
-        async with aclosing(backend.stream(request)) as replies:
+        async with aclosing(model.stream(request)) as replies:
             async for reply in replies:
-                stats.heard(reply, waited_for=generation.waiting > 0)
-                generation.took(reply)
+                stats.count_reply(reply, waited_for=generation.waiting > 0)
+                generation.take(reply)
                 if reply.stop is not Stop.LIMIT or generation.left <= 0:
                     continue  # the last piece: a stream that is read to its end keeps its connection
                 if generation.ended or not goes_on(generation):
@@ -253,3 +268,36 @@ async def _decode(
         if not generation.text:
             raise
     generation.end()  # what it said so far fills the context
+
+
+# -- pacing --------------------------------------------------------------------------------------
+# How much to ask of the backend at a time, by its measured speed; and when a text is whole. Pure.
+
+
+STEP_S = 0.25  # a step of prefill: what a request that comes meanwhile may have to wait for
+STEP_TOKENS = (16, 4096)  # fewer cost more in requests than in evaluation
+
+
+def step_tokens(state: State) -> int:
+    """Return how many tokens the backend evaluates in one step of about `STEP_S`."""
+    low, high = STEP_TOKENS
+    return max(low, min(high, int(state.prefill_per_s * STEP_S)))
+
+
+def terms_of(request: CompletionRequest, sample: int = 0) -> Terms:
+    """Return how long to decode: until the text is syntactically whole."""
+    return Terms(
+        n_predict=request.config.completion.max_tokens,
+        step=step_tokens(request.state),
+        enough=partial(enough, cursor=request.cursor),
+        stop=boundary.stops(request.cursor),
+        sample=sample,
+        least=least(request.config.completion.min_confidence),
+    )
+
+
+def enough(text: str, cursor: Cursor) -> bool:
+    """Return whether decoding can stop: the text is whole, or it went into a loop that would be cut."""
+    candidate = Candidate(text, whole=False)
+    loops = any(step(candidate, cursor).text != text for step in (stuttering, looping_lines))
+    return loops or boundary.enough(text, cursor)

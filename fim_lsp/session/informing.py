@@ -1,5 +1,5 @@
 """
-What other language servers told, into pieces that the ring may take. State: the tasks.
+Code from other language servers into pieces that the ring may take. State: the tasks.
 
 It was read by other programs, so each snippet is judged by the file that it names, as if that file were read for
 this document: one in its workspace, or where package managers put files, and not private. The rest is left out.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import Piece, Source, told
+from fim_lsp.context.chunks import Piece, Source, read_server_text
 from fim_lsp.context.grammars import language_of
 from fim_lsp.events import Informed, Snippet
 from fim_lsp.session.judging import Judging
@@ -53,14 +53,14 @@ class Informing:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, event: Informed) -> None:
-        """Take in what was told, once it is judged."""
+        """Take in what was sent, once it is judged."""
         if self._config().ring.servers:
             task = asyncio.create_task(self._inform(event), name="inform")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def wait_informed(self) -> None:
-        """Until all that was told is taken in; for tests."""
+        """Wait until all that was sent is taken in; for tests."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -77,26 +77,26 @@ class Informing:
         if doc.current is None:
             return  # closed, or the rules changed
         instead = {each.uri for each in event.snippets if each.replaces}
-        if doc.workspace.memory.told(found, instead):
+        if doc.workspace.memory.note_server_pieces(found, instead):
             self._prefill.prefill_next(doc)
 
 
 def _pieces(snippets: Collection[Snippet], place: Place) -> list[Piece]:
-    """In a worker thread: it reads the files, and the ignore files above them."""
+    """Read the files, and the ignore files above them, in a worker thread."""
     sources: dict[str, Source | None] = {}
     found = []
     for each in snippets:
         if each.uri not in sources:
             sources[each.uri] = _source(each.uri, place)
         home = sources[each.uri]
-        piece = told(home, each.text) if home else None
+        piece = read_server_text(home, each.text) if home else None
         if piece is not None:
             found.append(piece)
     return found
 
 
 def _source(uri: str, place: Place) -> Source | None:
-    """The text that *uri* names; None where it may not be used."""
+    """Return the text that *uri* names; None where it may not be used."""
     if uri in place.opened:
         return place.opened[uri]
     file, location = paths.local_path(uri), paths.locate(uri, (place.root,))
@@ -106,5 +106,5 @@ def _source(uri: str, place: Place) -> Source | None:
     unread = Source(uri, name, language_of(name), -1, ())
     found = reread(file, place.folder, place.excludes, unread)
     if found is None:
-        log.debug("what was told of %s is not used: it is private, or not there", name)
+        log.debug("context for %s is not used: the file is private, or not there", name)
     return found

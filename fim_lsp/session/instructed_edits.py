@@ -14,16 +14,16 @@ from dataclasses import replace
 from functools import partial
 
 from fim_lsp.documents import Document, Position
-from fim_lsp.instruct import definitions, presets
-from fim_lsp.instruct.answer import REDACTED, Block, block, loses_secret, placed
-from fim_lsp.instruct.dialogue import Asked, Dialogue, Edited, Tokens, continued
-from fim_lsp.instruct.selection import FENCE, Selection, begun, selected, turn
+from fim_lsp.instruct import presets
+from fim_lsp.instruct.answer import REDACTED, Block, block, loses_secret, place_lines
+from fim_lsp.instruct.dialogue import Asked, Dialogue, Edited, Tokens, continue_dialogue
+from fim_lsp.instruct.selection import FENCE, Selection, begin_answer, select_lines, turn
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
+from fim_lsp.session.generation import step_tokens
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
-from fim_lsp.session.pacing import step_tokens
 from fim_lsp.session.scheduler import Scheduler
 from server_bridge.protocol import (
     BackendError,
@@ -52,7 +52,7 @@ class Work:
     """
     One edit under way: what is left to ask for, and what was *said* so far.
 
-    *rests*: the answer was begun for the model, so it can be interrupted and gone on with.
+    *rests*: the answer was begun for the model, so it can be interrupted and resumed.
     """
 
     def __init__(self, dialogue: Dialogue, goes_on: GoesOn) -> None:
@@ -75,12 +75,12 @@ class Work:
         self.tokens = self.tokens.plus(reply.timings)
 
     def block(self, *, ended: bool = False) -> Block:
-        """The code in what was said."""
+        """Return the code in what was said."""
         return block(self.said, ended=ended)
 
     def lines(self, *, ended: bool = False) -> tuple[str, ...]:
-        """The code as it belongs in the document."""
-        return placed(self.dialogue.selection, self.block(ended=ended).lines)
+        """Return the code as it belongs in the document."""
+        return place_lines(self.dialogue.selection, self.block(ended=ended).lines)
 
 
 class InstructedEdits:
@@ -104,31 +104,31 @@ class InstructedEdits:
     async def prepare(self, uri: str, start: Position, end: Position) -> None:
         """Evaluate all of a prompt but the instruction, which the user is typing."""
         with contextlib.suppress(Ended, BackendError):
-            doc = await self._admitted(uri)
+            doc = await self._admit(uri)
             document = doc.document
             goes_on = self._newest(doc, document, lambda _: True)
-            dialogue = await self._begin(doc, document, selected(document, start, end), "")
-            doc.dialogue = dialogue
+            dialogue = await self._begin(doc, document, select_lines(document, start, end), "")
+            doc.discuss(dialogue)
             await self._evaluate(_prompt(dialogue, document), goes_on)
 
     async def edit(self, uri: str, asked: Asked, hear: Hear) -> Edited:
         """
-        The lines that come of *asked*; *hear* gets them as they are written.
+        Return the lines that come of *asked*; *hear* gets them as they are written.
 
         A change of the document ends it, and so does another edit.
         """
         work = None
         try:
-            doc = await self._admitted(uri)
+            doc = await self._admit(uri)
             document = doc.document
             goes_on = self._newest(doc, document, hear)
-            selection = selected(document, asked.start, asked.end)
-            dialogue = continued(doc.dialogue, asked, selection.lines)
+            selection = select_lines(document, asked.start, asked.end)
+            dialogue = continue_dialogue(doc.dialogue, asked, selection.lines)
             if dialogue is None:
                 problems = asked.problems
                 instruction = asked.instruction or self._fix(doc, document, selection, problems)
                 dialogue = await self._begin(doc, document, selection, instruction)
-            doc.dialogue = dialogue
+            doc.discuss(dialogue)
             work = Work(dialogue, goes_on)
             await self._answer(work, document)
             goes_on(())
@@ -137,11 +137,11 @@ class InstructedEdits:
         except (Ended, BackendError) as error:
             return Edited(note=str(error), tokens=work.tokens if work else Tokens())
         answer = f"{work.said}\n{FENCE}" if work.stop is Stop.WORD else work.said
-        doc.dialogue = replace(work.dialogue, answer=answer, result=lines)
+        doc.discuss(replace(work.dialogue, answer=answer, result=lines))
         return Edited(document, selection.first, selection.last, lines, "", work.tokens)
 
-    async def _admitted(self, uri: str) -> OpenDocument:
-        """The document, where it may be shown to a model that can do it."""
+    async def _admit(self, uri: str) -> OpenDocument:
+        """Return the document, where it may be shown to a model that can do it."""
         await self._judging.wait_judged()
         state = await self._connection.wait_ready()
         if (doc := self._open.by_uri.get(uri)) is None:
@@ -155,7 +155,7 @@ class InstructedEdits:
         return doc
 
     def _newest(self, doc: OpenDocument, document: Document, hear: Hear) -> GoesOn:
-        """A function that raises Ended once the text is another one, another edit was asked for, or *hear* says so."""
+        """Return a function that raises Ended once the text is another one, another edit was asked for, or *hear* returns False."""
         self._n_asked += 1
         number = self._n_asked
 
@@ -172,7 +172,7 @@ class InstructedEdits:
     async def _begin(
         self, doc: OpenDocument, document: Document, selection: Selection, instruction: str
     ) -> Dialogue:
-        """The first question about *selection*, behind what the last one in the document was asked behind."""
+        """Return the first question about *selection*, behind what the last one in the document was asked behind."""
         question = turn(selection, doc.file.path, document.language, instruction)
         last = doc.dialogue
         shown = {Chunk(each.name, each.text) for each in doc.workspace.memory.ring.chunks}
@@ -215,19 +215,20 @@ class InstructedEdits:
 
     async def _evaluate(self, prompt: Prompt, goes_on: GoesOn) -> int:
         """Evaluate *prompt* in steps, between which other requests may come; returns how many tokens it took."""
-        backend, n_evaluated, left = self._connection.backend, 0, True
+        n_evaluated, left = 0, True
         while left:
             goes_on(())
+            model = await self._connection.model()
             step = step_tokens(self._connection.state)
-            warmed = await self._scheduler.foreground(partial(backend.warm, prompt, step))
+            warmed = await self._scheduler.foreground(partial(model.warm, prompt, step))
             n_evaluated += warmed.evaluated
             left = warmed.left > 0
         return n_evaluated
 
     async def _write(self, work: Work) -> bool:
         """Write on until the answer ends; True where another request waits, and there is more."""
-        backend = self._connection.backend
-        replies = backend.stream(work.request)
+        model = await self._connection.model()
+        replies = model.stream(work.request)
         async with contextlib.aclosing(replies):
             async for reply in replies:
                 work.add(reply)
@@ -245,17 +246,20 @@ class InstructedEdits:
         selection: Selection,
         problems: tuple[str, ...],
     ) -> str:
-        """The instruction to fix *problems*, with the definitions of what they are about, as far as those are known."""
+        """Return the instruction to fix *problems*, with the definitions of what they are about, as far as those are known."""
         if not problems:
             raise Ended("there is no instruction")
-        wanted = definitions.names(problems, selection.lines)
-        known = definitions.definitions(wanted, self._texts(doc, selection, document))
+        wanted = presets.names(problems, selection.lines)
+        known = presets.definitions(wanted, self._texts(doc, selection, document))
         return presets.fix(problems, [*known]).instruction
 
     def _texts(
         self, doc: OpenDocument, selection: Selection, document: Document
     ) -> Iterator[tuple[str, Sequence[str]]]:
-        """Where a definition may stand: this document, others that are open in its workspace, the ring."""
+        """
+        Yield the texts in which a definition may stand: this document, others that are open in its
+        workspace, the ring.
+        """
         lines = document.lines
         yield doc.file.path, (*lines[: selection.first], *lines[selection.last :])
         for other in self._open.of(doc.workspace):
@@ -266,7 +270,7 @@ class InstructedEdits:
 
 
 def _prompt(dialogue: Dialogue, document: Document) -> Prompt:
-    middle = begun(dialogue.selection, document.language)
+    middle = begin_answer(dialogue.selection, document.language)
     return replace(dialogue.context, turns=dialogue.turns, middle=middle)
 
 

@@ -48,14 +48,14 @@ class Judging:
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
         """Judge *documents*, all of them before any is used."""
-        known = [self._workspaces.known_verdict(each.uri) for each in documents]
+        known = [self._workspaces.quick_verdict(each.uri) for each in documents]
         if all(reason is not None for reason in known):
             self._decide([Judged(*each) for each in zip(documents, map(str, known), strict=True)])
         else:
             self._begin(self._judge(documents))
 
     async def wait_judged(self) -> None:
-        """Until every verdict is there."""
+        """Wait until every verdict is there."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -67,7 +67,7 @@ class Judging:
         config, workspace = self._connection.config, doc.workspace
         try:
             await self._persistence.restore_ring(workspace, config)
-            reason = self._workspaces.known_verdict(doc.uri)
+            reason = self._workspaces.quick_verdict(doc.uri)
             if reason is None:
                 reason = await self._workspaces.verdict(doc.uri, doc.file, config)
             left = await workspace.recheck(config.privacy.exclude)
@@ -88,7 +88,7 @@ class Judging:
         for doc, reason, _ in now:
             if not reason:
                 doc.allow()
-                self._persistence.opened(doc)
+                self._persistence.begin_restore(doc)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name="judge")

@@ -13,8 +13,8 @@ from functools import partial
 from fim_lsp.documents import Document, Position
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
+from fim_lsp.session.generation import step_tokens
 from fim_lsp.session.open_document import OpenDocument
-from fim_lsp.session.pacing import step_tokens
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import cursor_at
@@ -28,7 +28,7 @@ from server_bridge.protocol import (
     Request,
     Sink,
     Stop,
-    extended,
+    extend_prompt,
 )
 
 FIRST_TOKENS = 8  # in which a half-typed word is over
@@ -47,7 +47,8 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
     framing: Framing,
 ) -> tuple[str, str]:
     """
-    What to insert at *position*, and why it ended too early or is empty, "" where the model ended it.
+    Return the text to insert at *position*, and why it ended too early or is empty, "" where the
+    model ended it.
 
     *go_on* is given the text so far and says whether to go on. While text is written no other request is served.
     """
@@ -66,23 +67,24 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
                 pass
             if go_on(""):
                 await scheduler.foreground(partial(_write, backend, prompt, config, written, go_on))
-            return written.shown()
+            return written.finish()
         except PromptTooLong as error:
             if not framing.shrunk(doc, doc.frame, error):
-                return written.shown(str(error))
+                return written.finish(str(error))
         except BackendError as error:
             if isinstance(error, BackendTimeout) and not written.text and n_slow < MOST_HALVINGS:
                 n_slow += 1  # a step was too long for this machine: nothing was measured yet
                 continue
-            return written.shown(str(error))
+            return written.finish(str(error))
 
 
 async def evaluate(backend: Backend, prompt: Prompt, step: int) -> bool:
     """Evaluate *step* tokens of *prompt*; False where no more are left."""
-    measure = await backend.measure(prompt)
+    model = await backend.connect()
+    measure = await model.measure(prompt)
     if measure.total - measure.cached <= step:
         return False
-    await backend.warm(prompt, step)
+    await model.warm(prompt, step)
     return True
 
 
@@ -94,17 +96,18 @@ async def _write(
     go_on: Callable[[str], bool],
 ) -> None:
     """Have the model write behind *prompt* until it ends or goes wrong."""
+    model = await backend.connect()
     if prompt.forced:
         forced, said = prompt.forced, ""
-        replies = backend.stream(Request(prompt, FIRST_TOKENS))
+        replies = model.stream(Request(prompt, FIRST_TOKENS))
         async with contextlib.aclosing(replies):
             async for reply in replies:
-                said, prompt, stop = said + reply.text, extended(prompt, reply), reply.stop
+                said, prompt, stop = said + reply.text, extend_prompt(prompt, reply), reply.stop
         written.take(said.removeprefix(forced))
         if stop is not Stop.LIMIT or not said.startswith(forced):
             return
     terms = config.completion
-    pieces = backend.continue_long(prompt, terms.long_tokens, Sink(terms.long_keeps))
+    pieces = model.continue_long(prompt, terms.long_tokens, Sink(terms.long_keeps))
     async with contextlib.aclosing(pieces):
         async for piece in pieces:
             written.take(piece)

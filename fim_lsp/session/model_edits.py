@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from fim_lsp.display import shown
+from fim_lsp.display import sanitize
 from fim_lsp.next_edit import window
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.engine import Proposal
@@ -29,7 +29,7 @@ class ModelEdits:
     def __init__(self, config: Config, open_model: Callable[[Config], TextModel | None]) -> None:
         self._open_model = open_model
         self._settings = config.next_edit
-        self._model = self._opened(config)
+        self._model = self._open(config)
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -44,13 +44,13 @@ class ModelEdits:
                 task = asyncio.create_task(self._model.aclose(), name="close model")
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
-            self._settings, self._model = config.next_edit, self._opened(config)
+            self._settings, self._model = config.next_edit, self._open(config)
 
     async def propose(
         self, history: EditHistory, question: Question, names: Mapping[str, str]
     ) -> Proposal | None:
         """
-        What the model makes of the lines around the newest edit.
+        Return the model's proposal for the lines around the newest edit.
 
         *history* keeps what the prompts begin with; *names* are the documents' paths by URI.
         """
@@ -66,7 +66,7 @@ class ModelEdits:
         if ask is None or prompt is None:
             return None
         try:
-            answer = await self._model.continued(prompt, ANSWER_TOKENS, asked.stops)
+            answer = await self._model.continue_text(prompt, ANSWER_TOKENS, asked.stops)
         except BackendError as error:
             log.info("no next edit from %s: %s", self.name, trouble(error))
             return None
@@ -75,10 +75,10 @@ class ModelEdits:
         found = await asyncio.to_thread(proposal_of, asked, ask, answer, text)
         return None if found is None or found.is_refused(question.refused) else found
 
-    def _opened(self, config: Config) -> TextModel | None:
+    def _open(self, config: Config) -> TextModel | None:
         model, name = self._open_model(config), config.next_edit.model
         if model is not None and format_of(name) is None:
-            log.warning("fim.nextEdit.model is %s: name zeta-2, zeta-2.1 or sweep", shown(name))
+            log.warning("fim.nextEdit.model is %s: name zeta-2, zeta-2.1 or sweep", sanitize(name))
         return model
 
     async def aclose(self) -> None:
@@ -89,7 +89,7 @@ class ModelEdits:
 
 
 def trouble(error: BackendError) -> str:
-    """What went wrong; errors name the settings of `fim.backend`, which this section has by the same names."""
+    """Return the message of *error*, with the names of this section's settings in place of those of `fim.backend`."""
     return str(error).replace("fim.backend.", "fim.nextEdit.")
 
 
@@ -99,6 +99,6 @@ def _compose(
     names: Mapping[str, str],
     before: window.Shown | None,
 ) -> tuple[window.Shown, window.Ask | None]:
-    """What the prompt begins with, and what is asked; looking for secrets takes some milliseconds."""
-    begin = window.shown(edits, lines, before)
+    """Return the beginning of the prompt, and the question; looking for secrets takes some milliseconds."""
+    begin = window.choose_shown(edits, lines, before)
     return begin, window.ask(edits, lines, names, begin)

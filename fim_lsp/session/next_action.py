@@ -1,5 +1,5 @@
 """
-When a request that waits is answered, and when a stream goes on. Pure: two tables, each decided in one place.
+The two decisions about waiting: when a request is answered, and when a stream goes on. Pure: two tables.
 
 A request that waits for a generation, by what there is for it and what time it is (`Wait`):
 
@@ -10,7 +10,7 @@ A request that waits for a generation, by what there is for it and what time it 
     a whole line, and one was shown before      answer      answer   answer
     a whole line                                 wait       answer   answer
     less than a line                             wait        wait    answer, or wait on if it `lasts`
-    less than a line                             wait        wait    answer, or wait on if it `lasts`
+    other text than the user typed meanwhile     over        over     over, and another is asked for
 
 A stream, after each piece of text:
 
@@ -29,7 +29,10 @@ from typing import NamedTuple
 
 
 class Heard(NamedTuple):
-    """What a generation has for a request: *is_over* when no more comes, *is_settled* when no more can be shown."""
+    """
+    The text of a generation for a request: *is_over* when no more comes for it, *is_settled* when
+    no more can be shown.
+    """
 
     is_over: bool
     is_settled: bool
@@ -56,7 +59,7 @@ class Stream(NamedTuple):
 
 
 def is_answered(heard: Heard, times: Times, now: float) -> bool:
-    """Whether the request gets its answer now: the first table."""
+    """Return whether the request gets its answer now: the first table."""
     if heard.is_over or heard.is_settled:
         return True
     if heard.has_line and (heard.was_shown or now >= times.early):
@@ -65,7 +68,7 @@ def is_answered(heard: Heard, times: Times, now: float) -> bool:
 
 
 def goes_on(stream: Stream, now: float, *, is_wire_wanted: bool) -> bool:
-    """Whether the stream goes on: the second table."""
+    """Return whether the stream goes on: the second table."""
     if stream.is_paused:
         return False
     if is_wire_wanted:

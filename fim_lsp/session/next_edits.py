@@ -1,8 +1,8 @@
 """
 The next edit in a session: documents' changes into the edit logs, and a proposal when one is asked for.
 
-Sources are tried in order: the same edit again in what is open, in files that are not (`unopened_files`), then a
-model, if there is one. Only documents that may be used take part; the engine runs in a worker thread, on a
+Sources are tried in order: the same edit again in what is open, the import of a name that was just used
+(`missing_imports`), the same edit in files that are not open (`unopened_files`), then a model, if there is one. Only documents that may be used take part; the engine runs in a worker thread, on a
 snapshot. What is kept belongs to the workspace (`edit_history`).
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from fim_lsp.documents import Document
 from fim_lsp.events import Changed
-from fim_lsp.next_edit.answers import followed
+from fim_lsp.next_edit.answers import is_followed
 from fim_lsp.next_edit.edits import FinishedEdit
 from fim_lsp.next_edit.engine import Proposal, propose
 from fim_lsp.next_edit.log import EditLog
@@ -22,6 +22,7 @@ from fim_lsp.next_edit.places import text_of
 from fim_lsp.next_edit.why import why
 from fim_lsp.session import unopened_files
 from fim_lsp.session.edit_history import EditHistory, NextEdit, Question
+from fim_lsp.session.missing_imports import propose_import
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.open_document import OpenDocument, Verdict
 from fim_lsp.session.open_documents import OpenDocuments
@@ -55,16 +56,16 @@ class NextEdits:
         The first keys may come before the document is judged; if it is private they are forgotten then.
         """
         if doc.verdict is not Verdict.PRIVATE:
-            doc.workspace.edits.log.changed(before, doc.document, event.edits, self._clock())
+            doc.workspace.edits.log.note_change(before, doc.document, event.edits, self._clock())
 
-    def unsettled(self, uri: str) -> float:
-        """How many seconds the newest edit in the workspace of *uri* needs to be finished, if none follows."""
+    def seconds_unsettled(self, uri: str) -> float:
+        """Return how many seconds the newest edit in the workspace of *uri* needs to be finished, if none follows."""
         doc = self._open.by_uri.get(uri)
-        return doc.workspace.edits.log.unsettled(self._clock()) if doc else 0.0
+        return doc.workspace.edits.log.seconds_unsettled(self._clock()) if doc else 0.0
 
     async def propose(self, uri: str, *, unopened: bool = True) -> NextEdit | None:
         """
-        The next edit in the workspace of *uri*; None where nothing is sure enough.
+        Return the next edit in the workspace of *uri*; None where nothing is sure enough.
 
         *unopened* says whether it may be in a file that is not open.
         """
@@ -85,14 +86,14 @@ class NextEdits:
             if not await self._is_unchanged(workspace, found):
                 edits.question = None  # to be looked for again
                 return None
-            if not edits.answers.undone(found.proposal, found.document.lines):
+            if not edits.answers.is_undone(found.proposal, found.document.lines):
                 return self._offer(edits, found)
-            edits.answers.dismissed(found.proposal)
+            edits.answers.note_dismissal(found.proposal)
         return None
 
     async def check(self, number: str) -> NextEdit | None:
         """
-        The proposal *number*, which is in a file that is not open, to be applied now.
+        Return the proposal *number*, which is in a file that is not open, to be applied now.
 
         None if it is not the last one, or the file was changed, opened or made private since.
         """
@@ -105,69 +106,77 @@ class NextEdits:
     # -- what the user makes of it ---------------------------------------------------------------
 
     def mark_shown(self, number: str) -> None:
-        """The editor drew a proposal."""
+        """Take in that the editor drew a proposal."""
         edits = self._offering(number)
         if edits is not None and edits.shown != number:
             edits.shown = number
             self._stats.next_edits["shown"] += 1
 
     def mark_taken(self, number: str) -> None:
-        """A proposal was applied."""
+        """Take in that a proposal was applied."""
         edits = self._offering(number)
         if edits is not None and (edit := edits.offered) is not None:
-            edits.answers.taken(edit.proposal, edit.document.lines)
+            edits.answers.note_acceptance(edit.proposal, edit.document.lines)
             edits.offered = None
             edits.log.settle(self._clock())
             self._stats.next_edits["taken"] += 1
 
     def dismiss(self, uri: str) -> None:
-        """The user sent away the proposal that was offered last in the workspace of *uri*."""
+        """Take in that the user dismissed the proposal that was offered last in the workspace of *uri*."""
         doc = self._open.by_uri.get(uri)
         edits = doc.workspace.edits if doc else None
         if edits and edits.offered:
-            edits.answers.dismissed(edits.offered.proposal)
+            edits.answers.note_dismissal(edits.offered.proposal)
             edits.offered = None
             self._stats.next_edits["dismissed"] += 1
 
     # -- looking for one -------------------------------------------------------------------------
 
     def _question(self, doc: OpenDocument, *, unopened: bool) -> Question | None:
-        """What is to be asked in the workspace of *doc* now; None where nothing was edited that may be used."""
+        """Return the question in the workspace of *doc* now; None where nothing was edited that may be used."""
         workspace, edits = doc.workspace, doc.workspace.edits
         usable = {each.uri: each.document for each in self._open.of(workspace) if each.is_usable}
         self._forget_private(edits.log)
-        finished = edits.log.finished(self._clock())
+        finished = edits.log.list_finished(self._clock())
         mine = tuple(each for each in finished if each.uri in usable)
         if not mine:
             return None
         self._learn(edits, mine)
         order = dict.fromkeys((mine[-1].uri, doc.uri, *usable))
         index, config = None, self._config()
-        if unopened and config.next_edit.files:
+        if config.next_edit.files:
             workspace.files.explore(doc.file.path, config)
             index = workspace.files.index
-        return Question(mine, tuple(usable[each] for each in order), edits.answers.refused, index)
+        return Question(
+            mine, tuple(usable[each] for each in order), edits.answers.refused, index, unopened
+        )
 
     async def _search(self, workspace: Workspace, question: Question) -> NextEdit | None:
-        """The first proposal that a source has."""
-        for source in (self._repeat, self._repeat_elsewhere, self._ask_model):
+        """Return the first proposal that a source has."""
+        sources = self._repeat, self._import, self._repeat_elsewhere, self._ask_model
+        for source in sources:
             if found := await source(workspace, question):
                 return found
         return None
 
     async def _repeat(self, _: Workspace, question: Question) -> NextEdit | None:
-        """What earlier edits propose in open documents."""
-        edits, documents, refused, _index = question
+        """Repeat an earlier edit in an open document."""
+        edits, documents, refused = question[:3]
 
         def find() -> Proposal | None:
             return propose(edits, [text_of(each) for each in documents], refused)
 
         return _edit_of(documents, await asyncio.to_thread(find))
 
+    async def _import(self, workspace: Workspace, question: Question) -> NextEdit | None:
+        """Return what imports a name that was just used."""
+        opened = self._open_paths(workspace)
+        return await propose_import(workspace, question, opened, self._config())
+
     async def _repeat_elsewhere(self, workspace: Workspace, question: Question) -> NextEdit | None:
-        """What they propose in files that are not open."""
+        """Repeat an earlier edit in a file that is not open."""
         doc = self._open.by_uri.get(question.edits[-1].uri)
-        if question.known is None or doc is None:
+        if question.known is None or doc is None or not question.unopened:
             return None
         near, opened = doc.file.path, self._open_paths(workspace)
         return await unopened_files.propose_elsewhere(
@@ -175,13 +184,13 @@ class NextEdits:
         )
 
     async def _ask_model(self, workspace: Workspace, question: Question) -> NextEdit | None:
-        """What the model proposes, where there is one."""
+        """Ask the model, where there is one."""
         names = {each.uri: each.file.path for each in self._open}
         found = await self._model.propose(workspace.edits, question, names)
         return _edit_of(question.documents, found)
 
     async def _is_unchanged(self, workspace: Workspace, edit: NextEdit) -> bool:
-        """Whether an edit is still for what the document says, and that may still be used."""
+        """Return whether an edit is still for what the document says, and that may still be used."""
         uri = edit.document.uri
         if edit.path:
             unchanged = await unopened_files.is_unchanged(workspace, edit, self._config())
@@ -195,12 +204,12 @@ class NextEdits:
     def _learn(self, edits: EditHistory, finished: tuple[FinishedEdit, ...]) -> None:
         """See what the user made of the proposal that was offered last."""
         if (edit := edits.offered) is not None:
-            edits.answers.edited(edit.proposal, finished, edit.at)
-            if edits.shown == edit.id and followed(edit.proposal, finished, edit.at):
+            edits.answers.note_edits(edit.proposal, finished, edit.at)
+            if edits.shown == edit.id and is_followed(edit.proposal, finished, edit.at):
                 self.mark_taken(edit.id)
 
     def _offer(self, edits: EditHistory, found: NextEdit) -> NextEdit:
-        """*found* as it goes out, with its number; the same one as long as it is the same."""
+        """Return *found* as it goes out, with its number; the same one as long as it is the same."""
         last = edits.offered
         if last is not None and found.proposal.place == last.proposal.place:
             number, at = last.id, last.at
@@ -211,7 +220,7 @@ class NextEdits:
         return edits.offered
 
     def _why(self, found: NextEdit) -> str:
-        """Why it is proposed: by the file of the earlier edit, or by the model."""
+        """Return why it is proposed: the file of the earlier edit, or the model."""
         example = found.proposal.example
         if example is None:
             return why(found.proposal, self._model.name)
@@ -220,7 +229,7 @@ class NextEdits:
         return why(found.proposal, name, found.path)
 
     def _offering(self, number: str) -> EditHistory | None:
-        """The history in which a proposal was offered last."""
+        """Return the history in which a proposal was offered last."""
         histories = (workspace.edits for workspace in self._open.workspaces)
         return next(
             (each for each in histories if each.offered and each.offered.id == number), None
@@ -232,12 +241,12 @@ class NextEdits:
                 log.forget(doc.uri)
 
     def _open_paths(self, workspace: Workspace) -> set[str]:
-        """Of all open files, also of those that are private."""
+        """Return the paths of all open files, also of those that are private."""
         return {each.file.path for each in self._open.of(workspace)}
 
 
 def _edit_of(documents: tuple[Document, ...], proposal: Proposal | None) -> NextEdit | None:
-    """*proposal* with the one of *documents* that it is for."""
+    """Return *proposal* with the one of *documents* that it is for."""
     if proposal is None:
         return None
     return NextEdit(next(each for each in documents if each.uri == proposal.uri), proposal)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.update import Viewport
-from fim_lsp.documents import Document, Edit, Position, carried, edited
+from fim_lsp.documents import Document, Edit, Position, apply_edits, carry
 from fim_lsp.instruct.dialogue import Dialogue
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
@@ -26,8 +26,7 @@ from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.generation import Generation
 from fim_lsp.session.state_file import SavedDocument
 from fim_lsp.session.workspace import Workspace
-from fim_lsp.suggest.continuations import Continuations
-from fim_lsp.suggest.typed_through import Displayed
+from fim_lsp.suggest.continuations import Continuations, Displayed
 from fim_lsp.workspace.paths import FileLocation
 
 RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
@@ -36,7 +35,7 @@ UNJUDGED = "not judged yet"
 
 
 class Verdict(enum.Enum):
-    """Whether anything of a document may be used."""
+    """The verdict on a document: whether anything of it may be used."""
 
     UNJUDGED = "unjudged"
     USABLE = "usable"
@@ -45,7 +44,7 @@ class Verdict(enum.Enum):
 
 class OpenDocument:
     """
-    See the module. *why_private* is "" where the document may be used. *position* is the cursor as last heard of,
+    See the module. *why_private* is "" where the document may be used. *position* is the cursor's last known place,
     carried along by edits since; *deleted*: the last edit only took text away; *typed*: there was an edit since the
     last request. *displayed* is what was suggested last, *used* when a request was served last (0: never).
     """
@@ -90,13 +89,13 @@ class OpenDocument:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it is judged, and not private."""
+        """Return whether it is judged, and not private."""
         return self.verdict is Verdict.USABLE
 
     # -- what happens to it --------------------------------------------------------------------
 
     def again(self, document: Document, file: FileLocation, workspace: Workspace) -> OpenDocument:
-        """The document begun again, to be judged; what the user was shown stays on screen."""
+        """Return the document begun again, to be judged; what the user was shown stays on screen."""
         self.retire()
         fresh = OpenDocument(document, file, workspace, self.acceptance)
         fresh.restoring = self.restoring
@@ -105,60 +104,60 @@ class OpenDocument:
     def change(self, edits: tuple[Edit | str, ...], version: int, now: float) -> None:
         """Apply *edits* at *now* (seconds); the windows move with those above them, the cursor with those at it."""
         before, self.typed = self.document, True
-        self.acceptance.followed(before, edits, now)
-        self.document = edited(before, edits, version)
+        self.acceptance.follow(before, edits, now)
+        self.document = apply_edits(before, edits, version)
         for edit in edits:
             if isinstance(edit, Edit):
-                self.position = self.position and carried(self.position, edit)
+                self.position = self.position and carry(self.position, edit)
                 self.deleted = not edit.text and edit.start != edit.end
-                self.frame = self.frame and frames.moved(self.frame, edit)
-                self.next = self.next and frames.moved(self.next, edit)
+                self.frame = self.frame and frames.move(self.frame, edit)
+                self.next = self.next and frames.move(self.next, edit)
         self.position = self.position and self.document.clamp(self.position)
-        self.workspace.memory.edited(before, self.document, edits)
+        self.workspace.memory.note_edit(before, self.document, edits)
         self._pause_contradicted()
 
     def move_to(self, position: Position) -> Position:
-        """The cursor is at *position*, or as near to it as the text allows."""
+        """Move the cursor to *position*, or as near to it as the text allows."""
         self.position = self.document.clamp(position)
         return self.position
 
     def allow(self) -> None:
-        """It is not private: let it inform others."""
+        """Let it inform others: it is not private."""
         self.verdict, self.why_private = Verdict.USABLE, ""
         self.workspace.open(source(self.document, self.file))
 
     def refuse(self, reason: str) -> None:
-        """It is private: nothing of it is used or remembered."""
+        """Use and remember nothing of it: it is private."""
         self.verdict, self.why_private = Verdict.PRIVATE, reason
-        self.workspace.memory.deleted(self.uri)
+        self.workspace.memory.note_deletion(self.uri)
         self.workspace.evaluated = ()
 
     def retire(self) -> None:
-        """It was closed or is judged again: nothing more is decoded for this object."""
+        """Stop decoding for this object: it was closed, or is judged again."""
         if not self.is_retired:
             self.is_retired = True
             self.workspace.n_open -= 1
         self.stop()
 
     def stop(self) -> None:
-        """Nothing more is decoded."""
+        """Stop decoding."""
         for generation in self.generations:
             generation.end()
 
     def close(self) -> None:
-        """The editor closed it: its text is what the disk says from now on."""
-        self.acceptance.closed(self.document)
-        self.workspace.memory.closed(self.uri)
+        """Close it: its text is that on disk from now on."""
+        self.acceptance.close(self.document)
+        self.workspace.memory.note_close(self.uri)
         self.retire()
 
     # -- what is done for it --------------------------------------------------------------------
 
     def use(self, now: float) -> None:
-        """A request is served at *now* (loop time)."""
+        """Note that a request is served at *now* (loop time)."""
         self.used = now
 
     def take_typed(self) -> bool:
-        """Whether there was an edit since the last request, which is this one from now on."""
+        """Return whether there was an edit since the last request, which is this one from now on."""
         typed, self.typed = self.typed, False
         return typed
 
@@ -171,8 +170,12 @@ class OpenDocument:
         self.restoring = work
 
     def mark_evaluated(self, frame: Frame) -> None:
-        """The backend has evaluated the chunks of *frame*."""
+        """Note that the backend has evaluated the chunks of *frame*."""
         self.workspace.evaluated = frame.header.chunks
+
+    def discuss(self, dialogue: Dialogue) -> None:
+        """Remember the last edit by instruction, which a further one may continue."""
+        self.dialogue = dialogue
 
     def mark_saved(self, saved: SavedDocument | None) -> None:
         """Remember what is on disk of it."""
@@ -181,7 +184,7 @@ class OpenDocument:
     # -- frames to choose from -----------------------------------------------------------------
 
     def usable(self, document: Document, position: Position, budget: Budget) -> list[Frame]:
-        """The frames at hand that serve *position*, the newest first."""
+        """Return the frames at hand that serve *position*, the newest first."""
         at_hand = [frame for frame in (self.next, self.frame) if frame]
         fits = [window.fit(frame.window, document, position, budget) for frame in at_hand]
         return [frame for frame, fit in zip(at_hand, fits, strict=True) if fit is not Fit.LOST]
@@ -191,14 +194,14 @@ class OpenDocument:
         header: Callable[[Chunks, Window], Header], share: float,
     ) -> list[Frame]:  # fmt: skip
         """
-        New frames with small windows, *share* of the budget, for a request that waits.
+        Return new frames with small windows, *share* of the budget, for a request that waits.
 
         They continue what the backend may hold: the windows at hand, and the headers with *runs* of
         chunks.
         """
         old = [frame.window for frame in (self.frame, self.next) if frame]
         windows = dict.fromkeys(
-            window.anchored(document, position, budget, each, share) for each in (*old, None)
+            window.place_window(document, position, budget, each, share) for each in (*old, None)
         )
         made = (Frame(header(run, new), new) for new in windows for run in runs)
         return list(dict.fromkeys(made))
@@ -208,7 +211,7 @@ class OpenDocument:
         share: float,
     ) -> Frame:  # fmt: skip
         """
-        The frame to prefill: the one in use while nothing is better, else the next rung of the ladder.
+        Return the frame to prefill: the one in use while nothing is better, else the next rung of the ladder.
 
         First the window grows, from *share* of the budget on, with the chunks at hand; then come the chunks of
         *header*. A window that does not fit any more is anchored again at its own size.
@@ -231,7 +234,7 @@ class OpenDocument:
         self, document: Document, position: Position, budget: Budget, frame: Frame | None,
         share: float,
     ) -> Frame:  # fmt: skip
-        """The next frame, with *share* of the budget, behind the chunks of *frame*; the one under way if it serves."""
+        """Return the next frame, with *share* of the budget, behind the chunks of *frame*; the one under way if it serves."""
         share = min(1.0, share)
         under_way = self.next
         if (
@@ -241,26 +244,26 @@ class OpenDocument:
         ):
             return under_way
         old = frame.window if frame and frame.window.share == share else None
-        new = window.anchored(document, position, budget, old, share)
+        new = window.place_window(document, position, budget, old, share)
         chunks = frames.beside(frame.header.chunks, self.file.path, new) if frame else ()
         self.next = Frame(self.header(chunks), new)
         return self.next
 
     def viewport(self, shown: Window | None) -> Viewport:
-        """What a prompt with this window shows of the document; without one, the cursor's line."""
+        """Return the viewport of a prompt with this window; without one, the cursor's line."""
         line = self.position.line if self.position else 0
         if shown is None:
             return Viewport(self.uri, line, line, line + 1)
         return Viewport(self.uri, line, shown.first, line + 1 + shown.suffix.count("\n"))
 
     def header(self, chunks: Chunks) -> Header:
-        """What a prompt of the document begins with, after as many of *chunks* as fit."""
+        """Return the header of a prompt of the document, with as many of *chunks* as fit."""
         return Header(
             self.file.repo, chunks[: self.max_chunks], self.file.path, self.document.language
         )
 
     def fresh_header(self, shown: Window) -> Header:
-        """What a prompt with the window *shown* begins with: the chunks of the ring now."""
+        """Return the header of a prompt with the window *shown*: the chunks of the ring now."""
         return self.header(self.workspace.chunks(self.viewport(shown)))
 
     # -- changes of the frame in use -----------------------------------------------------------
@@ -276,7 +279,7 @@ class OpenDocument:
             self.next = new
 
     def reset(self) -> None:
-        """Nothing is frozen any more."""
+        """Drop all frames: nothing is frozen any more."""
         self.frame, self.next = None, None
 
     def shrink(self, long: Frame) -> bool:
@@ -293,7 +296,7 @@ class OpenDocument:
     # -- generations ---------------------------------------------------------------------------
 
     def generation_for(self, document: Document, position: Position) -> Generation | None:
-        """The generation under way that agrees with what is typed at *position*."""
+        """Return the generation under way that agrees with what is typed at *position*."""
         if self.frame is None or position.line < self.frame.window.anchor:
             return None
         shown = self.frame.window
@@ -301,10 +304,10 @@ class OpenDocument:
         return next((each for each in self.generations if each.agrees(shown, typed)), None)
 
     def begin(self, generation: Generation) -> None:
-        """*generation* is under way."""
+        """Add *generation* to those under way."""
         self.generations.appendleft(generation)
 
-    def took(self, generation: Generation) -> None:
+    def release(self, generation: Generation) -> None:
         """Let go of *generation* once it has ended: no request can join it."""
         if generation.ended and generation in self.generations:
             self.generations.remove(generation)
@@ -312,10 +315,11 @@ class OpenDocument:
     def _pause_contradicted(self) -> None:
         """Stop decoding what the cursor can no longer reach."""
         for generation in self.generations:
-            if not self._leads_to(generation):
+            if not self.leads_to(generation):
                 generation.pause()
 
-    def _leads_to(self, generation: Generation) -> bool:
+    def leads_to(self, generation: Generation) -> bool:
+        """Return whether the cursor may still come to what *generation* says."""
         if self.frame is None or self.position is None:
             return False
         shown = self.frame.window
@@ -326,5 +330,5 @@ class OpenDocument:
 
 
 def source(document: Document, file: FileLocation) -> Source:
-    """A document as the memory keeps it, under the name a model may see."""
+    """Return a document as the memory keeps it, under the name a model may see."""
     return Source(document.uri, file.path, document.language, document.version, document.lines)

@@ -1,5 +1,6 @@
 """
-What is open, by URI: made and dropped here, and nowhere else. State, besides: how fast the user types.
+The open documents by URI: made and dropped here, and nowhere else. State, besides: how fast the user
+types.
 
 Nothing here waits. A new document is private until it is judged.
 """
@@ -10,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from fim_lsp import events
-from fim_lsp.documents import Document, opened
+from fim_lsp.documents import Document, open_document
 from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.quietness import Quietness
@@ -38,7 +39,7 @@ class OpenDocuments:
 
     def open(self, uri: str, language: str, version: int, text: str) -> OpenDocument:
         """Know a document from now on; one that is open already begins again."""
-        return self._begin(opened(uri, language, version, text))
+        return self._begin(open_document(uri, language, version, text))
 
     def reopen(self) -> list[OpenDocument]:
         """Begin again with every document, because the rules or the folders changed."""
@@ -57,25 +58,28 @@ class OpenDocuments:
         del self.by_uri[doc.uri]
 
     def change_files(self, event: events.FilesChanged) -> list[OpenDocument]:
-        """Files changed on disk; begins again with the documents whose verdict may be another now, and returns them."""
-        if self.workspaces.files_changed(event.changed, event.deleted):
+        """
+        Take in that files changed on disk; begin again with the documents whose verdict may be
+        another now, and returns them.
+        """
+        if self.workspaces.note_files(event.changed, event.deleted):
             return self.reopen()
         documents = [self.by_uri[uri] for uri in self.by_uri.keys() & {*event.changed}]
         unknown = [each for each in documents if not each.workspace.memory.knows(each.uri)]
         return [self._begin(each.document) for each in unknown]
 
     def hear(self, event: events.Shown | events.Accepted | events.PartlyAccepted) -> None:
-        """The client says what became of a suggestion."""
+        """Take in what the client says of a suggestion."""
         self._says_shown |= isinstance(event, events.Shown)
         for each in self:
-            each.acceptance.heard(event, time.perf_counter())
+            each.acceptance.hear(event, time.perf_counter())
 
     def of(self, workspace: Workspace) -> list[OpenDocument]:
-        """The documents of *workspace*, the one opened last first."""
+        """Return the documents of *workspace*, the one opened last first."""
         return [each for each in reversed(self.by_uri.values()) if each.workspace is workspace]
 
     def lines(self, doc: OpenDocument) -> Iterator[str]:
-        """The lines of this file, of others that are open, and of the ring, that may be said again."""
+        """Return the lines of this file, of others that are open, and of the ring, that may be said again."""
         others = {
             each.file.path: each.document.lines
             for each in self.of(doc.workspace)

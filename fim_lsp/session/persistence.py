@@ -10,7 +10,7 @@ import asyncio
 import logging
 from pathlib import Path
 
-from fim_lsp.context.secrets.scrub import scrubbed_parts
+from fim_lsp.context.secrets.scrub import scrub_parts
 from fim_lsp.context.update import Viewport
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Header, still_true
@@ -60,7 +60,7 @@ class Persistence:
             workspace.loading = asyncio.create_task(work, name="restore ring")
         await asyncio.wait([workspace.loading])
 
-    def opened(self, doc: OpenDocument) -> None:
+    def begin_restore(self, doc: OpenDocument) -> None:
         """Put *doc* where it was, and have the backend load what it saved of it."""
         workspace = doc.workspace
         if workspace.saved is None or doc.restoring is not None:
@@ -81,7 +81,7 @@ class Persistence:
 
     @staticmethod
     async def wait_restored(doc: OpenDocument) -> None:
-        """Until *doc* is as it was, or is not to be."""
+        """Wait until *doc* is as it was, or is not to be."""
         if doc.restoring is not None and not doc.restoring.done():
             await asyncio.wait([doc.restoring])
 
@@ -100,8 +100,8 @@ class Persistence:
 
     # -- while documents come and go --------------------------------------------------------------
 
-    def used(self, doc: OpenDocument) -> None:
-        """A request came in *doc*: save it at rest."""
+    def note_use(self, doc: OpenDocument) -> None:
+        """Note a request in *doc*: save it at rest."""
         if self._cache is None or not self._connection.config.state.save:
             return
         loop = asyncio.get_running_loop()
@@ -170,7 +170,7 @@ class Persistence:
 
 
 def _to_save(doc: OpenDocument) -> SavedDocument | None:
-    """Where the user is in a document that is still open; None where that must not be on disk."""
+    """Return the user's place in a document that is still open; None where it must not be on disk."""
     document = doc.current
     if doc.frame is None or doc.position is None or document is None:
         return None
@@ -181,13 +181,13 @@ def _to_save(doc: OpenDocument) -> SavedDocument | None:
         return None
     typed = window.middle(shown, document, doc.position)
     parts = (shown.prefix, typed, shown.suffix)
-    if scrubbed_parts(parts) != parts:  # a window must be as the file has it, or it is of no use
+    if scrub_parts(parts) != parts:  # a window must be as the file has it, or it is of no use
         return None
     return SavedDocument(doc.frame, typed)
 
 
 def _viewport(uri: str, shown: Window) -> Viewport:
-    """What a window shows, the cursor being at its anchor."""
+    """Return the viewport of a window with the cursor at its anchor."""
     return Viewport(uri, shown.anchor, shown.first, shown.anchor + 1 + shown.suffix.count("\n"))
 
 

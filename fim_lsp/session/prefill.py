@@ -1,5 +1,5 @@
 """
-What is evaluated before a request needs it, and what is loaded so that it need not be evaluated.
+Evaluation before a request needs it, and loading of saved states in place of evaluation.
 
 `prefill_cursor` evaluates what a request at a resting cursor would need, `prefill_next` what the next
 ones will want; in steps, while no request waits. `save` and `restore` have the backend write down
@@ -16,8 +16,8 @@ from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
+from fim_lsp.session.generation import step_tokens
 from fim_lsp.session.open_document import OpenDocument
-from fim_lsp.session.pacing import step_tokens
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
 from server_bridge.protocol import Health, PromptTooLong
@@ -25,7 +25,7 @@ from server_bridge.protocol import Health, PromptTooLong
 NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
 START_S = 0.5  # between two looks at a backend that starts
-REST_S = 0.1  # a cursor that rests so long has come to stay, or to be typed at
+REST_S = 0.1  # the user stays at a place where the cursor rests this long
 
 
 class Prefill:
@@ -45,7 +45,7 @@ class Prefill:
 
     def prefill_cursor(self, doc: OpenDocument) -> None:
         """
-        Should the cursor of *doc* rest, evaluate what a request there would need first.
+        If the cursor of *doc* rests, evaluate what a request there would need first.
 
         A user who moves the cursor, looks, and types then waits only for what was typed.
         """
@@ -61,20 +61,21 @@ class Prefill:
 
     async def restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
         """
-        Have the backend load what it saved of *doc*, or at least of what its prompts begin with.
+        Restore what the backend saved of *doc*, or at least of what its prompts begin with.
 
         Where that is of no use, *doc* starts without a frame.
         """
         if doc.current is None:
             return
-        backend, frame = self._connection.backend, doc.frame or Frame(header, NOWHERE)
+        frame = doc.frame or Frame(header, NOWHERE)
         if not self._ready:
             return
         prompt = self._framing.compose(frame, typed)
 
         async def load() -> int:
-            await backend.restore(prompt)
-            measure = await backend.measure(prompt)
+            model = await self._connection.model()
+            await model.restore(prompt)
+            measure = await model.measure(prompt)
             return measure.total - measure.cached
 
         left = await self._scheduler.foreground(load)
@@ -90,7 +91,8 @@ class Prefill:
         if not self._ready:
             return False
         prompt = self._framing.compose(frame, typed)
-        return await self._scheduler.foreground(partial(self._connection.backend.save, prompt)) > 0
+        model = await self._connection.model()
+        return await self._scheduler.foreground(partial(model.save, prompt)) > 0
 
     async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""
@@ -105,7 +107,7 @@ class Prefill:
         return False
 
     async def _cursor_step(self, doc: OpenDocument) -> bool:
-        """One step of the frame that a request at the cursor would get; True while there is more."""
+        """Make one step of the frame that a request at the cursor would get; return True while there is more."""
         document = doc.current
         if document is None or doc.position is None or not self._ready:
             return False
@@ -114,7 +116,7 @@ class Prefill:
         return await self._step(frame, document, doc.position, is_first=True) > 0
 
     async def _next_step(self, doc: OpenDocument) -> bool:
-        """One step of what the next request at the cursor will want; True while there is more."""
+        """Make one step of the prompt of the next request at the cursor; return True while there is more."""
         document = doc.current
         if document is None or doc.position is None or not self._ready:
             if self._connection.is_starting:
@@ -142,15 +144,14 @@ class Prefill:
         self, doc: OpenDocument, frame: Frame, document: Document, position: Position
     ) -> bool:
         """
-        Whether the user has rested for as long as evaluating *frame* will take; if not, it is looked at again then.
+        Return whether the user has rested for as long as evaluating *frame* will take; if not, it is looked at again then.
 
         So background work takes at most half of the user's pauses. To wait for as long as the work takes costs at most
         twice the least possible, whatever comes (ski rental: Karlin et al. 1988).
         """
         state = self._connection.state
-        measure = await self._connection.backend.measure(
-            self._framing.prompt(frame, document, position)
-        )
+        model = await self._connection.model()
+        measure = await model.measure(self._framing.prompt(frame, document, position))
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
         if (missing := seconds - self._scheduler.quiet_s) <= 0:
             return True
@@ -172,6 +173,7 @@ class Prefill:
         """Evaluate a step of *frame* up to *position*; how many tokens are left."""
         prompt = self._framing.prompt(frame, document, position)
         size = step_tokens(self._connection.state)
-        warmed = await self._connection.backend.warm(prompt, size)
-        self._stats.warmed(warmed, waited_for=False, is_first=is_first)
+        model = await self._connection.model()
+        warmed = await model.warm(prompt, size)
+        self._stats.count_warm(warmed, waited_for=False, is_first=is_first)
         return warmed.left

@@ -1,8 +1,8 @@
 """
-How quiet the session is: until when the user wants nothing, what became of the last suggestions, what was learned.
+The quietness of a session: the snooze, the fate of the last suggestions, the learned record.
 
-Mutable state, owned by the session: what is on screen and not judged yet, by document; the last verdicts; the record of
-this user, which is kept in a private file of numbers. The decisions are in `fim_lsp/quiet`. The end of a snooze is on
+Mutable state, owned by the session: the last verdicts; the record of this user, which is kept in a private file of
+numbers. What is on screen belongs to its document (`acceptance`). The decisions are in `fim_lsp/quiet`. The end of a snooze is on
 the wall's clock, which goes on while the machine sleeps: the user is shown it.
 """
 
@@ -59,19 +59,18 @@ class Quietness:
         self._clock, self._wall = clock, wall
         self._until = wall()
         self._judged: deque[Judged] = deque(maxlen=REMEMBERED)
-        self._on_screen: dict[str, OnScreen] = {}
         self._next: tuple[str, Place] | None = None
         self._promised: Asked | None = None
 
     # -- not now ---------------------------------------------------------------------------------
 
     def snooze(self, minutes: float) -> None:
-        """No automatic suggestions for so long; 0 ends it."""
+        """Stop automatic suggestions for so long; 0 ends it."""
         self._until = self._wall() + timedelta(minutes=max(0.0, min(minutes, MOST_MINUTES)))
 
     @property
     def left_s(self) -> float:
-        """How many seconds of quiet are left."""
+        """Return how many seconds of quiet are left."""
         return max(0.0, (self._until - self._wall()).total_seconds())
 
     @property
@@ -80,13 +79,13 @@ class Quietness:
         return f"{self._until.astimezone():%H:%M}" if self.left_s else ""
 
     def why_silent(self, *, invoked: bool) -> str:
-        """The reason why a request gets nothing now, "" for none."""
+        """Return the reason why a request gets nothing now, "" for none."""
         return NOT_NOW if self.left_s and not invoked else ""
 
     # -- rarer -----------------------------------------------------------------------------------
 
     def wait_ms(self, usual_ms: float, request: CompletionRequest) -> float:
-        """How long an automatic request waits for the next key in place of *usual_ms*."""
+        """Return how long an automatic request waits for the next key in place of *usual_ms*."""
         if not request.config.completion.learn:
             return usual_ms
         return back_off.wait_ms(usual_ms, self._strength())
@@ -94,7 +93,7 @@ class Quietness:
     def shows(
         self, request: CompletionRequest, candidate: Candidate, pause_s: float, *, so_far: bool
     ) -> bool:
-        """Whether *candidate* is worth it; *so_far*: more of it is to come. What was shown in part is shown."""
+        """Return whether *candidate* is worth it; *so_far*: more of it is to come. What was shown in part is shown."""
         uri = request.document.uri
         self._next = None
         if request.sure <= 0 or not request.config.completion.learn:
@@ -117,30 +116,21 @@ class Quietness:
 
     # -- what became of them ---------------------------------------------------------------------
 
-    def began(self, uri: str) -> None:
-        """The suggestion that `shows` was asked about last is on screen."""
-        if self._next is not None and self._next[0] == uri:
-            self._on_screen[uri] = OnScreen(self._next[1], self._clock())
-        self._next = None
+    def begin(self, uri: str) -> OnScreen | None:
+        """Return the suggestion that `shows` was asked about last is on screen in *uri*; None where that was another one."""
+        following, self._next = self._next, None
+        is_it = following is not None and following[0] == uri
+        return OnScreen(following[1], self._clock()) if following and is_it else None
 
-    def took(self, uri: str) -> None:
-        """The user accepted it, or a part."""
-        self._judge(uri, accepted=True)
-
-    def dismissed(self, uri: str) -> None:
-        """The user said no to it."""
-        self._judge(uri, dismissed=True)
-
-    def ended(self, uri: str, n_along: int, *, was_seen: bool) -> None:
-        """It is gone; the user had typed *n_along* characters of it."""
-        if was_seen:
-            self._judge(uri, n_along=n_along)
-        self._on_screen.pop(uri, None)
-
-    def _judge(
-        self, uri: str, *, accepted: bool = False, dismissed: bool = False, n_along: int = 0
+    def judge(
+        self,
+        on_screen: OnScreen | None,
+        *,
+        accepted: bool = False,
+        dismissed: bool = False,
+        n_along: int = 0,
     ) -> None:
-        on_screen = self._on_screen.get(uri)
+        """Learn what became of a suggestion, once: the user took a part, said no, or typed *n_along* characters of it."""
         if on_screen is None or on_screen.is_judged:
             return
         on_screen.is_judged, now = True, self._clock()
@@ -148,16 +138,16 @@ class Quietness:
             accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=now - on_screen.since
         )
         self._judged.append(Judged(verdict, now))
-        self.record = worth.learned(self.record, on_screen.place, taken=verdict in back_off.TAKEN)
+        self.record = worth.learn(self.record, on_screen.place, taken=verdict in back_off.TAKEN)
 
     # -- told and kept ---------------------------------------------------------------------------
 
     def why(self) -> str:
-        """Why suggestions are rarer than usual, "" where they are not."""
+        """Return why suggestions are rarer than usual, "" where they are not."""
         return back_off.words(self._judged, self._clock())
 
     def snapshot(self) -> dict[str, object]:
-        """The part of `fim/stats`."""
+        """Return the part of `fim/stats`."""
         return {
             "until": self.until,
             "hidden": self.n_hidden,
@@ -179,14 +169,14 @@ class Quietness:
             return True
         if record != self._written:
             with contextlib.suppress(OSError):
-                private_files.write(self._path, json.dumps(record.saved()).encode())
+                private_files.write(self._path, json.dumps(record.to_json()).encode())
                 self._written = record
         return False
 
 
 def _read(path: Path) -> Record:
-    """What the file says, nothing where it makes no sense."""
+    """Return the record in the file, an empty one where it makes no sense."""
     try:
-        return worth.restored(json.loads(private_files.read(path)))
+        return worth.restore(json.loads(private_files.read(path)))
     except (OSError, ValueError, TypeError, RecursionError):
         return Record()

@@ -32,7 +32,7 @@ LAST_S = 0.3  # a step, and a little more
 log = logging.getLogger(__name__)
 
 
-async def ended(tasks: set[asyncio.Task[None]]) -> None:
+async def end_tasks(tasks: set[asyncio.Task[None]]) -> None:
     """Wait for *tasks* for the length of a step, then cancel them: what is cut short leaves an unknown cache."""
     if tasks:
         await asyncio.wait(tasks, timeout=LAST_S)
@@ -69,17 +69,17 @@ class Scheduler:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits, runs or is left for later."""
+        """Return whether nothing waits, runs or is left for later."""
         return not (self._n_due or self._jobs or self._wire.locked())
 
     @property
     def quiet_s(self) -> float:
-        """How long no foreground step has been due, and nothing else has `stir`red."""
+        """Return how long no foreground step has been due, and nothing else has `stir`red."""
         return 0.0 if self._n_due else asyncio.get_running_loop().time() - self._quiet_since
 
     @property
     def wanted(self) -> bool:
-        """Whether a foreground step waits for the one on the wire."""
+        """Return whether a foreground step waits for the one on the wire."""
         return self._n_waiting > 0
 
     async def foreground(self, step: Callable[[], Awaitable[T]]) -> T:
@@ -105,7 +105,7 @@ class Scheduler:
             self._runner = asyncio.create_task(self._run(), name="background")
 
     def stir(self) -> None:
-        """The user is at work: background jobs wait for quiet again."""
+        """Make background jobs wait for quiet again: the user is at work."""
         self._quiet_since = now = asyncio.get_running_loop().time()
         for job in self._jobs.values():
             job.due = max(job.due, now + job.delay)
@@ -116,7 +116,7 @@ class Scheduler:
         self._jobs.pop(kind, None)
 
     async def wait_idle(self) -> None:
-        """Until nothing is left to do; for tests and for the command line."""
+        """Wait until nothing is left to do; for tests and for the command line."""
         while not self.idle:
             await asyncio.sleep(0.005)
 
@@ -125,7 +125,7 @@ class Scheduler:
         self._jobs.clear()
         self._changed.set()
         if self._runner is not None:
-            await ended({self._runner})
+            await end_tasks({self._runner})
 
     async def _take_wire(self) -> None:
         self._n_waiting += 1
@@ -149,7 +149,7 @@ class Scheduler:
             await self._wait_change(None if self._n_due else max(pause, 0.001))
 
     async def _serve(self, kind: str, job: Job) -> None:
-        """One step of *job*; it stays in its slot while there is more, unless replaced meanwhile."""
+        """Do one step of *job*; it stays in its slot while there is more, unless replaced meanwhile."""
         async with contextlib.nullcontext() if kind in self._off_wire else self._wire:
             try:
                 more = await job.step()

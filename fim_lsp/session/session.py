@@ -25,7 +25,6 @@ from fim_lsp.session.answer import Answer
 from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.days import Day, Days
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edit_history import NextEdit
 from fim_lsp.session.framing import Framing
@@ -41,7 +40,7 @@ from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.scheduler import Scheduler
-from fim_lsp.session.stats import Stats
+from fim_lsp.session.stats import Day, Days, Stats
 from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import EDITOR, Client, Selected
@@ -120,11 +119,11 @@ class Session:
 
     @property
     def documents(self) -> Mapping[str, Document]:
-        """What is open, by URI."""
+        """The open documents, by URI."""
         return {doc.uri: doc.document for doc in self._open}
 
     def document(self, uri: str) -> Document | None:
-        """The text of *uri*, None if it is not open."""
+        """Return the text of *uri*, None if it is not open."""
         doc = self._open.by_uri.get(uri)
         return None if doc is None else doc.document
 
@@ -146,7 +145,7 @@ class Session:
             case _ if (doc := self._open.by_uri.get(event.uri)) is not None:
                 self._handle_in(doc, event)
             case events.Saved(uri) if self.workspaces.changes_rules(uri):
-                self.rules_changed()
+                self.judge_again()
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Take in what happened to, or in, a document that is open."""
@@ -161,16 +160,16 @@ class Session:
             case events.Saved(uri):
                 memory.saved(uri)
                 if self.workspaces.changes_rules(uri):
-                    self.rules_changed()
+                    self.judge_again()
             case events.Focused(uri):
-                memory.focused(uri)
+                memory.note_focus(uri)
             case events.Yanked(uri, text):
-                memory.yanked(uri, text)
+                memory.note_yank(uri, text)
                 self._prefill.prefill_next(doc)
             case events.Informed():
                 self.informing.begin(event)
             case events.CursorMoved(uri, position):
-                memory.moved(uri, doc.move_to(position).line)
+                memory.note_move(uri, doc.move_to(position).line)
                 self._prefill.prefill_next(doc)
 
     def configure(self, config: Config) -> None:
@@ -179,13 +178,13 @@ class Session:
         self.connection.configure(config)
         self._model_edits.configure(config)
         if config.privacy != old.privacy:
-            self.rules_changed()
+            self.judge_again()
         if old.state.save and not config.state.save:
             self._forget()
 
-    def rules_changed(self) -> None:
-        """What is private may be another now: everything is judged again before it is used."""
-        self.workspaces.rules_changed()
+    def judge_again(self) -> None:
+        """Judge everything again before it is used: the rules of what is private changed."""
+        self.workspaces.judge_again()
         self._judging.begin(self._open.reopen())
 
     def on_index(self, progress: Progress) -> None:
@@ -193,9 +192,9 @@ class Session:
         self.workspaces.progress = progress
 
     def stats(self) -> dict[str, object]:
-        """The object of `fim/stats`."""
+        """Return the object of `fim/stats`."""
         for doc in self._open:
-            doc.acceptance.judged(doc.document, time.perf_counter())
+            doc.acceptance.judge(doc.document, time.perf_counter())
         ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}
         stats = self._stats.snapshot(self.connection.state, ring)
         return {**stats, "quiet": self.quiet.snapshot()}
@@ -204,6 +203,11 @@ class Session:
         """Be quiet for so long, 0 for no longer; the client is shown that, and the end of it."""
         self.quiet.snooze(minutes)
         self._tell_quiet()
+
+    def dismiss(self, uri: str) -> None:
+        """The user hid the suggestion in *uri*."""
+        if (doc := self._open.by_uri.get(uri)) is not None:
+            doc.acceptance.dismiss()
 
     def _tell_quiet(self) -> None:
         self.connection.tell(again=True)
@@ -215,7 +219,7 @@ class Session:
             self._waking = loop.call_later(left_s, self._tell_quiet)
 
     async def by_day(self) -> dict[str, Day]:
-        """What became of suggestions on each day; kept where state may be."""
+        """Return the fate of suggestions on each day; kept where state may be."""
         if not self.config.state.save:
             return {}
         if await asyncio.to_thread(self.quiet.write):
@@ -224,11 +228,11 @@ class Session:
 
     @property
     def counters(self) -> Stats:
-        """What `stats` is made of, to read."""
+        """The counters behind `stats`, to read."""
         return self._stats
 
     async def context(self, uri: str) -> PromptReport:
-        """What the model is shown at the cursor in *uri*, as far as that is known."""
+        """Return the prompt at the cursor in *uri*, as far as it is known."""
         await self._judging.wait_judged()
         if (doc := self._open.by_uri.get(uri)) is None:
             return PromptReport("nothing, the document is not open")
@@ -239,15 +243,15 @@ class Session:
             return PromptReport("nothing yet, no suggestion was asked for here")
         if self.connection.state.health is Health.READY:
             with contextlib.suppress(BackendError):
-                count = partial(self.connection.backend.measure, prompt)
-                measure = await self._scheduler.foreground(count)
-        return report.shown(prompt, measure, doc.workspace.memory.ring.chunks)
+                model = await self.connection.model()
+                measure = await self._scheduler.foreground(partial(model.measure, prompt))
+        return report.describe(prompt, measure, doc.workspace.memory.ring.chunks)
 
     async def continue_long(
         self, uri: str, position: Position | None, hear: Callable[[str], bool]
     ) -> tuple[Position, str, str]:
         """
-        A long text at *position* (None: where a suggestion was asked for last), and why it ended early.
+        Return a long text at *position* (None: where a suggestion was asked for last), and why it ended early.
 
         See `long_text`; a change of the document ends it as well.
         """
@@ -260,14 +264,14 @@ class Session:
         if (state := await self.connection.wait_ready()).health is not Health.READY:
             return at, "", state.message or "there is no model server"
 
-        def unchanged(text: str) -> bool:
+        def is_unchanged(text: str) -> bool:
             return doc.current is document and hear(text)
 
         text, note = await continue_long(
             doc,
             document,
             at,
-            unchanged,
+            is_unchanged,
             connection=self.connection,
             scheduler=self._scheduler,
             framing=self._framing,
@@ -280,21 +284,21 @@ class Session:
         self, uri: str, *, unasked: bool = False, unopened: bool = True
     ) -> NextEdit | None:
         """
-        What to edit next in the workspace of *uri*, by what was edited last; see docs/next-edit.md.
+        Return the next edit in the workspace of *uri*, by the last edits; see docs/next-edit.md.
 
         One that is shown *unasked* waits until the newest edit is finished, and leaves the line to a
         suggestion that is on screen there. *unopened*: it may be in a file that is not open.
         """
         if not self.config.next_edit.enabled or self.quiet.why_silent(invoked=not unasked):
             return None
-        while unasked and (left := self.next_edits.unsettled(uri)) > 0:
+        while unasked and (left := self.next_edits.seconds_unsettled(uri)) > 0:
             await asyncio.sleep(left)
         await self._judging.wait_judged()
         found = await self.next_edits.propose(uri, unopened=unopened)
         return None if unasked and found and self._is_taken(found) else found
 
     def _is_taken(self, found: NextEdit) -> bool:
-        """Whether ghost text is on a line that *found* changes, or below which it inserts lines."""
+        """Return whether ghost text is on a line that *found* changes, or below which it inserts lines."""
         doc, proposal = self._open.by_uri.get(found.document.uri), found.proposal
         line = doc.acceptance.line if doc else None
         start = proposal.line - (not proposal.before)
@@ -302,7 +306,7 @@ class Session:
         return line is not None and start <= line < end
 
     async def wait_idle(self) -> None:
-        """Until no background work is left; for tests and benchmarks."""
+        """Wait until no background work is left; for tests and benchmarks."""
         await self._scheduler.wait_idle()
 
     async def aclose(self) -> None:

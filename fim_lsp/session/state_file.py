@@ -1,9 +1,9 @@
 """
-What is needed of a session to go on after a restart where it was, as a file per workspace.
+The state that a session needs after a restart, as a file per workspace.
 
 The model's state is saved by the backend. Here stand the ring and, by document, the frame and what
 was typed: with them the first prompt is the last one again. Files are private (0600 in folders of
-mode 0700), a file is replaced whole or not at all, and one that cannot be read is as good as none.
+mode 0700), a file is replaced whole or not at all, and one that cannot be read is ignored.
 All of this touches the disk: call it in a thread.
 """
 
@@ -20,7 +20,7 @@ from xxhash import xxh3_64_hexdigest
 from fim_lsp import __version__
 from fim_lsp.context.ring import Ring
 from fim_lsp.prompt.frame import Frame
-from fim_lsp.session import days, quietness
+from fim_lsp.session import quietness, stats
 from server_bridge.machine import private_files
 from server_bridge.protocol import Chunk
 
@@ -35,7 +35,7 @@ _json.register_structure_hook(Chunk, lambda raw, _: Chunk(str(raw[0]), str(raw[1
 
 @dataclass(frozen=True, slots=True)
 class SavedDocument:
-    """Where the cursor was in a document: behind *typed*."""
+    """The place of the cursor in a document: behind *typed*."""
 
     frame: Frame
     typed: str
@@ -43,7 +43,7 @@ class SavedDocument:
 
 @dataclass(frozen=True, slots=True)
 class SavedWorkspace:
-    """What a workspace had: the ring, and the last places by URI; *version* is the program's."""
+    """The saved state of a workspace: the ring, and the last places by URI; *version* is the program's."""
 
     ring: Ring = field(default_factory=Ring)
     documents: dict[str, SavedDocument] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class SavedWorkspace:
 
 
 def load(cache: Path, workspace: str) -> SavedWorkspace:
-    """What was kept of *workspace* (by name), nothing where that cannot be read."""
+    """Return the saved state of *workspace* (by name), an empty one where it cannot be read."""
     path = _path(cache, workspace)
     try:
         kept = _json.loads(path.read_bytes(), SavedWorkspace)
@@ -59,7 +59,7 @@ def load(cache: Path, workspace: str) -> SavedWorkspace:
     except FileNotFoundError:
         return SavedWorkspace()
     except Exception as error:  # noqa: BLE001 (the file may be anything)
-        log.warning("%s is not of use any more: %r", path, error)
+        log.warning("%s cannot be used any more: %r", path, error)
         return SavedWorkspace()
     return kept if kept.version == __version__ else SavedWorkspace()
 
@@ -77,7 +77,7 @@ def forget(cache: Path) -> int:
     """Delete all that was ever saved here; returns how many bytes that were."""
     folders = [cache / name for name in FOLDERS]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    for name in (PAGE, days.FILE, quietness.FILE):
+    for name in (PAGE, stats.FILE, quietness.FILE):
         files += cache.glob(f"*{name}*")  # also what a process that was ended left half written
     n_bytes = sum(path.stat().st_size for path in files)
     for path in files:

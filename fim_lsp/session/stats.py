@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
 from typing import NamedTuple
 
 from fim_lsp.session.answer import Answer
+from server_bridge.machine import private_files
 from server_bridge.protocol import Reply, State, Warmed
 
 RECENT = 512  # latencies kept for the percentiles: some minutes of typing
@@ -29,9 +34,9 @@ class Answered(NamedTuple):
 @dataclass(slots=True)
 class Stats:
     """
-    What happened since the server started; `outcomes` counts every request once, by its end.
+    The counters since the server started; `outcomes` counts every request once, by its end.
 
-    *on_left* hears how many tokens a first look still lacks: the prompt of a request that waits, or of the cursor's place.
+    *on_left* gets how many tokens a first look still lacks: the prompt of a request that waits, or of the cursor's place.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -65,12 +70,12 @@ class Stats:
         """Grows whenever the backend did something."""
         return self.warm_steps + self.streams + self.streams_ahead + self.predicted
 
-    def streamed(self, *, waited_for: bool) -> None:
+    def count_stream(self, *, waited_for: bool) -> None:
         """Count one request for text; without a request of the editor that waits it is background work."""
         self.streams += waited_for
         self.streams_ahead += not waited_for
 
-    def heard(self, reply: Reply, *, waited_for: bool) -> None:
+    def count_reply(self, reply: Reply, *, waited_for: bool) -> None:
         """Count what a reply cost."""
         self.on_left(0)
         timings = reply.timings
@@ -87,14 +92,14 @@ class Stats:
             self.expected_right += right
             self.expected_wrong += not right
 
-    def warmed(self, warmed: Warmed, *, waited_for: bool, is_first: bool = False) -> None:
+    def count_warm(self, warmed: Warmed, *, waited_for: bool, is_first: bool = False) -> None:
         """Count one step of prefill; *is_first*: of what the first request at a place needs."""
         self.on_left(warmed.left if waited_for or is_first else 0)
         self.warm_steps += 1
         self.evaluated += warmed.evaluated if waited_for else 0
         self.background += 0 if waited_for else warmed.evaluated
 
-    def answered(self, answer: Answer, ms: float) -> None:
+    def count_answer(self, answer: Answer, ms: float) -> None:
         """Count one request."""
         self.last = answer
         self.outcomes[answer.outcome] += 1
@@ -116,7 +121,7 @@ class Stats:
         }
 
     def snapshot(self, state: State, ring: dict[str, int]) -> dict[str, object]:
-        """The object of `fim/stats`; its names are a public contract."""
+        """Return the object of `fim/stats`; its names are a public contract."""
         return {
             **self.totals,
             "ignored": self.fates["ignored"],
@@ -129,7 +134,7 @@ class Stats:
             "streamsAhead": self.streams_ahead,
             "warmSteps": self.warm_steps,
             "last": self._last(),
-            "backend": described(state),
+            "backend": describe(state),
             "tokens": {
                 "evaluated": self.evaluated,
                 "cached": self.cached,
@@ -155,7 +160,7 @@ class Stats:
         }
 
     def _last(self) -> dict[str, object] | None:
-        """How the last request ended, and what the model did for it alone."""
+        """Return the outcome of the last request, and the cost of it alone."""
         if (last := self.last) is None:
             return None
         return {
@@ -168,12 +173,12 @@ class Stats:
         }
 
     def _by_model(self) -> list[float]:
-        """How long the last answers took for which the model was asked."""
+        """Return how long the last answers took for which the model was asked."""
         return [each.ms for each in self.answers if each.outcome == "backend"]
 
 
-def described(state: State) -> dict[str, object]:
-    """The backend as `fim/stats` has it."""
+def describe(state: State) -> dict[str, object]:
+    """Return the backend as `fim/stats` has it."""
     return {
         "state": state.health.value,
         "kind": state.kind,
@@ -187,6 +192,53 @@ def described(state: State) -> dict[str, object]:
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """The value below which *share* of *values* lie; 0 for none."""
+    """Return the value below which *share* of *values* lie; 0 for none."""
     ordered = sorted(values)
     return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0
+
+
+# -- days ----------------------------------------------------------------------------------------
+# What became of suggestions, day by day: a private file of numbers, for the page. State: what is not written yet.
+
+
+FILE = "days.json"
+N_DAYS = 60
+NAMES = tuple(Stats().totals)
+
+Day = dict[str, int]
+
+
+class Days:
+    """*folder* is where the file is; None where nothing is to be kept."""
+
+    def __init__(self, folder: Path | None, stats: Stats) -> None:
+        self._path = folder / FILE if folder else None
+        self._stats = stats
+        self._written: Mapping[str, int] = dict.fromkeys(NAMES, 0)
+
+    def write(self, today: date) -> dict[str, Day]:
+        """Add what was counted since the last time to *today*; all days that are kept. Blocking."""
+        now = self._stats.totals
+        fresh = {name: now[name] - self._written[name] for name in NAMES}
+        self._written = now
+        days = _read(self._path) if self._path else {}
+        if any(fresh.values()):
+            known = days.get(today.isoformat(), {})
+            days[today.isoformat()] = {name: known.get(name, 0) + fresh[name] for name in NAMES}
+            days = dict(sorted(days.items())[-N_DAYS:])
+            if self._path:
+                with contextlib.suppress(OSError):
+                    private_files.write(self._path, json.dumps(days).encode())
+        return days
+
+
+def _read(path: Path) -> dict[str, Day]:
+    """Return the numbers in the file, as far as they make sense."""
+    try:
+        said = json.loads(private_files.read(path))
+        return {
+            str(date.fromisoformat(day)): {name: int(counts.get(name, 0)) for name in NAMES}
+            for day, counts in said.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}

@@ -22,7 +22,7 @@ async def propose_elsewhere(
     workspace: Workspace, question: Question, near: str, opened: Collection[str], config: Config
 ) -> NextEdit | None:
     """
-    What the edits propose in a file of *workspace* that is not among *opened*.
+    Return the proposal of the edits for a file of *workspace* that is not among *opened*.
 
     *near* and *opened* are paths; those in the folder of *near* are looked into first.
     """
@@ -40,5 +40,5 @@ async def propose_elsewhere(
 
 
 async def is_unchanged(workspace: Workspace, edit: NextEdit, config: Config) -> bool:
-    """Whether the file of *edit* still says so, and may be read."""
+    """Return whether the file of *edit* still says so, and may be read."""
     return await asyncio.to_thread(workspace.files.read, edit.path, config) == edit.document

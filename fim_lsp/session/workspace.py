@@ -9,16 +9,18 @@ history of edits, and what an earlier run saved.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from fim_lsp.context.chunks import Source
+from fim_lsp.context.free_names import FreeName
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits, Ring
 from fim_lsp.context.update import RingUpdate, Snapshot, Viewport, update_ring
+from fim_lsp.documents import Document
 from fim_lsp.prompt.frame import Chunks
 from fim_lsp.session.edit_history import EditHistory
 from fim_lsp.session.state_file import SavedWorkspace
@@ -59,19 +61,19 @@ class Workspace:
         return f"<Workspace {self.key} chunks={len(self.memory.ring.chunks)}>"
 
     def open(self, source: Source) -> None:
-        """The editor shows a text that may be used; it may spell the URI in its own way."""
+        """Take in a text that the editor shows and that may be used; it may spell the URI in its own way."""
         default = uri_of(self.root, source.name)
         if source.uri != default:
-            self.memory.deleted(default)
-        self.memory.opened(source)
+            self.memory.note_deletion(default)
+        self.memory.note_open(source)
 
     def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
-        """The chunks to show with a window."""
+        """Return the chunks to show with a window."""
         return tuple(Chunk(each.name, each.text) for each in self.memory.visible(viewport))
 
     async def update_ring(self, viewport: Viewport, limits: Limits, config: Config) -> bool:
         """Choose the chunks again in a worker thread, if anything happened; whether the ring changed."""
-        self.memory.limits = self.memory.limits.grown(limits)
+        self.memory.limits = self.memory.limits.grow(limits)
         if not limits.n_chunks:
             return False
         async with self._refreshing:
@@ -105,15 +107,19 @@ class Workspace:
         async with self._refreshing:
             return not self._trusting and await self._refresh(excludes)
 
+    def free_names(self, document: Document, names: Sequence[str]) -> tuple[FreeName, ...]:
+        """Return those of *names* that *document* reads and never binds. Blocking."""
+        return self._reader.free_names(document, names)
+
     def look_again(self) -> None:
-        """Files changed on disk."""
+        """Take in that files changed on disk."""
         self.files.look_again()
         self._updated = None
 
     def judge_again(self) -> None:
         """The rules of what is private changed: trust nothing that is remembered until it is judged again."""
         self._updated, self._trusting, self.evaluated = None, False, ()
-        self.memory.forget_told()
+        self.memory.forget_server_pieces()
         self.files.forget()
 
     def stop(self) -> None:
@@ -124,7 +130,7 @@ class Workspace:
             self.loading.cancel()
 
     def _choose(self, snapshot: Snapshot, index: Index) -> RingUpdate:
-        """In a worker thread."""
+        """Choose the ring, in a worker thread."""
         folder, read = self.files.folder, self._reader.read
         others = pieces_of(index, Path(folder) if folder else None, self.root, snapshot, read)
         return update_ring(replace(snapshot, others=(*snapshot.others, *others)), read)
@@ -141,10 +147,10 @@ class Workspace:
         n_left = 0
         for old, new in zip(unsure, checked, strict=True):
             if new is None and old.uri in on_disk:
-                self.memory.deleted(old.uri)
+                self.memory.note_deletion(old.uri)
                 n_left += 1
             elif new is not None and new is not old and old.uri in on_disk:
-                self.memory.changed(new)
+                self.memory.note_change(new)
         return n_left > 0
 
     def _reread(self, old: Source, excludes: tuple[str, ...], *, trusting: bool) -> Source | None:

@@ -36,7 +36,7 @@ class Workspaces:
         return iter(self._by_key.values())
 
     def of(self, location: FileLocation) -> Workspace:
-        """The workspace that a document belongs to."""
+        """Return the workspace that a document belongs to."""
         if location.key not in self._by_key:
             self._drop_unused()
             made = Workspace(location.key, location.root, self._reader, self._report)
@@ -56,26 +56,26 @@ class Workspaces:
         return paths.locate(uri, self.roots).key == key
 
     @staticmethod
-    def known_verdict(uri: str) -> str | None:
-        """Why *uri* is private, None where that needs a look at the disk."""
-        return "not a file" if paths.judged_path(uri) is None else None
+    def quick_verdict(uri: str) -> str | None:
+        """Return why *uri* is private, None where that needs a look at the disk."""
+        return "not a file" if paths.path_to_judge(uri) is None else None
 
     async def verdict(self, uri: str, location: FileLocation, config: Config) -> str:
-        """Why *uri* is private, "" when it is not. In a worker thread: it reads ignore files."""
-        path = paths.judged_path(uri)
+        """Return why *uri* is private, "" when it is not. In a worker thread: it reads ignore files."""
+        path = paths.path_to_judge(uri)
         assert path is not None, "see known_verdict"
         root = paths.local_path(location.root or paths.root_of(path, self.roots))
-        places = [(path, root), *paths.placed(path, self.roots)]
+        places = [(path, root), *paths.list_places(path, self.roots)]
         return await asyncio.to_thread(_why_private, places, config.privacy.exclude)
 
-    def files_changed(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
-        """Files changed on disk; whether the rules did, and every open document is to be judged."""
+    def note_files(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
+        """Take in that files changed on disk; return whether the rules did, and every open document is to be judged."""
         deleted = tuple(deleted)
         for uri in deleted:
             for workspace in self._by_key.values():
-                workspace.memory.deleted(uri)
+                workspace.memory.note_deletion(uri)
         if self.changes_rules(*changed, *deleted):
-            self.rules_changed()
+            self.judge_again()
             return True
         for workspace in self._by_key.values():
             workspace.look_again()
@@ -83,16 +83,16 @@ class Workspaces:
 
     @staticmethod
     def changes_rules(*uris: str) -> bool:
-        """Whether a change of one of these files changes which files are private."""
+        """Return whether a change of one of these files changes which files are private."""
         return any(paths.changes_rules(uri, excludes_files()) for uri in uris)
 
-    def rules_changed(self) -> None:
+    def judge_again(self) -> None:
         """The rules changed: what is remembered is judged again; the caller judges the documents."""
         for workspace in self._by_key.values():
             workspace.judge_again()
 
     async def wait_explored(self) -> None:
-        """Until every index is whole; for tests and benchmarks."""
+        """Wait until every index is whole; for tests and benchmarks."""
         for workspace in self._by_key.values():
             await workspace.files.wait_explored()
 
@@ -103,7 +103,7 @@ class Workspaces:
         self._reader.close()
 
     def stats(self) -> dict[str, int]:
-        """The sums over all workspaces, for `fim/stats`."""
+        """Return the sums over all workspaces, for `fim/stats`."""
         each = [workspace.memory.stats() for workspace in self._by_key.values()]
         names = ("chunks", "queued", "evicted")
         return {n: sum(s[n] for s in each) for n in names}
@@ -115,5 +115,5 @@ class Workspaces:
 def _why_private(
     places: Sequence[tuple[PurePath, PurePath | None]], excludes: Collection[str]
 ) -> str:
-    """Why a document is private that may be any of the files *places*, each with its root."""
+    """Return why a document is private that may be any of the files *places*, each with its root."""
     return next(filter(None, (why_private(*place, excludes) for place in places)), "")

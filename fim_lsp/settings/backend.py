@@ -15,7 +15,7 @@ class BackendConfig:
     kind: str = field(
         default="auto",  # works with any server that is found, and with none
         metadata=option(
-            "`auto` takes the server at `url`, else a llama-server that you run on one of this "
+            "`auto` uses the server at `url`, else a llama-server that you run on one of this "
             f"machine's usual ports {USUAL_PORTS}, else the embedded model.",
             Project.NEVER,
             choices=("auto", "llama-server", "openai", "embedded"),
@@ -31,8 +31,7 @@ class BackendConfig:
     model: str = field(
         default="",  # a llama-server has one; the embedded engine has its own
         metadata=option(
-            "The model to ask for where a server has several; a `.gguf` file for the embedded "
-            "engine.",
+            "The model to use if a server has several; for the embedded engine, a `.gguf` file.",
             Project.NEVER,
         ),
     )
@@ -65,17 +64,17 @@ class BackendConfig:
     template: str = field(
         default="",  # the model's name tells it, as a rule
         metadata=option(
-            "The model's fill-in-the-middle format, where kind is `openai` and the model's name does "
-            "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md has all); "
-            "`plain` or `chat` for a model that has none.",
+            "The model's fill-in-the-middle format, if kind is `openai` and the model's name does "
+            "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md lists them); "
+            "`plain` or `chat` for a model without one.",
             Project.NEVER,
         ),
     )
     context_tokens: int = field(
         default=0,  # servers that do not tell it cut at 4,096, as a rule, without an error
         metadata=option(
-            "The context of one request, in tokens, where kind is `openai` and the server does not "
-            "tell it; 4,096 by default.",
+            "The context of one request, in tokens, if kind is `openai` and the server does not "
+            "report it; 4,096 by default.",
             Project.NEVER,
             within=(0, 10_000_000),
         ),
@@ -83,8 +82,8 @@ class BackendConfig:
     session_header: str = field(
         default="",  # only routers need it, and each reads another header
         metadata=option(
-            "A header, like `X-Session-ID`, that has the same random value in every request of one "
-            "run: a router that reads it sends them all to the same cache (docs/scaling.md).",
+            "A header, like `X-Session-ID`, with the same random value in every request of one "
+            "run, so that a router that reads it sends them all to the same cache (docs/scaling.md).",
             Project.NEVER,
         ),
     )
@@ -98,13 +97,13 @@ class BackendConfig:
     user: str = field(
         default="",  # most servers have one user
         metadata=option(
-            "Sent as `user`: the name that a gateway counts requests under.", Project.NEVER
+            "Sent as `user`: the name under which a gateway counts requests.", Project.NEVER
         ),
     )
     languages: tuple[str, ...] = field(
         default=(),
         metadata=option(
-            "For one of the `endpoints`: the languages it serves; all if the list is empty.",
+            "For one of the `endpoints`: the languages that it serves; all if the list is empty.",
             Project.NEVER,
         ),
     )

@@ -20,22 +20,22 @@ class RingConfig:
 
     chunks: int = field(
         default=16,  # llama.vim's ring; 16 chunks of 64 lines are about 10,000 tokens
-        metadata=option("How many chunks at most.", Project.LOWER, within=(0, 256)),
+        metadata=option("The most chunks in the ring.", Project.LOWER, within=(0, 256)),
     )
     chunk_lines: int = field(
         default=64,  # most functions are shorter
-        metadata=option("How many lines a chunk has at most.", Project.LOWER, within=(4, 1024)),
+        metadata=option("The most lines in a chunk.", Project.LOWER, within=(4, 1024)),
     )
     files: bool = field(
         default=True,  # definitions are needed before their files are opened
         metadata=option(
-            "Show code from files of the workspace that are not open, too.", Project.OFF
+            "Also show code from files of the workspace that are not open.", Project.OFF
         ),
     )
     servers: bool = field(
         default=True,  # they resolve names where the index only knows spellings
         metadata=option(
-            "Show what your editor's other language servers know of the names near the cursor, where a "
+            "Show what your editor's other language servers know of the names near the cursor, if a "
             "plugin asks them.",
             Project.OFF,
         ),
@@ -53,14 +53,14 @@ class CompletionConfig:
     max_tokens: int = field(
         default=128,  # about twelve lines: more is rarely accepted as it is
         metadata=option(
-            "How long a suggestion gets at most, in tokens.", Project.LOWER, within=(1, 4096)
+            "The greatest length of a suggestion, in tokens.", Project.LOWER, within=(1, 4096)
         ),
     )
     debounce_ms: int | None = field(
         default=None,  # Neovim and IntelliJ wait by themselves, VS Code and Helix do not
         metadata=option(
-            "How long to wait after a key before asking the model; by default what fits the editor "
-            "and the pace of your typing.",
+            "How long to wait after a key before asking the model; the default depends on the editor "
+            "and on how fast you type.",
             Project.TUNE,
             of=int,
             within=(0, 5000),
@@ -69,7 +69,7 @@ class CompletionConfig:
     deadline_ms: int = field(
         default=2000,  # after that a menu is in the way
         metadata=option(
-            "After this time a completion menu opens without the model's suggestion. Ghost text waits for as long as the "
+            "After this time, a completion menu opens without the model's suggestion. Ghost text waits as long as the "
             "model computes.",
             Project.LOWER,
             within=(50, 60_000),
@@ -78,7 +78,7 @@ class CompletionConfig:
     patience_ms: int | None = field(
         default=None,  # 250 (session/completer.py)
         metadata=option(
-            "After this time a suggestion of several lines is shown as soon as its first line is known; the rest "
+            "After this time, by default 250, a suggestion of several lines is shown as soon as its first line is known; the rest "
             "follows as you type or accept.",
             Project.TUNE,
             of=int,
@@ -88,7 +88,7 @@ class CompletionConfig:
     candidates: int = field(
         default=3,  # what can be compared at a glance
         metadata=option(
-            "How many different suggestions to make when you ask for one.",
+            "The most suggestions when you ask for one by hand.",
             Project.LOWER,
             within=(1, 10),
         ),
@@ -96,8 +96,8 @@ class CompletionConfig:
     min_confidence: float = field(
         default=0.35,  # wrong characters against right ones: suggest/confidence.py
         metadata=option(
-            "How sure the model must be of an automatic suggestion, which is cut where it is less: the probability "
-            "that all that is shown is right, by the model's own odds.",
+            "How sure the model must be of an automatic suggestion: the probability, by the model's own estimate, that all of "
+            "it is right. A suggestion is cut where the model is less sure.",
             Project.TUNE,
             within=(0, 1),
         ),
@@ -105,8 +105,8 @@ class CompletionConfig:
     learn: bool = field(
         default=True,  # a third fewer interruptions: benchmarks/quiet.py
         metadata=option(
-            "Show fewer suggestions for some minutes after you dismissed some, and learn from what you take, on this "
-            "machine only, which are worth it.",
+            "Show fewer suggestions for some minutes after you dismiss some, and learn, on this machine only, which ones you "
+            "take.",
             Project.OFF,
         ),
     )
@@ -117,22 +117,22 @@ class CompletionConfig:
     disabled_for: tuple[str, ...] = field(
         default=(),  # `languages.off` by another name, and by file
         metadata=option(
-            "Where no suggestions come by themselves: languages (`markdown`) and files as in a `.gitignore` (`*.csv`, "
-            "`docs/`); `!` takes one back (`*.*`, `!*.py`).",
+            "Languages (`markdown`) and files, as in a `.gitignore` (`*.csv`, `docs/`), without automatic suggestions; `!` "
+            "makes an exception (`*.*`, `!*.py`).",
             Project.ADD,
         ),
     )
     local: bool = field(
         default=True,  # useful without a model, and takes no time
         metadata=option(
-            "While there is no model, offer a line of an open file or the ring that begins as yours does.",
+            "Without a model, suggest a line of an open file or of the ring that begins as yours does.",
             Project.OFF,
         ),
     )
     long_tokens: int = field(
         default=1024,  # about a hundred lines
         metadata=option(
-            "How much `fim.continueLong` writes at most, in tokens.",
+            "The most tokens that `fim.continueLong` writes.",
             Project.LOWER,
             within=(1, 100_000),
         ),
@@ -140,7 +140,7 @@ class CompletionConfig:
     long_keeps: str = field(
         default="prompt",  # four tokens are enough for the text, but then the next key evaluates the ring
         metadata=option(
-            "What stays in the model's context when such a text outgrows it: the `prompt`, or only "
+            "What stays in the model's context when a text of `fim.continueLong` outgrows it: the `prompt`, or only "
             "its `start` (four tokens, as in StreamingLLM).",
             Project.TUNE,
             choices=("prompt", "start"),
@@ -149,7 +149,7 @@ class CompletionConfig:
     fallback: str = field(
         default="auto",
         metadata=option(
-            "Suggestions in the completion menu: `auto` for editors without ghost text.",
+            "Whether suggestions appear in the completion menu: `auto` in editors without ghost text.",
             Project.TUNE,
             choices=("auto", "always", "never"),
         ),
@@ -171,16 +171,16 @@ class PromptConfig:
     )
     prefix_tokens: int = field(
         default=1024,  # about 100 lines: the function at work and what stands above it
-        metadata=option("Code above the cursor.", Project.LOWER, within=(16, 65_536)),
+        metadata=option("Code above the cursor, in tokens.", Project.LOWER, within=(16, 65_536)),
     )
     suffix_tokens: int = field(
         default=256,  # tells mostly where to stop
-        metadata=option("Code below the cursor.", Project.LOWER, within=(0, 65_536)),
+        metadata=option("Code below the cursor, in tokens.", Project.LOWER, within=(0, 65_536)),
     )
     middle_tokens: int = field(
         default=256,  # some 25 typed lines between two prefills
         metadata=option(
-            "Typed code that may follow the code below the cursor in the prompt.",
+            "Typed code that may follow the code below the cursor in the prompt, in tokens.",
             Project.LOWER,
             within=(16, 65_536),
         ),
@@ -189,7 +189,7 @@ class PromptConfig:
 
 @dataclass(frozen=True, slots=True)
 class NextEditConfig:
-    """The next edit: what you just did, offered where it is needed next."""
+    """The next edit: your last change, offered where it is needed next."""
 
     enabled: bool = field(
         default=True,  # it needs no model, and is quiet on most edits
@@ -198,15 +198,15 @@ class NextEditConfig:
     files: bool = field(
         default=True,  # a rename goes through files that were not opened yet
         metadata=option(
-            "Offer it in files of the workspace that are not open, too, where it is twice as sure.",
+            "Also offer the next edit in files of the workspace that are not open, for changes that you made twice.",
             Project.OFF,
         ),
     )
     model: str = field(
         default="",  # the rules need none
         metadata=option(
-            "A model for next edits, by a name that says which: `zeta-2`, `zeta-2.1`, "
-            "`sweep-next-edit-1.5B`. It is asked where your earlier edits propose nothing.",
+            "The name of a next-edit model, which tells its format: `zeta-2`, `zeta-2.1`, "
+            "`sweep-next-edit-1.5B`. It is asked when your earlier edits propose nothing.",
             Project.NEVER,
         ),
     )
@@ -244,13 +244,13 @@ class NextEditConfig:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyConfig:
-    """What no model is ever shown."""
+    """What is never shown to a model."""
 
     exclude: tuple[str, ...] = field(
         default=SECRETS,
         metadata=option(
-            "Files that get no suggestions and are never shown to a model, as gitignore patterns in upper "
-            "or lower case, besides those ignored by git and the defaults below. `!` takes a pattern back.",
+            "Files that get no suggestions and are never shown to a model, besides those that git ignores and the defaults "
+            "below: gitignore patterns, in upper or lower case; `!` makes an exception.",
             Project.ADD,
         ),
     )
@@ -267,13 +267,13 @@ class LanguagesConfig:
 
 @dataclass(frozen=True, slots=True)
 class ModelsConfig:
-    """Where models are downloaded from, which happens only when you ask for one."""
+    """Where models are downloaded from, when you ask for one."""
 
     mirror: str = field(
         default="",
         metadata=option(
-            "A mirror of huggingface.co, like `https://hub.example.org`; else that of the environment variable "
-            "`HF_ENDPOINT`. What comes from there counts only with its SHA-256.",
+            "A mirror of huggingface.co, like `https://hub.example.org`; by default the one in the environment variable "
+            "`HF_ENDPOINT`. A file from there counts only with the right SHA-256.",
             Project.NEVER,
         ),
     )
@@ -291,7 +291,7 @@ class StateConfig:
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """What is logged; never the text of your files."""
+    """What is logged: names and numbers, and no text of your files unless the level is `debug`."""
 
     file: str = field(
         default="",
@@ -300,7 +300,9 @@ class LogConfig:
     level: str = field(
         default="warning",  # editors keep all of stderr
         metadata=option(
-            "How much is logged.", Project.NEVER, choices=("error", "warning", "info", "debug")
+            "The least severe messages to log.",
+            Project.NEVER,
+            choices=("error", "warning", "info", "debug"),
         ),
     )
 
@@ -317,7 +319,7 @@ class StatusConfig:
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
-    """A port of this machine for other programs' completion clients, and a page to look at."""
+    """A port of this machine for other programs' completion clients, and for the page."""
 
     enabled: bool = field(
         default=False,  # what is not needed does not listen
@@ -329,7 +331,7 @@ class HttpConfig:
     port: int = field(
         default=0,
         metadata=option(
-            "Where to listen, on 127.0.0.1; 0 takes a free port.", Project.NEVER, within=(0, 65_535)
+            "The port on 127.0.0.1; 0 takes a free one.", Project.NEVER, within=(0, 65_535)
         ),
     )
 

@@ -19,7 +19,7 @@ class RemoteServer(NamedTuple):
 
     @property
     def warning(self) -> str:
-        """What to say of it, "" if there is nothing to fear."""
+        """A warning about it, "" for none."""
         if self.encrypted:
             return ""
         return (
@@ -29,12 +29,12 @@ class RemoteServer(NamedTuple):
 
 
 def servers(backend: BackendConfig) -> tuple[BackendConfig, ...]:
-    """The servers that the settings name."""
+    """Return the servers that the settings name."""
     return backend.endpoints or (backend,)
 
 
 def ways(backend: BackendConfig, *urls: str) -> Iterator[RemoteServer]:
-    """The servers on other machines: of completions, and at *urls*."""
+    """Yield the servers on other machines: of completions, and at *urls*."""
     for address in (*(server.url for server in servers(backend)), *urls):
         try:
             url = urlsplit(address)

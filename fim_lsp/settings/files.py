@@ -17,7 +17,7 @@ from typing import NamedTuple
 import platformdirs
 
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.merge import Layer, configured
+from fim_lsp.settings.merge import Layer, merge_layers
 
 PROJECT_FILE = ".fim-lsp.toml"
 _MOST_BYTES = 16_384  # five times all settings with comments
@@ -35,7 +35,8 @@ _EDITOR = (
 
 class Sources:
     """
-    What each place said last, from least to most important: files, the editor, the command line, a command.
+    The last settings of each source, from least to most important: files, the editor, the command line, a
+    command.
 
     State: the files' layers as last read and when the user's was written, and the editor's answers. An editor *over_tcp* may not set
     what names files and commands.
@@ -57,20 +58,20 @@ class Sources:
 
     def read(self, roots: tuple[Path, ...]) -> None:
         """Read the user's file and those of the workspace's *roots* again."""
-        self._written = _written(user_file())
-        self._found = found(roots)
+        self._written = _read_mtime(user_file())
+        self._found = find_layers(roots)
 
     def is_stale(self) -> bool:
-        """Whether the user's file was written since it was read; `fim-lsp setup` does that."""
-        return _written(user_file()) != self._written
+        """Return whether the user's file was written since it was read; `fim-lsp setup` does that."""
+        return _read_mtime(user_file()) != self._written
 
     def config(self) -> tuple[Config, tuple[str, ...]]:
-        """What it all adds up to, and what is wrong with it."""
+        """Return the merged settings, and what is wrong with them."""
         said = (
             Layer(source, raw, over_tcp=self._over_tcp and source in _EDITOR)
             for source, raw in self._said.items()
         )
-        config, problems = configured([*self._found.layers, *said])
+        config, problems = merge_layers([*self._found.layers, *said])
         return config, self._found.problems + problems
 
 
@@ -82,22 +83,22 @@ class Found(NamedTuple):
 
 
 def cache_folder() -> Path:
-    """Our folder in the user's cache: saved state, servers' logs, pages to read."""
+    """Return our folder in the user's cache: saved state, servers' logs, pages to read."""
     return platformdirs.user_cache_path("fim-lsp", appauthor=False)
 
 
 def client_key_file() -> Path:
-    """Where the key is kept that clients of the local port must know."""
+    """Return the path of the key for clients of the local port."""
     return platformdirs.user_state_path("fim-lsp", appauthor=False) / "client-key"
 
 
 def user_file() -> Path:
-    """Where the user's own settings are, whether they exist or not."""
+    """Return the path of the user's own settings, whether they exist or not."""
     return platformdirs.user_config_path("fim-lsp", appauthor=False) / "config.toml"
 
 
-def found(roots: tuple[Path, ...]) -> Found:
-    """The user's layer, then one per root of the workspace that has a file."""
+def find_layers(roots: tuple[Path, ...]) -> Found:
+    """Return the user's layer, then one per root of the workspace that has a file."""
     results = [_layer(path) for path in (user_file(), *(root / PROJECT_FILE for root in roots))]
     return Found(
         tuple(result for result in results if isinstance(result, Layer)),
@@ -105,8 +106,8 @@ def found(roots: tuple[Path, ...]) -> Found:
     )
 
 
-def _written(path: Path) -> int:
-    """When *path* was written last, 0 without such a file."""
+def _read_mtime(path: Path) -> int:
+    """Return the time *path* was written last, 0 without such a file."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -114,13 +115,13 @@ def _written(path: Path) -> int:
 
 
 def _layer(path: Path) -> Layer | str | None:
-    """The file as a layer, or what is wrong with it."""
+    """Return the file as a layer, or what is wrong with it."""
     is_project = path.name == PROJECT_FILE
     if is_project and path.is_symlink():
         return f"{path}: is a link; write a project's settings into the file itself"
     try:
         data = _bytes(path, _NO_LINKS if is_project else 0)
-        return None if data is None else Layer(str(path), _parsed(data), trusted=not is_project)
+        return None if data is None else Layer(str(path), _parse(data), trusted=not is_project)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:
@@ -129,7 +130,7 @@ def _layer(path: Path) -> Layer | str | None:
 
 def _bytes(path: Path, flags: int) -> bytes | None:
     """
-    The beginning of a file; None for a pipe or a device, which might never end.
+    Return the beginning of a file; None for a pipe or a device, which might never end.
 
     A project's file must be no link: git carries links, and the server can read what others cannot.
     """
@@ -139,7 +140,7 @@ def _bytes(path: Path, flags: int) -> bytes | None:
         return file.read(_MOST_BYTES + 1) if is_file else None
 
 
-def _parsed(data: bytes) -> dict[str, object]:
+def _parse(data: bytes) -> dict[str, object]:
     if len(data) > _MOST_BYTES:
         raise ValueError(f"is larger than {_MOST_BYTES} bytes")
     if any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):

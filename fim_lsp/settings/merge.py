@@ -1,9 +1,9 @@
 """
-What users wrote into a `Config` and sentences about what is wrong with it. Pure.
+Layers of settings into a `Config` and sentences about what is wrong with them. Pure.
 
 Settings come in layers: the user's file, the project's, what the editor says at start, on request
 and on change, flags. Later layers win, with two exceptions: a project's file is not trusted, so it
-may only tune and restrict, and what it restricts stays restricted whatever comes later; and an
+may only tune and restrict, and what it restricts stays restricted in later layers; and an
 editor over TCP may not name files and commands of this machine.
 
 Every layer may say `{"fim": {"ring": {"chunks": 8}}}`, `{"ring.chunks": 8}` or anything between.
@@ -18,11 +18,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
-from fim_lsp.display import shown
+from fim_lsp.display import sanitize
 from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.option import Project
-from fim_lsp.settings.schema import SCHEMA, Option, made
+from fim_lsp.settings.schema import SCHEMA, Option, make_config
 
 _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
 _HANDSHAKE = "token"  # what a client over TCP begins with; not a setting
@@ -49,8 +49,8 @@ class _Value(NamedTuple):
     layer: Layer
 
 
-def configured(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
-    """The configuration that *layers*, least important first, add up to, and what is wrong with them."""
+def merge_layers(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
+    """Return the configuration that *layers*, least important first, add up to, and what is wrong with them."""
     problems: list[str] = []
     values: dict[str, object] = {}
     restrictions: list[_Value] = []
@@ -59,34 +59,34 @@ def configured(layers: Iterable[Layer]) -> tuple[Config, tuple[str, ...]]:
         for found in _values(layer, wrong):
             option = found.option
             if layer.trusted or option.project is Project.TUNE:
-                values[option.key] = _added(option.default, found.value)
+                values[option.key] = _add_default(option.default, found.value)
             else:
                 restrictions.append(found)
         problems += _first(wrong, layer)
     for option, value, layer in restrictions:
         before = values.get(option.key, option.default)
         values[option.key] = _RESTRICT[option.project](before, value)
-        if ignored := _ignored(option, value, values[option.key]):
+        if ignored := _describe_ignored(option, value, values[option.key]):
             problems.append(f"{layer.source}: {ignored}")
-    return made(values), tuple(problems)
+    return make_config(values), tuple(problems)
 
 
 def _first(wrong: list[str], layer: Layer) -> list[str]:
-    """What is wrong with a layer, as far as it is worth telling."""
+    """Return the first problems of a layer, and the number of the others."""
     more = len(wrong) - _MOST_PROBLEMS
     told = [*wrong[:_MOST_PROBLEMS], *([f"{more} more problems"] if more > 0 else [])]
     return [f"{layer.source}: {problem}" for problem in told]
 
 
 def _values(layer: Layer, problems: list[str]) -> Iterator[_Value]:
-    """Every known key with a value that is right and that the layer may set."""
+    """Yield every known key with a value that is right and that the layer may set."""
     for key, value in _own(layer.raw):
         option = SCHEMA.get(key)
         if option is None:
-            guess = _meant(key) if len(problems) < _MOST_GUESSES else ""
-            problems.append(f"there is no setting fim.{shown(key, _KEY_CHARS)}{guess}")
+            guess = _guess_key(key) if len(problems) < _MOST_GUESSES else ""
+            problems.append(f"there is no setting fim.{sanitize(key, _KEY_CHARS)}{guess}")
         elif (valid := _valid(option, value)) is None:
-            problems.append(f"fim.{key} must be {expected(option)}, not {_shown(value)}")
+            problems.append(f"fim.{key} must be {describe_expected(option)}, not {_shorten(value)}")
         elif not layer.trusted and option.project is Project.NEVER:
             problems.append(f"a project may not set fim.{key}")
         elif layer.over_tcp and (local := _local(option, value)):
@@ -96,7 +96,7 @@ def _values(layer: Layer, problems: list[str]) -> Iterator[_Value]:
 
 
 def _local(option: Option, value: object) -> str:
-    """The key that names something of this machine, of a setting or a server in it; "" for none."""
+    """Return the key that names something of this machine, of a setting or a server in it; "" for none."""
     if option.type is not list:
         return option.key if option.local else ""
     keys = (f"backend.{key}" for server in cast("list[dict[str, object]]", value) for key in server)
@@ -104,7 +104,7 @@ def _local(option: Option, value: object) -> str:
 
 
 def _own(raw: object) -> Iterator[tuple[str, object]]:
-    """The dotted keys that are ours, without `fim.`; null means not set."""
+    """Yield the dotted keys that are ours, without `fim.`; null means not set."""
     if not isinstance(raw, Mapping):
         return
     flat = {key: value for key, value in _flat(raw, "", _DEPTH) if value is not None}
@@ -127,7 +127,7 @@ def _flat(raw: Mapping[object, object], prefix: str, depth: int) -> Iterator[tup
 
 
 def _valid(option: Option, value: object) -> object:
-    """The value as the option's type, or None."""
+    """Return the value as the option's type, or None."""
     if option.type is list:
         return _endpoints(value)
     if option.type is tuple:
@@ -145,7 +145,7 @@ def _endpoints(value: object) -> tuple[BackendConfig, ...] | None:
 
 
 def _endpoint(value: object) -> BackendConfig | None:
-    """One server: a table with settings of the section; None if one of them is not right."""
+    """Return one server of a table with settings of the section; None if one of them is not right."""
     if not isinstance(value, Mapping):
         return None
     given: dict[str, object] = {}
@@ -154,19 +154,22 @@ def _endpoint(value: object) -> BackendConfig | None:
         if option is None or option.type is list or (valid := _valid(option, said)) is None:
             return None
         given[option.key] = valid
-    return made(given).backend
+    return make_config(given).backend
 
 
 def _number(option: Option, value: object) -> object:
-    """Some clients know one kind of number only, so 16.0 is 16; true is no number."""
+    """
+    Return the number as the option's type: some clients know one kind of number only, so 16.0 is
+    16; true is no number.
+    """
     if type(value) not in (int, float) or not option.low <= cast("float", value) <= option.high:
         return None
     number = option.type(value)
     return number if number == value else None
 
 
-def expected(option: Option) -> str:
-    """What the option's value must be, in words."""
+def describe_expected(option: Option) -> str:
+    """Describe the values that the option takes."""
     if option.choices:
         return "one of " + ", ".join(option.choices)
     if option.type in (int, float):
@@ -181,8 +184,8 @@ def expected(option: Option) -> str:
     return words[option.type]
 
 
-def _meant(key: str) -> str:
-    """A guess at what *key* was to be: spelled alike, or right but for its section."""
+def _guess_key(key: str) -> str:
+    """Return a guess at what *key* was to be: spelled alike, or right but for its section."""
     key = key[:_KEY_CHARS]
     last = key.rsplit(".", 1)[-1]
     guesses = [k for k in SCHEMA if k.rsplit(".", 1)[-1].lower() == last.lower()]
@@ -190,8 +193,8 @@ def _meant(key: str) -> str:
     return f"; did you mean fim.{guesses[0]}?" if guesses else ""
 
 
-def _added(default: object, value: object) -> object:
-    """Lists add to the default, so that naming one more file does not bare all the others."""
+def _add_default(default: object, value: object) -> object:
+    """Add lists to the default, so that naming one more file does not bare all the others."""
     if isinstance(default, tuple) and isinstance(value, tuple):
         return tuple(dict.fromkeys(default + value))
     return value
@@ -206,28 +209,28 @@ def _off(before: object, value: object) -> object:
 
 
 def _add(before: object, value: object) -> object:
-    """A project adds and never takes back, so its `!patterns` are left out."""
-    return _added(before, tuple(v for v in cast("tuple[str, ...]", value) if v[0] != "!"))
+    """Return both lists; a project adds and never takes back, so its `!patterns` are left out."""
+    return _add_default(before, tuple(v for v in cast("tuple[str, ...]", value) if v[0] != "!"))
 
 
 _RESTRICT = {Project.LOWER: _lower, Project.OFF: _off, Project.ADD: _add}
 
 
-def _ignored(option: Option, value: object, result: object) -> str:
-    """What of a project's *value* has no effect, in words, or nothing."""
+def _describe_ignored(option: Option, value: object, result: object) -> str:
+    """Describe the part of a project's *value* that has no effect, "" for none."""
     if isinstance(value, tuple):
         refused = sorted(set(value) - set(cast("tuple[str, ...]", result)))
-        patterns = ", ".join(shown(pattern, _SHOWN_CHARS) for pattern in refused[:_MOST_NAMED])
-        return f"a project may not take back {patterns}" if refused else ""
+        patterns = ", ".join(sanitize(pattern, _SHOWN_CHARS) for pattern in refused[:_MOST_NAMED])
+        return f"a project may not undo {patterns}" if refused else ""
     if value == result:
         return ""
-    return f"a project may {option.project.value} fim.{option.key}; it stays {_shown(result)}"
+    return f"a project may {option.project.value} fim.{option.key}; it stays {_shorten(result)}"
 
 
-def _shown(value: object) -> str:
-    """A value as the user may have written it, but short."""
+def _shorten(value: object) -> str:
+    """Return a value as the user may have written it, but short."""
     if isinstance(value, str):
         value = value[: 4 * _SHOWN_CHARS]
     if isinstance(value, str | int | float):
-        return shown(json.dumps(value, ensure_ascii=False), _SHOWN_CHARS)
+        return sanitize(json.dumps(value, ensure_ascii=False), _SHOWN_CHARS)
     return "a list" if isinstance(value, list) else "a table"

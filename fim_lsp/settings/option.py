@@ -1,4 +1,4 @@
-"""What is said of a setting besides its type and its default: the metadata of a field. Pure."""
+"""The metadata of a setting: all but its type and its default. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 class Project(enum.Enum):
-    """What `.fim-lsp.toml` may do to a setting: a cloned repository is not trusted."""
+    """The rights of `.fim-lsp.toml` on a setting: a cloned repository is not trusted."""
 
     NEVER = "never"
     TUNE = "yes"
@@ -26,7 +26,7 @@ def option(
     local: bool = False,
 ) -> Mapping[str, object]:
     """
-    The metadata of a field; *of* is its type where the default does not tell.
+    Return the metadata of a field; *of* is its type where the default does not tell.
 
     What is *local* names a file, a command or a variable of this machine: not for clients over TCP.
     """

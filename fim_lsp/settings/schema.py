@@ -34,8 +34,8 @@ class Option(NamedTuple):
     local: bool
 
 
-def made(values: Mapping[str, object]) -> Config:
-    """The configuration with *values* by key, all of them valid, and defaults for the rest."""
+def make_config(values: Mapping[str, object]) -> Config:
+    """Return the configuration with *values* by key, all of them valid, and defaults for the rest."""
     sections = {}
     for section in dataclasses.fields(Config):
         default = getattr(_DEFAULT, section.name)
@@ -68,7 +68,7 @@ def _key(section: str, name: str) -> str:
 
 
 def camel(name: str) -> str:
-    """A field's name as users write it."""
+    """Return a field's name as users write it."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 

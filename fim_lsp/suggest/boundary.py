@@ -1,5 +1,5 @@
 """
-Where a suggestion may stand and how much it should be. Pure; asked before decoding and after each piece of text.
+The place and the extent of a suggestion. Pure; asked before decoding and after each piece of text.
 
 `extent` reads the cursor's line: text to the right, a comment or a body that is there already allow one
 line, the start of a block its whole body, anything else the statement that is being written. `end` finds where the text
@@ -23,7 +23,7 @@ BLANK_LINES = 2
 
 
 class Extent(enum.Enum):
-    """How much a suggestion may be."""
+    """The extent of a suggestion."""
 
     LINE = "line"  # the rest of the line
     STATEMENT = "statement"  # the rest of the statement, with the block that it opens
@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 def extent(cursor: Cursor) -> Extent:
-    """How much may be suggested at *cursor*."""
+    """Return how much may be suggested at *cursor*."""
     before = cursor.before.rstrip()
     if not closes_only(cursor.after) or lines.is_comment(before, cursor.language):
         return Extent.LINE
@@ -54,17 +54,17 @@ def extent(cursor: Cursor) -> Extent:
 
 
 def stops(cursor: Cursor) -> tuple[str, ...]:
-    """The stop strings that spare the model from writing past what `extent` allows."""
+    """Return the stop strings that spare the model from writing past what `extent` allows."""
     return ("\n",) if extent(cursor) is Extent.LINE else ()
 
 
 def enough(text: str, cursor: Cursor) -> bool:
-    """Whether *text* is whole, so that decoding can stop."""
+    """Return whether *text* is whole, so that decoding can stop."""
     return end(text, cursor) is not None
 
 
 def end(text: str, cursor: Cursor) -> int | None:
-    """Where *text* is whole, as an offset; None while it is not. Stays the same when *text* grows."""
+    """Return the offset at which *text* is whole; None while it is not. Stays the same when *text* grows."""
     allowed = extent(cursor)
     if allowed is Extent.LINE:
         newline = text.find("\n")
@@ -80,7 +80,7 @@ def end(text: str, cursor: Cursor) -> int | None:
 
 def quiet(cursor: Cursor, *, deleted: bool, scope: str, excluded: Collection[str]) -> str:
     """
-    Why an automatic request gets no answer here, "" when it should try.
+    Return why an automatic request gets no answer here, "" when it should try.
 
     *deleted* says that the last edit only removed text; *scope* is what the cursor stands in
     (`comment`, `string`, …), silent when it is among *excluded*. `Invoked` does not ask this.
@@ -99,14 +99,14 @@ def quiet(cursor: Cursor, *, deleted: bool, scope: str, excluded: Collection[str
 
 
 def scope(cursor: Cursor) -> str:
-    """What the cursor stands in: `comment`, `string`, or "" for code; as far as the line tells."""
+    """Return the scope of the cursor: `comment`, `string`, or "" for code; as far as the line tells."""
     if lines.is_comment(cursor.before, cursor.language):
         return "comment"
     return "string" if lines.open_quote(cursor.before, cursor.language) else ""
 
 
 def too_long(cursor: Cursor) -> bool:
-    """Whether the line is longer than one typed by hand; not even `Invoked` tries there."""
+    """Return whether the line is longer than one typed by hand; not even `Invoked` tries there."""
     return len(cursor.before) + len(cursor.after) > LINE_CHARS
 
 
@@ -122,7 +122,7 @@ def _in_empty_block(cursor: Cursor) -> bool:
 
 
 def _has_next(cursor: Cursor) -> bool:
-    """Whether the next line goes on with the cursor's block."""
+    """Return whether the next line goes on with the cursor's block."""
     following = "".join(cursor.below[:1])
     return bool(following.strip()) and lines.width(following) >= lines.width(cursor.before)
 
@@ -137,7 +137,7 @@ def _header_width(cursor: Cursor) -> int:
 
 
 def _split(text: str, first: str) -> Iterator[Line]:
-    """The lines of *text*, the first of them as it reads behind *first*."""
+    """Yield the lines of *text*, the first of them as it reads behind *first*."""
     at = 0
     for part in text.split("\n"):
         whole = first + part if at == 0 else part
@@ -146,7 +146,10 @@ def _split(text: str, first: str) -> Iterator[Line]:
 
 
 def _body_end(text: str, cursor: Cursor, base: int) -> int | None:
-    """Before the first line that is not deeper than *base*, or after the one that closes the block."""
+    """
+    Return the offset before the first line that is not deeper than *base*, or after the one that
+    closes the block.
+    """
     n_blank, last = 0, 0
     for line in _split(text, cursor.before):
         if not line.text.strip():
@@ -168,7 +171,7 @@ def _body_end(text: str, cursor: Cursor, base: int) -> int | None:
 
 
 def _statement_end(text: str, cursor: Cursor) -> int | None:
-    """The end of the first line that leaves no bracket open; of its block if it opens one."""
+    """Return the end of the first line that leaves no bracket open; of its block if it opens one."""
     language = cursor.language
     for line in _split(text, cursor.before):
         if not line.ended:
@@ -176,13 +179,13 @@ def _statement_end(text: str, cursor: Cursor) -> int | None:
         so_far = cursor.before + text[: _end_of(line, text)]
         if lines.opens_block(line.text, language):
             return _body_end(text, cursor, lines.width(cursor.before))
-        if not lines.unclosed(so_far, language) and not line.text.endswith("\\"):
+        if not lines.find_unclosed(so_far, language) and not line.text.endswith("\\"):
             return _end_of(line, text)
     return None
 
 
 def _level_end(text: str, cursor: Cursor) -> int | None:
-    """Before a blank line, a dedent, or what follows a compound statement."""
+    """Return the offset before a blank line, a dedent, or what follows a compound statement."""
     base, last, compound = None, 0, False
     for line in _split(text, cursor.before):
         if not line.text.strip():
@@ -204,12 +207,12 @@ def _level_end(text: str, cursor: Cursor) -> int | None:
 
 
 def _is_over(line: Line) -> bool:
-    """Whether a line at the header's level cannot belong to the block above it, however it goes on."""
+    """Return whether a line at the header's level cannot belong to the block above it, however it goes on."""
     return not (lines.goes_on if line.ended else lines.may_go_on)(line.text)
 
 
 def _closes_more(line: str, cursor: Cursor) -> bool:
-    """Whether a dedented line closes a bracket that the text below does not close at once."""
+    """Return whether a dedented line closes a bracket that the text below does not close at once."""
     sign = line.lstrip()[0]
     return sign in lines.CLOSERS and not lines.first_visible(cursor.below).lstrip().startswith(sign)
 

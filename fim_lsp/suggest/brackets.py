@@ -18,10 +18,10 @@ from fim_lsp.suggest.lines import (
     CLOSER,
     CLOSERS,
     brackets,
+    find_unclosed,
     first_visible,
-    nested,
     open_quote,
-    unclosed,
+    walk_brackets,
     width,
 )
 
@@ -43,7 +43,7 @@ def closed_below(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut before a bracket that closes nothing of the candidate while the next line closes the same."""
     following = first_visible(cursor.below)
     text, n_before = cursor.before + candidate.text, len(cursor.before)
-    for (at, sign), opened in nested(text, cursor.language):
+    for (at, sign), opened in walk_brackets(text, cursor.language):
         if sign in CLOSER or at < n_before:
             continue
         if opened:
@@ -62,8 +62,8 @@ def closed_below(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 def opened_here(candidate: Candidate, cursor: Cursor) -> Candidate:
     """Cut behind the bracket that holds the lines below, where the candidate closes it."""
-    closer, language = _closed_at_end(cursor), cursor.language
-    if not closer or unclosed(cursor.before + candidate.text, language):
+    closer, language = _find_closer_at_end(cursor), cursor.language
+    if not closer or find_unclosed(cursor.before + candidate.text, language):
         return candidate
     for at, sign in reversed([*brackets(candidate.text.partition("\n")[0], language)]):
         if CLOSER.get(sign) == closer:
@@ -72,17 +72,17 @@ def opened_here(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def n_without_partner(text: str, language: str) -> int:
-    """How many brackets and quotes of *text* are opened and not closed, or the other way round."""
+    """Return how many brackets and quotes of *text* are opened and not closed, or the other way round."""
     signs = [sign for _, sign in brackets(text, language)]
-    n_open, n_openers = len(unclosed(text, language)), sum(sign in CLOSER for sign in signs)
+    n_open, n_openers = len(find_unclosed(text, language)), sum(sign in CLOSER for sign in signs)
     n_stray = len(signs) - n_openers - (n_openers - n_open)  # closing ones without a partner
     n_quotes = sum(bool(open_quote(line, language)) for line in text.split("\n"))
     begins_block = text.rstrip().endswith("{")
     return n_open + n_stray + n_quotes - begins_block
 
 
-def _closed_at_end(cursor: Cursor) -> str:
-    """The bracket that closes the deeper lines below at the depth of the cursor's line, or ""."""
+def _find_closer_at_end(cursor: Cursor) -> str:
+    """Return the bracket that closes the deeper lines below at the depth of the cursor's line, or ""."""
     here = width(cursor.before)
     if width(first_visible(cursor.below)) <= here:
         return ""
@@ -92,14 +92,14 @@ def _closed_at_end(cursor: Cursor) -> str:
 
 
 def _joints(candidate: Candidate, cursor: Cursor) -> Iterator[Candidate]:
-    """Every way to join candidate and right text, the most welcome first."""
+    """Yield every way to join candidate and right text, the most welcome first."""
     text, after = candidate.text.rstrip(), cursor.after.rstrip()
     for n_chars in range(min(len(text), len(after)), 0, -1):
         if _meets(text, after, n_chars):
-            yield candidate.changed(text[:-n_chars], "ends with the text to the right")
+            yield candidate.change(text[:-n_chars], "ends with the text to the right")
     yield candidate
     for n_chars in range(1, 1 + sum(1 for _ in takewhile(closes_only, after))):
-        yield candidate.changed(candidate.text, "closes what the editor closed", n_chars)
+        yield candidate.change(candidate.text, "closes what the editor closed", n_chars)
     if not candidate.whole:
         return  # a bracket that it opens may be closed by what is not there yet
     for at, _ in reversed(list(brackets(text, cursor.language))):
@@ -107,7 +107,7 @@ def _joints(candidate: Candidate, cursor: Cursor) -> Iterator[Candidate]:
 
 
 def _meets(text: str, after: str, n_chars: int) -> bool:
-    """Whether the last characters of *text* are the first of *after*, and not half a word of either."""
+    """Return whether the last characters of *text* are the first of *after*, and not half a word of either."""
     if text[-n_chars:] != after[:n_chars]:
         return False
     return not _inside_word(text, len(text) - n_chars) and not _inside_word(after, n_chars)

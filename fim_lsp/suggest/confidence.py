@@ -1,5 +1,5 @@
 """
-How sure the model was of a text, and which beginning of it is likely enough to be shown. Pure.
+The model's confidence in a text, and the longest beginning likely enough to be shown. Pure.
 
 Greedy decoding takes the likeliest token each time. That all of a text is right is as likely as the
 product of its tokens' probabilities, given what stands before it; so a suggestion is shown as far as that
@@ -40,7 +40,7 @@ DRAFTED = math.log(0.6)
 
 def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
     """
-    The odds of *text*, which *tokens* spell after *skipped* (what was forced).
+    Return the odds of *text*, which *tokens* spell after *skipped* (what was forced).
 
     A token that is partly *skipped* says nothing: its probability was that of the whole, before half
     of it was known.
@@ -60,7 +60,7 @@ def odds(tokens: Iterable[Token], skipped: str, text: str) -> tuple[Odds, ...]:
 
 
 def behind(known: Iterable[Odds], n_typed: int) -> tuple[Odds, ...]:
-    """The odds of what is left of a text after *n_typed* characters of it, or, below 0, with as many before it."""
+    """Return the odds of what is left of a text after *n_typed* characters of it, or, below 0, with as many before it."""
     left: list[Odds] = [Odds(-n_typed, None)] if n_typed < 0 else []
     starts = 0
     for end, logprob in known:
@@ -70,9 +70,9 @@ def behind(known: Iterable[Odds], n_typed: int) -> tuple[Odds, ...]:
     return tuple(left)
 
 
-def respelled(known: tuple[Odds, ...], said: str, text: str) -> tuple[Odds, ...]:
+def respell(known: tuple[Odds, ...], said: str, text: str) -> tuple[Odds, ...]:
     """
-    The odds of *text*, which is *said* with other white space, maybe without some of its beginning or its end.
+    Return the odds of *text*, which is *said* with other white space, maybe without some of its beginning or its end.
 
     So the visible characters of a token are the same in both.
     """
@@ -94,7 +94,7 @@ def respelled(known: tuple[Odds, ...], said: str, text: str) -> tuple[Odds, ...]
 
 
 def confidence(known: Iterable[Odds], text: str) -> float:
-    """The geometric mean of the probabilities of *text*'s tokens; 1.0 where none is known."""
+    """Return the geometric mean of the probabilities of *text*'s tokens; 1.0 where none is known."""
     starts, logprobs = 0, list[float]()
     for end, logprob in known:
         if logprob is not None and starts < len(text):
@@ -104,19 +104,19 @@ def confidence(known: Iterable[Odds], text: str) -> float:
 
 
 def likelihood(candidate: Candidate) -> float:
-    """The product of the probabilities of a candidate's tokens, as far as they are known; 1.0 where none is."""
+    """Return the product of the probabilities of a candidate's tokens, as far as they are known; 1.0 where none is."""
     ends = len(candidate.text)
     return math.exp(sum(p for end, p in candidate.odds if p is not None and end <= ends))
 
 
 def least(sure: float) -> float:
-    """The logarithm of the probability below which a text is not shown."""
+    """Return the logarithm of the probability below which a text is not shown."""
     return math.log(sure) if sure > 0 else -math.inf
 
 
 def likely(candidate: Candidate, sure: float) -> Candidate:
     """
-    The longest beginning of *candidate*, cut between words, that is right with a probability of *sure*.
+    Return the longest beginning of *candidate*, cut between words, that is right with a probability of *sure*.
     """
     known = [logprob for _, logprob in candidate.odds if logprob is not None]
     if not known or sure <= 0:
@@ -137,7 +137,7 @@ def likely(candidate: Candidate, sure: float) -> Candidate:
 
 
 def _cut(candidate: Candidate, end: int) -> Candidate:
-    """*candidate* up to the last place before *end* where a word or a line ends."""
+    """Return *candidate* up to the last place before *end* where a word or a line ends."""
     text = candidate.text
     if _is_word(text[end : end + 1]):
         while _is_word(text[end - 1 : end]):
@@ -150,13 +150,13 @@ def _is_word(sign: str) -> bool:
 
 
 def _n_characters(data: bytes) -> int:
-    """Characters that begin in *data*: a token may end inside one."""
+    """Return characters that begin in *data*: a token may end inside one."""
     return sum(byte & 0xC0 != 0x80 for byte in data)  # noqa: PLR2004
 
 
-def preferred(model: Candidate, sure: float, local: Candidate) -> Candidate:
+def prefer(model: Candidate, sure: float, local: Candidate) -> Candidate:
     """
-    Which of two candidates to show, *sure* being the confidence in the model's.
+    Return the better of two candidates, *sure* being the confidence in the model's.
 
     Where both say the same line the model's is shown, which may go on. That line is as sure as need be, and what
     follows it as sure as the model says.

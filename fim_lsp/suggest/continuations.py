@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from fim_lsp.prompt.window import closes_only
 from fim_lsp.suggest.confidence import behind
 from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
+from fim_lsp.suggest.filters import too_short
 from fim_lsp.suggest.lines import first_visible
 
 # The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any edit there.
@@ -82,7 +84,7 @@ class Continuations:
 
     def find(self, cursor: Cursor, key: str) -> list[Candidate]:
         """
-        What is known to follow at *cursor*, best first; nothing twice.
+        Return the known continuations at *cursor*, best first, each once.
 
         Empty when nothing is known. A single empty candidate: it is known that nothing follows.
         """
@@ -96,7 +98,7 @@ class Continuations:
         return [*candidates.values()]
 
     def _standing_on(self, cursor: Cursor, key: str) -> Iterator[tuple[Path, int]]:
-        """The paths that the cursor stands on and how far along; the nearest root first."""
+        """Yield the paths that the cursor stands on and how far along; the nearest root first."""
         typed = cursor.before
         for n_lines in range(min(len(cursor.above), PATH_LINES) + 1):
             root = _root(cursor, n_lines, key)
@@ -115,7 +117,7 @@ class Continuations:
 
 
 def _root(cursor: Cursor, n_lines: int, key: str) -> Root:
-    """What must stand around a path that begins *n_lines* above the cursor's line."""
+    """Return the lines that must stand around a path that begins *n_lines* above the cursor's line."""
     until = len(cursor.above) - n_lines
     after = "" if closes_only(cursor.after) else cursor.after  # editors insert and remove closers
     return (
@@ -127,9 +129,36 @@ def _root(cursor: Cursor, n_lines: int, key: str) -> Root:
 
 
 def _leads_on(path: Path, typed: str) -> bool:
-    """Whether *path* says something behind *typed*, or says there that nothing comes."""
+    """Return whether *path* says something behind *typed*, or says there that nothing comes."""
     if len(typed) < path.start - BACKSPACES or not path.text.startswith(typed):
         return False
     if len(typed) == len(path.text):
         return path.start == len(path.text)
     return len(typed) >= path.start or bool(typed.strip())
+
+
+# -- typed through -------------------------------------------------------------------------------
+# What is on screen, and what is left of it while the user types along it. Pure.
+#
+# While a suggestion's own characters are typed, or taken back again, it must stay as it is: no filter
+# runs again, no model is asked, and the text on screen does not flicker.
+
+
+class Displayed(NamedTuple):
+    """A filtered candidate and where it was first shown; *model* said it."""
+
+    cursor: Cursor
+    candidate: Candidate
+    model: str
+
+
+def trim_typed(displayed: Displayed, cursor: Cursor, model: str) -> Candidate | None:
+    """Return the candidate to show at *cursor*, an empty one for nothing; None where *displayed* does not tell."""
+    first, text = displayed.cursor, displayed.candidate.text
+    around = (first.after, first.above, first.below, first.language, displayed.model)
+    if around != (cursor.after, cursor.above, cursor.below, cursor.language, model):
+        return None
+    typed = cursor.before[len(first.before) :]
+    if not cursor.before.startswith(first.before) or not text.startswith(typed) or "\n" in typed:
+        return None
+    return too_short(replace(displayed.candidate, text=text[len(typed) :], cuts=()), cursor)

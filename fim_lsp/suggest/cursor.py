@@ -43,14 +43,14 @@ class Cursor:
 
 
 class Cut(NamedTuple):
-    """What a filter did: its name, and why in a few words."""
+    """The action of a filter: its name, and why in a few words."""
 
     filter: str
     why: str
 
 
 class Odds(NamedTuple):
-    """Where a token ends in a text, in characters, and its log-probability; None where that is not known."""
+    """The end of a token in a text, in characters, and its log-probability; None where that is not known."""
 
     end: int
     logprob: float | None
@@ -74,18 +74,18 @@ class Candidate:
     why: str = ""
 
     def cut(self, end: int, why: str) -> Candidate:
-        """The candidate up to *end*: a chosen place, so what is left is whole."""
+        """Return the candidate up to *end*: a chosen place, so what is left is whole."""
         return replace(self, text=self.text[:end], whole=True, why=why)
 
-    def changed(self, text: str, why: str, replaces: int = 0) -> Candidate:
-        """The candidate with another text."""
+    def change(self, text: str, why: str, replaces: int = 0) -> Candidate:
+        """Return the candidate with another text."""
         return replace(self, text=text, why=why, replaces=self.replaces + replaces)
 
 
 def cursor_at(
     document: Document, position: Position, path: str = "", *, by_hand: bool = False
 ) -> Cursor:
-    """The place of *position*; *path* is how comments in the workspace would name the file."""
+    """Return the place of *position*; *path* is how comments in the workspace would name the file."""
     lines, (line, column) = document.lines, document.clamp(position)
     above = tuple(map(_beginning, lines[max(0, line - ABOVE_LINES) : line]))
     below = tuple(map(_beginning, lines[line + 1 : line + 1 + BELOW_LINES]))
@@ -97,13 +97,13 @@ def cursor_at(
 
 
 def _beginning(line: str) -> str:
-    """As much of a line as is looked at."""
+    """Return as much of a line as is looked at."""
     return body(line) if len(line) <= LINE_CHARS else line[:LINE_CHARS]
 
 
 @lru_cache(maxsize=16)  # the lines around stay while a line is typed
 def indent_unit(lines: tuple[str, ...]) -> str:
-    """One level of indentation: a tab, or the step by which lines most often go deeper; "" if none does."""
+    """Return one level of indentation: a tab, or the step by which lines most often go deeper; "" if none does."""
     indents = [indent(line) for line in lines if line.strip()]
     n_tabs = sum(each.startswith("\t") for each in indents)
     n_spaces = sum(each.startswith(" ") for each in indents)

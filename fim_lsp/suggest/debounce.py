@@ -1,5 +1,5 @@
 """
-How long to wait after a key before asking the model: the debounce, from the user's pace. Pure.
+The wait between a key and the request to the model: the debounce, from the user's pace. Pure.
 
 Where typing through a suggestion costs no request and a key joins the generation under way, asking at once
 costs 0.27 completions per key, and waiting longer hides more right text than wrong text (simulated
@@ -44,17 +44,17 @@ class TypingPace:
         return median(self._intervals_ms) if self._intervals_ms else USUAL_MS
 
     def since_s(self, now_ms: float) -> float:
-        """How many seconds ago the last key was; a pause without one."""
+        """Return how many seconds ago the last key was; a pause without one."""
         return PAUSE_MS / 1e3 if self._last_ms is None else max(0.0, now_ms - self._last_ms) / 1e3
 
     def key(self, now_ms: float) -> None:
-        """A key was typed."""
+        """Take in that a key was typed."""
         if self._last_ms is not None and 0 < now_ms - self._last_ms < PAUSE_MS:
             self._intervals_ms.append(now_ms - self._last_ms)
         self._last_ms = now_ms
 
     def wait_ms(self, cursor: Cursor, *, client_ms: float) -> float:
-        """How long an automatic request at *cursor* waits, the client having waited *client_ms*."""
+        """Return how long an automatic request at *cursor* waits, the client having waited *client_ms*."""
         last = cursor.before[-1:]
         if not (last.isalnum() or last == "_"):
             return 0.0

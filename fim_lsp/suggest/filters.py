@@ -1,5 +1,5 @@
 """
-What the model wrote into what is worth showing: an ordered list of small filters, each `(Candidate, Cursor) -> Candidate`.
+Raw model text into a suggestion: an ordered list of small filters, each `(Candidate, Cursor) -> Candidate`.
 
 `polish` runs them and notes what each one changed and why; `fim/stats` counts the names. A filter only
 takes away (`reindented` respells white space), so a suggestion is never anything the model did not say.
@@ -16,11 +16,11 @@ from dataclasses import replace
 
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.brackets import closed_below, opened_here, right_text
-from fim_lsp.suggest.confidence import NOT_SURE, likely, respelled
+from fim_lsp.suggest.confidence import NOT_SURE, likely, respell
 from fim_lsp.suggest.cursor import Candidate, Cursor, Cut
 from fim_lsp.suggest.lines import CLOSER, WORD, indent, mark, open_quote, opens_block
 from fim_lsp.suggest.repeats import lines_below, looping_lines, stuttering, typed_again
-from fim_lsp.suggest.syntax_check import parses
+from fim_lsp.suggest.syntax_errors import parses
 
 Filter = Callable[[Candidate, Cursor], Candidate]
 
@@ -101,7 +101,7 @@ def unfinished(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def _without_opener(text: str, cursor: Cursor) -> str:
-    """*text* without the brackets and quotes at its end that open something, but a block."""
+    """Return *text* without the brackets and quotes at its end that open something, but a block."""
     so_far = (cursor.before + text).rstrip()
     quote = open_quote(so_far, cursor.language)
     opener = quote or so_far[-1:]
@@ -138,12 +138,12 @@ def reindented(candidate: Candidate, cursor: Cursor) -> Candidate:
     parts = candidate.text.split("\n")
     n_spaces = _step(parts) if cursor.unit == "\t" else len(cursor.unit)
     first = 1 if cursor.before.strip() else 0
-    parts[first:] = (_respelled(part, cursor.unit, n_spaces) for part in parts[first:])
+    parts[first:] = (_respell_indent(part, cursor.unit, n_spaces) for part in parts[first:])
     text = "\n".join(parts)
     return (
         candidate
         if text == candidate.text
-        else candidate.changed(text, "indentation as in the file")
+        else candidate.change(text, "indentation as in the file")
     )
 
 
@@ -154,12 +154,12 @@ def trailing_space(candidate: Candidate, cursor: Cursor) -> Candidate:
     if not cursor.after[candidate.replaces :].strip():
         text = text.rstrip()
     return (
-        candidate if text == candidate.text else candidate.changed(text, "white space at line ends")
+        candidate if text == candidate.text else candidate.change(text, "white space at line ends")
     )
 
 
 def too_short(candidate: Candidate, _: Cursor) -> Candidate:
-    """Nothing where accepting saves no key."""
+    """Drop a text whose acceptance saves no key."""
     n_visible = len("".join(candidate.text.split()))
     return (
         candidate
@@ -193,20 +193,20 @@ def polish(
     candidate: Candidate, cursor: Cursor, sure: float = 0.0, off: Collection[str] = ()
 ) -> Candidate:
     """
-    The candidate as it should be shown, with its cuts; an empty text where nothing should.
+    Return the candidate as it should be shown, with its cuts; an empty text where nothing should.
 
     *sure* is how sure the model must be of it, see `likely`. *off* names filters to leave out, to measure what each
     one does.
     """
-    meant = _filtered(candidate, cursor, MEANT, off)
+    meant = _apply(candidate, cursor, MEANT, off)
     left = not_sure(meant, cursor, sure)
     if left is not meant:
         left = replace(left, cuts=(*meant.cuts, Cut(NOT_SURE, left.why)))
-    left = _filtered(left, cursor, LEFT, off)
+    left = _apply(left, cursor, LEFT, off)
     return left if left.text else _nothing(left)
 
 
-def _filtered(
+def _apply(
     candidate: Candidate, cursor: Cursor, filters: Iterable[Filter], off: Collection[str]
 ) -> Candidate:
     for step in filters:
@@ -214,7 +214,7 @@ def _filtered(
             continue
         after = step(candidate, cursor)
         if (after.text, after.replaces) != (candidate.text, candidate.replaces):
-            known = respelled(candidate.odds, candidate.text, after.text)
+            known = respell(candidate.odds, candidate.text, after.text)
             cuts = (*candidate.cuts, Cut(step.__name__, after.why))
             after = replace(after, odds=known, cuts=cuts)
         candidate = after
@@ -226,13 +226,13 @@ def _nothing(candidate: Candidate) -> Candidate:
 
 
 def _step(parts: list[str]) -> int:
-    """How many spaces the model takes for a level: the largest usual number that divides all."""
+    """Return how many spaces the model takes for a level: the largest usual number that divides all."""
     widths = [len(indent(part)) for part in parts if part.startswith(" ") and part.strip()]
     return next((n for n in USUAL_STEPS if all(width % n == 0 for width in widths)), USUAL_STEPS[0])
 
 
-def _respelled(line: str, unit: str, n_spaces: int) -> str:
-    """The line with its indentation in *unit*, where it is not; *n_spaces* and a tab are one level."""
+def _respell_indent(line: str, unit: str, n_spaces: int) -> str:
+    """Return the line with its indentation in *unit*, where it is not; *n_spaces* and a tab are one level."""
     white = indent(line)
     if unit == "\t" and white.startswith(" "):
         n_levels, rest = divmod(len(white.replace("\t", " " * n_spaces)), n_spaces)

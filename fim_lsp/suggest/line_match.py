@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 
 from fim_lsp.documents import LINE_CHARS
 from fim_lsp.prompt.window import closes_only
+from fim_lsp.suggest.confidence import confidence, odds, prefer
 from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor
+from fim_lsp.suggest.filters import polish
+from server_bridge.protocol import Token
 
 # From four typed characters on it pays to guess: 59 of the 60 right answers, and less noise.
 TYPED_CHARS = 4
@@ -27,9 +31,10 @@ SHARE = 0.5
 SIGHT_LINES = 8000  # looked through for one that begins as the typed one does: half a millisecond
 
 
-def continued(cursor: Cursor, elsewhere: Iterable[str]) -> Candidate:
+def continue_line(cursor: Cursor, elsewhere: Iterable[str]) -> Candidate:
     """
-    What the lines around and *elsewhere* (nearest first) say after what is typed; empty if unclear.
+    Return what the lines around and *elsewhere* (nearest first) have after the typed text; empty if
+    unclear.
 
     Not the line right above: the same line is hardly written twice in a row (`repeats`).
     Costs one look at each line: 0.2 ms for a full ring.
@@ -55,7 +60,7 @@ def lines_in_sight(
     own: Sequence[str], line: int, others: Iterable[Sequence[str]], chunks: Iterable[str]
 ) -> Iterator[str]:
     """
-    Lines that may be said again, the likeliest first, at most `SIGHT_LINES`.
+    Return lines that may be said again, the likeliest first, at most `SIGHT_LINES`.
 
     Of the file itself (*own*, the cursor on *line*) those beyond what stands around the cursor, then
     those of *others* that are open, then of the texts of *chunks*.
@@ -64,3 +69,27 @@ def lines_in_sight(
     below = own[line + 1 + BELOW_LINES :]
     rest = chain(others, (chunk.splitlines() for chunk in chunks))
     return islice(chain(above, below, chain.from_iterable(rest)), SIGHT_LINES)
+
+
+# -- choice --------------------------------------------------------------------------------------
+# What is kept of a finished generation: the model's text, or a line in sight that is surer. Pure.
+
+
+def choose(
+    said: Candidate,
+    tokens: Iterable[Token],
+    forced: str,
+    cursor: Cursor,
+    elsewhere: Iterable[str] | None,
+) -> Candidate:
+    """
+    Return the candidate to remember at *cursor* for what the model *said* there.
+
+    *tokens* spell *forced* and then the text. *elsewhere* are lines out of sight that may be said
+    again, the likeliest first; None where lines may not be offered at all.
+    """
+    said = replace(said, odds=odds(tokens, forced, said.text))
+    local = Candidate("") if elsewhere is None else continue_line(cursor, elsewhere)
+    if not local.text:
+        return said
+    return prefer(said, confidence(said.odds, polish(said, cursor).text), local)

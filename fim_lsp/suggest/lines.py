@@ -1,5 +1,5 @@
 """
-What a line of code tells by its looks: indentation, brackets, comments, whether it opens a block.
+The layout of a line of code: indentation, brackets, comments, whether it opens a block.
 
 A cheap reading that works on half-typed code in any language; where it is unsure it errs towards
 "plain code". Tree-sitter knows better, but only of text that is in the file already. Every pattern takes
@@ -64,27 +64,27 @@ class Bracket(NamedTuple):
 
 
 def indent(line: str) -> str:
-    """The white space that a line begins with."""
+    """Return the white space that a line begins with."""
     return line[: len(line) - len(line.lstrip())]
 
 
 def width(line: str) -> int:
-    """The column of a line's first visible character."""
+    """Return the column of a line's first visible character."""
     return len(indent(line).expandtabs(TAB_COLUMNS))
 
 
 def first_visible(lines: tuple[str, ...]) -> str:
-    """The first line that is not blank, or ""."""
+    """Return the first line that is not blank, or ""."""
     return next((line for line in lines if line.strip()), "")
 
 
 def mark(language: str) -> str:
-    """What a comment begins with, "" where lines have no comments."""
+    """Return the mark that begins a comment, "" where lines have no comments."""
     return MARK_OF.get(language, DEFAULT_MARK)
 
 
 def is_comment(line: str, language: str) -> bool:
-    """Whether the line is nothing but a comment, or inside a block of them."""
+    """Return whether the line is nothing but a comment, or inside a block of them."""
     sign, visible = mark(language), line.lstrip()
     return bool(sign) and visible.startswith((sign, "/*", "* ") if sign == DEFAULT_MARK else sign)
 
@@ -92,7 +92,7 @@ def is_comment(line: str, language: str) -> bool:
 @cache
 def scanner(language: str) -> re.Pattern[str]:
     """
-    Strings, comments and brackets of a language, in one pattern; a closed string is one match.
+    Return strings, comments and brackets of a language, in one pattern; a closed string is one match.
 
     An escaped quote outside of strings begins none: behind an open one, each would be tried in vain.
     """
@@ -108,31 +108,31 @@ def scanner(language: str) -> re.Pattern[str]:
 
 
 def brackets(text: str, language: str) -> Iterator[Bracket]:
-    """The brackets of *text* in order, but none in strings and comments."""
+    """Yield the brackets of *text* in order, but none in strings and comments."""
     for match in scanner(language).finditer(text):
         if match["bracket"]:
             yield Bracket(match.start(), match[0])
 
 
 def open_quote(line: str, language: str) -> str:
-    """The quote sign of the string that *line* ends within, or ""."""
+    """Return the quote sign of the string that *line* ends within, or ""."""
     for match in scanner(language).finditer(line):
         if match["open"]:
             return match[0][0]
-        if match["skip"] and match[0].startswith(('"""', "'''")) and not closed_triple(match[0]):
+        if match["skip"] and match[0].startswith(('"""', "'''")) and not is_closed_triple(match[0]):
             return match[0][:3]
     tick = language not in TICK_LANGUAGES and "'" in scanner(language).sub("", line)
     return "'" if tick else ""
 
 
-def closed_triple(text: str) -> bool:
-    """Whether a triple-quoted string has its end."""
+def is_closed_triple(text: str) -> bool:
+    """Return whether a triple-quoted string has its end."""
     return len(text) >= 2 * 3 and text.endswith(text[:3])
 
 
-def nested(text: str, language: str) -> Iterator[tuple[Bracket, list[Bracket]]]:
+def walk_brackets(text: str, language: str) -> Iterator[tuple[Bracket, list[Bracket]]]:
     """
-    The brackets of *text* in order, each with those that are open before it, outermost first.
+    Yield the brackets of *text* in order, each with those that are open before it, outermost first.
 
     A closing bracket without a partner closes nothing. The list is the same one each time.
     """
@@ -145,14 +145,14 @@ def nested(text: str, language: str) -> Iterator[tuple[Bracket, list[Bracket]]]:
             opened.pop()
 
 
-def unclosed(text: str, language: str) -> list[Bracket]:
-    """The brackets that *text* leaves open, outermost first."""
-    found = [*nested(text, language)]
+def find_unclosed(text: str, language: str) -> list[Bracket]:
+    """Return the brackets that *text* leaves open, outermost first."""
+    found = [*walk_brackets(text, language)]
     return found[-1][1] if found else []
 
 
 def opens_block(line: str, language: str) -> bool:
-    """Whether what follows *line* stands one level deeper."""
+    """Return whether what follows *line* stands one level deeper."""
     code = scanner(language).sub(
         lambda match: "" if is_comment(match[0], language) else match[0], line
     )
@@ -160,7 +160,7 @@ def opens_block(line: str, language: str) -> bool:
 
 
 def goes_on(line: str) -> bool:
-    """Whether a line at a header's own level still belongs to its block: `else`, `}`, `end`."""
+    """Return whether a line at a header's own level still belongs to its block: `else`, `}`, `end`."""
     visible = line.lstrip()
     word = WORD.match(visible)
     return visible[:1] in CLOSERS or bool(word and word[0] in CONTINUING)

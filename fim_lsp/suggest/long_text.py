@@ -40,8 +40,8 @@ class Writing:
         if "\n" in piece:
             self.goes_wrong = self._is_wrong()
 
-    def shown(self, trouble: str = "") -> tuple[str, str]:
-        """What to insert, and why that is not all, "" where it is."""
+    def finish(self, trouble: str = "") -> tuple[str, str]:
+        """Return the text to insert, and why that is not all, "" where it is."""
         is_long = self._n_pieces + SPARE > self.n_tokens
         is_cut = bool(trouble) or self.goes_wrong or self.is_cut or is_long
         text = whole_lines(self.text) if is_cut else self.text
@@ -53,7 +53,7 @@ class Writing:
         return found.text, reason(cut.filter, {"state": "ready"})
 
     def _is_wrong(self) -> bool:
-        """Whether the last lines are such that what follows would be cut."""
+        """Return whether the last lines are such that what follows would be cut."""
         lines = self.text.split("\n")
         tail = "\n".join(lines[-LOOKED_AT:])
         is_all = len(lines) <= LOOKED_AT
@@ -66,5 +66,5 @@ _ENDS = frozenset(step.__name__ for step in ENDS)
 
 
 def whole_lines(text: str) -> str:
-    """Without the line in which it was cut off, unless that is all there is."""
+    """Return *text* without the line in which it was cut off, unless that is all there is."""
     return text.rpartition("\n")[0] or text

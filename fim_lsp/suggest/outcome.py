@@ -1,5 +1,6 @@
 """
-How a request ended, as `fim/stats` counts it, into words: where a suggestion comes from, or why there is none. Pure.
+The outcome of a request, as `fim/stats` counts it, into words: the source of a suggestion, or why there is none.
+Pure.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from server_bridge.weights.table import is_bundled
 TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
 ENDS = {
     "automatic suggestions are off": "fim.completion.auto is false",
-    "not sure": "the model was too unsure of it (fim.completion.minConfidence)",
-    "in a comment": "in comments none come by themselves (fim.completion.quietIn)",
-    "in a string": "in strings none come by themselves (fim.completion.quietIn)",
-    "inside a word": "the cursor is inside a word; they come at its end",
-    "before other code": "code stands right of the cursor; they come at the end of a line, or before what closes it",
-    "before the body of a block": "the block has its body already",
-    "in a prompt": "this is a prompt or a chat; there none come by themselves",
-    "not now": "you asked for quiet for a while (fim.snooze; fim.resume ends it)",
-    "rarely taken": "you rarely took such ones lately (fim.completion.learn)",
-    "in an empty text": "there is nothing in the file to go by",
-    "after a deletion": "they come after something was typed, not after a deletion",
-    "model": "the model says nothing here",
+    "not sure": "the model was too unsure of its answer (fim.completion.minConfidence)",
+    "in a comment": "there are no automatic suggestions in comments (fim.completion.quietIn)",
+    "in a string": "there are no automatic suggestions in strings (fim.completion.quietIn)",
+    "inside a word": "the cursor is inside a word; suggestions come at its end",
+    "before other code": "there is code right of the cursor; suggestions come at the end of a line, or before closing brackets",
+    "before the body of a block": "the block already has its body",
+    "in a prompt": "there are no automatic suggestions in a prompt or a chat",
+    "not now": "you snoozed suggestions (fim.snooze; fim.resume ends it)",
+    "rarely taken": "you rarely accepted such suggestions lately (fim.completion.learn)",
+    "in an empty text": "the file is empty",
+    "after a deletion": "suggestions come after you type, not after you delete",
+    "model": "the model wrote nothing here",
     "local": "no line in sight begins like this one, and the model could not be asked",
-    "no commit message": "the model writes the first line of a commit message only, and there from what is staged",
+    "no commit message": "the model writes only the first line of a commit message, from what is staged",
     "not open": "the file is not open",
     "superseded": "the next key came before the answer",
     "too late": "the model did not answer in time (fim.completion.deadlineMs)",
@@ -35,20 +36,20 @@ FILTERED = {
     "special_tokens": "the model's answer began with a control token",
     "other_text": "the model began another file, a patch or a chat",
     "reindented": "the model's answer was only white space",
-    "typed_again": "the model only said again what stands before the cursor",
-    "stuttering": "the model said the same words again and again",
-    "looping_lines": "the model said the line above once more",
-    "extent": "the statement is whole as it stands",
-    "lines_below": "the model said what stands below the cursor already",
+    "typed_again": "the model only repeated the text before the cursor",
+    "stuttering": "the model repeated the same words",
+    "looping_lines": "the model repeated the line above",
+    "extent": "the statement is complete already",
+    "lines_below": "the model repeated the text below the cursor",
     "closed_below": "the model closed a bracket that the next line closes",
     "opened_here": "the model closed a bracket around the lines below",
-    "unfinished": "the model's answer broke off before its first word was whole",
-    "broken_character": "the model's answer had half a character in it",
-    "right_text": "the model said what stands right of the cursor already",
+    "unfinished": "the model's answer broke off within its first word",
+    "broken_character": "the model's answer broke off within a character",
+    "right_text": "the model repeated the text right of the cursor",
     "parses": "the model's answer broke off inside a string or a bracket",
-    "empty_comment": "the model began a comment that says nothing",
+    "empty_comment": "the model began a comment without text",
     "trailing_space": "the model's answer was only white space",
-    "too_short": "the model's answer is shorter than the key that accepts it",
+    "too_short": "the model's answer is too short to be worth a key",
 }
 # Ends of a request while typing that one by hand may not come to.
 BY_HAND = frozenset({
@@ -58,7 +59,10 @@ BY_HAND = frozenset({
 
 
 def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
-    """What a request got, and *why* (`source`); or *why* it got nothing (`reason`), and whether to ask by hand."""
+    """
+    Return what a request got, and *why* (`source`); or *why* it got nothing (`reason`), and whether
+    to ask by hand.
+    """
     if text:
         return f"{text!r}, by {why}"
     hint = "; ask by hand" if outcome in BY_HAND and not by_hand else ""
@@ -66,7 +70,7 @@ def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
 
 
 def reason(outcome: str, backend: Mapping[str, Any]) -> str:
-    """Why a request that ended so got nothing."""
+    """Return why a request with this outcome got nothing."""
     if outcome.startswith("private: "):
         return f"the file is private, nothing of it is used ({outcome.removeprefix('private: ')})"
     if outcome.startswith("Backend"):
@@ -77,7 +81,7 @@ def reason(outcome: str, backend: Mapping[str, Any]) -> str:
 
 
 def source(outcome: str, backend: Mapping[str, Any]) -> str:
-    """What made a suggestion of a request that ended so."""
+    """Return the source of a suggestion with this outcome."""
     if outcome == "local":
         return "a line in sight that begins as this one does"
     where = "inside this package" if backend.get("kind") == "embedded" else backend.get("url")
@@ -85,7 +89,7 @@ def source(outcome: str, backend: Mapping[str, Any]) -> str:
 
 
 def notice(backend: Mapping[str, Any]) -> str:
-    """What else is to be known of the model, "" for nothing."""
+    """Return a note about the model, "" for none."""
     if backend.get("state") == "loading":
         return "the model is still loading"
     if backend.get("state") != "ready":

@@ -41,7 +41,7 @@ def typed_again(candidate: Candidate, cursor: Cursor) -> Candidate:
     typed, said = cursor.before.lstrip(), candidate.text.lstrip(" \t")
     if len(typed) < TYPED_AGAIN_CHARS or not said.startswith(typed):
         return candidate
-    return candidate.changed(said[len(typed) :], "begins with what was typed")
+    return candidate.change(said[len(typed) :], "begins with what was typed")
 
 
 def looping_lines(candidate: Candidate, cursor: Cursor) -> Candidate:
@@ -90,14 +90,17 @@ def lines_below(candidate: Candidate, cursor: Cursor) -> Candidate:
 
 
 def _following(cursor: Cursor) -> list[str]:
-    """The next line, and those after it until the block ends: another block may say the same."""
+    """Return the next line, and those after it until the block ends: another block may say the same."""
     visible = [line for line in cursor.below if line.strip()][:FOLLOWING_LINES]
     same = takewhile(lambda line: width(line) >= width(cursor.before), visible)
     return [*same] or visible[:1]
 
 
 def _is_next(line: str, following: list[str]) -> bool:
-    """The next line, or one of its block soon after it that is long enough not to be there twice by chance."""
+    """
+    Return whether *line* is the next one, or one soon after it that is long enough not to be there
+    twice by chance.
+    """
     said, here = line.strip(), width(line)
     same_block = takewhile(lambda other: width(other) >= here, following)
     return any(
@@ -107,7 +110,7 @@ def _is_next(line: str, following: list[str]) -> bool:
 
 
 def _offset(text: str, n_lines: int) -> int:
-    """Where the line with this number begins; one past the end for the line after the last."""
+    """Return the offset of the line with this number; one past the end for the line after the last."""
     at = 0
     for _ in range(n_lines):
         newline = text.find("\n", at)

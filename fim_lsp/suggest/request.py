@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fim_lsp.documents import Document, Edit, Position, after, edited
+from fim_lsp.documents import Document, Edit, Position, after, apply_edits
 from fim_lsp.quiet.switches import why_disabled
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest import boundary
@@ -38,9 +38,9 @@ class Selected(NamedTuple):
 
 class Client(NamedTuple):
     """
-    Where a request comes from. *offers*: the user is shown the suggestions now, the client does not only want to know
-    them. *config* are the settings that it follows, None for the user's. *hear* gets the suggestion line by line,
-    as it becomes known. *cancels*: it cancels a request that a newer one replaces, so none comes too late.
+    The client of a request. *offers*: the user is shown the suggestions now, the client does not only want to know
+    them. *config* are the settings that it follows, None for the user's. *hear* gets the suggestion line by line, as
+    it becomes known. *cancels*: it cancels a request that a newer one replaces, so none comes too late.
     """
 
     offers: bool = True
@@ -74,7 +74,10 @@ class CompletionRequest:
 
     @property
     def sure(self) -> float:
-        """How sure the model must be of what interrupts the user; a user who asked wants to see all of it."""
+        """
+        The probability that a suggestion must have to interrupt the user; a user who asked wants to
+        see all of it.
+        """
         return 0.0 if self.invoked else self.config.completion.min_confidence
 
 
@@ -89,10 +92,12 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
     selected: Selected | None = None,
     client: Client = EDITOR,
 ) -> CompletionRequest:
-    """The request for *position*, with the menu's selected entry in place."""
+    """Return the request for *position*, with the menu's selected entry in place."""
     if selected is not None:
         start = document.clamp(selected.start)
-        document = edited(document, [Edit(start, selected.end, selected.text)], document.version)
+        document = apply_edits(
+            document, [Edit(start, selected.end, selected.text)], document.version
+        )
         position = after(start, selected.text)
     position = document.clamp(position)
     cursor = cursor_at(document, position, path, by_hand=invoked)
@@ -102,7 +107,7 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
 
 
 def why_off(request: CompletionRequest) -> str:
-    """The reason to do nothing at all for this request, "" for none."""
+    """Return the reason to do nothing at all for this request, "" for none."""
     if boundary.too_long(request.cursor):
         return "the line is too long"
     if request.invoked:
@@ -118,17 +123,17 @@ def why_off(request: CompletionRequest) -> str:
 
 
 def why_not(request: CompletionRequest, *, deleted: bool) -> str:
-    """The reason to suggest nothing at this place now, "" for none; *deleted*: see `boundary.quiet`."""
+    """Return the reason to suggest nothing at this place now, "" for none; *deleted*: see `boundary.quiet`."""
     if request.invoked:
         return ""
     scope, excluded = boundary.scope(request.cursor), request.config.completion.quiet_in
     return boundary.quiet(request.cursor, deleted=deleted, scope=scope, excluded=excluded)
 
 
-def accepted(request: CompletionRequest, suggestion: Suggestion) -> CompletionRequest:
-    """The request that would follow if *suggestion* was accepted."""
+def accept(request: CompletionRequest, suggestion: Suggestion) -> CompletionRequest:
+    """Return the request that would follow if *suggestion* was accepted."""
     edit = Edit(suggestion.start, suggestion.end, suggestion.text)
-    document = edited(request.document, [edit], request.document.version)
+    document = apply_edits(request.document, [edit], request.document.version)
     position = after(suggestion.start, suggestion.text)
     cursor = cursor_at(document, position, request.path)
     return replace(
@@ -137,7 +142,7 @@ def accepted(request: CompletionRequest, suggestion: Suggestion) -> CompletionRe
 
 
 def suggestion(request: CompletionRequest, candidate: Candidate, id: str) -> Suggestion | None:
-    """What to insert for a filtered *candidate*, None for an empty one."""
+    """Return the suggestion for a filtered *candidate*, None for an empty one."""
     if not candidate.text:
         return None
     start, end = request.position, _right_of(request.position, candidate.replaces)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fim_lsp.context.index import Index, holding, updated
+from fim_lsp.context.index import Index, holding, update_index
 from fim_lsp.context.together import partners
 from fim_lsp.documents import Document
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.files import grown, listed, on_disk
+from fim_lsp.workspace.files import grow, list_files, on_disk
 from fim_lsp.workspace.git_history import NONE, history
 from fim_lsp.workspace.reader import Reader
 
@@ -63,7 +63,7 @@ class Explorer:
         self, texts: Sequence[str], near: str, opened: Collection[str], config: Config
     ) -> list[Document]:
         """
-        Files that may hold one of *texts*, as they are on disk: none that is private, or *opened*.
+        Return files that may hold one of *texts*, as they are on disk: none that is private, or *opened*.
 
         Those in the folder of the file *near* come first. Blocking.
         """
@@ -72,7 +72,7 @@ class Explorer:
         return [document for document in found if document]
 
     def read(self, path: str, config: Config) -> Document | None:
-        """A file that is not open as it is now; None when it is gone or private. Blocking."""
+        """Return a file that is not open as it is now; None when it is gone or private. Blocking."""
         if not self.folder:
             return None
         return on_disk(Path(self.folder), self._root, path, config.privacy.exclude)
@@ -93,24 +93,24 @@ class Explorer:
             self._listing.cancel()
 
     async def wait_begun(self) -> None:
-        """Until the files that matter most near the last `explore` are known: a moment, and only at first."""
+        """Wait until the files that matter most near the last `explore` are known: a moment, and only at first."""
         if not self.index.entries and self._listing is not None:
             await self._begun.wait()
 
     async def wait_explored(self) -> None:
-        """Until the index is whole; for tests and benchmarks."""
+        """Wait until the index is whole; for tests and benchmarks."""
         while self._listing and not self._listing.done():
             await asyncio.wait([self._listing])
 
     async def _grow(self, folder: Path, near: str, excludes: tuple[str, ...]) -> None:
         loop = asyncio.get_running_loop()
         began, due = loop.time(), self._due_s
-        listing = await asyncio.to_thread(listed, folder, near, excludes)
+        listing = await asyncio.to_thread(list_files, folder, near, excludes)
         if due == self._due_s:  # nothing changed meanwhile
             self._due_s = max(due, began + (loop.time() - began) / LISTING_SHARE)
         known = {path: entry.stamp for path, entry in self.index.entries.items()}
         if gone := {path: None for path in known if path not in listing}:
-            self.index = updated(self.index, gone)
+            self.index = update_index(self.index, gone)
         self._history = await asyncio.to_thread(history, folder, near, listing, self._history)
         self.index = replace(self.index, commits=self._history.commits)
         together = partners(self.index.commits, near)
@@ -119,7 +119,7 @@ class Explorer:
         n_todo = len(todo)
         while todo:
             self.index, todo = await asyncio.to_thread(
-                grown, self.index, folder, listing, todo, self._reader.syntax
+                grow, self.index, folder, listing, todo, self._reader.syntax
             )
             self._begun.set()
             self._progress(self._root, n_todo - len(todo), n_todo)

@@ -2,7 +2,7 @@
 Files of a workspace that are not open, into an index of what they define, and into sources.
 
 Blocking: everything here runs in a worker thread, in slices. Files are judged before they are
-read; symbolic links, hidden folders and installed packages are left out, whatever the rules say.
+read; symbolic links, hidden folders and installed packages are always left out.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from fim_lsp.context.index import (
     Index,
     Names,
     names,
-    unopened_files,
-    updated,
+    read_unopened,
+    update_index,
 )
-from fim_lsp.context.privacy import Folder, entered, installed, refused
+from fim_lsp.context.privacy import Folder, enter, is_installed, why_refused
 from fim_lsp.context.signatures import signatures
 from fim_lsp.context.update import Snapshot
 from fim_lsp.context.words import NONE, words
-from fim_lsp.documents import Document, opened, split
-from fim_lsp.workspace.ignore_files import encoded, found_in, rules_at, why_private
+from fim_lsp.documents import Document, open_document, split
+from fim_lsp.workspace.ignore_files import encode_name, read_folder, rules_at, why_private
 from fim_lsp.workspace.regular_files import read
 
 FILES = 20_000  # in an index: those nearest to the file that was opened first
@@ -48,9 +48,9 @@ ReadSyntax = Callable[[str, str], Syntax]  # `reader.Reader.syntax`, of a langua
 log = logging.getLogger(__name__)
 
 
-def listed(root: Path, near: str, excludes: Collection[str]) -> dict[str, Stamp]:
+def list_files(root: Path, near: str, excludes: Collection[str]) -> dict[str, Stamp]:
     """
-    The code files below *root* that are not private, by relative path, those nearest to *near* first.
+    Return the code files below *root* that are not private, by relative path, those nearest to *near* first.
 
     *root* is an absolute path, *near* a file's path below it. A name that is not UTF-8 is left out:
     no model could be told where the code is from.
@@ -58,9 +58,11 @@ def listed(root: Path, near: str, excludes: Collection[str]) -> dict[str, Stamp]
     root = Path(os.path.realpath(root))
     found: dict[str, Stamp] = {}
     seen: set[Path] = set()
-    for folder in (root / near).parents:
-        if folder != root and root not in folder.parents:
-            break
+    here = Path(os.path.normpath(root / near))  # a client may name `../../x.py`
+    # A name may have a thousand folders that are not there; the rules of each cost as much as it is deep.
+    inside = (each for each in here.parents if each.is_relative_to(root))
+    folders = [each for each in inside if os.path.isdir(each)]  # noqa: PTH112 (a long name is no error)
+    for folder in folders or [root]:
         for path, stamp in _below(root, folder, rules_at(folder, root, excludes), seen):
             found[path] = stamp
             if len(found) == FILES:
@@ -68,10 +70,10 @@ def listed(root: Path, near: str, excludes: Collection[str]) -> dict[str, Stamp]
     return found
 
 
-def grown(
+def grow(
     index: Index, root: Path, listing: Mapping[str, Stamp], todo: Sequence[str], syntax: ReadSyntax
 ) -> tuple[Index, Sequence[str]]:
-    """The index with the first of the files *todo* in it, and the rest of those."""
+    """Return the index with the first of the files *todo* in it, and the rest of those."""
     fresh: dict[str, Entry | None] = {}
     size, room, word_room = 0, NAMES - index.n_names, WORDS - index.n_words
     for path in todo:
@@ -84,11 +86,14 @@ def grown(
         size += len(text)
         if size > SLICE_BYTES:
             break
-    return updated(index, fresh), todo[len(fresh) :]
+    return update_index(index, fresh), todo[len(fresh) :]
 
 
 def _names(path: str, language: str, text: str, syntax: ReadSyntax) -> Names:
-    """None of a file that cannot be read, whatever the reason: the other files are worth an index."""
+    """
+    Return the names in a file, none of one that cannot be read, whatever the reason: the other
+    files are worth an index.
+    """
     try:
         return names(syntax(language, text).definitions)
     except Exception:
@@ -97,7 +102,7 @@ def _names(path: str, language: str, text: str, syntax: ReadSyntax) -> Names:
 
 
 def uri_of(root_uri: str, path: str) -> str:
-    """The URI of a file below a workspace folder."""
+    """Return the URI of a file below a workspace folder."""
     return f"{root_uri.rstrip('/')}/{quote(os.fsencode(path))}"
 
 
@@ -105,17 +110,17 @@ def pieces_of(
     index: Index, root: Path | None, root_uri: str, snapshot: Snapshot, read: Read
 ) -> list[Piece]:
     """
-    What is worth a look from where the user works besides the open files: pieces of other files, and heads of what
-    is in use there.
+    Return the pieces that are useful where the user works besides the open files: pieces of other files, and heads
+    of what is in use there.
     """
     source_of = partial(_as_judged, index, root, root_uri)
     heads = signatures(index, snapshot, source_of, read)
-    return [*heads, *unopened_files(index, snapshot, source_of, read)]
+    return [*heads, *read_unopened(index, snapshot, source_of, read)]
 
 
 def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> Document | None:
     """
-    A file that is not open, as an editor would open it; None when it is gone or private.
+    Return a file that is not open, as an editor would open it; None when it is gone or private.
 
     It is judged now: an index is older than the disk.
     """
@@ -123,13 +128,13 @@ def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> 
     if text is None:
         return None
     text = text.removeprefix("\ufeff")  # editors show no byte order mark
-    return opened(uri_of(root_uri, path), language_of(path), 0, text)
+    return open_document(uri_of(root_uri, path), language_of(path), 0, text)
 
 
 def reread(
     file: PurePath, root: PurePath | None, excludes: Collection[str], old: Source
 ) -> Source | None:
-    """*old* as it is on disk now, the same if nothing happened to it; None when it is gone or private."""
+    """Return *old* as it is on disk now, the same if nothing happened to it; None when it is gone or private."""
     stamp = _stamp(Path(file))
     if stamp is not None and stamp[0] == old.version:
         return old
@@ -141,7 +146,7 @@ def reread(
 
 
 def _as_judged(index: Index, root: Path | None, root_uri: str, path: str) -> Source | None:
-    """An indexed file; None when it is not the one any more that was judged."""
+    """Return an indexed file; None when it is not the one any more that was judged."""
     entry = index.entries[path]
     if root is None:
         return None
@@ -161,7 +166,7 @@ def _stamp(file: Path | os.DirEntry[str]) -> Stamp | None:
 
 
 def _below(root: Path, folder: Path, known: Folder, seen: set[Path]) -> Iterator[tuple[str, Stamp]]:
-    """What may be read in *folder*, where *known* holds, and in those below it that were not *seen*."""
+    """Yield the files that may be read in *folder*, where *known* holds, and in those below it that were not *seen*."""
     if folder in seen:
         return
     seen.add(folder)
@@ -176,21 +181,21 @@ def _below(root: Path, folder: Path, known: Folder, seen: set[Path]) -> Iterator
             stamp = _stamp(entry)
             if stamp is None or stamp[1] > FILE_BYTES:
                 continue
-            if not refused(known, encoded(entry.name)):
+            if not why_refused(known, encode_name(entry.name)):
                 yield path, stamp
     for each in folders:
-        yield from _below(root, each, entered(known, encoded(each.name), found_in(each)), seen)
+        yield from _below(root, each, enter(known, encode_name(each.name), read_folder(each)), seen)
 
 
 def _is_open(entry: os.DirEntry[str], path: str, known: Folder) -> bool:
-    """May what lies in a folder be read?"""
-    if entry.name.startswith(".") or installed(encoded(path) + b"/any"):
+    """Return whether what lies in a folder may be read."""
+    if entry.name.startswith(".") or is_installed(encode_name(path) + b"/any"):
         return False
-    return not refused(known, encoded(entry.name), folder=True)
+    return not why_refused(known, encode_name(entry.name), folder=True)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder by name, so that the same workspace gives the same index."""
+    """Return the entries of a folder by name, so that the same workspace gives the same index."""
     try:
         with os.scandir(folder) as entries:
             return sorted((e for e in entries if _is_text(e.name)), key=lambda entry: entry.name)
@@ -203,7 +208,7 @@ def _is_text(name: str) -> bool:
 
 
 def _text(file: Path, longest: int = FILE_BYTES, *, follow: bool = False) -> str | None:
-    """The text of a file that is one: of *longest* bytes at most, and UTF-8."""
+    """Return the text of a file that is one: of *longest* bytes at most, and UTF-8."""
     data = read(file, longest + 1, follow=follow)
     if data is None or len(data) > longest or b"\0" in data:
         return None

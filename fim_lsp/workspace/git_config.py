@@ -55,12 +55,12 @@ class Setting(NamedTuple):
 
 
 def user_folder() -> Path:
-    """Where the user keeps git's own files."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or expanded("~/.config"), "git")
+    """Return the folder of the user's own git files."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or expand_home("~/.config"), "git")
 
 
 def user_files() -> Iterator[Path]:
-    """The configuration files of the machine and of the user, the least important first."""
+    """Yield the configuration files of the machine and of the user, the least important first."""
     if not is_true(os.environ.get("GIT_CONFIG_NOSYSTEM", "")):
         system = os.environ.get("GIT_CONFIG_SYSTEM")
         for name in (system,) if system else _SYSTEM.get(sys.platform, ("/etc/gitconfig",)):
@@ -69,11 +69,11 @@ def user_files() -> Iterator[Path]:
         yield Path(only)
     else:
         yield user_folder() / "config"
-        yield expanded("~/.gitconfig")
+        yield expand_home("~/.gitconfig")
 
 
 def values(paths: Iterable[Path], key: str) -> list[Setting]:
-    """All values that *key* may have by these files, the last one first; only the last can be sure."""
+    """Return all values that *key* may have by these files, the last one first; only the last can be sure."""
     found: list[Setting] = []
     files = (_settings(path, _DEPTH, []) for path in paths)
     for each in chain(*files, _variables()):
@@ -83,26 +83,26 @@ def values(paths: Iterable[Path], key: str) -> list[Setting]:
 
 
 def is_true(value: str) -> bool:
-    """What git takes for true."""
+    """Return whether git takes *value* for true."""
     return _TRUE.fullmatch(value) is not None
 
 
-def expanded(name: str) -> Path:
-    """A path that may begin with `~`; it stays where there is no such user."""
+def expand_home(name: str) -> Path:
+    """Return a path that may begin with `~`; it stays where there is no such user."""
     try:
         return Path(name).expanduser()
     except RuntimeError:
         return Path(name)
 
 
-def parsed(data: bytes) -> Iterator[Setting]:
-    """The settings in a configuration file; a line that is none is left out."""
+def parse(data: bytes) -> Iterator[Setting]:
+    """Yield the settings in a configuration file; a line that is none is left out."""
     section, at = b"", 0
     data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
     while (space := _SPACE.match(data, at)) and (at := space.end()) < len(data):
         if header := _SECTION.match(data, at):
             name, subsection = header.groups()
-            section = name.lower() + (b"." + _unescaped(subsection) if subsection else b"")
+            section = name.lower() + (b"." + _unescape(subsection) if subsection else b"")
             at = header.end()
             continue
         if key := _KEY.match(data, at):
@@ -111,15 +111,15 @@ def parsed(data: bytes) -> Iterator[Setting]:
         at = data.find(b"\n", at) + 1 or len(data)
 
 
-def is_abroad(path: Path) -> bool:
-    """Is this another machine's? Windows shows the user's credentials to one that is asked."""
+def is_unc_path(path: Path) -> bool:
+    """Return whether this is a path of another machine: Windows shows the user's credentials to one that is asked."""
     return os.name == "nt" and str(path).startswith(("\\\\", "//"))
 
 
 def _settings(path: Path, depth: int, included: list[Path]) -> Iterator[Setting]:
-    """The settings of a file and of those it includes, where it does; these are *included* then."""
+    """Yield the settings of a file and of those it includes, where it does; these are *included* then."""
     data = read(path, LONGEST, follow=True)
-    yield from _with_included(parsed(data) if data else (), path, depth, included)
+    yield from _with_included(parse(data) if data else (), path, depth, included)
 
 
 def _with_included(
@@ -130,8 +130,8 @@ def _with_included(
         yield each
         section, _, key = each.key.rpartition(".")
         if key == "path" and section.partition(".")[0] in ("include", "includeif") and depth:
-            other = path.parent / expanded(each.value)
-            if len(included) >= _FILES or (is_abroad(other) and not is_abroad(path)):
+            other = path.parent / expand_home(each.value)
+            if len(included) >= _FILES or (is_unc_path(other) and not is_unc_path(path)):
                 continue
             included.append(other)
             sure = section == "include"
@@ -140,7 +140,7 @@ def _with_included(
 
 
 def _variables() -> Iterator[Setting]:
-    """The settings in the environment, with the files that they include; they count over all other files."""
+    """Yield the settings in the environment, with the files that they include; they count over all other files."""
     yield from _with_included(_in_environment(), Path("/"), _DEPTH, [])
 
 
@@ -150,7 +150,7 @@ def _in_environment() -> Iterator[Setting]:
         key, value = (os.environ.get(f"GIT_CONFIG_{what}_{n}", "") for what in ("KEY", "VALUE"))
         yield Setting(_lower(key), value)
     for said in _PARAMETER.finditer(os.environ.get("GIT_CONFIG_PARAMETERS", "")):
-        key, has_value, value = _unquoted(said[1]), said[2], _unquoted(said[3] or "")
+        key, has_value, value = _unquote(said[1]), said[2], _unquote(said[3] or "")
         if not has_value:
             key, has_value, value = key.partition("=")
         yield Setting(_lower(key), value if has_value and said[2] != "=" else "true")
@@ -161,21 +161,21 @@ def _lower(key: str) -> str:
     return f"{section.lower()}.{name.lower()}"
 
 
-def _unquoted(words: str) -> str:
-    """A text that git quoted for a shell."""
+def _unquote(words: str) -> str:
+    """Return a text that git quoted for a shell."""
     return _LETTERS.sub(lambda found: found[1] or found[2] or "", words)
 
 
 def _value(data: bytes, at: int) -> tuple[bytes, int]:
-    """The value that begins at *at*, without quotes, comment and spaces at its end; where it ends."""
+    """Return the value that begins at *at*, without quotes, comment and spaces at its end; where it ends."""
     parts: list[bytes] = []
     while part := _QUOTED.match(data, at) or _PLAIN.match(data, at):
         at = part.end()
         rest = data[at : at + 1]
         text = part[1] if part.re is _QUOTED else part[0].rstrip() if rest != b'"' else part[0]
-        parts.append(_unescaped(text))
+        parts.append(_unescape(text))
     return b"".join(parts), at
 
 
-def _unescaped(text: bytes) -> bytes:
+def _unescape(text: bytes) -> bytes:
     return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), text)

@@ -19,9 +19,9 @@ from fim_lsp.context.ignore_rules import LONGEST
 from fim_lsp.context.privacy import Repository
 from fim_lsp.workspace.git_config import (
     Setting,
-    expanded,
-    is_abroad,
+    expand_home,
     is_true,
+    is_unc_path,
     user_files,
     user_folder,
     values,
@@ -38,14 +38,14 @@ _EXCLUDES = "core.excludesfile"
 
 
 class Checkout(NamedTuple):
-    """What a work tree shows: a commit, and the folder of the repository's objects."""
+    """The state of a work tree: a commit, and the folder of the repository's objects."""
 
     commit: str
     objects: Path
 
 
 def checkout(folder: Path) -> Checkout | None:
-    """The commit that is checked out at *folder*; None where no work tree begins there, or it cannot be read."""
+    """Return the commit that is checked out at *folder*; None where no work tree begins there, or it cannot be read."""
     private = git_folder(folder / ".git")
     if private is None:
         return None
@@ -56,7 +56,7 @@ def checkout(folder: Path) -> Checkout | None:
 
 
 def repository(folder: Path) -> Repository | None:
-    """The repository whose work tree begins at *folder*; None where none does."""
+    """Return the repository whose work tree begins at *folder*; None where none does."""
     private = git_folder(folder / ".git")
     if private is None:
         return None
@@ -73,12 +73,12 @@ def repository(folder: Path) -> Repository | None:
 
 
 def no_repository() -> Repository:
-    """For a folder in no repository: the user's own excludes count there, too."""
+    """Return the rules for a folder in no repository: the user's own excludes count there, too."""
     return _with_excludes(sys.platform in ("win32", "darwin"), [], excludes_files())
 
 
 def excludes_files() -> list[Path]:
-    """The files of rules that the user's own configuration of git names."""
+    """Return the files of rules that the user's own configuration of git names."""
     return [*_excludes(values(user_files(), _EXCLUDES))]
 
 
@@ -88,26 +88,26 @@ def _with_excludes(fold: bool, rules: list[tuple[str, bytes]], files: list[Path]
 
 
 def _excludes(settings: list[Setting]) -> Iterator[Path]:
-    """The files that *settings* name, those on a condition first; an empty name switches them off."""
+    """Yield the files that *settings* name, those on a condition first; an empty name switches them off."""
     for each in settings:
         if each.value:
-            yield expanded(each.value)
+            yield expand_home(each.value)
     if not settings or not settings[-1].sure:
         yield user_folder() / "ignore"
 
 
 def _rules(path: Path) -> bytes:
-    """A file of rules; as git, and unlike `.gitignore`, it may be a link."""
-    if is_abroad(path) and path not in excludes_files():
+    """Return a file of rules; as git, and unlike `.gitignore`, it may be a link."""
+    if is_unc_path(path) and path not in excludes_files():
         return b"*"  # a stranger's `.git/config` names another machine: it is not asked
     return read(path, LONGEST + 1, follow=True) or b""
 
 
 def git_folder(path: Path) -> Path | None:
-    """The repository that *path*, a `.git`, is or names."""
+    """Return the repository that *path*, a `.git`, is or names."""
     try:
-        private = path if path.is_dir() else _named(path)
-        if private is None or (is_abroad(private) and not is_abroad(path)):
+        private = path if path.is_dir() else _read_pointer(path)
+        if private is None or (is_unc_path(private) and not is_unc_path(path)):
             return None
         if not _HEAD.match(_head(private / "HEAD")):
             return None
@@ -117,8 +117,8 @@ def git_folder(path: Path) -> Path | None:
         return None
 
 
-def _named(path: Path) -> Path | None:
-    """The folder that the file *path* of a worktree or submodule names."""
+def _read_pointer(path: Path) -> Path | None:
+    """Return the folder that the file *path* of a worktree or submodule names."""
     text = read(path, _POINTER_BYTES, follow=True) or b""
     if not text.startswith(b"gitdir: "):
         return None
@@ -126,14 +126,14 @@ def _named(path: Path) -> Path | None:
 
 
 def _head(path: Path) -> bytes:
-    """What is checked out; a link to the branch is the old way to say it."""
+    """Return what is checked out; a link to the branch is the old form."""
     if path.is_symlink():
         return b"ref: " + os.fsencode(path.readlink())
     return read(path, _POINTER_BYTES, follow=False) or b""
 
 
 def _branch_commit(common: Path, branch: bytes) -> bytes:
-    """The commit of a branch, from its own file or that of all branches; b"" for none."""
+    """Return the commit of a branch, from its own file or that of all branches; b"" for none."""
     own = read(common / os.fsdecode(branch), _POINTER_BYTES, follow=False)
     if own:
         return own.strip()
@@ -143,7 +143,7 @@ def _branch_commit(common: Path, branch: bytes) -> bytes:
 
 
 def common_folder(private: Path) -> Path:
-    """What all worktrees of a repository share."""
+    """Return the folder that all worktrees of a repository share."""
     named = read(private / "commondir", _POINTER_BYTES, follow=True)
     common = private / os.fsdecode(named.rstrip(b"\r\n")) if named else private
-    return private if is_abroad(common) and not is_abroad(private) else common
+    return private if is_unc_path(common) and not is_unc_path(private) else common

@@ -44,7 +44,7 @@ NONE = History()
 
 def history(root: Path, near: str, files: Collection[str], known: History = NONE) -> History:
     """
-    The newest commits of the repository that the file *near* is in; *known* where nothing was committed since.
+    Return the newest commits of the repository that the file *near* is in; *known* where nothing was committed since.
 
     Files are named by their path below *root*. Those that are not among *files* are left out, whatever the
     reason: gone, private, no code.
@@ -58,25 +58,27 @@ def history(root: Path, near: str, files: Collection[str], known: History = NONE
     if found.commit == known.head:
         return known
     names = _below(root, top)
-    changed = (frozenset(filter(files.__contains__, map(names, each))) for each in listed(found))
+    changed = (
+        frozenset(filter(files.__contains__, map(names, each))) for each in list_commits(found)
+    )
     return History(found.commit, tuple(filter(None, changed)))
 
 
-def listed(found: Checkout) -> Iterator[list[str]]:
-    """The names of the files that each commit changed, the newest first; none where git is missing or fails."""
+def list_commits(found: Checkout) -> Iterator[list[str]]:
+    """Yield the names of the files that each commit changed, the newest first; none where git is missing or fails."""
     git = git_program()
-    if git is None or leads_abroad(found.objects):
+    if git is None or leads_to_other_machine(found.objects):
         return
     try:
         with tempfile.TemporaryDirectory(prefix="fim-lsp-") as name:
             output = _output(git, found, Path(name))
     except OSError:  # no room for a folder, or git does not start
         return
-    yield from parsed(output)
+    yield from parse_names(output)
 
 
-def parsed(output: bytes) -> Iterator[list[str]]:
-    """The names of each commit, as git lists them with `-z` after `_FORMAT`."""
+def parse_names(output: bytes) -> Iterator[list[str]]:
+    """Yield the names of each commit, as git lists them with `-z` after `_FORMAT`."""
     names: list[str] = []
     for name in output.split(b"\0")[:-1]:  # behind the last one the list may be cut off
         if name:
@@ -89,7 +91,7 @@ def parsed(output: bytes) -> Iterator[list[str]]:
 
 
 def _output(git: str, found: Checkout, folder: Path) -> bytes:
-    """What *git* prints, run in the new *folder*, which becomes a repository without anything in it."""
+    """Return the output of *git*, run in the new *folder*, which becomes a repository without anything in it."""
     for needed in ("objects", "refs"):
         (folder / needed).mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
@@ -100,7 +102,7 @@ def _output(git: str, found: Checkout, folder: Path) -> bytes:
 
 
 def _below(root: Path, top: Path) -> Callable[[str], str]:
-    """Paths below *top* into paths below *root*, "" for what is not there."""
+    """Return a function from paths below *top* to paths below *root*, "" for what is not there."""
     if not root.is_relative_to(top):
         inside = top.relative_to(root).as_posix()
         return lambda name: f"{inside}/{name}"
@@ -109,15 +111,18 @@ def _below(root: Path, top: Path) -> Callable[[str], str]:
 
 
 def git_program() -> str | None:
-    """The path of git, None where there is none."""
+    """Return the path of git, None where there is none."""
     path = executables.program_path("git")
     if sys.platform == "darwin" and path == _STUB:
         return next((each for each in _APPLE if Path(each).is_file()), None)
     return path
 
 
-def leads_abroad(objects: Path) -> bool:
-    """May it name objects on another machine? Windows shows the user's credentials to one that is asked."""
+def leads_to_other_machine(objects: Path) -> bool:
+    """
+    Return whether it may name objects on another machine: Windows shows the user's credentials to
+    one that is asked.
+    """
     return os.name == "nt" and (objects / "info/alternates").exists()
 
 
@@ -129,7 +134,7 @@ def _command(git: str, commit: str) -> list[str]:
 
 
 def _environment(folder: Path, objects: Path) -> dict[str, str]:
-    """The user's without what is for git; *folder* is the home, so that git finds no configuration."""
+    """Return the user's without what is for git; *folder* is the home, so that git finds no configuration."""
     users = {key: value for key, value in os.environ.items() if not key.upper().startswith("GIT_")}
     return {
         **users,

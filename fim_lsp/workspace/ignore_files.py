@@ -24,10 +24,10 @@ from fim_lsp.context.privacy import (
     Folder,
     Found,
     Repository,
-    entered,
-    installed,
+    enter,
+    is_installed,
     outermost,
-    refused,
+    why_refused,
 )
 from fim_lsp.workspace.git_files import no_repository, repository
 from fim_lsp.workspace.regular_files import read
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 def why_private(path: PurePath, root: PurePath | None, excludes: Collection[str]) -> str:
     """
-    Why the file at *path* must stay private, "" when it need not.
+    Return why the file at *path* must stay private, "" when it need not.
 
     *root* is its workspace folder. Without one the file lies outside of all, and the user opened
     it: then the rules of its repository count, or else those of its folder. A path that is not
@@ -59,41 +59,41 @@ def why_private(path: PurePath, root: PurePath | None, excludes: Collection[str]
 
 
 def rules_at(folder: Path, root: Path, excludes: Collection[str]) -> Folder:
-    """What holds in *folder* of the workspace at *root*, both with links resolved."""
-    return _descended(folder, root, excludes, *_top(root))
+    """Return the rules for *folder* of the workspace at *root*, both with links resolved."""
+    return _descend(folder, root, excludes, *_top(root))
 
 
-def found_in(folder: Path) -> Found:
-    """What the disk says of a folder below a workspace's root."""
+def read_folder(folder: Path) -> Found:
+    """Read the ignore files and the repository of a folder below a workspace's root."""
     return Found(_ignore_files(folder), repository(folder))
 
 
-def encoded(name: str) -> bytes:
-    """A name as git compares it; on macOS letters and their accents are one (core.precomposeUnicode)."""
+def encode_name(name: str) -> bytes:
+    """Return a name as git compares it; on macOS letters and their accents are one (core.precomposeUnicode)."""
     return os.fsencode(unicodedata.normalize("NFC", name) if sys.platform == "darwin" else name)
 
 
 def _why(file: Path, root: Path | None, excludes: Collection[str]) -> str:
-    """Why a file must stay private, by this path."""
+    """Return why a file must stay private, by this path."""
     if root is not None and file != root and file.is_relative_to(root):
         known = rules_at(file.parent, root, excludes)
-    elif installed(encoded(file.as_posix())):
-        known = _descended(file.parent, None, excludes, None)
+    elif is_installed(encode_name(file.as_posix())):
+        known = _descend(file.parent, None, excludes, None)
     elif root is not None:
         return OUTSIDE
     else:
-        known = _descended(file.parent, None, excludes, *_top(file.parent))
-    return refused(known, encoded(file.name))
+        known = _descend(file.parent, None, excludes, *_top(file.parent))
+    return why_refused(known, encode_name(file.name))
 
 
-def _descended(
+def _descend(
     folder: Path,
     root: Path | None,
     excludes: Collection[str],
     top: Path | None,
     around: Repository | None = None,
 ) -> Folder:
-    """What holds in *folder*: ignore files count from *top* down, whose repository is *around*."""
+    """Return the rules for *folder*: ignore files count from *top* down, whose repository is *around*."""
     here = outermost(excludes)
     counts = False
     for each in (*reversed(folder.parents), folder):
@@ -104,13 +104,13 @@ def _descended(
             is_root=each == root,
             is_temporary=str(each) in _temporary(tempfile.gettempdir()),
         )
-        name = encoded(each.name or each.drive)
-        here = entered(here, name, found) if name else outermost(excludes, found)
+        name = encode_name(each.name or each.drive)
+        here = enter(here, name, found) if name else outermost(excludes, found)
     return here
 
 
 def _top(folder: Path) -> tuple[Path, Repository]:
-    """Where the repository begins that *folder* lies in; the folder itself if it lies in none."""
+    """Return the top of the repository that *folder* lies in; the folder itself if it lies in none."""
     for each in (folder, *folder.parents):
         if around := repository(each):
             return each, around
@@ -118,7 +118,7 @@ def _top(folder: Path) -> tuple[Path, Repository]:
 
 
 def _ignore_files(folder: Path) -> dict[str, bytes]:
-    """The ignore files of a folder. One that is beyond the limits hides the whole folder."""
+    """Return the ignore files of a folder. One that is beyond the limits hides the whole folder."""
     found = {}
     for name in IGNORE_FILES:
         if data := read(folder / name, LONGEST + 1, follow=False):
@@ -136,22 +136,22 @@ def _warn(file: Path, why: str) -> None:
 
 @lru_cache(maxsize=1)
 def _temporary(own: str) -> frozenset[str]:
-    """The folders of temporary files, of this process and of the system, also where links lead."""
+    """Return the folders of temporary files, of this process and of the system, also where links lead."""
     folders = (own, "/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 (nothing is written there)
     return frozenset((*folders, *map(os.path.realpath, folders)))
 
 
 def _by_names(path: PurePath, excludes: Collection[str]) -> str:
-    """Why a file that the disk does not have must stay private."""
+    """Return why a file that the disk does not have must stay private."""
     here = outermost(excludes)
-    *folders, name = [encoded(part) for part in path.as_posix().split("/") if part] or [b""]
+    *folders, name = [encode_name(part) for part in path.as_posix().split("/") if part] or [b""]
     for each in folders:
-        here = entered(here, each)
-    return refused(here, name)
+        here = enter(here, each)
+    return why_refused(here, name)
 
 
 def _by_host(path: PurePath, excludes: Collection[str]) -> str:
-    """Why `file://HOST/…` must stay private where that is no path: HOST may be this machine."""
+    """Return why `file://HOST/…` must stay private where that is no path: HOST may be this machine."""
     is_named = path.drive.startswith("\\\\")
     return (
         why_private(Path("/", *path.as_posix().split("/", 3)[3:]), None, excludes)

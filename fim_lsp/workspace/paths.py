@@ -22,7 +22,7 @@ _RULES_AT = (("info", "exclude"), ("git", "ignore"), ("git", "config"), (".git",
 
 class FileLocation(NamedTuple):
     """
-    Where a document stands: *root* is the URI of its workspace folder, "" outside of all.
+    The location of a document: *root* is the URI of its workspace folder, "" outside of all.
 
     *folder* tells files outside of all roots apart; no model sees it.
     """
@@ -39,14 +39,14 @@ class FileLocation(NamedTuple):
 
 
 def local_path(uri: str) -> PurePath | None:
-    """The file a `file:` URI names; None for other schemes (untitled buffers, notebook cells)."""
+    """Return the file a `file:` URI names; None for other schemes (untitled buffers, notebook cells)."""
     parts = _split(uri)
     return _path(parts) if parts.scheme == "file" else None
 
 
-def judged_path(uri: str) -> PurePath | None:
+def path_to_judge(uri: str) -> PurePath | None:
     """
-    The path that says whether a document is private; None for what is no document.
+    Return the path that says whether a document is private; None for what is no document.
 
     A text that is to be saved as a file, and a cell of a notebook, are as private as that file.
     """
@@ -55,29 +55,32 @@ def judged_path(uri: str) -> PurePath | None:
 
 
 def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
-    """The innermost of *roots* that holds *uri*; outside of all, the file's own folder lends its name."""
+    """Return the innermost of *roots* that holds *uri*; outside of all, the file's own folder lends its name."""
     file = local_path(uri)
     if file is None:
         name = _path(_split(uri)).name or "untitled"
-        return FileLocation("", "untitled", _shown(name))
+        return FileLocation("", "untitled", _replace_surrogates(name))
     root = root_of(file, roots)
     holding = local_path(root)
     if holding is None:
-        names = _shown(file.parent.name) or "files", _shown(file.name)
+        names = _replace_surrogates(file.parent.name) or "files", _replace_surrogates(file.name)
         return FileLocation("", *names, folder=str(file.parent))
     inside = file.relative_to(holding).as_posix()
-    return FileLocation(root, _shown(holding.name) or "files", _shown(inside))
+    return FileLocation(
+        root, _replace_surrogates(holding.name) or "files", _replace_surrogates(inside)
+    )
 
 
 def root_of(file: PurePath, roots: tuple[str, ...]) -> str:
-    """The innermost of *roots* that holds a file, "" when none does."""
+    """Return the innermost of *roots* that holds a file, "" when none does."""
     holding = [(root, path) for root in roots if (path := local_path(root)) and _holds(path, file)]
     return max(holding, key=lambda pair: len(pair[1].parts), default=("", None))[0]
 
 
-def placed(name: PurePath, roots: tuple[str, ...]) -> list[tuple[PurePath, PurePath]]:
+def list_places(name: PurePath, roots: tuple[str, ...]) -> list[tuple[PurePath, PurePath]]:
     """
-    Where a text that has only a *name* would be saved: in any of the *roots*, each beside its root.
+    Return the paths at which a text that has only a *name* would be saved: in any of the *roots*,
+    each beside its root.
 
     An editor writes no folder for a new text of which it is not known yet where it goes.
     """
@@ -87,7 +90,7 @@ def placed(name: PurePath, roots: tuple[str, ...]) -> list[tuple[PurePath, PureP
 
 def changes_rules(uri: str, excludes_files: Collection[PurePath] = ()) -> bool:
     """
-    Does a change of this file change which files are private?
+    Return whether a change of this file changes which files are private.
 
     *excludes_files* are the files of rules that the user's configuration of git names.
     """
@@ -106,7 +109,7 @@ def _split(uri: str) -> SplitResult:
 
 
 def _path(parts: SplitResult) -> PurePath:
-    """The path in a URI. Bytes that are not UTF-8 become what `os.fsencode` takes back."""
+    """Return the path in a URI. Bytes that are not UTF-8 become what `os.fsencode` takes back."""
     path = unquote(parts.path, errors="surrogateescape")
     if parts.scheme == "file" and parts.netloc and not is_loopback(f"file://{parts.netloc}"):
         return PureWindowsPath(f"//{parts.netloc}{path}")
@@ -114,8 +117,8 @@ def _path(parts: SplitResult) -> PurePath:
     return PureWindowsPath(path[drive.end() :]) if drive else PurePosixPath(path)
 
 
-def _shown(name: str) -> str:
-    """A name as a model can be told it."""
+def _replace_surrogates(name: str) -> str:
+    """Return a name as a model can be told it."""
     return name.encode("utf-8", "replace").decode("utf-8")
 
 

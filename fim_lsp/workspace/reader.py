@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fim_lsp.context.chunks import SOURCE_CHARS, Cut, Source, cut
 from fim_lsp.context.definitions import Syntax, read_syntax
+from fim_lsp.context.free_names import FreeName
+from fim_lsp.documents import Document
 from fim_lsp.workspace.syntax_process import SyntaxProcess
 
 FILES = 50
@@ -32,13 +34,13 @@ class Reader:
         self._process = SyntaxProcess()
         self._read: OrderedDict[str, tuple[Source, int, Cut]] = (
             OrderedDict()
-        )  # by URI, used last last
+        )  # by URI, most recent last
         self._unreadable: set[str] = set()  # files that are cut by lines from now on
         self._to_forget: list[Callable[[str], bool]] = []
         self._lock = threading.Lock()
 
     def read(self, source: Source) -> Cut:
-        """*source* in pieces; none of a text longer than `SOURCE_CHARS`."""
+        """Return *source* in pieces; none of a text longer than `SOURCE_CHARS`."""
         with self._lock:
             if self._process.closed:
                 return Cut()
@@ -51,9 +53,17 @@ class Reader:
             return known[2]
 
     def syntax(self, language: str, text: str) -> Syntax:
-        """What is read of a text that is not to be remembered; nothing where it cannot be read."""
+        """Read the syntax of a text that is not to be remembered; empty where it cannot be read."""
         with self._lock:
             return self._process.syntax(language, text) or Syntax()
+
+    def free_names(self, document: Document, names: Sequence[str]) -> tuple[FreeName, ...]:
+        """Return those of *names* that a document reads and never binds."""
+        text = "".join(document.lines)
+        if len(text) > SOURCE_CHARS:
+            return ()
+        with self._lock:
+            return self._process.free_names(document.language, text, names)
 
     def forget(self, is_gone: Callable[[str], bool]) -> None:
         """Keep nothing of the URIs that *is_gone* names, from the next read on."""

@@ -18,7 +18,8 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 def read(path: Path, longest: int, *, follow: bool) -> bytes | None:
     """
-    At most *longest* bytes of the file; None when it is not there, not regular or not readable.
+    Return at most *longest* bytes of the file; None when it is not there, not regular or not
+    readable.
 
     Without *follow* a symbolic link is none, as git takes `.gitignore` since 2.32.
     """
@@ -26,7 +27,7 @@ def read(path: Path, longest: int, *, follow: bool) -> bytes | None:
         about = path.stat() if follow else path.lstat()
         if not stat.S_ISREG(about.st_mode):
             return None
-        with open(path, "rb", opener=_followed if follow else _not_followed) as file:
+        with open(path, "rb", opener=_open_following if follow else _open_no_follow) as file:
             now = os.fstat(file.fileno())
             same = (now.st_dev, now.st_ino) == (about.st_dev, about.st_ino)
             return file.read(longest) if same else None
@@ -34,9 +35,9 @@ def read(path: Path, longest: int, *, follow: bool) -> bytes | None:
         return None
 
 
-def _followed(path: str, _: int) -> int:
+def _open_following(path: str, _: int) -> int:
     return os.open(path, _FLAGS)
 
 
-def _not_followed(path: str, _: int) -> int:
+def _open_no_follow(path: str, _: int) -> int:
     return os.open(path, _FLAGS | _NOFOLLOW)

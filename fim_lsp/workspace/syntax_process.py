@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from fim_lsp.context.definitions import Definition, Kind, Syntax, read_syntax
+from fim_lsp.context.free_names import FreeName
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.syntax import Unit, UnitKind
 from server_bridge.machine.executables import PACKAGES, Child, python_command, start
@@ -38,10 +40,10 @@ class SyntaxProcess:
         self._n_deaths = 0
 
     def syntax(self, language: str, text: str) -> Syntax | None:
-        """`read_syntax`, None for a text that cannot be read."""
+        """Run `read_syntax`; None for a text that cannot be read."""
         if grammar_of(language) is None:
             return read_syntax(language, text)  # blocks of lines
-        answer = self._asked({"language": language, "text": text})
+        answer = self._ask({"language": language, "text": text})
         if answer is None:
             log.debug("a %s text of %d characters is not parsed", language, len(text))
             return None
@@ -57,6 +59,11 @@ class SyntaxProcess:
             ),
         )
 
+    def free_names(self, language: str, text: str, names: Sequence[str]) -> tuple[FreeName, ...]:
+        """Return the function of that name; none of a text that cannot be read."""
+        answer = self._ask({"language": language, "text": text, "names": [*names]})
+        return tuple(FreeName(*each) for each in answer or ())
+
     def end(self) -> None:
         """End the child for good. From any thread: a text that waits for its answer gets none."""
         self.closed = True
@@ -66,38 +73,38 @@ class SyntaxProcess:
     def close(self) -> None:
         """Let go of a child that was ended, when no text waits for it."""
         if self._child is not None:
-            _ended(self._child)
+            _end(self._child)
             self._child = None
 
-    def _asked(self, request: dict[str, str]) -> list[Any] | None:
-        """The child's answer, None when it has none."""
+    def _ask(self, request: dict[str, object]) -> list[Any] | None:
+        """Return the child's answer, None when it has none."""
         if self.closed or self._n_deaths >= DEATHS:
             return None
-        child = self._child = self._child or _started()
+        child = self._child = self._child or _start()
         if child is None:
             self._n_deaths = DEATHS
             return None
         watch = threading.Timer(LIMIT_S, child.kill)
         watch.start()
         try:
-            said = _said(child, json.dumps(request))
+            said = _exchange(child, json.dumps(request))
         finally:
             watch.cancel()
         if not said.endswith("\n"):
-            self._lost(child)
+            self._note_death(child)
             return None
         answer: list[Any] | None = json.loads(said)
         return answer
 
-    def _lost(self, child: Child) -> None:
+    def _note_death(self, child: Child) -> None:
         self._child = None
         self._n_deaths += not self.closed
-        _ended(child)
+        _end(child)
         if self._n_deaths == DEATHS:
             log.info("%d texts ended the parser; from now on all are cut by lines", DEATHS)
 
 
-def _started() -> Child | None:
+def _start() -> Child | None:
     try:
         return start(_CHILD, PACKAGES)
     except OSError as error:
@@ -105,8 +112,8 @@ def _started() -> Child | None:
         return None
 
 
-def _said(child: Child, request: str) -> str:
-    """The line that *child* answers with; without a line end when it ended instead."""
+def _exchange(child: Child, request: str) -> str:
+    """Return the line that *child* answers with; without a line end when it ended instead."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
@@ -117,8 +124,8 @@ def _said(child: Child, request: str) -> str:
         return ""
 
 
-def _ended(child: Child) -> None:
-    """Nothing of *child* stays: no process, no open pipe."""
+def _end(child: Child) -> None:
+    """End *child*: no process and no open pipe stay."""
     child.kill()
     try:
         child.communicate()

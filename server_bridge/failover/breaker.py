@@ -1,5 +1,5 @@
 """
-When to ask a server again that failed: a circuit breaker, one per endpoint. Pure.
+A circuit breaker, one per endpoint: when to ask a server again that failed. Pure.
 
     closed ──failure──▶ open ──its time is up──▶ half-open ──probe fails──▶ open, for longer
        ▲                  ▲                          │
@@ -40,26 +40,26 @@ class Breaker:
 
     @property
     def is_closed(self) -> bool:
-        """Whether all is well, as far as known."""
+        """Return whether the server is healthy, as far as known."""
         return self.n_failures == 0
 
     def is_half_open(self, now: float) -> bool:
-        """Whether it is time for a probe."""
+        """Return whether it is time for a probe."""
         return self.n_failures > 0 and not self.is_on_trial and now >= self.retry_at
 
-    def connected(self) -> None:
-        """A probe succeeded, or the first connection."""
+    def note_connection(self) -> None:
+        """Note that a probe succeeded, or the first connection."""
         self.is_on_trial = self.failed_at_work
         if not self.failed_at_work:
             self.n_failures = 0
 
     def succeed(self) -> None:
-        """A completion came."""
+        """Note a completion."""
         self.n_failures = self.n_slow = 0
         self.failed_at_work = self.is_on_trial = False
 
     def slow(self, now: float) -> None:
-        """No answer came in time."""
+        """Note that no answer came in time."""
         self.n_slow += 1
         if self.n_slow >= N_SLOW or self.n_failures:
             self.fail(now, at_work=True)
@@ -68,8 +68,9 @@ class Breaker:
         self, now: float, *, wrong: bool = False, at_work: bool = False, least_s: float = 0.0
     ) -> None:
         """
-        It failed, *at_work* or when it was connected; *wrong*: until the user changes something. It asked to be
-        left alone for *least_s*: clients that were told so at the same time come back one after the other.
+        Note a failure, *at_work* or when it was connected; *wrong*: until the user changes something. It asked
+        to be left alone for *least_s*: clients that were told so at the same time come back one after the
+        other.
         """
         self.n_failures += 1
         self.is_on_trial = False
@@ -81,11 +82,11 @@ class Breaker:
 
 
 def delay(n_failures: int, longest: float, seed: str) -> float:
-    """Seconds until the next probe: doubling, and for each *seed* a little different."""
+    """Return the seconds until the next probe: doubling, and for each *seed* a little different."""
     most: float = min(longest, FIRST_S * 2 ** min(n_failures - 1, 16))
     return most * (1 - SPREAD * _share(seed, n_failures))
 
 
 def _share(seed: str, n_failures: int) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     return float(xxh3_64_intdigest(f"{seed} {n_failures}".encode()) / 2**64)

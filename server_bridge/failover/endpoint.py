@@ -1,5 +1,5 @@
 """
-One of several servers: its backend, how it does, and the attempt to connect to it that is under way.
+One of several servers: its backend, its health, and the attempt to connect to it that is under way.
 
 An attempt belongs to no call: a call waits for it as long as that is worth, and it goes on. Every
 failure is noted here, whichever call or attempt it came from.
@@ -27,6 +27,8 @@ from server_bridge.protocol import (
     BackendUnavailable,
     BackendUnusable,
     Health,
+    Model,
+    Prompt,
 )
 
 log = logging.getLogger(__name__)
@@ -37,10 +39,10 @@ AT_WORK = (BackendRejected, BackendTimeout, BackendUnusable, ServerError, Unexpe
 
 
 class Turn(enum.Enum):
-    """When a call goes to an endpoint."""
+    """The turn of an endpoint in a call."""
 
     FIRST = "first"
-    LATER = "later"  # where those that are well cannot serve it
+    LATER = "later"  # where healthy ones cannot serve it
     NEVER = "never"  # it is left alone for a while
 
 
@@ -48,7 +50,7 @@ class Turn(enum.Enum):
 class Endpoint:
     """
     One server. *languages* are those it is for, none for all. *named*: the user asked for it, and
-    wants to hear what is wrong; *strict*: and wants no other then, if the user has to change something.
+    should see what is wrong; *strict*: and wants no other then, if the user has to change something.
     *last*: not worth starting while another one loads. *error* is why it failed last, None while it
     is well; *is_overdue*: a call has waited for the attempt under way for long enough.
     """
@@ -62,6 +64,7 @@ class Endpoint:
     error: BackendError | None = None
     is_overdue: bool = False
     _attempt: asyncio.Task[None] | None = None
+    _model: Model | None = None
 
     def __post_init__(self) -> None:
         state = self.backend.state
@@ -69,11 +72,11 @@ class Endpoint:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is connected."""
+        """Return whether it is connected."""
         return self.backend.state.health is Health.READY
 
     def turn(self, now: float, *, trials: bool) -> Turn:
-        """When a call goes there; *trials*: one that can end a trial."""
+        """Return the turn of this endpoint in a call; *trials*: one that can end a trial."""
         is_half_open = self.breaker.is_half_open(now)
         on_trial = self.breaker.is_on_trial
         if self.breaker.is_closed or (on_trial and trials) or (is_half_open and self.strict):
@@ -81,8 +84,8 @@ class Endpoint:
         return Turn.LATER if on_trial or is_half_open else Turn.NEVER
 
     @property
-    def is_broken_visibly(self) -> bool:
-        """Whether the user wants to hear that it is not in use: also of a model server found to be faulty."""
+    def should_report_failure(self) -> bool:
+        """Return whether the user should hear that it is not in use: also of a model server found to be faulty."""
         is_faulty = self.breaker.failed_at_work or isinstance(self.error, UnexpectedAnswer)
         return not self.breaker.is_closed and (self.named or is_faulty)
 
@@ -92,24 +95,27 @@ class Endpoint:
         return self._attempt if self._attempt is not None and not self._attempt.done() else None
 
     def connect(self) -> asyncio.Task[None]:
-        """The attempt under way, or a new one. It never fails: `is_ready` and `error` tell."""
+        """Return the attempt under way, or a new one. It never fails: `is_ready` and `error` tell."""
         if (attempt := self.attempt) is None:
             name = f"connect {self.backend.state.url}"
             attempt = self._attempt = asyncio.create_task(self._connect(), name=name)
         return attempt
 
-    async def ask(self, call: Callable[[Backend], Awaitable[T]]) -> T:
-        """What *call* gives. Raises BackendError only: a bug of ours with one server must not stop the others."""
-        try:
-            return await call(self.backend)
-        except BackendError:
-            raise
-        except Exception as error:
-            log.exception("unexpected failure")
-            url = self.backend.state.url
-            raise BackendUnavailable(f"{url} cannot be used ({type(error).__name__})") from error
+    async def ask(self, call: Callable[[Model], Awaitable[T]]) -> T:
+        """Connect where that is needed, and return what *call* gives on the model. Raises BackendError only."""
 
-    async def failed(self, error: BackendError, *, at_work: bool) -> None:
+        async def connect_and_call() -> T:
+            self._model = await self.backend.connect()
+            return await call(self._model)
+
+        return await self._check(connect_and_call())
+
+    async def save(self, prompt: Prompt) -> int:
+        """See `Model`; a server that has ended is not started for it."""
+        model = self._model if self.is_ready else None
+        return await self._check(model.save(prompt)) if model else 0
+
+    async def note_failure(self, error: BackendError, *, at_work: bool) -> None:
         """
         Note a failure, *at_work* or while connecting.
 
@@ -128,7 +134,7 @@ class Endpoint:
         if self.is_ready:
             await self.backend.aclose()
 
-    def succeeded(self) -> None:
+    def note_success(self) -> None:
         """Note a completion."""
         self.breaker.succeed()
         self.error = None
@@ -143,13 +149,28 @@ class Endpoint:
 
     async def _connect(self) -> None:
         try:
-            await self.ask(lambda backend: backend.connect())
+            await self.ask(stay)
         except BackendError as error:
-            await self.failed(error, at_work=False)
+            await self.note_failure(error, at_work=False)
         else:
             log.info("endpoint.connected url=%s", self.backend.state.url)
-            self.breaker.connected()
+            self.breaker.note_connection()
             if self.breaker.is_closed:
                 self.error = None
         finally:
             self.is_overdue = False
+
+    async def _check(self, result: Awaitable[T]) -> T:
+        """Raise any failure as a BackendError: a bug of ours with one server must not stop the others."""
+        try:
+            return await result
+        except BackendError:
+            raise
+        except Exception as error:
+            log.exception("unexpected failure")
+            url = self.backend.state.url
+            raise BackendUnavailable(f"{url} cannot be used ({type(error).__name__})") from error
+
+
+async def stay(model: Model) -> None:
+    """Ask nothing: connecting is all."""

@@ -1,7 +1,8 @@
 """
-Several servers as one `Backend`: the first that is well, for each language, and what to do meanwhile.
+Several servers as one `Backend`: the first healthy server, for each language, and what to do
+meanwhile.
 
-Operations: `connect` finds one that works; every call goes to the best that is well. Goal: a server
+Operations: `connect` finds one that works; every call goes to the best healthy one. Goal: a server
 that fails or is silent costs no completion if another can give it, and is used again soon after it is
 back. Plan: all endpoints are connected at once, and each has a `Breaker`. A call that fails goes on to
 the next endpoint at once; what is broken is probed in the background, without the user's text, for as
@@ -23,16 +24,16 @@ from functools import reduce
 from typing import TypeVar
 
 from server_bridge.failover import race
-from server_bridge.failover.endpoint import Endpoint, Turn
+from server_bridge.failover.endpoint import Endpoint, Turn, stay
 from server_bridge.http.responses import Loading
 from server_bridge.protocol import (
-    Backend,
     BackendError,
     BackendRejected,
     BackendUnavailable,
     BackendUnusable,
     Health,
     Measure,
+    Model,
     Prompt,
     PromptTooLong,
     Reply,
@@ -48,7 +49,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 COLD_S = 1.0  # evaluating a prompt on a server that has nothing of it may take so long within a completion
 STEP_S = 0.25  # in steps of about this length
-IDLE_S = 60.0  # after so long without a call it does not matter which server is well
+IDLE_S = 60.0  # after so long without a call it does not matter which server is healthy
 
 
 class Endpoints:
@@ -57,7 +58,7 @@ class Endpoints:
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
         self._endpoints = tuple(endpoints)
         self._serving = self._endpoints[0]
-        self._decoded: Backend | None = None
+        self._decoded: Model | None = None
         self._prober: asyncio.Task[None] | None = None
         self._called = 0.0
 
@@ -66,7 +67,7 @@ class Endpoints:
         """That of the endpoint in use; its message says why it is not a better one."""
         serving = self._serving
         if not (serving.named or serving.is_ready) and (coming := self._endpoints[-1]).attempt:
-            return coming.backend.state  # that a usual port has no server is no news
+            return coming.backend.state  # that a usual port has no server is not reported
         state, error = serving.backend.state, serving.error
         if state.health is Health.READY:
             message = self._detour() or str(error or state.message)
@@ -75,74 +76,75 @@ class Endpoints:
             return replace(state, health=Health.DOWN, message=str(error))
         return state
 
-    async def connect(self) -> State:
+    async def connect(self) -> Model:
         """Find one that works, if the one in use does not."""
         if not self._serving.is_ready:
-            await self._call("", lambda backend: backend.connect())
-        return self.state
+            await self._call("", stay)
+        return self
 
     async def measure(self, prompt: Prompt) -> Measure:
-        """See `Backend`."""
-        return await self._call(prompt.language, lambda backend: backend.measure(prompt))
+        """See `Model`."""
+        return await self._call(prompt.language, lambda model: model.measure(prompt))
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        """See `Backend`."""
-        return await self._call(prompt.language, lambda backend: backend.warm(prompt, step))
+        """See `Model`."""
+        return await self._call(prompt.language, lambda model: model.warm(prompt, step))
 
     async def complete(self, request: Request) -> Reply:
-        """See `Backend`."""
+        """See `Model`."""
 
-        async def decode(backend: Backend) -> Reply:
-            await self._decode_on(backend, request.prompt)
-            return await backend.complete(request)
+        async def decode(model: Model) -> Reply:
+            await self._decode_on(model, request.prompt)
+            return await model.complete(request)
 
         return await self._call(request.prompt.language, decode, decides=True)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
-        """See `Backend`; where a server fails in the middle of it, the next one goes on."""
+        """See `Model`; where a server fails in the middle of it, the next one goes on."""
 
-        async def begun(backend: Backend) -> tuple[Reply, AsyncGenerator[Reply, None]]:
-            await self._decode_on(backend, request.prompt)
-            replies = backend.stream(request)
+        async def begin(model: Model) -> tuple[Reply, AsyncGenerator[Reply, None]]:
+            await self._decode_on(model, request.prompt)
+            replies = model.stream(request)
             return await anext(replies), replies
 
         while True:
-            reply, replies = await self._call(request.prompt.language, begun, decides=True)
-            endpoint, said = self._serving, [reply]
+            reply, replies = await self._call(request.prompt.language, begin, decides=True)
+            endpoint, so_far = self._serving, [reply]
             async with aclosing(replies):
                 try:
                     yield reply
                     async for reply in replies:
-                        said.append(reply)
+                        so_far.append(reply)
                         yield reply
                     return
                 except BackendError as error:
-                    await endpoint.failed(error, at_work=True)
-            request = reduce(rest, said, request)
+                    await endpoint.note_failure(error, at_work=True)
+            request = reduce(rest, so_far, request)
 
     async def save(self, prompt: Prompt) -> int:
-        """See `Backend`; on the server in use, if there is one."""
-        serving = self._serving
-        return await serving.ask(lambda b: b.save(prompt)) if serving.is_ready else 0
+        """See `Model`; on the server in use, if there is one."""
+        return await self._serving.save(prompt)
 
     async def restore(self, prompt: Prompt) -> int:
-        """See `Backend`."""
+        """See `Model`."""
         await self.connect()
-        return await self._serving.ask(lambda backend: backend.restore(prompt))
+        return await self._serving.ask(lambda model: model.restore(prompt))
 
     async def continue_long(
         self, prompt: Prompt, n_predict: int, sink: Sink
     ) -> AsyncGenerator[str, None]:
-        """See `Backend`; on the server in use, because half a text cannot be finished by another."""
+        """See `Model`; on the server in use, because half a text cannot be finished by another."""
         await self.connect()
-        async with aclosing(self._serving.backend.continue_long(prompt, n_predict, sink)) as text:
+        model = await self._serving.backend.connect()
+        async with aclosing(model.continue_long(prompt, n_predict, sink)) as text:
             async for piece in text:
                 yield piece
 
     async def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
-        """See `Backend`; on the server in use."""
+        """See `Model`; on the server in use."""
         await self.connect()
-        async with aclosing(self._serving.backend.forward(path, body)) as events:
+        model = await self._serving.backend.connect()
+        async with aclosing(model.forward(path, body)) as events:
             async for event in events:
                 yield event
 
@@ -157,17 +159,18 @@ class Endpoints:
 
     # -- calls ----------------------------------------------------------------------------------
 
-    async def _decode_on(self, backend: Backend, prompt: Prompt) -> None:
-        """Decode *prompt* on *backend* next, which may know nothing of it."""
-        if self._decoded not in (None, backend):
-            await _catch_up(backend, prompt)
-        self._decoded = backend
+    async def _decode_on(self, model: Model, prompt: Prompt) -> None:
+        """Decode *prompt* on *model* next, which may know nothing of it."""
+        if self._decoded not in (None, model):
+            await _catch_up(model, prompt)
+        self._decoded = model
 
     async def _call(
-        self, language: str, call: Callable[[Backend], Awaitable[T]], *, decides: bool = False
+        self, language: str, call: Callable[[Model], Awaitable[T]], *, decides: bool = False
     ) -> T:
         """
-        What *call* gives on the best endpoint that can; raises what the best of all raised.
+        Return the result of *call* on the best endpoint that can; raises what the best of all
+        raised.
 
         *decides*: its success ends a trial.
         """
@@ -180,17 +183,17 @@ class Endpoints:
             except (PromptTooLong, Cold):
                 raise
             except BackendError as error:
-                await endpoint.failed(error, at_work=True)
+                await endpoint.note_failure(error, at_work=True)
                 left.remove(endpoint)
             else:
                 if decides or endpoint.breaker.is_closed:
-                    endpoint.succeeded()
+                    endpoint.note_success()
                 await self._use(endpoint)
                 return result
         raise self._failure(candidates)
 
     async def _next(self, left: list[Endpoint], language: str) -> Endpoint | None:
-        """The best of *left* that is ready, connected if it must be; those that fail are taken out."""
+        """Return the best of *left* that is ready, connected if it must be; those that fail are taken out."""
         await race.connect(left)
         self._raise_strict()
         for endpoint in sorted(left, key=race.readiness):
@@ -211,7 +214,7 @@ class Endpoints:
                 raise endpoint.error.with_traceback(None)
 
     def _candidates(self, language: str, *, trials: bool) -> list[Endpoint]:
-        """Which to ask, in this order: those that are well, then those that may be well again."""
+        """Return the endpoints to ask, in order: healthy ones, then those that may have recovered."""
         now = time.monotonic()
         turns = [(e.turn(now, trials=trials), e) for e in self._eligible(language)]
         first = [endpoint for turn, endpoint in turns if turn is Turn.FIRST]
@@ -233,7 +236,7 @@ class Endpoints:
             self._prober = asyncio.create_task(self._probe(), name="probe endpoints")
 
     def _failure(self, candidates: list[Endpoint]) -> BackendError:
-        """What a call raises that no endpoint could serve; from now on `state` tells of the same."""
+        """Return the error of a call that no endpoint could serve; `state` reports it from now on."""
         failed = [endpoint for endpoint in candidates if endpoint.error]
         if not failed:
             return BackendUnavailable(str(self._serving.error or "no server answers"))
@@ -242,13 +245,13 @@ class Endpoints:
         return self._serving.error.with_traceback(None)
 
     def _better(self) -> tuple[Endpoint, ...]:
-        """Those that stand before the one in use."""
+        """Return those that stand before the one in use."""
         return self._endpoints[: self._endpoints.index(self._serving)]
 
     def _detour(self) -> str:
-        """Why a better one, that the user should know of, is not in use; "" if there is none."""
+        """Return why a better one, that the user should know of, is not in use; "" if there is none."""
         for endpoint in self._better():
-            if endpoint.is_broken_visibly:
+            if endpoint.should_report_failure:
                 serving = self._serving.backend.state
                 instead = "the embedded engine" if self._serving.last else serving.url
                 return f"{endpoint.error}; {instead} is used meanwhile"
@@ -257,14 +260,14 @@ class Endpoints:
     # -- while others serve ---------------------------------------------------------------------
 
     async def _probe(self) -> None:
-        """Connect to the better ones whenever it is time, until all are well or no calls come."""
+        """Connect to the better ones whenever it is time, until all are healthy or no calls come."""
         me = asyncio.current_task()  # before Python 3.12 `wait_for` may swallow a cancellation
         while self._prober is me and time.monotonic() - self._called < IDLE_S:
             broken = [e for e in self._better() if not e.is_ready]
             if not broken:
                 return
             resting = [e for e in broken if e.attempt is None]
-            await race.first_done(
+            await race.wait_for_first(
                 [e.attempt for e in broken if e.attempt],
                 min((e.breaker.retry_at for e in resting), default=None),
             )
@@ -278,7 +281,10 @@ def _is_loading(endpoints: list[Endpoint]) -> bool:
 
 
 def _interest(endpoint: Endpoint) -> int:
-    """Which failure to tell of, the smallest: of a server that loads, that the user named, that is ours."""
+    """
+    Return a rank of failures, the smallest is reported: of a server that loads, that the user
+    named, that is ours.
+    """
     if isinstance(endpoint.error, Loading):
         return 0
     if endpoint.last:
@@ -286,13 +292,13 @@ def _interest(endpoint: Endpoint) -> int:
     return 1 if endpoint.named else 3
 
 
-async def _catch_up(backend: Backend, prompt: Prompt) -> None:
+async def _catch_up(model: Model, prompt: Prompt) -> None:
     """Warm *prompt* on a server it is new to. Raises Cold where that takes too long for a completion."""
     end = time.monotonic() + COLD_S
-    while (await backend.warm(prompt, round(backend.state.prefill_per_s * STEP_S))).left:
+    while (await model.warm(prompt, round(model.state.prefill_per_s * STEP_S))).left:
         if time.monotonic() > end:
-            raise Cold(f"{backend.state.url} has to read the prompt first")
+            raise Cold(f"{model.state.url} is still evaluating the prompt")
 
 
 class Cold(BackendRejected):
-    """The server is well, but knows nothing of this prompt: warm it in steps."""
+    """The server is healthy, but holds nothing of this prompt: warm it in steps."""

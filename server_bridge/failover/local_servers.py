@@ -26,7 +26,7 @@ from server_bridge.protocol import (
     BackendTimeout,
     BackendUnavailable,
     Health,
-    State,
+    Model,
 )
 
 PROBE_S = 0.5  # llama.cpp tells its properties in a millisecond, also while it evaluates
@@ -39,7 +39,7 @@ KeyOf = Callable[[int], Callable[[], Awaitable[str]]]
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """
-    What was found at an address: *problem* says why it is not to be used, "" if it is.
+    The result of a look at an address: *problem* says why it is not to be used, "" if it is.
 
     *listener* is this user's, None if there is none; it was asked at *asked*, in seconds.
     """
@@ -72,12 +72,12 @@ class LocalServers:
 
     @property
     def notice(self) -> str:
-        """What to tell of servers that another user runs, "" where there are none."""
+        """A message about servers that another user runs, "" where there are none."""
         found = (each.problem for each in self._verdicts.values() if each.is_another_users)
         return next(found, "")
 
     def server(self, url: str, model: str, slots_dir: str) -> LlamaServer:
-        """The server at one of the addresses, as a `Backend`."""
+        """Return the server at one of the addresses, as a `Backend`."""
         http = Http(
             url, self._key_of(port_of(url)), model=model, trust=Trust(guard=lambda: only_ours(url))
         )
@@ -94,7 +94,7 @@ class LocalServers:
             raise BackendUnavailable(problem)
 
     async def _ask(self, url: str) -> Verdict:
-        """What there is at *url* now."""
+        """Look at what listens at *url* now."""
         last, now = self._verdicts[url], self._now()
         listener: Listener | None = None
 
@@ -130,7 +130,7 @@ class _LocalServer(LlamaServer):
         super().__init__(http, state_dir=slots_dir, must_fill=True)
         self._servers = servers
 
-    async def connect(self) -> State:
+    async def connect(self) -> Model:
         """See `Backend`."""
         if self.state.health is not Health.READY:
             await self._servers.admit(self.state.url)

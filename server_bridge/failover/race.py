@@ -38,7 +38,7 @@ async def connect(left: list[Endpoint]) -> None:
         if not awaited or elapsed >= _patience(left):
             break
         ends = [end for end in (HEAD_START_S, _patience(left)) if end > elapsed]
-        await first_done([e.attempt for e in awaited if e.attempt], started + min(ends))
+        await wait_for_first([e.attempt for e in awaited if e.attempt], started + min(ends))
     for endpoint in awaited:
         endpoint.is_overdue = True
     for endpoint in begun:
@@ -46,7 +46,7 @@ async def connect(left: list[Endpoint]) -> None:
             left.remove(endpoint)
 
 
-async def first_done(tasks: Sequence[asyncio.Task[None]], at: float | None) -> None:
+async def wait_for_first(tasks: Sequence[asyncio.Task[None]], at: float | None) -> None:
     """Return when one of *tasks* is done, or at that time of the monotonic clock."""
     timeout = None if at is None else max(0.0, at - time.monotonic())
     if tasks:
@@ -56,21 +56,21 @@ async def first_done(tasks: Sequence[asyncio.Task[None]], at: float | None) -> N
 
 
 def readiness(endpoint: Endpoint) -> int:
-    """Which to take first: one that is ready; one to connect; one that takes too long to connect."""
+    """Return the order in which endpoints are taken: ready, to connect, too slow to connect."""
     if endpoint.is_ready:
         return 0
     return 2 if endpoint.is_overdue else 1
 
 
 def _due(left: list[Endpoint], elapsed: float) -> list[Endpoint]:
-    """Those to start connecting after so many seconds."""
+    """Return those to start connecting after so many seconds."""
     better = _before_ready(left)
     is_open = elapsed >= HEAD_START_S or not any(_may_be_quick(endpoint) for endpoint in better)
     return [endpoint for endpoint in better if endpoint.named or is_open]
 
 
 def _may_be_quick(endpoint: Endpoint) -> bool:
-    """Whether it was named, and may be ready in a moment."""
+    """Return whether it was named, and may be ready in a moment."""
     is_untried = endpoint.attempt is None and endpoint.breaker.is_closed
     return (
         endpoint.named and not endpoint.is_overdue and (is_untried or endpoint.attempt is not None)
@@ -78,13 +78,13 @@ def _may_be_quick(endpoint: Endpoint) -> bool:
 
 
 def _patience(left: list[Endpoint]) -> float:
-    """How many seconds to wait for a better one, by what there is instead."""
+    """Return how many seconds to wait for a better one, by what there is instead."""
     if any(endpoint.is_ready for endpoint in left):
         return GRACE_S
     return LIMIT_S if any(endpoint.last for endpoint in left) else FOREVER_S
 
 
 def _before_ready(left: list[Endpoint]) -> list[Endpoint]:
-    """Those before the first that is ready, without the last resort."""
+    """Return those before the first that is ready, without the last resort."""
     n_better = next((n for n, endpoint in enumerate(left) if endpoint.is_ready), len(left))
     return [endpoint for endpoint in left[:n_better] if not endpoint.last]

@@ -35,7 +35,10 @@ QUESTION, ANSWER = "qqQuestionqq", "qqAnswerqq"
 
 
 class Turn(NamedTuple):
-    """What a model's template puts before a question, between it and the answer, and before a further one ("" where it takes none)."""
+    """
+    The text that a model's template puts before a question, between it and the answer, and before a
+    further one ("" where it takes none).
+    """
 
     before: str
     between: str
@@ -43,7 +46,7 @@ class Turn(NamedTuple):
 
 
 def dialogues() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """The two dialogues to have written: a question, and one that was answered before another."""
+    """Return the two dialogues to have written: a question, and one that was answered before another."""
     question = {"role": "user", "content": QUESTION}
     answer = {"role": "assistant", "content": ANSWER}
     return [question], [question, answer, question]
@@ -51,7 +54,7 @@ def dialogues() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
 
 def turn(asked: str, answered: str) -> Turn | None:
     """
-    The turn in what the server made of the `dialogues`; None where the question is not in it.
+    Return the turn in what the server made of the `dialogues`; None where the question is not in it.
 
     What stands before an answer of long ago (`answered`) counts where it says more, as the channel of gpt-oss, or
     where the model would think first.
@@ -67,5 +70,5 @@ def turn(asked: str, answered: str) -> Turn | None:
 
 
 def _thinks(text: str) -> bool:
-    """Whether *text* ends inside a thought."""
+    """Return whether *text* ends inside a thought."""
     return text.rfind("<think>") > text.rfind("</think>")

@@ -39,31 +39,31 @@ class Ids(NamedTuple):
 
     @property
     def n(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return len(self.packed) // WIDTH
 
 
 def ids(numbers: Sequence[int]) -> Ids:
-    """Token ids as `Ids`."""
+    """Make `Ids` of token ids."""
     return Ids(array("i", numbers).tobytes(), ",".join(map(str, numbers)))
 
 
-def joined(runs: Iterable[Ids]) -> Ids:
-    """Several runs as one."""
+def join_runs(runs: Iterable[Ids]) -> Ids:
+    """Join several runs."""
     runs = [run for run in runs if run.packed]
     return Ids(b"".join(r.packed for r in runs), ",".join(r.listed for r in runs))
 
 
 def head(run: Ids, n: int) -> Ids:
-    """The first *n* ids of a run."""
+    """Return the first *n* ids of a run."""
     return ids(array("i", run.packed[: n * WIDTH])) if n < run.n else run
 
 
 def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     """
-    The prompt in the order the model was trained on, as far as that leaves stable parts first.
+    Return the prompt in the order the model was trained on, as far as that leaves stable parts first.
 
-    The middle is always last and its text is given by tokens (see `taped`), not here. Instructions come behind
+    The middle is always last and its text is given by tokens (see `split_tape`), not here. Instructions come behind
     what prompts to fill the gap share, so that what was evaluated for one kind serves the other.
     """
     family = fim.family
@@ -86,9 +86,9 @@ def layout(prompt: Prompt, fim: Specials) -> list[Segment]:
     return segments
 
 
-def taped(middle: str, tape: tuple[Token, ...]) -> tuple[str, tuple[Token, ...]]:
+def split_tape(middle: str, tape: tuple[Token, ...]) -> tuple[str, tuple[Token, ...]]:
     """
-    *middle* up to where *tape* spells it, text still to be tokenised, and the tape.
+    Return *middle* up to where *tape* spells it, text still to be tokenised, and the tape.
 
     A tape may begin inside a character; then its first tokens are left out.
     """
@@ -101,9 +101,11 @@ def taped(middle: str, tape: tuple[Token, ...]) -> tuple[str, tuple[Token, ...]]
     return data[:at].decode(), tape
 
 
-def spelled(numbers: Sequence[int], pieces: Mapping[int, bytes], text: str) -> tuple[Token, ...]:
+def find_spelling(
+    numbers: Sequence[int], pieces: Mapping[int, bytes], text: str
+) -> tuple[Token, ...]:
     """
-    The longest run of these tokens that spells a beginning of *text* in whole characters.
+    Return the longest run of these tokens that spells a beginning of *text* in whole characters.
 
     A stop string may cut the text inside a token, and a limit inside a character; such a token is left out.
     """
@@ -120,16 +122,16 @@ def spelled(numbers: Sequence[int], pieces: Mapping[int, bytes], text: str) -> t
 
 
 def _inside_character(data: bytes, at: int) -> bool:
-    """Whether UTF-8 goes on with a continuation byte (10xxxxxx) here."""
+    """Return whether UTF-8 goes on with a continuation byte (10xxxxxx) here."""
     return at < len(data) and data[at] & 0xC0 == 0x80  # noqa: PLR2004
 
 
 def grammar(forced: str) -> str:
-    """A GBNF grammar of all texts that begin with *forced* (llama.cpp, grammars/README.md)."""
-    return f'root ::= "{"".join(map(_escaped, forced))}" .*'
+    """Return a GBNF grammar of all texts that begin with *forced* (llama.cpp, grammars/README.md)."""
+    return f'root ::= "{"".join(map(_escape, forced))}" .*'
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character in '"\\':
         return "\\" + character
     return character if character.isprintable() else f"\\U{ord(character):08X}"
@@ -143,7 +145,7 @@ class Lru(Generic[V]):
         self._values: OrderedDict[bytes, V] = OrderedDict()
 
     def get(self, text: str) -> V | None:
-        """The value made from *text*, if it is still known."""
+        """Return the value made from *text*, if it is still known."""
         key = xxh3_128_digest(text.encode())
         if key in self._values:
             self._values.move_to_end(key)
@@ -155,3 +157,24 @@ class Lru(Generic[V]):
         if len(self._values) > self._capacity:
             self._values.popitem(last=False)
         return value
+
+
+S = TypeVar("S", str, bytes)
+
+
+def common_prefix(a: S, b: S) -> int:
+    """
+    Return how many characters (bytes) *a* and *b* share at their beginning.
+
+    By bisection: comparing slices is a `memcmp`, many times faster than a loop over characters.
+    """
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while low < high:  # invariant: the first *low* agree, the first *high* + 1 do not
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

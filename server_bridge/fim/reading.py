@@ -12,7 +12,7 @@ from server_bridge.protocol import Chunk, Prompt
 
 
 def read(text: str) -> Prompt | None:
-    """*text* as a prompt with an empty tape; None where it is none of fill-in-the-middle."""
+    """Return *text* as a prompt with an empty tape; None where it is not a fill-in-the-middle prompt."""
     found = [family for family in FAMILIES if _is_in(text, family)]
     marked = (family for family in found if family.file and family.file in text)
     family = next(marked, found[0] if found else None)
@@ -25,9 +25,9 @@ def _is_in(text: str, family: Family) -> bool:
 
 
 def _parts(text: str, family: Family) -> Prompt:
-    at_prefix, prefix_ends = _found(text, family.prefix)
-    at_suffix, suffix_ends = _found(text, family.suffix)
-    at_middle, middle_ends = _found(text, family.middle) if family.middle else (len(text),) * 2
+    at_prefix, prefix_ends = _find_last(text, family.prefix)
+    at_suffix, suffix_ends = _find_last(text, family.suffix)
+    at_middle, middle_ends = _find_last(text, family.middle) if family.middle else (len(text),) * 2
     if at_prefix < at_suffix:
         prefix, suffix = text[prefix_ends:at_suffix], text[suffix_ends:at_middle]
     else:
@@ -43,15 +43,15 @@ def _parts(text: str, family: Family) -> Prompt:
     return Prompt(repo, chunks, path, prefix, suffix, text[middle_ends:])
 
 
-def _found(text: str, token: str) -> tuple[int, int]:
-    """Where the last *token* stands; one that begins with U+2581 takes the space before it along."""
+def _find_last(text: str, token: str) -> tuple[int, int]:
+    """Return the place of the last *token*; one that begins with U+2581 takes the space before it along."""
     bare = token.lstrip("▁")
     at = text.rfind(bare)
     return at - (bare != token and text[:at].endswith(" ")), at + len(bare)
 
 
 def _files(head: str, family: Family) -> tuple[str, tuple[Chunk, ...], str]:
-    """The repository, the other files and the path of this one, as far as *head* has them."""
+    """Return the repository, the other files and the path of this one, as far as *head* has them."""
     if not family.file or family.head == PLAIN_HEAD:
         return "", (), ""
     first, *named = head.split(family.file)

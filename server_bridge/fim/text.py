@@ -23,21 +23,21 @@ class Part(NamedTuple):
     text: str
 
 
-def rendered(prompt: Prompt, family: Family) -> list[Part]:
-    """The prompt in the family's order, without what is forced; the middle stands last."""
+def render(prompt: Prompt, family: Family) -> list[Part]:
+    """Return the prompt in the family's order, without what is forced; the middle stands last."""
     spellings = family.spellings
     marks = specials(family, {spelling: (n,) for n, spelling in enumerate(spellings)}, start=())
     assert marks is not None
     parts = []
     for kind, numbers, text in layout(prompt, marks):
         text = prompt.middle if kind == "middle" else text  # noqa: PLW2901
-        parts.append(Part(kind, _written(spellings, numbers) + neutral(text, family)))
+        parts.append(Part(kind, _spell_marks(spellings, numbers) + neutral(text, family)))
     return parts
 
 
 @lru_cache(maxsize=64)  # frozen texts come with every key
 def neutral(text: str, family: Family) -> str:
-    """The text with a space in everything that the family's tokenizer would take for a special token."""
+    """Return the text with a space in everything that the family's tokenizer would take for a special token."""
     special = _looks_special(family)
     while special.search(text):  # one may stand in another: `<[/INST]>`
         text = special.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
@@ -50,6 +50,6 @@ def _looks_special(family: Family) -> re.Pattern[str]:
     return re.compile("|".join((*own, *CONTROLS, *filter(None, (family.controls,)))))
 
 
-def _written(spellings: tuple[str, ...], numbers: tuple[int, ...]) -> str:
-    """The special tokens as one writes them: a piece that begins with U+2581 begins with a space."""
+def _spell_marks(spellings: tuple[str, ...], numbers: tuple[int, ...]) -> str:
+    """Return the special tokens as one writes them: a piece that begins with U+2581 begins with a space."""
     return "".join(re.sub("^▁", " ", spellings[number]) for number in numbers)

@@ -1,5 +1,5 @@
 """
-How models spell "here is a gap": the special tokens of fill-in-the-middle, by family. Pure.
+The special tokens of fill-in-the-middle, by model family. Pure.
 
 Where a backend deals in tokens, a family counts for a model only if every spelling in its row is one
 token there; the backend asks the server, ids are never guessed. Rows stand from rich to poor, so the
@@ -195,22 +195,22 @@ class Specials(NamedTuple):
 
 
 def families(model: str) -> list[Family]:
-    """The families that *model*, by its name, may belong to; the best first."""
+    """Return the families that *model*, by its name, may belong to; the best first."""
     return [f for f in FAMILIES if not f.alike or _is_named(f, model)]
 
 
-def named(model: str) -> Family | None:
-    """The family whose models have such a name."""
+def find_by_model(model: str) -> Family | None:
+    """Return the family whose models have such a name."""
     return next((f for f in FAMILIES if _is_named(f, model)), None)
 
 
-def called(name: str) -> Family | None:
-    """The family with this name of ours."""
+def find_by_name(name: str) -> Family | None:
+    """Return the family with this name of ours."""
     return next((f for f in (*FAMILIES, PLAIN) if f.name == name), None)
 
 
-def named_base(model: str) -> bool:
-    """Whether the name says that the model was never taught to chat."""
+def is_base_model(model: str) -> bool:
+    """Return whether the name says that the model was never taught to chat."""
     return re.search(r"(?<![a-z])(?:base|pt)(?![a-z])", model, re.IGNORECASE) is not None
 
 
@@ -221,7 +221,7 @@ def _is_named(family: Family, model: str) -> bool:
 def specials(
     family: Family, ids: Mapping[str, tuple[int, ...]], start: tuple[int, ...]
 ) -> Specials | None:
-    """The family in token ids, where *ids* has every one of its spellings."""
+    """Return the family in token ids, where *ids* has every one of its spellings."""
     if not all(spelling in ids for spelling in family.spellings):
         return None
     names = (family.repo, family.file, family.prefix, family.suffix, family.middle)

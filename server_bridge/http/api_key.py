@@ -1,5 +1,5 @@
 """
-Where an API key is kept, into the key: an environment variable, a file, what a command prints.
+The place of an API key into the key: an environment variable, a file, the output of a command.
 
 It is read again for every connection, so that a key that was changed works without a restart. A key
 is never part of a setting, an argument, a log line or an error.
@@ -36,11 +36,11 @@ class Key:
 
     @property
     def is_set(self) -> bool:
-        """Whether the user has named a place."""
+        """Return whether the user has named a place."""
         return bool(self.env or self.file or self.command)
 
     async def __call__(self) -> str:
-        """The key, "" where none is set. Raises BackendUnusable, naming the setting."""
+        """Return the key, "" where none is set. Raises BackendUnusable, naming the setting."""
         if self.env:
             return os.environ.get(self.env, "").strip()
         if self.file:
@@ -65,7 +65,7 @@ class ServedKey:
         return self.folder / f"serve-{self.port}.key"
 
     async def __call__(self) -> str:
-        """The key, "" where no server left one. Raises BackendUnusable for a file not to be believed."""
+        """Return the key, "" where no server left one. Raises BackendUnusable for a file not to be believed."""
         try:
             return (await asyncio.to_thread(private_files.read, self.path)).decode().strip()
         except private_files.NotPrivate as error:
@@ -77,7 +77,7 @@ class ServedKey:
 
 
 async def no_key() -> str:
-    """The key of a server that asks for none."""
+    """Return the key of a server that asks for none."""
     return ""
 
 
@@ -89,7 +89,7 @@ def _from_file(path: str) -> str:
 
 
 async def _from_command(command: str) -> str:
-    """The first line that *command* prints; its errors are not shown, for they might hold the key."""
+    """Return the first line that *command* prints; its errors are not shown, for they might hold the key."""
     try:
         code, printed = await _run(*shlex.split(command, posix=os.name != "nt"))
     except (TimeoutError, OSError, ValueError, TypeError) as error:
@@ -106,7 +106,7 @@ async def _from_command(command: str) -> str:
 
 
 async def _run(name: str, *arguments: str) -> tuple[int | None, str]:
-    """The exit code and output of the program *name*, which does not outlive the caller."""
+    """Return the exit code and output of the program *name*, which does not outlive the caller."""
     if (program := program_path(name)) is None:
         raise FileNotFoundError(name)
     process = await start_async(

@@ -1,9 +1,9 @@
 """
 JSON over HTTP: one kept connection into objects, every failure into one of protocol's four classes.
 
-The only way to model servers. `get` may open a connection, `post` may not: what a user wrote travels only
+The only way to model servers. `get` may open a connection, `post` may not: user code is sent only
 on a connection whose other end has proved, by a `get` just before, who it is. A server that was
-stopped and replaced on its port by something else is therefore noticed before it is told anything.
+stopped and replaced on its port by something else is therefore noticed before anything is sent to it.
 `stream` may open one, too: its server cannot prove itself, or has its *guard* do so.
 Where there is a *guard* it is asked about every connection, once it stands and before it is used.
 
@@ -37,7 +37,7 @@ from server_bridge.http.responses import (
     object_in,
 )
 from server_bridge.http.shapes import Object
-from server_bridge.machine.addresses import is_loopback, shown, without_login
+from server_bridge.machine.addresses import is_loopback, redact_url, without_login
 from server_bridge.protocol import BackendTimeout, BackendUnavailable, BackendUnusable
 
 CONNECT_S = 2.0  # a server on this machine answers in a millisecond, one across the world in 0.3 s
@@ -57,7 +57,7 @@ class Unproven(BackendUnavailable):
 
 
 class Tags(NamedTuple):
-    """What every request says besides what it asks: *headers*, and *fields* of a POST's JSON object."""
+    """The tags on every request: *headers*, and *fields* of a POST's JSON object."""
 
     headers: Mapping[str, str] = NOTHING
     fields: Mapping[str, str] = NOTHING
@@ -65,7 +65,7 @@ class Tags(NamedTuple):
 
 class Trust(NamedTuple):
     """
-    What makes a server one that may be told anything.
+    The conditions on which a server may get user code.
 
     *ca_file* has certificates that count besides the usual ones. *guard* raises a BackendError where
     the connection that stands now may not be used.
@@ -98,7 +98,7 @@ class Http:
         trust: Trust = USUAL,
     ) -> None:
         self._again = partial(Http, url, key, patience_s, model=model, tags=tags)
-        self.url = shown(url).rstrip("/")  # as it may be read
+        self.url = redact_url(url).rstrip("/")  # as it may be read
         self.model = model
         self._address, self._login = without_login(url.rstrip("/"))
         self._headers = {
@@ -122,7 +122,7 @@ class Http:
     @property
     def is_open(self) -> bool:
         """
-        Whether the same server is still behind the connection, as far as that shows without asking.
+        Return whether the same server is still behind the connection, as far as that shows without asking.
 
         On this machine the end of a process closes its connections at once. A connection that is idle and has something
         to be read is being closed.
@@ -142,16 +142,16 @@ class Http:
         if not opens:
             return await self._send_on_open("GET", path, None)
         try:
-            return await self._send("GET", path, None, {"trace": self._checked})
+            return await self._send("GET", path, None, {"trace": self._check_connection})
         except Unproven:  # the open one was just being closed
-            return await self._send("GET", path, None, {"trace": self._checked})
+            return await self._send("GET", path, None, {"trace": self._check_connection})
 
     async def post(self, path: str, body: bytes) -> Object:
         """Send JSON, get a JSON object. Raises `Unproven` where no connection is open."""
-        return await self._send_on_open("POST", path, self._tagged(body))
+        return await self._send_on_open("POST", path, self._add_tags(body))
 
     def another(self, guard: Callable[[], Awaitable[object]]) -> Http:
-        """A second connection to the same server, for what takes long; *guard* is asked, too."""
+        """Return a second connection to the same server, for what takes long; *guard* is asked, too."""
 
         async def guards() -> None:
             if self._trust.guard is not None:
@@ -172,7 +172,7 @@ class Http:
             begun = False
             for again in (True, False):
                 try:
-                    with self._mapped(httpx):
+                    with self._map_errors(httpx):
                         async with aclosing(self._events(client, path, body)) as events:
                             async for event in events:
                                 begun = True
@@ -205,21 +205,21 @@ class Http:
             raise Unproven(f"{self.url} closed the connection") from None
 
     async def _send(self, method: str, path: str, body: bytes | None, extensions: Object) -> Object:
-        def done(exchange: asyncio.Task[Object]) -> None:
+        def on_done(exchange: asyncio.Task[Object]) -> None:
             self._turn.release()
             _ = exchange.cancelled() or exchange.exception()  # the caller may be gone
 
         await self._turn.acquire()
-        self._exchange = asyncio.create_task(self._exchanged(method, path, body, extensions))
-        self._exchange.add_done_callback(done)
+        self._exchange = asyncio.create_task(self._run_exchange(method, path, body, extensions))
+        self._exchange.add_done_callback(on_done)
         return await asyncio.shield(self._exchange)
 
-    async def _exchanged(
+    async def _run_exchange(
         self, method: str, path: str, body: bytes | None, extensions: Object
     ) -> Object:
         client, httpx = await self._open()
         seconds = min(GET_S, self.patience_s) if method == "GET" else self.patience_s
-        with self._mapped(httpx):
+        with self._map_errors(httpx):
             extensions = {**extensions, "timeout": self._timeouts}
             asked = client.stream(method, self._address + path, content=body, extensions=extensions)
             try:
@@ -234,7 +234,7 @@ class Http:
             raise
 
     async def _read(self, asked: Any, path: str) -> tuple[int, bytes, Mapping[str, str]]:
-        """The status, the body and the headers of an answer."""
+        """Return the status, the body and the headers of an answer."""
         async with asked as response:
             self.readers = response.headers.get("access-control-allow-origin", "")
             self._socket = response.extensions.get("network_stream")
@@ -242,12 +242,12 @@ class Http:
             return response.status_code, body, response.headers
 
     async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
-        """One request and the events of its answer."""
+        """Send one request, and yield the events of its answer."""
         asked = client.stream(
             "POST",
             self._address + path,
-            content=self._tagged(body),
-            extensions={"trace": self._checked, "timeout": self._timeouts},
+            content=self._add_tags(body),
+            extensions={"trace": self._check_connection, "timeout": self._timeouts},
         )
         async with AsyncExitStack() as stack:
             beginning = stack.enter_async_context(asked)
@@ -257,7 +257,7 @@ class Http:
                 yield event
 
     async def _within(self, seconds: float, answer: Awaitable[T]) -> T:
-        """The *answer*; after each *seconds* without it the server must show that it computes."""
+        """Return the *answer*; after each *seconds* without it the server must show that it computes."""
         task = asyncio.ensure_future(answer)
         try:
             while not (await asyncio.wait({task}, timeout=seconds))[0]:
@@ -269,7 +269,7 @@ class Http:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
-    async def _checked(self, event: str, info: Mapping[str, Any]) -> None:
+    async def _check_connection(self, event: str, info: Mapping[str, Any]) -> None:
         """Have the guard see a new connection before anything is sent on it; httpcore's `trace`."""
         if self._trust.guard is not None and event == "connection.connect_tcp.complete":
             try:
@@ -282,10 +282,10 @@ class Http:
         """Refuse to open a connection; httpcore's `trace`, too."""
         if event == "connection.connect_tcp.started":
             raise _Closed
-        await self._checked(event, info)
+        await self._check_connection(event, info)
 
-    def _tagged(self, body: bytes) -> bytes:
-        """The JSON object *body* with what every request says before it; a program may have put blanks around it."""
+    def _add_tags(self, body: bytes) -> bytes:
+        """Return the JSON object *body* with what every request says before it; a program may have put blanks around it."""
         if not self._fields:
             return body
         fields = json.dumps(self._fields).encode()
@@ -293,17 +293,17 @@ class Http:
         return b"{%s}" % b",".join(filter(None, (fields[1:-1], inside.strip(b" \t\r\n"))))
 
     @contextmanager
-    def _mapped(self, httpx: Any) -> Iterator[None]:
-        """The library's errors as ours."""
+    def _map_errors(self, httpx: Any) -> Iterator[None]:
+        """Raise the library's errors as ours."""
         try:
             yield
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             raise BackendUnusable(  # not chained: the original may show a password
-                f"{self.url!r} is no address: fim.backend.url should look like http://127.0.0.1:8012"
+                f"{self.url!r} is not a valid address: fim.backend.url should look like http://127.0.0.1:8012"
             ) from None
         except httpx.LocalProtocolError:
             raise BackendUnusable(  # not chained: the original would show the key
-                "the API key has characters that none may have: check fim.backend.apiKeyEnv"
+                "the API key has invalid characters: check fim.backend.apiKeyEnv"
             ) from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -321,7 +321,7 @@ class Http:
             raise BackendUnavailable(f"the connection to {self.url} failed: {error}") from error
 
     async def _open(self) -> tuple[Any, Any]:
-        """The client and its library, imported late and off the loop: it costs 0.1 s."""
+        """Return the client and its library, imported late and off the loop: it costs 0.1 s."""
         if self._client is None:
             self._httpx = await asyncio.to_thread(importlib.import_module, "httpx")
             headers = {**self._headers}
@@ -355,11 +355,11 @@ class Http:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether nothing is encrypted on the way."""
+        """Return whether nothing is encrypted on the way."""
         return self._address.lower().startswith("http://")
 
     def _certificates(self) -> ssl.SSLContext | bool:
-        """Whose certificates count: httpx's, this machine's and the user's. Reading them takes 25 ms."""
+        """Return the trusted certificates: httpx's, this machine's and the user's. Reading them takes 25 ms."""
         if self._is_plain:
             return False
         context: ssl.SSLContext = self._httpx.create_ssl_context()
@@ -373,7 +373,7 @@ class Http:
 
 
 def _plain_transport() -> Any:
-    """Imported late, as httpx is."""
+    """Make a transport, imported late, as httpx is."""
     return importlib.import_module("server_bridge.http.plain").PlainTransport(KEEP_S)
 
 

@@ -1,5 +1,5 @@
 """
-Which user listens at a port of this machine.
+The user who listens at a port of this machine.
 
 A server that was found, not named, gets code only if it runs as the user does: any other user may
 listen at a usual port, and answer as llama.cpp would. Linux tells the user of every socket; elsewhere
@@ -38,7 +38,7 @@ class AnotherUser(BackendUnavailable):
 
 
 async def only_ours(url: str) -> Listener:
-    """Who listens at the local address *url*. Raises AnotherUser unless it is this user."""
+    """Return the listener at the local address *url*. Raises AnotherUser unless it is this user's."""
     port = port_of(url)
     found = await asyncio.to_thread(listener, port)
     if found is not None and found.is_ours:
@@ -51,12 +51,12 @@ async def only_ours(url: str) -> Listener:
 
 
 def listener(port: int) -> Listener | None:
-    """Who answers at *port* of 127.0.0.1, None where that cannot be seen. May take some milliseconds."""
-    return among(sockets.listening(port)) if sys.platform == "linux" else in_processes(port)
+    """Return the listener at *port* of 127.0.0.1, None where that cannot be seen. May take some milliseconds."""
+    return among(sockets.find_listening(port)) if sys.platform == "linux" else in_processes(port)
 
 
 def among(found: list[Socket]) -> Listener | None:
-    """Which of the sockets that listen at a port answer at 127.0.0.1."""
+    """Return the one of the sockets listening at a port that answers at 127.0.0.1."""
     exact = [each for each in found if each.local[0] == LOCAL]
     answering = exact or [each for each in found if each.local[0].is_unspecified]
     if not answering:
@@ -68,7 +68,7 @@ def among(found: list[Socket]) -> Listener | None:
 
 
 def in_processes(port: int) -> Listener | None:
-    """By the sockets of this user's processes; the system shows no others without a privilege."""
+    """Find the listener by the sockets of this user's processes; the system shows no others without a privilege."""
     import psutil  # noqa: PLC0415 (not installed on Linux, where the tables tell more)
 
     me = psutil.Process().username()
@@ -85,6 +85,6 @@ def in_processes(port: int) -> Listener | None:
 
 
 def _answers(at: tuple[str, int], port: int) -> bool:
-    """Whether a socket that listens *at* an address answers at *port* of 127.0.0.1."""
+    """Return whether a socket that listens *at* an address answers at *port* of 127.0.0.1."""
     address = plain(ipaddress.ip_address(at[0]))
     return at[1] == port and (address == LOCAL or address.is_unspecified)

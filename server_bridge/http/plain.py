@@ -34,7 +34,7 @@ class PlainTransport(httpx.AsyncBaseTransport):
         """Send *request* and read the head of the answer; the body is read as it is asked for."""
         timeouts = request.extensions.get("timeout", {})
         body = await request.aread()
-        wire = self._kept() or await self._connected(request, timeouts.get("connect"))
+        wire = self._find_idle() or await self._connect(request, timeouts.get("connect"))
         try:
             patience_s = timeouts.get("head", timeouts.get("read"))
             head = await wire.ask(request, body, patience_s)
@@ -53,8 +53,8 @@ class PlainTransport(httpx.AsyncBaseTransport):
         if self._wire is not None:
             self._wire.close()
 
-    def _kept(self) -> Wire | None:
-        """The connection of the last request, where it can be used for another."""
+    def _find_idle(self) -> Wire | None:
+        """Return the connection of the last request, where it can be used for another."""
         wire = self._wire
         if wire is None or not wire.is_idle:
             return None
@@ -63,7 +63,7 @@ class PlainTransport(httpx.AsyncBaseTransport):
             return None
         return wire
 
-    async def _connected(self, request: httpx.Request, seconds: float | None) -> Wire:
+    async def _connect(self, request: httpx.Request, seconds: float | None) -> Wire:
         trace = request.extensions.get("trace")
         if trace is not None:
             await trace("connection.connect_tcp.started", {})
@@ -128,11 +128,14 @@ class Wire(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the next request can be sent on it."""
+        """Return whether the next request can be sent on it."""
         return not self._is_over and self._http.our_state is h11.IDLE
 
     def get_extra_info(self, name: str) -> Any:
-        """What httpcore's streams tell, as far as it is asked: an idle connection that can be read from is being closed."""
+        """
+        Return the extra information of httpcore's streams, as far as it is needed: an idle
+        connection that can be read from is being closed.
+        """
         return self._is_over if name == "is_readable" else self._transport.get_extra_info(name)
 
     async def ask(self, request: httpx.Request, body: bytes, seconds: float | None) -> h11.Response:
@@ -154,13 +157,13 @@ class Wire(asyncio.Protocol):
         return event
 
     def next_event(self) -> Any:
-        """What h11 makes of the bytes that came, `h11.NEED_DATA` where it needs more. Raises httpx's error for no HTTP."""
+        """Return h11's next event, `h11.NEED_DATA` where it needs more. Raises httpx's error for no HTTP."""
         try:
             return self._http.next_event()
         except h11.RemoteProtocolError as error:
             raise httpx.RemoteProtocolError(str(error)) from error
 
-    def answered(self) -> None:
+    def finish_answer(self) -> None:
         """Have it ready for another request, where both ends want that."""
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
@@ -235,6 +238,6 @@ class Body(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         """Let the connection go, for the next request or for good."""
         if isinstance(self._end, h11.EndOfMessage):
-            self._wire.answered()
+            self._wire.finish_answer()
         else:
             self._wire.close()

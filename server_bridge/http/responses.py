@@ -1,5 +1,5 @@
 """
-What a server answers, into JSON objects or into one of protocol's errors.
+Answers of servers into JSON objects or into one of protocol's errors.
 
 The statuses are llama.cpp's own (`format_error_response`, tools/server) and those that proxies,
 vLLM and SGLang put in front. Messages say where an answer came from and what it means, never what
@@ -19,7 +19,7 @@ from email.utils import parsedate_to_datetime
 from types import MappingProxyType
 from typing import Any
 
-from server_bridge.http.shapes import Count, Object, UnexpectedAnswer, decoded, optional
+from server_bridge.http.shapes import Count, Object, UnexpectedAnswer, decode_json, optional
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -37,7 +37,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 MOST_BYTES = 2 << 20
 MOST_BRACKETS = 50_000
 BYTES_PER_S = 1 << 17  # of a stream: 500 tokens, with what servers say of each
-LONGEST_WAIT_S = 300.0  # that a server may ask for; one that says an hour may be well in a minute
+LONGEST_WAIT_S = 300.0  # that a server may ask for; servers often recover sooner
 TURN_S = 0.002  # after which others have their turn, though more has arrived
 MOST_SAID = 200  # characters of a failed answer, in the log of a developer
 KIND = re.compile(r"[a-z_]{1,40}")
@@ -50,7 +50,7 @@ class Loading(BackendUnavailable):
 
 
 class ServerError(BackendUnavailable):
-    """The server answered that it failed, or has too much to do; it wants no request for so many seconds."""
+    """The server answered that it failed, or has too much to do; it asks for a pause of so many seconds."""
 
     retry_after_s: float = 0.0
 
@@ -60,7 +60,7 @@ class Refused(BackendUnusable):
 
 
 def state_after(state: State, error: BackendError) -> State:
-    """What a failure says about the server."""
+    """Return the state of the server after a failure."""
     causes: dict[type[BackendError], Health] = {
         Loading: Health.LOADING,
         BackendUnavailable: Health.DOWN,
@@ -71,7 +71,7 @@ def state_after(state: State, error: BackendError) -> State:
 
 
 async def body_of(url: str, response: Any) -> bytes:
-    """The body of an answer, read as far as it may be long. Raises UnexpectedAnswer where it is longer."""
+    """Return the body of an answer, read as far as it may be long. Raises UnexpectedAnswer where it is longer."""
     body = bytearray()
     async with aclosing(_pieces(url, response)) as pieces:
         async for piece in pieces:
@@ -82,7 +82,7 @@ async def body_of(url: str, response: Any) -> bytes:
 
 async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerator[Object, None]:
     """
-    What a server sends piece by piece; comments (keep-alives) are left out.
+    Yield the events of a stream; comments (keep-alives) are left out.
 
     Raises asyncio.TimeoutError where one event trickles for more than *patience_s*, UnexpectedAnswer where all of
     them are more than a model could have written in the time. The *response* limits the wait for each piece.
@@ -100,20 +100,20 @@ async def events_in(url: str, response: Any, patience_s: float) -> AsyncGenerato
             now = time.monotonic()
             _check_size(url, n_bytes, MOST_BYTES + int(BYTES_PER_S * (now - started)))
             *lines, rest = (rest + piece).split(b"\n")
-            for event in _said(url, lines):
+            for event in _read_events(url, lines):
                 yield event
                 last = now = time.monotonic()
             if now > last + patience_s:
                 raise TimeoutError
-    for event in _said(url, [rest]):
+    for event in _read_events(url, [rest]):
         yield event
 
 
 def object_in(
     url: str, status: int, content: bytes, headers: Mapping[str, str] = NOTHING
 ) -> Object:
-    """The JSON object in an answer, or the error it means."""
-    data = _parsed(content)
+    """Return the JSON object in an answer, or the error it means."""
+    data = _parse(content)
     if status == OK:
         data = {"list": data} if isinstance(data, list) else data
         if not isinstance(data, dict):
@@ -130,7 +130,7 @@ def object_in(
 
 
 def seconds_of(retry_after: str) -> float:
-    """How long a `Retry-After` asks to wait (RFC 9110, 10.2.3): seconds, or until a time; no longer than is sane."""
+    """Return how long a `Retry-After` asks to wait (RFC 9110, 10.2.3): seconds, or until a time; no longer than is sane."""
     try:
         if retry_after.isdecimal():
             seconds = float(retry_after[:9])
@@ -142,7 +142,7 @@ def seconds_of(retry_after: str) -> float:
 
 
 def _failure(url: str, status: int, error: Object) -> BackendError:
-    """What an answer with a *status* other than 200 means; *error* is llama.cpp's object, if any."""
+    """Return the error for an answer with a *status* other than 200; *error* is llama.cpp's object, if any."""
     kind = error.get("type")
     known = isinstance(kind, str) and KIND.fullmatch(kind)
     message = f"{url} answered {status}{f' ({kind})' if known else ''}"
@@ -163,18 +163,18 @@ def _failure(url: str, status: int, error: Object) -> BackendError:
     return BackendRejected(message)
 
 
-def _parsed(content: bytes) -> Any:
-    """The JSON in *content*, None where there is none that we could have asked for."""
+def _parse(content: bytes) -> Any:
+    """Return the JSON in *content*, None where there is none that we could have asked for."""
     if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
         return None
     try:
-        return decoded(content)
+        return decode_json(content)
     except ValueError:
         return None
 
 
-def _said(url: str, lines: Iterable[bytes]) -> Iterator[Object]:
-    """The objects in the lines of a stream."""
+def _read_events(url: str, lines: Iterable[bytes]) -> Iterator[Object]:
+    """Yield the objects in the lines of a stream."""
     for line in lines:
         if line.startswith(b"data:") and line[5:].strip() != b"[DONE]":
             yield object_in(url, OK, line[5:])
@@ -187,7 +187,7 @@ def _check_size(url: str, n_bytes: int, most: int) -> None:
 
 async def _pieces(url: str, response: Any) -> AsyncGenerator[bytes, None]:
     """
-    The body of an answer as it arrives.
+    Yield the body of an answer as it arrives.
 
     We ask for no compression: an answer is a few kilobytes, and a megabyte of gzip may hold a
     gigabyte. What is compressed all the same is not unpacked.

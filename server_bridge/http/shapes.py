@@ -1,5 +1,5 @@
 """
-What a server sends, as a value of the shape it must have, or an error of protocol's. Pure.
+JSON from servers into values of the shape it must have, or an error of protocol's. Pure.
 
 A server may be broken, hostile, or no model server at all. So JSON is read strictly (RFC 8259: no NaN,
 no Infinity; no number beyond a double, no deep nesting), and every answer is converted into a declared
@@ -30,8 +30,8 @@ class UnexpectedAnswer(BackendUnavailable):
     """The server sent what no model server should send. Nothing in the answer is used."""
 
 
-def decoded(content: bytes) -> Any:
-    """The JSON value in *content*. Raises ValueError where it is none, or one that no server needs."""
+def decode_json(content: bytes) -> Any:
+    """Return the JSON value in *content*. Raises ValueError where it is none, or one that no server needs."""
     try:
         return msgspec.json.decode(content)
     except RecursionError:
@@ -39,26 +39,26 @@ def decoded(content: bytes) -> Any:
 
 
 def read(kind: type[T], value: object, source: str) -> T:
-    """*value* as a *kind*. Raises UnexpectedAnswer, which names *source*, where it has another shape."""
+    """Return *value* as a *kind*. Raises UnexpectedAnswer, which names *source*, where it has another shape."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise unexpected(source, str(error)) from None
+        raise answer_error(source, str(error)) from None
 
 
 def optional(kind: type[T], value: object) -> T | None:
-    """*value* as a *kind*; None where it has another shape and can be done without."""
+    """Return *value* as a *kind*; None where it has another shape and can be done without."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
         return None
 
 
-def unexpected(source: str, why: str) -> UnexpectedAnswer:
-    """The error that says that *source* is not to be relied on."""
+def answer_error(source: str, why: str) -> UnexpectedAnswer:
+    """Return the error that says that *source* is not to be relied on."""
     return UnexpectedAnswer(f"{source} sent an unexpected answer ({why})")
 
 
 def label(name: str) -> str:
-    """A name that a server gave, fit for a message: one line, of bounded length."""
+    """Return a name that a server gave, fit for a message: one line, of bounded length."""
     return "".join(c if c.isprintable() else "?" for c in name[:LABEL])

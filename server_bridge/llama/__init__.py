@@ -1,1 +1,21 @@
-"""llama.cpp servers as a `Backend`, with a mirror of their slots."""
+"""
+llama.cpp servers as a `Backend`, with a mirror of what their slots hold.
+
+answers: the types of what llama.cpp's endpoints answer
+props: finds out which server answers at an address, and which model it has
+link: a server that has proved its identity: typed answers; text goes to no other server
+tokenizer: token ids of texts, each text tokenized once
+context_shift: requests for text that outgrows the context, and what stays of the context
+checkpoints: predicts how far back the state of a model can be taken
+mirror: predicts how much of a prompt each slot reuses, by llama.cpp's own rules
+completion: the body of a `/completion` request, and its answer as a `Reply`, whole or piece by piece
+cache_check: compares predictions with what the server reports, and names the likely problem
+slots: which slot a document's prompts go to: a policy for servers of our own, one for others
+slot_client: requests to slots that are answered in one piece, and what each teaches about the cache
+slot_stream: requests to slots that are answered piece by piece, and what a slot holds after each
+chat_template: the text that a chat model's template puts around a question
+slot_files: saved slots on disk, with the model, build and flags that they belong to
+persistence: has the server save its slots, and restores one if the model still predicts the same
+cache: evaluates prompts in the slots where the least is left to evaluate
+backend: a llama.cpp server as a `Backend`
+"""

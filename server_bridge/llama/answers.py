@@ -1,5 +1,6 @@
 """
-What llama.cpp's endpoints answer, as far as we use it: one type per answer, converted by `shapes.read`.
+The answers of llama.cpp's endpoints, as far as we use them: one type per answer, converted by
+`shapes.read`.
 
 The fields are those of llama.cpp's tools/server (README.md, and server-task.cpp for `/completion`). A
 field without a default must be there; one with a default is missing in some builds or some answers.
@@ -124,7 +125,7 @@ class Candidate(Struct):
 
 
 class Entry(Struct):
-    """What is known of one generated token."""
+    """The data of one generated token."""
 
     id: Count
     logprob: float | None = None

@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from server_bridge.fim import chat
-from server_bridge.fim.layout import Ids, Kind, ids, joined, layout, taped
-from server_bridge.fim.tokens import PLAIN, Family, Specials, named_base
+from server_bridge.fim.layout import Ids, Kind, ids, join_runs, layout, split_tape
+from server_bridge.fim.tokens import PLAIN, Family, Specials, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
 from server_bridge.http.shapes import Object
 from server_bridge.llama import cache_check, chat_template, completion, context_shift
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import Memory
+from server_bridge.llama.completion import Pieces
 from server_bridge.llama.link import Known, Link
 from server_bridge.llama.persistence import Owner, Persistence
-from server_bridge.llama.pieces import Pieces
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.machine.addresses import is_loopback
@@ -37,6 +37,7 @@ from server_bridge.protocol import (
     BackendUnusable,
     Health,
     Measure,
+    Model,
     Prompt,
     PromptTooLong,
     Reply,
@@ -51,7 +52,7 @@ from server_bridge.protocol import (
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """What is known of the server that was met last. Another server, or the same again, makes another."""
+    """The server that was connected last. Another server, or the same again, makes another."""
 
     known: Known
     tokenizer: Tokenizer
@@ -61,7 +62,7 @@ class Connected:
 
     @property
     def drafts(self) -> bool:
-        """Whether the server speculates, as far as it tells."""
+        """Return whether the server speculates, as far as it tells."""
         told = self.speculates
         return bool(self.cache.client.state.drafters) if told is None else told
 
@@ -84,7 +85,7 @@ class Encoded:
 
 
 class Measured(NamedTuple):
-    """What of a `State` changes while the server is in use; the names are those of `State`."""
+    """The part of a `State` that changes while the server is in use; the names are those of `State`."""
 
     chars_per_token: float
     prefill_per_s: float
@@ -97,7 +98,7 @@ class Measured(NamedTuple):
 
 class LlamaServer:
     """
-    One llama.cpp server that runs already; see `protocol.Backend`.
+    One llama.cpp server that runs already, as a `Backend` and its own `Model`.
 
     *engine* is the build and flags of a server of our own: no other client uses it, and its slots do not
     share one cache. *memory* is what is known of its model's. *state_dir* is the folder for notes on what was
@@ -127,22 +128,22 @@ class LlamaServer:
 
     @property
     def state(self) -> State:
-        """What is known now."""
+        """The last known state."""
         if (connected := self._connected) is None:
             return self._state
-        measured = _measured(connected)
+        measured = _collect_measured(connected)
         if self._told is None or self._told[:2] != (self._state, measured):
             told = replace(self._state, **measured._asdict())
             self._told = (self._state, measured, told)
         return self._told[2]
 
-    async def connect(self) -> State:
+    async def connect(self) -> Model:
         """Ask which server answers and what it can do."""
         async with self._connecting:
             if self._state.health is not Health.READY:
                 with self._noting_failures():
                     await self._meet()
-        return self.state
+        return self
 
     async def measure(self, prompt: Prompt) -> Measure:
         """Count the prompt by parts."""
@@ -177,7 +178,7 @@ class LlamaServer:
             return await self._reply(connected, encoded, found)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
-        """See `Backend`; at most `n_predict` tokens, fewer where the context ends before."""
+        """See `Model`; at most `n_predict` tokens, fewer where the context ends before."""
         with self._noting_failures():
             connected, encoded = await self._encode(request.prompt)
             self._check_size(encoded.whole, 1)
@@ -196,13 +197,13 @@ class LlamaServer:
                         yield reply
 
     async def save(self, prompt: Prompt) -> int:
-        """See `Backend`; 0 where the server has no `--slot-save-path`."""
+        """See `Model`; 0 where the server has no `--slot-save-path`."""
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
             return await connected.cache.save(encoded.document, encoded.whole)
 
     async def restore(self, prompt: Prompt) -> int:
-        """See `Backend`."""
+        """See `Model`."""
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
             return await connected.cache.restore(encoded.document, encoded.whole)
@@ -210,7 +211,7 @@ class LlamaServer:
     async def continue_long(
         self, prompt: Prompt, n_predict: int, sink: Sink
     ) -> AsyncGenerator[str, None]:
-        """See `Backend`."""
+        """See `Model`."""
         whole = replace(prompt, middle=prompt.middle + prompt.forced, forced="")
         with self._noting_failures():
             connected, encoded = await self._encode(whole)
@@ -222,7 +223,7 @@ class LlamaServer:
                 yield piece
 
     async def forward(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
-        """See `Backend`."""
+        """See `Model`."""
         await self.connect()
         async with aclosing(self._link.forward(path, body)) as events:
             async for event in events:
@@ -245,7 +246,7 @@ class LlamaServer:
             specials = before.specials if before else await self._specials(tokenizer, known)
         except BackendRejected as error:
             raise BackendUnusable(
-                f"{self._link.url} refuses what a llama.cpp server answers ({error}): "
+                f"{self._link.url} refuses requests that a llama.cpp server answers ({error}): "
                 "check fim.backend.url"
             ) from error
         cache = self._new_cache(known, await tokenizer.foreign(), state)
@@ -265,18 +266,18 @@ class LlamaServer:
     async def _specials(self, tokenizer: Tokenizer, known: Known) -> Specials:
         model = known.identity.model
         found = await tokenizer.specials(model)
-        turn = None if named_base(model) else await chat_template.turn(self._link, tokenizer)
+        turn = None if is_base_model(model) else await chat_template.turn(self._link, tokenizer)
         if found:
-            return await tokenizer.instructed(found, turn) if turn else found
+            return await tokenizer.add_instructions(found, turn) if turn else found
         if self._must_fill:
             raise BackendUnusable(
-                f"{model} has no tokens to fill in the middle with: set fim.backend.url to {self._link.url} "
-                "to use it all the same, or start llama-server --fim-qwen-1.5b-default"
+                f"{model} has no tokens to fill in the middle: set fim.backend.url to {self._link.url} "
+                "to use it anyway, or start llama-server --fim-qwen-1.5b-default"
             )
         return await tokenizer.chat(turn) if turn else await tokenizer.plain()
 
     def _new_cache(self, known: Known, foreign: int, state: State) -> Cache:
-        """What the server holds is unknown at first; what was measured goes on."""
+        """Make the cache of a server: its contents are unknown at first, its measured speeds are kept."""
         client = SlotClient(
             self._link, known.identity, state, self._memory, exclusive=bool(self._engine)
         )
@@ -298,7 +299,7 @@ class LlamaServer:
     # -- prompts and replies ---------------------------------------------------------------------
 
     async def _encode(self, prompt: Prompt) -> tuple[Connected, Encoded]:
-        """The server that is connected, and the prompt as it spells it."""
+        """Return the server that is connected, and the prompt as it spells it."""
         if self._state.health is not Health.READY:
             await self.connect()
         connected = self._connected
@@ -306,29 +307,29 @@ class LlamaServer:
         tokenizer = connected.tokenizer
         parts: list[tuple[Kind, Ids]] = []
         for kind, marks, text in layout(prompt, connected.specials):
-            parts.append((kind, joined((ids(marks), await tokenizer.text(text)))))
-        finished, tape = taped(prompt.middle, tokenizer.own(prompt.tape))
+            parts.append((kind, join_runs((ids(marks), await tokenizer.text(text)))))
+        finished, tape = split_tape(prompt.middle, tokenizer.own(prompt.tape))
         middle = await tokenizer.run(finished) + tape
         kind, marks_only = parts.pop()
-        parts.append((kind, joined((marks_only, ids([t.id for t in middle])))))
-        whole = joined(run for _, run in parts)
+        parts.append((kind, join_runs((marks_only, ids([t.id for t in middle])))))
+        whole = join_runs(run for _, run in parts)
         # Instructions have a slot of their own, so that the next key finds its own as it was.
         document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
         return connected, Encoded(document, tuple(parts), whole, middle)
 
     async def _reply(self, connected: Connected, encoded: Encoded, found: Evaluated) -> Reply:
-        """What the server answered, its last token left out where that only ends the text."""
+        """Return the reply to an answer, without a last token that only ends the text."""
         answer, outlook = found
         entries = answer.completion_probabilities
         text = completion.text(answer.content, answer.stop_type)
         is_full = encoded.whole.n + len(answer.tokens) >= self._state.n_ctx
         stop = completion.stop(answer.stop_type, is_full=answer.truncated or is_full)
         numbers = answer.tokens[:-1] if stop is Stop.END else answer.tokens
-        tokens = await connected.tokenizer.spelled(numbers, entries, text)
+        tokens = await connected.tokenizer.find_spelling(numbers, entries, text)
         expected = outlook.reused if outlook and outlook.sure else None
         return Reply(
             text=text,
-            tokens=completion.rated(tokens, entries, drafted=connected.drafts),
+            tokens=completion.rate_tokens(tokens, entries, drafted=connected.drafts),
             middle=encoded.middle,
             stop=stop,
             timings=completion.timings(answer.timings, expected),
@@ -339,7 +340,7 @@ class LlamaServer:
             raise PromptTooLong(whole.n + n_predict, self._state.n_ctx)
 
 
-def _measured(connected: Connected) -> Measured:
+def _collect_measured(connected: Connected) -> Measured:
     client = connected.cache.client
     memory = client.state.mirror.memory
     return Measured(
@@ -354,19 +355,17 @@ def _measured(connected: Connected) -> Measured:
 
 
 def _second_best(family: Family, model: str) -> str:
-    """Why a model is not the right one, "" where it is."""
+    """Return why a model is not the right one, "" where it is."""
     if family == chat.CHAT:
-        return f"{model} is made for chats: it is asked in words to fill in the gap"
+        return f"{model} is a chat model: it is asked in words to fill in the gap"
     if family == PLAIN:
-        return (
-            f"{model} was not trained to fill in a gap: it sees what stands above the cursor alone"
-        )
+        return f"{model} was not trained to fill in a gap: it sees only the text above the cursor"
     return ""
 
 
 async def _speculates(client: SlotClient) -> bool | None:
     """
-    Whether the server drafts tokens; None where it does not show its slots, which alone can tell.
+    Return whether the server drafts tokens; None where it does not show its slots, which alone can tell.
 
     It starts, and says nothing, with a draft model of another vocabulary.
     """

@@ -35,19 +35,19 @@ class Cache(NamedTuple):
     foreign: int
 
     def reusable(self, document: str, whole: Ids) -> int:
-        """How many tokens of a prompt need not be evaluated."""
+        """Return how many tokens of a prompt need not be evaluated."""
         return self.client.state.slots.reusable(document, whole.packed)
 
     async def evaluate(self, document: str, whole: Ids, options: Object) -> Evaluated:
         """Evaluate a prompt in the slot that serves it best, and decode."""
-        slot = await self._prepared(document, whole)
+        slot = await self._prepare(document, whole)
         return await self.client.run(document, whole, options, slot)
 
     async def decode(
         self, document: str, whole: Ids, options: Object
     ) -> AsyncGenerator[tuple[Event, Outlook | None], None]:
         """As `evaluate`, event by event; see `slot_stream.decode`."""
-        slot = await self._prepared(document, whole)
+        slot = await self._prepare(document, whole)
         decoded = slot_stream.decode(self.client, document, whole, options, slot)
         async with aclosing(decoded) as events:
             async for event in events:
@@ -61,7 +61,7 @@ class Cache(NamedTuple):
         """
         if whole.n - self.client.state.slots.reusable(document, whole.packed, ahead=True) <= TAIL:
             return Warmed(0, 0)
-        slot = await self._prepared(document, whole, ahead=True)
+        slot = await self._prepare(document, whole, ahead=True)
         part = self._next_part(whole, step, slot, seams)
         answer, _ = await self.client.run(document, part, PREFILL, slot)
         left = whole.n - part.n
@@ -70,8 +70,8 @@ class Cache(NamedTuple):
     async def continue_long(
         self, document: str, whole: Ids, options: Object, sink: Sink
     ) -> AsyncGenerator[str, None]:
-        """The text after a prompt, past the context if need be; see `Backend.continue_long`."""
-        slot = await self._prepared(document, whole)
+        """Yield the text after a prompt, past the context if need be; see `Backend.continue_long`."""
+        slot = await self._prepare(document, whole)
         text = slot_stream.continue_long(self.client, whole, options, sink, slot)
         async with aclosing(text):
             async for piece in text:
@@ -93,8 +93,8 @@ class Cache(NamedTuple):
         await self._look(document)
         return await self.persistence.restore(document, whole)
 
-    async def _prepared(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
-        """The slot to name for *whole*, filled or cleared where that is worth it; None to name none."""
+    async def _prepare(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
+        """Return the slot to name for *whole*, filled or cleared where that is worth it; None to name none."""
         await self.restore(document, whole)
         slot, clear = self.client.state.slots.choose(document, whole.packed, ahead=ahead)
         if not clear:
@@ -116,13 +116,13 @@ class Cache(NamedTuple):
             slots.learn(before, await self.client.tokens_by_slot() or {}, answer.id_slot)
 
     def _next_part(self, whole: Ids, step: int, slot: int | None, seams: Sequence[int]) -> Ids:
-        """The beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
+        """Return the beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
         mirror = self.client.state.mirror
         seams = [seam for seam in seams if seam + checkpoints.GAP + TAIL < whole.n]
-        known = mirror.expected(whole.packed, slot)
+        known = mirror.expect_reused(whole.packed, slot)
         while True:
             part = head(whole, checkpoints.end_of_step(mirror.memory, known, step, seams))
             # A slot may hold too little of the whole to be chosen for it, yet all of a part.
-            known = mirror.expected(part.packed, slot)
+            known = mirror.expect_reused(part.packed, slot)
             if part.n - known > TAIL or part.n == whole.n:
                 return part

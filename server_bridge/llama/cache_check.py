@@ -21,14 +21,14 @@ ODD = 0.05  # more wrong predictions than this are no accident
 
 
 class CacheCheck:
-    """The last `RECENT` predictions; `problem` is what to tell the user, "" while all is well."""
+    """The last `RECENT` predictions; `problem` is what to tell the user, "" while there is none."""
 
     def __init__(self) -> None:
         self.problem = ""
         self._recent: deque[_Outcome] = deque(maxlen=RECENT)
 
     def compare(self, outlook: Outlook | None, found: int, mirror: Mirror) -> None:
-        """A request of which *mirror* had this *outlook* reused *found* tokens."""
+        """Compare a prediction, *outlook* of *mirror*, with the *found* tokens that were reused."""
         if outlook is None or not outlook.sure:
             return
         self._recent.append(_Outcome(outlook, found))
@@ -45,7 +45,7 @@ class _Outcome(NamedTuple):
 
 
 def unfit(build: str, memory: Memory) -> str:
-    """What is wrong with a server's *build* (`build_info`) or flags for such a *memory*; "" for nothing."""
+    """Return what is wrong with a server's *build* (`build_info`) or flags for such a *memory*; "" for nothing."""
     number = re.match(r"b(\d{3,6})\b", build)
     if memory.kind in FUSSY and number and int(number[1]) < FIXED:
         return (
@@ -57,7 +57,7 @@ def unfit(build: str, memory: Memory) -> str:
 
 
 def _likely(short: list[_Outcome], recent: list[_Outcome], mirror: Mirror) -> str:
-    """The likeliest reason for the outcomes in *short*, and what to change."""
+    """Return the likeliest reason for the outcomes in *short*, and what to change."""
     if not any(each.found for each in recent):
         return (
             "the server keeps nothing between requests: its prompt cache is off, or requests go to "

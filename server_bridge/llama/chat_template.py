@@ -18,15 +18,15 @@ from server_bridge.llama.tokenizer import Tokenizer
 
 
 async def turn(link: Link, tokenizer: Tokenizer) -> chat.Turn | None:
-    """The turn of the model's template, None where it is not for chats or the server cannot tell."""
+    """Return the turn of the model's template, None where it is not for chats or the server cannot tell."""
     asked, answered = chat.dialogues()
     try:
-        found = chat.turn(await _written(link, asked), await _written(link, answered))
+        found = chat.turn(await _apply_template(link, asked), await _apply_template(link, answered))
     except (*WITHOUT, ServerError):  # an old build, or a template that fails
         return None
     return found if found and await tokenizer.has_marks(found.before + found.between) else None
 
 
-async def _written(link: Link, messages: list[dict[str, str]]) -> str:
+async def _apply_template(link: Link, messages: list[dict[str, str]]) -> str:
     question = {"messages": messages, "chat_template_kwargs": chat.NO_THINKING}
     return (await link.post(answers.Dialogue, "/apply-template", json.dumps(question))).prompt

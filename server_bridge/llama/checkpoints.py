@@ -1,5 +1,5 @@
 """
-How far back a model's memory can be taken, by llama.cpp's rules. Pure.
+The rules by which llama.cpp rolls back a model's memory. Pure.
 
 Keys and values can be cut off behind any token. A recurrent state (Mamba, gated delta nets, short
 convolutions) cannot: it is of one length, and goes on from there. So the server copies it now and then while it
@@ -26,7 +26,7 @@ NEAR = 64  # tokens that a sliding window gives back in any case
 
 
 class Kind(enum.Enum):
-    """What can be cut; the names are shown to users."""
+    """The kind of memory, by what can be cut; the names are shown to users."""
 
     UNKNOWN = ""
     PLAIN = "plain"
@@ -69,17 +69,17 @@ class Compared(NamedTuple):
 
     @property
     def cuts(self) -> bool:
-        """Whether something of what is held must go, one token for its logits included."""
+        """Return whether something of what is held must go, one token for its logits included."""
         return self.n_shared < self.n_held or self.n_shared == self.n_prompt
 
 
 def plain(found: Compared) -> int:
-    """How many tokens of a prompt are reused where everything can be cut; the last is always evaluated."""
+    """Return how many tokens of a prompt are reused where everything can be cut; the last is always evaluated."""
     return min(found.n_shared, found.n_prompt - 1)
 
 
-def resumed(points: Checkpoints, found: Compared) -> int:
-    """How many are reused where only a checkpoint, the one made last, can be gone back to."""
+def count_resumable(points: Checkpoints, found: Compared) -> int:
+    """Return how many are reused where only a checkpoint, the one made last, can be gone back to."""
     if not found.cuts:
         return found.n_shared
     most = min(found.n_shared, found.n_prompt - 1)
@@ -87,22 +87,22 @@ def resumed(points: Checkpoints, found: Compared) -> int:
     return next(fitting, 0)
 
 
-def reused(memory: Memory, points: Checkpoints, found: Compared) -> int:
-    """How many tokens of a prompt are reused, as far as the kind of memory is known."""
+def count_reused(memory: Memory, points: Checkpoints, found: Compared) -> int:
+    """Return how many tokens of a prompt are reused, as far as the kind of memory is known."""
     if memory.kind is Kind.RECURRENT:
-        return resumed(points, found)
+        return count_resumable(points, found)
     if memory.kind is Kind.SLIDING and found.n_held - found.n_shared > NEAR:
-        return resumed(points, found)
+        return count_resumable(points, found)
     return plain(found)
 
 
-def observed(memory: Memory, points: Checkpoints, found: Compared, n_reused: int) -> Memory:
+def learn_memory(memory: Memory, points: Checkpoints, found: Compared, n_reused: int) -> Memory:
     """
-    What is known of the memory after a request of which *n_reused* tokens were reused.
+    Return the memory as known after a request of which *n_reused* tokens were reused.
 
     More than expected: the server keeps more of its checkpoints, as one that `fim-lsp serve` started does.
     """
-    back = resumed(points, found)
+    back = count_resumable(points, found)
     if memory.kind is Kind.RECURRENT and found.cuts and not memory.is_told and back != n_reused:
         return memory._replace(min_step=CLOSE_STEP if n_reused > back else Memory().min_step)
     if not memory.is_told and found.cuts and back < plain(found):
@@ -116,15 +116,15 @@ def observed(memory: Memory, points: Checkpoints, found: Compared, n_reused: int
 
 
 def after(memory: Memory, points: Checkpoints, start: int, n_prompt: int, task: int) -> Checkpoints:
-    """The checkpoints once a prompt was evaluated from *start* on."""
+    """Return the checkpoints once a prompt was evaluated from *start* on."""
     kept = [point for point in points if point.n_tokens <= start + 1]
-    for at in _made(memory, start, n_prompt) if memory.n_checkpoints else ():
+    for at in _place_checkpoints(memory, start, n_prompt) if memory.n_checkpoints else ():
         kept = _with(memory, kept, Checkpoint(at, task))
     return tuple(kept)
 
 
-def _made(memory: Memory, start: int, n_prompt: int) -> Iterator[int]:
-    """Where checkpoints are made: before each batch that ends near the prompt's end."""
+def _place_checkpoints(memory: Memory, start: int, n_prompt: int) -> Iterator[int]:
+    """Yield the places of checkpoints: before each batch that ends near the prompt's end."""
     ends = [n_prompt - min(memory.n_batch, gap) for gap in (GAP + memory.n_ubatch, GAP)]
     while start < n_prompt:
         end = min(start + memory.n_batch, n_prompt, *(each for each in ends if each > start))
@@ -148,7 +148,8 @@ def _with(memory: Memory, points: list[Checkpoint], new: Checkpoint) -> list[Che
 
 def end_of_step(memory: Memory, known: int, step: int, seams: Sequence[int]) -> int:
     """
-    Where a prompt's evaluation from *known* on should pause, after about *step* tokens.
+    Return the token at which a prompt's evaluation from *known* on should pause, after about *step*
+    tokens.
 
     At a *seam* prompts are likely to part. A checkpoint is made there if the evaluation pauses `GAP` tokens behind it,
     and it stays if there is none within `min_step` before it: so the step before ends that much earlier.

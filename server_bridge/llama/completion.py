@@ -11,8 +11,10 @@ from collections.abc import Iterable
 
 from server_bridge.fim.layout import grammar
 from server_bridge.http.shapes import Object, label
-from server_bridge.llama.answers import DRAFTERS, Completion, Cost, Entry
-from server_bridge.protocol import Request, Stop, Timings, Token
+from server_bridge.llama.answers import DRAFTERS, Completion, Cost, Entry, Event
+from server_bridge.llama.mirror import Outlook
+from server_bridge.llama.tokenizer import Tokenizer
+from server_bridge.protocol import Reply, Request, Stop, Timings, Token
 
 TEMPERATURE = 0.8  # llama.cpp's default; alternatives should differ
 GREEDY = {"temperature": 0, "samplers": ["top_k"], "top_k": 1}
@@ -31,7 +33,7 @@ MAX_MS = 1e8  # a day; a longer time is none
 
 
 def options(request: Request, stop: str = "") -> Object:
-    """How to decode; *stop* is the family's."""
+    """Return the options of decoding; *stop* is the family's."""
     found: Object = {"n_predict": request.n_predict, "n_probs": 1}
     if request.sample:
         found |= {"temperature": TEMPERATURE, "seed": request.sample}
@@ -45,37 +47,37 @@ def options(request: Request, stop: str = "") -> Object:
 
 
 def text(content: str, stop_type: str) -> str:
-    """The text, without the half character that a limit may end it in (sent as U+FFFD)."""
+    """Return the text, without the half character that a limit may end it in (sent as U+FFFD)."""
     return content.removesuffix("\ufffd") if stop_type == "limit" else content
 
 
 def stop(stop_type: str, *, is_full: bool) -> Stop:
-    """Why decoding ended; a full context looks like a limit on the wire."""
+    """Return why decoding ended; a full context looks like a limit on the wire."""
     found = STOPS.get(stop_type, Stop.LIMIT)
     return Stop.FULL if found is Stop.LIMIT and is_full else found
 
 
 def drafters(told: object) -> str:
-    """The kinds of speculation that the server was started with, "" for none."""
+    """Return the kinds of speculation that the server was started with, "" for none."""
     names = label(told).split(",") if isinstance(told, str) else []
     return ",".join(name for name in names if name not in {"", "none"})
 
 
 def next_tokens(answer: Completion) -> dict[int, float]:
-    """The likeliest first tokens with their log-probabilities."""
+    """Return the likeliest first tokens with their log-probabilities."""
     entries = answer.completion_probabilities
     likeliest = entries[0].top_logprobs if entries else []
     return {best.id: best.logprob for best in likeliest if best.logprob is not None}
 
 
-def rated(
+def rate_tokens(
     tokens: tuple[Token, ...], entries: Iterable[Entry], *, drafted: bool = False
 ) -> tuple[Token, ...]:
     """
-    The tokens with their log-probabilities, where known.
+    Return the tokens with their log-probabilities, where known.
 
     There is one entry per token, or per character where that takes several; none for a cut last one. Where
-    tokens are *drafted* an accepted one is told to be certain, and a 0 means that nothing is known.
+    tokens are *drafted* an accepted one is reported as certain, and a 0 means that nothing is known.
     """
     left = iter(entries)
     entry, found = next(left, None), []
@@ -90,7 +92,7 @@ def rated(
 
 
 def timings(found: Cost, expected: int | None) -> Timings:
-    """What it cost, beside what we *expected* to be cached."""
+    """Return the cost, beside what we *expected* to be cached."""
     return Timings(
         prompt_n=found.prompt_n,
         cache_n=found.cache_n,
@@ -104,10 +106,76 @@ def timings(found: Cost, expected: int | None) -> Timings:
 
 
 def log_probability(told: float | None) -> float | None:
-    """A log-probability as the server tells it; rounding may lift one above 0."""
+    """Return a log-probability as the server tells it; rounding may lift one above 0."""
     return None if told is None else min(0.0, told)
 
 
 def milliseconds(told: float) -> float:
-    """A duration as the server tells it; 0 where it cannot be one."""
+    """Return a duration as the server tells it; 0 where it cannot be one."""
     return told if 0 <= told <= MAX_MS else 0.0
+
+
+class Pieces:
+    """
+    Turns the events of a streamed `/completion` into replies, a piece of text each.
+
+    An event's text may wait for a later one (see `answers.Event`); so its tokens do, and a reply has both.
+
+    One answer. *middle* are the tokens of the prompt's middle, *n_prompt* those of all of it.
+
+    *drafted*: the server speculates.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        middle: tuple[Token, ...],
+        n_prompt: int,
+        n_ctx: int,
+        *,
+        drafted: bool,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._middle = middle
+        self._n_prompt = n_prompt
+        self._n_ctx = n_ctx
+        self._drafted = drafted
+        self._ids: list[int] = []  # of which the text has not come
+        self._entries: list[Entry] = []
+        self._n_made = 0
+        self._cost: Timings | None = None
+
+    async def reply(self, event: Event, outlook: Outlook | None) -> Reply | None:
+        """Return the reply that *event* adds; None for one without text that does not end the answer."""
+        self._ids += event.tokens
+        self._entries += event.completion_probabilities
+        return await self._reply(event, outlook) if event.content or event.stop else None
+
+    async def _reply(self, event: Event, outlook: Outlook | None) -> Reply:
+        stop = self._stop(event)
+        said = text(event.content, event.stop_type)
+        numbers = self._ids[:-1] if stop is Stop.END else self._ids
+        if self._n_made + len(self._ids) < event.tokens_predicted:
+            tokens = await self._tokenizer.run(said)  # some ids were not told
+        else:
+            spelled = await self._tokenizer.find_spelling(numbers, self._entries, said)
+            tokens = rate_tokens(spelled, self._entries, drafted=self._drafted)
+        reply = Reply(said, tokens, self._middle, stop, self._timings(event, outlook))
+        self._middle += tokens
+        self._n_made = event.tokens_predicted
+        self._ids, self._entries = [], []
+        return reply
+
+    def _stop(self, event: Event) -> Stop:
+        if not event.stop:
+            return Stop.LIMIT
+        is_full = event.truncated or self._n_prompt + event.tokens_predicted >= self._n_ctx
+        return stop(event.stop_type, is_full=is_full)
+
+    def _timings(self, event: Event, outlook: Outlook | None) -> Timings:
+        if event.timings is None:
+            return Timings()
+        before = self._cost
+        expected = outlook.reused if outlook and outlook.sure else None
+        self._cost = timings(event.timings, expected)
+        return self._cost.since(before) if before else self._cost

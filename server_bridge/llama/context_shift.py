@@ -23,7 +23,7 @@ SAMPLING = {"temperature": 0.4, "seed": 1}
 
 
 def options(n_predict: int, sink: Sink, stop: str) -> Object:
-    """How to generate; *stop* is the family's, "" for none."""
+    """Return the options of generating; *stop* is the family's, "" for none."""
     return {
         **({"stop": [stop]} if stop else {}),
         "n_predict": n_predict,
@@ -35,8 +35,8 @@ def options(n_predict: int, sink: Sink, stop: str) -> Object:
     }
 
 
-def held(prompt: list[int], made: list[int], n_ctx: int, sink: Sink) -> list[int]:
-    """What the slot holds afterwards, as far as a prompt can find it again."""
+def predict_held(prompt: list[int], made: list[int], n_ctx: int, sink: Sink) -> list[int]:
+    """Return the tokens in the slot afterwards, as far as a prompt can find them again."""
     whole = prompt + made[:-1]  # the last token was not evaluated
     if len(whole) < n_ctx:
         return whole

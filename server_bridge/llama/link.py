@@ -61,16 +61,16 @@ class Link:
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The address of the server."""
         return self._http.url
 
     async def meet(self) -> Known:
         """Learn which server is there now. Raises BackendUnusable where it is not llama.cpp."""
         self._known = None
         try:
-            known = await self._met()
+            known = await self._identify()
         except Unproven:  # the connection had served its hundred requests
-            known = await self._met()
+            known = await self._identify()
         self._known = known
         return known
 
@@ -94,13 +94,13 @@ class Link:
         return read(kind, answer, self.url + path)
 
     async def get(self, kind: type[T], path: str) -> list[T]:
-        """The JSON list at *path*, each item as a *kind*."""
+        """Return the JSON list at *path*, each item as a *kind*."""
         try:
             answer = await self._http.get(path, opens=False)
         except Unproven:
             await self._prove(self._http)
             answer = await self._http.get(path, opens=False)
-        return read(list[kind], _listed(answer), self.url + path)  # type: ignore[valid-type]
+        return read(list[kind], _unwrap_list(answer), self.url + path)  # type: ignore[valid-type]
 
     async def stream(self, path: str, body: str) -> AsyncGenerator[Event, None]:
         """Send JSON, and read the events of the answer; closing this closes its connection."""
@@ -121,7 +121,7 @@ class Link:
 
     async def _is_working(self) -> bool:
         """
-        Whether the server computes: it answers a question that waits for its turn between two batches.
+        Return whether the server computes: it answers a question that waits for its turn between two batches.
 
         Where it does not show its slots it answers something else, which is not known to be less.
         """
@@ -134,7 +134,7 @@ class Link:
         return True
 
     async def _check_identity(self) -> None:
-        """A look says nothing of the user's: any server may be asked."""
+        """Look at the server again; a look holds nothing of the user's, so any server may be asked."""
 
     async def _check(self) -> None:
         """Raise BackendUnavailable if another server may be there by now."""
@@ -145,7 +145,7 @@ class Link:
         except Unproven:
             await self._prove(self._http)
 
-    async def _met(self) -> Known:
+    async def _identify(self) -> Known:
         identity = await properties(self._http)
         try:
             return Known(identity, await self._probe(self._http))
@@ -159,6 +159,6 @@ class Link:
         return tuple(read(Ids, answer, f"{self.url}/tokenize").tokens)
 
 
-def _listed(answer: Object) -> object:
-    """The list in an answer that was one, as `http.responses` hands it on."""
+def _unwrap_list(answer: Object) -> object:
+    """Return the list in an answer that was one, as `http.responses` hands it on."""
     return answer.get("list")

@@ -1,5 +1,6 @@
 """
-What each slot of a llama.cpp server should hold, and so how much of a prompt it will reuse. Pure.
+The expected contents of each slot of a llama.cpp server, and so how much of a prompt it will reuse.
+Pure.
 
 Theory of operation. After a request a slot holds the prompt and all generated tokens but the last,
 which was sampled and never evaluated. A prompt that names no slot goes to the one that shares most
@@ -21,8 +22,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from server_bridge.fim.common_prefix import common_prefix
-from server_bridge.fim.layout import WIDTH
+from server_bridge.fim.layout import WIDTH, common_prefix
 from server_bridge.llama import checkpoints
 from server_bridge.llama.checkpoints import Checkpoints, Compared, Kind, Memory
 
@@ -35,9 +35,10 @@ N_MISSES = 3  # saved prompts missed in a row: the server saves none
 
 class Outlook(NamedTuple):
     """
-    What a server will do with a prompt: reuse so many tokens, of a content *loaded* from the host's
-    memory or lying in a slot, which will be *cut* if it goes on differently. Not *sure*: it may have
-    saved something better for another client, or the model's memory is not known well enough.
+    The expected handling of a prompt by a server: reuse so many tokens, of a content *loaded* from
+    the host's memory or lying in a slot, which will be *cut* if it goes on differently. Not *sure*:
+    it may have saved something better for another client, or the model's memory is not known well
+    enough.
     """
 
     reused: int
@@ -47,19 +48,22 @@ class Outlook(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a slot holds, or held: tokens, and where its state can be gone back to. After an *open* end there may be more."""
+    """
+    The contents of a slot, now or earlier: tokens, and where its state can be gone back to. After
+    an *open* end there may be more.
+    """
 
     tokens: bytes = b""
     points: Checkpoints = ()
     is_open: bool = False
 
-    def compared(self, prompt: bytes) -> Compared:
-        """*prompt* beside this; a token may follow an open end, and must go then."""
+    def compare(self, prompt: bytes) -> Compared:
+        """Compare *prompt* with this; a token may follow an open end, and must go then."""
         n_held = n_tokens(self.tokens) + self.is_open
-        return Compared(shared(self.tokens, prompt), n_held, n_tokens(prompt))
+        return Compared(count_shared(self.tokens, prompt), n_held, n_tokens(prompt))
 
     def may_go_on(self, found: Compared) -> bool:
-        """Whether what it was compared with goes on behind an open end, so that it is not known what must go."""
+        """Return whether what it was compared with goes on behind an open end, so that it is not known what must go."""
         return self.is_open and found.n_shared == n_tokens(self.tokens)
 
 
@@ -67,7 +71,7 @@ NOTHING = Content()
 
 
 class Source(NamedTuple):
-    """What a prompt builds on: a *content* that lies in the slot, or is *saved* and to be loaded."""
+    """The source that a prompt builds on: a *content* that lies in the slot, or is *saved* and to be loaded."""
 
     content: Content
     saved: bool = False
@@ -96,15 +100,15 @@ class Mirror:
         self._n_missed = 0
 
     def outlook(self, prompt: bytes, slot: int | None = None) -> Outlook | None:
-        """What will become of *prompt* in *slot*, or where the server puts it; None: nothing is known."""
+        """Predict what the server does with *prompt* in *slot*, or where it puts it; None: nothing is known."""
         if not self.held:
             return None
-        found = self.held.get(self.taken(prompt) if slot is None else slot, NOTHING)
+        found = self.held.get(self.predict_slot(prompt) if slot is None else slot, NOTHING)
         searches = (bool(found.tokens) or slot is None) and _is_set_aside(found, prompt)
         source = self._source(prompt, found, self._saved) if searches else Source(found)
-        both = source.content.compared(prompt)
+        both = source.content.compare(prompt)
         return Outlook(
-            reused=checkpoints.reused(self.memory, source.content.points, both),
+            reused=checkpoints.count_reused(self.memory, source.content.points, both),
             loaded=source.saved,
             cut=both.cuts,
             sure=(self.exclusive or source.saved or not searches)
@@ -112,19 +116,22 @@ class Mirror:
             and self.memory.kind is not Kind.SLIDING,
         )
 
-    def expected(self, prompt: bytes, slot: int | None = None) -> int:
-        """How many tokens of *prompt* are reused, as far as we know."""
+    def expect_reused(self, prompt: bytes, slot: int | None = None) -> int:
+        """Return how many tokens of *prompt* are reused, as far as we know."""
         outlook = self.outlook(prompt, slot)
         return outlook.reused if outlook else 0
 
-    def cleared(self, prompt: bytes) -> int:
-        """How many tokens are reused once all slots were saved and the one taken was cleared."""
+    def expect_cleared(self, prompt: bytes) -> int:
+        """Return how many tokens are reused once all slots were saved and the one taken was cleared."""
         content = self._source(prompt, NOTHING, [*self._saved, *self.held.values()]).content
-        return checkpoints.reused(self.memory, content.points, content.compared(prompt))
+        return checkpoints.count_reused(self.memory, content.points, content.compare(prompt))
 
     @property
     def state_bytes(self) -> int:
-        """What clearing a slot copies besides keys and values: the states of all slots, and their checkpoints."""
+        """
+        The bytes that clearing a slot copies besides keys and values: the states of all slots, and
+        their checkpoints.
+        """
         n_states = sum(1 + len(content.points) for content in self.held.values())
         return n_states * self.memory.state_bytes
 
@@ -139,7 +146,8 @@ class Mirror:
         found: int | None = None,
     ) -> None:
         """
-        A request with *prompt*, which *named* its slot or not, ran on *slot*, which now holds *held*.
+        Note that a request with *prompt*, which *named* its slot or not, ran on *slot*, which now
+        holds *held*.
 
         *open_end*: and maybe something behind it. *found* tokens were reused, if that is known.
         """
@@ -158,18 +166,18 @@ class Mirror:
         self.held[slot] = Content(held, points, open_end)
 
     def unify(self, slot: int) -> None:
-        """The server turns out to have emptied all but *slot*."""
+        """Note that the server has emptied all but *slot*."""
         self.unified = True
         self.held = {slot: self.held[slot]} if slot in self.held else {}
 
-    def restored(self, slot: int, held: bytes, points: Checkpoints = ()) -> None:
-        """*slot* was filled (from a file) or emptied by other means than a prompt."""
+    def note_contents(self, slot: int, held: bytes, points: Checkpoints = ()) -> None:
+        """Note that *slot* was filled (from a file) or emptied by other means than a prompt."""
         self.held.pop(slot, None)
         self.held = {slot: Content(held, points), **self.held} if held else self.held
 
-    def loaded(self, hoped: int, found: int) -> None:
+    def note_load(self, hoped: int, found: int) -> None:
         """
-        *found* tokens were reused where *hoped* were to be loaded.
+        Note that *found* tokens were reused where *hoped* were to be loaded.
 
         The server's memory is limited in bytes, or it has none: what it should have saved is gone.
         """
@@ -179,31 +187,31 @@ class Mirror:
         self.saves = self.saves and self._n_missed < N_MISSES
 
     def forget(self) -> None:
-        """A request failed: what the slots hold is unknown."""
+        """Forget the contents of all slots: a request failed."""
         self.held.clear()
         self._saved.clear()
 
-    def taken(self, prompt: bytes) -> int:
-        """The slot that a prompt goes to that names none; -1 for one that was not used yet."""
+    def predict_slot(self, prompt: bytes) -> int:
+        """Return the slot that a prompt goes to that names none; -1 for one that was not used yet."""
         if not self.held:
             return -1
-        best = max(self.held, key=lambda slot: shared(self.held[slot].tokens, prompt))
-        if shared(self.held[best].tokens, prompt) > SIMILAR * n_tokens(prompt):
+        best = max(self.held, key=lambda slot: count_shared(self.held[slot].tokens, prompt))
+        if count_shared(self.held[best].tokens, prompt) > SIMILAR * n_tokens(prompt):
             return best
         return -1 if len(self.held) < self._n_slots else next(iter(self.held))
 
     def _points(self, content: Content, prompt: bytes, found: int | None) -> Checkpoints:
-        """The checkpoints after a request that went on from *content*; what it teaches of the memory."""
-        both = content.compared(prompt)
-        expected = checkpoints.reused(self.memory, content.points, both)
+        """Return the checkpoints after a request that went on from *content*; what it teaches of the memory."""
+        both = content.compare(prompt)
+        expected = checkpoints.count_reused(self.memory, content.points, both)
         start = expected if found is None else found
         if found is not None and not content.may_go_on(both):
-            self.memory = checkpoints.observed(self.memory, content.points, both, found)
+            self.memory = checkpoints.learn_memory(self.memory, content.points, both, found)
         self._n_tasks += 1
         return checkpoints.after(self.memory, content.points, start, both.n_prompt, self._n_tasks)
 
     def _source(self, prompt: bytes, content: Content, saved: list[Content]) -> Source:
-        """What of *saved* serves *prompt* better than *content*, the slot's own, or that."""
+        """Return the one of *saved* that serves *prompt* better than *content*, the slot's own, or that."""
         found = Source(content)
         best, kept = _scores(content, prompt)
         for each in saved if self.saves else ():
@@ -220,22 +228,22 @@ class Mirror:
 
 
 def _is_set_aside(content: Content, prompt: bytes) -> bool:
-    """Whether a slot with *content* saves it and looks for better before it takes *prompt*."""
+    """Return whether a slot with *content* saves it and looks for better before it takes *prompt*."""
     n, kept = _scores(content, prompt)
     return kept < KEEP or n <= SIMILAR * n_tokens(prompt)
 
 
 def _scores(content: Content, prompt: bytes) -> tuple[int, float]:
-    """How many tokens *prompt* shares with *content*, and which part of *content* that is."""
-    n = shared(content.tokens, prompt)
+    """Return how many tokens *prompt* shares with *content*, and which part of *content* that is."""
+    n = count_shared(content.tokens, prompt)
     return n, n / n_tokens(content.tokens) if content.tokens else -1.0
 
 
 def n_tokens(packed: bytes) -> int:
-    """How many ids a packed sequence has."""
+    """Return how many ids a packed sequence has."""
     return len(packed) // WIDTH
 
 
-def shared(a: bytes, b: bytes) -> int:
-    """How many ids two packed sequences have in common at their beginning."""
+def count_shared(a: bytes, b: bytes) -> int:
+    """Return how many ids two packed sequences have in common at their beginning."""
     return common_prefix(a, b) // WIDTH

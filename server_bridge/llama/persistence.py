@@ -1,5 +1,5 @@
 """
-What slots hold, saved by the server and restored into an empty slot after a restart.
+The contents of slots, saved by the server and restored into an empty slot after a restart.
 
 Nothing here is needed for a completion: where the server cannot save, or what it saved is of no use any
 more, the prompt is evaluated. A restored slot counts only if the model says of the next token what it
@@ -19,7 +19,7 @@ from msgspec import to_builtins
 from server_bridge.fim.layout import Ids, head, ids
 from server_bridge.llama import completion, slot_files
 from server_bridge.llama.checkpoints import Checkpoint
-from server_bridge.llama.mirror import n_tokens, shared
+from server_bridge.llama.mirror import count_shared, n_tokens
 from server_bridge.llama.props import Identity
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.slot_files import SavedSlot
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 class Owner(NamedTuple):
     """
-    Whose saved states are meant: a *server* at *url*, and where notes on them lie.
+    The owner of saved states: a *server* at *url*, and where notes on them lie.
 
     *engine* is the build of a server of our own, "" for any other. *folder* None: nothing is saved.
     """
@@ -56,7 +56,7 @@ class Persistence:
 
     @property
     def is_possible(self) -> bool:
-        """Whether there is a folder for notes; whether the server can save shows when it shall."""
+        """Return whether there is a folder for notes; whether the server can save shows at the first save."""
         return self._owner.folder is not None
 
     async def save(self, document: str, whole: Ids, evaluated: Evaluated) -> int:
@@ -93,7 +93,7 @@ class Persistence:
         identity = await self._identity()
         state = await asyncio.to_thread(slot_files.best, folder, identity, whole.packed)
         held_already = self._client.state.slots.reusable(document, whole.packed)
-        spared = shared(state.held, whole.packed) - held_already if state else 0
+        spared = count_shared(state.held, whole.packed) - held_already if state else 0
         if state is None or spared <= COPY:
             return 0
         if await self._is_loaded(document, state, slot):
@@ -110,13 +110,13 @@ class Persistence:
             return True
         if done.n_restored:
             await self._client.act(slot, "erase")
-        self._client.state.mirror.restored(slot, b"")
+        self._client.state.mirror.note_contents(slot, b"")
         return False
 
     async def _agrees(self, document: str, state: SavedSlot, slot: int) -> bool:
-        """Whether *slot* holds what was saved, and the model says of it what it said then."""
+        """Return whether *slot* holds what was saved, and the model says of it what it said then."""
         points = tuple(Checkpoint(n_tokens, 0) for n_tokens in state.checkpoints)
-        self._client.state.mirror.restored(slot, state.held, points)
+        self._client.state.mirror.note_contents(slot, state.held, points)
         asked = head(ids(array("i", state.held)), state.n_asked)
         answer, _ = await self._client.run(document, asked, NEXT, slot)
         is_whole = asked.n - answer.timings.cache_n <= BACK

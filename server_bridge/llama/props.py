@@ -1,5 +1,5 @@
 """
-Which server answers at an address: is it llama.cpp, which model does it have, is it still the same?
+The identity of the server at an address: its build, its model, and whether it is still the same.
 
 A server proves itself by its `/props`. llama.cpp's router, which has several models and hands on to a
 server for each, has two of them: its own, and behind `?model=` those of one model, which that loads
@@ -23,7 +23,7 @@ N_NAMES = 8  # models that a message lists
 
 
 class Identity(NamedTuple):
-    """What tells servers apart. *n_ctx* are the tokens of one slot."""
+    """The identity of a server. *n_ctx* are the tokens of one slot."""
 
     build: str
     model_path: str
@@ -37,7 +37,7 @@ class Identity(NamedTuple):
 
 
 async def properties(http: Http) -> Identity:
-    """The server of our model, once it proves that it is llama.cpp."""
+    """Return the server of our model, once it proves that it is llama.cpp."""
     found = await proof(http)
     if isinstance(found, Identity):
         return found
@@ -57,7 +57,7 @@ async def properties(http: Http) -> Identity:
 
 async def proof(http: Http) -> Identity | None:
     """
-    The server at the other end of the connection that is open now; None for llama.cpp's router.
+    Return the server at the other end of the connection that is open now; None for llama.cpp's router.
 
     Raises BackendUnusable where it is not llama.cpp.
     """
@@ -73,7 +73,7 @@ async def proof(http: Http) -> Identity | None:
 
 async def open_to_pages(url: str) -> bool:
     """
-    Whether every page in a browser on this machine may read what the server at *url* answers.
+    Return whether every page in a browser on this machine may read what the server at *url* answers.
 
     It cannot where the server asks for a key. llama.cpp by default lets all origins in (`--cors-origins`), and so does vLLM (`--allowed-origins`).
     """
@@ -90,13 +90,13 @@ async def open_to_pages(url: str) -> bool:
 
 
 def identity(props: Object, url: str) -> Identity:
-    """The server that has these properties. Raises UnexpectedAnswer if they are not llama.cpp's."""
+    """Return the server that has these properties. Raises UnexpectedAnswer if they are not llama.cpp's."""
     found = read(Props, props, f"{url}/props")
     n_ctx = found.default_generation_settings.n_ctx
     return Identity(found.build_info, found.model_path, found.total_slots, n_ctx)
 
 
 async def _models(http: Http) -> dict[str, str]:
-    """What a router has, and in which state each is."""
+    """Return the models of a router, and the state of each."""
     found = read(RouterModels, await http.get("/models", named=False), f"{http.url}/models")
     return {model.id: model.status.value for model in found.data}

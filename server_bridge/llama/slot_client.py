@@ -1,5 +1,5 @@
 """
-Requests to the slots of one llama.cpp server, and the books that are kept of them.
+Requests to the slots of one llama.cpp server, and their bookkeeping.
 
 `run` evaluates a prompt in a slot and decodes; then the mirror knows what the slot holds, and the rest of
 `CacheState` what it cost. Besides, slots are looked at, saved, restored and erased, where the server can.
@@ -12,15 +12,77 @@ import json
 import logging
 from typing import NamedTuple
 
+from server_bridge import running_mean
 from server_bridge.fim.layout import WIDTH, Ids, ids
-from server_bridge.http.shapes import Object, UnexpectedAnswer, unexpected
+from server_bridge.http.shapes import Object, UnexpectedAnswer, answer_error
 from server_bridge.llama import answers, completion
-from server_bridge.llama.cache_state import CacheState
+from server_bridge.llama.answers import Cost
+from server_bridge.llama.cache_check import CacheCheck
 from server_bridge.llama.checkpoints import Memory
 from server_bridge.llama.link import Link
-from server_bridge.llama.mirror import Outlook
+from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.props import Identity
+from server_bridge.llama.slots import COPY, ExclusiveSlots, SharedSlots, Slots
 from server_bridge.protocol import BackendRejected, BackendUnusable, State
+
+COPIED_PER_S = 350 << 20  # bytes of states; measured with 31 checkpoints of 55 MiB
+# What is shorter in both measures the request, not the speed.
+ENOUGH_TOKENS = 32
+ENOUGH_MS = 100.0
+
+
+class CacheState:
+    """
+    The state of the cache of one llama.cpp server, and what each request teaches about it. Pure but for the log.
+
+    The mirror knows what the slots hold, the policy which document was served where; besides, the speeds of the server,
+    and whether it reuses what it should.
+
+    *exclusive*: no other client uses the server, and its slots do not share one cache.
+    """
+
+    def __init__(self, server: Identity, state: State, memory: Memory, *, exclusive: bool) -> None:
+        self.mirror = Mirror(server.n_slots, exclusive=exclusive, memory=memory)
+        policy = ExclusiveSlots if exclusive else SharedSlots
+        self.slots: Slots = policy(self.mirror, server.n_slots, self._price_clearing)
+        self.prefill_per_s = running_mean.prefill_per_s(state.prefill_per_s)
+        self.decode_ms = running_mean.decode_ms(state.decode_ms)
+        self.check = CacheCheck()
+        self.drafters = ""  # the kinds of speculation it was started with, as its answers tell
+
+    def note_slot(
+        self, document: str, asked: int | None, slot: int, outlook: Outlook | None
+    ) -> None:
+        """Note that a prompt of *document* ("" for none) that *asked* for a slot, or for none, went to *slot*."""
+        if document and (asked is not None or outlook is None or outlook.reused <= COPY):
+            self.slots.note_use(document, slot)
+
+    def learn_prefill(self, cost: Cost, outlook: Outlook | None) -> None:
+        """Learn from what a prompt cost, beside what we had expected."""
+        prompt_ms = completion.milliseconds(cost.prompt_ms)
+        log.debug(
+            "%d tokens evaluated in %.0f ms, %d reused", cost.prompt_n, prompt_ms, cost.cache_n
+        )
+        if prompt_ms and (cost.prompt_n >= ENOUGH_TOKENS or prompt_ms >= ENOUGH_MS):
+            self.prefill_per_s.add(1000 * cost.prompt_n / prompt_ms)
+        if outlook is not None and outlook.loaded:
+            self.mirror.note_load(outlook.reused, cost.cache_n)
+        before = self.check.problem
+        self.check.compare(outlook, cost.cache_n, self.mirror)
+        if self.check.problem and not before:
+            log.warning("the server evaluates more than it should: %s", self.check.problem)
+
+    def learn_decoding(self, cost: Cost) -> None:
+        """Learn how fast tokens came."""
+        if cost.predicted_n > 1:  # the first token comes of the prompt
+            ms = completion.milliseconds(cost.predicted_ms)
+            self.decode_ms.add(ms / (cost.predicted_n - 1))
+
+    def _price_clearing(self) -> int:
+        """Return the cost of clearing a slot: the number of tokens that could be evaluated meanwhile."""
+        seconds = self.mirror.state_bytes / COPIED_PER_S
+        return COPY + round(seconds * self.prefill_per_s.value)
+
 
 # What a server answers that does without an endpoint, or answers there as no llama.cpp does.
 WITHOUT = (BackendRejected, BackendUnusable, UnexpectedAnswer)
@@ -29,7 +91,7 @@ log = logging.getLogger(__name__)
 
 
 class Evaluated(NamedTuple):
-    """What the server answered, and what we had expected."""
+    """The answer of the server, and the prediction."""
 
     answer: answers.Completion
     outlook: Outlook | None
@@ -63,14 +125,14 @@ class SlotClient:
         held = (whole.packed + ids(answer.tokens).packed)[: answer.tokens_cached * WIDTH]
         found = answer.timings.cache_n
         state.mirror.settle(answer.id_slot, whole.packed, held, named=slot is not None, found=found)
-        state.served(document, slot, answer.id_slot, outlook)
-        state.evaluated(answer.timings, outlook)
-        state.decoded(answer.timings)
+        state.note_slot(document, slot, answer.id_slot, outlook)
+        state.learn_prefill(answer.timings, outlook)
+        state.learn_decoding(answer.timings)
         state.drafters = completion.drafters(answer.drafters)
         return Evaluated(answer, outlook)
 
     async def look(self) -> list[answers.Slot] | None:
-        """The slots as they are now; None where the server does not show them."""
+        """Return the slots as they are now; None where the server does not show them."""
         try:
             slots = await self.link.get(answers.Slot, "/slots")
         except WITHOUT:
@@ -78,7 +140,7 @@ class SlotClient:
         return slots if all(slot.id < self.server.n_slots for slot in slots) else None
 
     async def tokens_by_slot(self) -> dict[int, int] | None:
-        """How much each slot holds, something if it is busy; None where the server does not say."""
+        """Return how much each slot holds, something if it is busy; None where the server does not say."""
         if (slots := await self.look()) is None:
             return None
         return {slot.id: slot.n_prompt_tokens or int(slot.is_processing) for slot in slots}
@@ -93,7 +155,7 @@ class SlotClient:
             return answers.Saved()
 
     async def loras(self) -> list[answers.Lora] | None:
-        """The adapters that the model runs with; None where the server does not say."""
+        """Return the adapters that the model runs with; None where the server does not say."""
         try:
             return await self.link.get(answers.Lora, "/lora-adapters")
         except WITHOUT:
@@ -102,10 +164,10 @@ class SlotClient:
     def check_slot(self, slot: int) -> None:
         """Raise UnexpectedAnswer where the server names a *slot* that it does not have."""
         if slot >= self.server.n_slots:
-            raise unexpected(f"{self.link.url}/completion", "a slot that it does not have")
+            raise answer_error(f"{self.link.url}/completion", "a slot that it does not have")
 
 
 def body(whole: Ids, options: Object, slot: int | None) -> str:
-    """A prompt and options as JSON. The ids are text already, so they go around json.dumps."""
+    """Return a prompt and options as JSON. The ids are text already, so they go around json.dumps."""
     named = {**options, "id_slot": -1 if slot is None else slot}
     return f'{{"prompt":[{whole.listed}],{json.dumps(named)[1:]}'

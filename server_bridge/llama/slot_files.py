@@ -1,5 +1,5 @@
 """
-What slots hold, kept on disk over a restart: the server writes a file, we write a note on what is in it.
+The contents of slots on disk over a restart: the server writes a file, we write a note on its contents.
 
 The server checks the shape of what it restores (layers, context, types of the cache, flash attention),
 but not the model: with another one of the same shape it goes on, and answers nonsense (measured).
@@ -25,7 +25,7 @@ from msgspec import Struct
 from xxhash import xxh3_64_hexdigest
 
 from server_bridge.fim.layout import WIDTH
-from server_bridge.llama.mirror import shared
+from server_bridge.llama.mirror import count_shared
 from server_bridge.machine import private_files
 
 VERSION = 3
@@ -68,7 +68,8 @@ class SavedSlot(Struct, frozen=True):
 
 def identity(facts: Mapping[str, object], model_path: str, *, ours: bool) -> str:
     """
-    What must be the same for a state to be good: *facts* about the server, and its model's file.
+    Return a hash of what must be the same for a state to be good: *facts* about the server, and its
+    model's file.
 
     The file is read only if the server is *ours*: the path that another one names may be anything. Such
     a model is known by its name, and `agrees` tells models apart.
@@ -78,7 +79,7 @@ def identity(facts: Mapping[str, object], model_path: str, *, ours: bool) -> str
 
 
 def agrees(then: Next, now: Next) -> bool:
-    """Whether the model says of the next token what it said when the state was saved."""
+    """Return whether the model says of the next token what it said when the state was saved."""
     likeliest = sorted(then, key=lambda token: -then[token])[: N_NEXT // 2]
     return bool(likeliest) and all(
         abs(then[token] - now.get(token, -99.0)) < NEAR for token in likeliest
@@ -86,15 +87,15 @@ def agrees(then: Next, now: Next) -> bool:
 
 
 def best(folder: Path, identity: str, prompt: bytes) -> SavedSlot | None:
-    """The state of this server that shares most with *prompt*, if any shares anything."""
+    """Return the state of this server that shares most with *prompt*, if any shares anything."""
     found = [saved for saved in _all(folder) if saved.identity == identity]
-    found = [saved for saved in found if shared(saved.held, prompt)]
-    return max(found, key=lambda saved: shared(saved.held, prompt), default=None)
+    found = [saved for saved in found if count_shared(saved.held, prompt)]
+    return max(found, key=lambda saved: count_shared(saved.held, prompt), default=None)
 
 
 def file_for(folder: Path, identity: str, document: str) -> str:
     """
-    The name under which the server is to save *document* now; what we knew of that file is void.
+    Return the name under which the server is to save *document* now; what we knew of that file is void.
 
     The document's own, else a fresh one, else the one unused for longest.
     """
@@ -129,12 +130,12 @@ def drop(folder: Path, saved: SavedSlot) -> None:
 
 
 def _all(folder: Path) -> Iterable[SavedSlot]:
-    """Every state we know of, the one used last at the end."""
-    for path in sorted(folder.glob("*.json"), key=_used):
+    """Yield every state we know of, the one used last at the end."""
+    for path in sorted(folder.glob("*.json"), key=_read_last_use):
         try:
             yield msgspec.json.decode(path.read_bytes(), type=SavedSlot)
         except (OSError, ValueError, RecursionError) as error:
-            log.warning("%s is of no use any more: %s", path, error)
+            log.warning("%s cannot be used any more: %s", path, error)
             path.unlink(missing_ok=True)
 
 
@@ -142,7 +143,7 @@ def _note(folder: Path, file: str) -> Path:
     return folder / f"{file}.json"
 
 
-def _used(path: Path) -> float:
+def _read_last_use(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:
@@ -150,9 +151,9 @@ def _used(path: Path) -> float:
 
 
 def _file(model_path: str) -> list[object]:
-    """Size, time and a hash of both ends of a model's file; empty if it is none that can be read."""
+    """Return size, time and a hash of both ends of a model's file; empty if it is none that can be read."""
     try:
-        with open(model_path, "rb", opener=_opened) as file:
+        with open(model_path, "rb", opener=_open) as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode):
                 return []
@@ -164,5 +165,5 @@ def _file(model_path: str) -> list[object]:
         return []
 
 
-def _opened(path: str, flags: int) -> int:
+def _open(path: str, flags: int) -> int:
     return os.open(path, flags | NONBLOCK)  # or a pipe would be waited for

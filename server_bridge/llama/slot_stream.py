@@ -29,7 +29,7 @@ BLIND_S = 0.125  # waited at most, twice where the server does not show its slot
 
 
 class Closed(NamedTuple):
-    """Where a stream was served, and how many tokens are there now; None where that is not known."""
+    """The slot of a closed stream, and how many tokens are there now; None where that is not known."""
 
     slot: int | None
     n_held: int | None = None
@@ -42,12 +42,12 @@ class Made:
         self._ids: list[int] = []
 
     def add(self, event: Event) -> None:
-        """Of a character that takes several tokens llama.cpp tells only the last."""
+        """Add an event; of a character that takes several tokens llama.cpp sends only the last."""
         if len(self._ids) + len(event.tokens) >= event.tokens_predicted:
             self._ids += event.tokens
 
-    def held(self, whole: Ids, n_held: int | None) -> tuple[bytes, bool]:
-        """What a slot holds after *whole* and this, *n_held* tokens if that is known; and whether there is more."""
+    def predict_held(self, whole: Ids, n_held: int | None) -> tuple[bytes, bool]:
+        """Return the tokens in a slot after *whole* and this, *n_held* if that is known; and whether there is more."""
         n_known = whole.n + max(0, len(self._ids) - 1)  # the last one was sampled and not evaluated
         packed = (whole.packed + ids(self._ids).packed)[: min(n_known, n_held or n_known) * WIDTH]
         return packed, n_held is None or n_held > n_known
@@ -71,39 +71,39 @@ async def decode(
                 made.add(event)
                 if event.timings and cost is None:
                     cost = event.timings
-                    state.evaluated(cost, outlook)
+                    state.learn_prefill(cost, outlook)
                 last = event
                 yield event, outlook
-        closed = _ended(last, client.link.url)
+        closed = _parse_end(last, client.link.url)
         state.drafters = completion.drafters(last.drafters)
     except GeneratorExit:
-        closed = await _closed(client, slot, whole)
+        closed = await _wait_closed(client, slot, whole)
     except BaseException:
         state.mirror.forget()
         raise
     if last.timings:
-        state.decoded(last.timings)
+        state.learn_decoding(last.timings)
     if closed.slot is None:
         state.mirror.forget()
         return
-    held, open_end = made.held(whole, closed.n_held)
+    held, open_end = made.predict_held(whole, closed.n_held)
     named, found = slot is not None, cost.cache_n if cost else None
     state.mirror.settle(
         closed.slot, whole.packed, held, named=named, open_end=open_end, found=found
     )
-    state.served(document, slot, closed.slot, outlook)
+    state.note_slot(document, slot, closed.slot, outlook)
 
 
-def _ended(last: Event, url: str) -> Closed:
-    """What the *last* event of a stream tells. Raises BackendUnavailable where it should not be the last."""
+def _parse_end(last: Event, url: str) -> Closed:
+    """Return where a stream ended, by its *last* event. Raises BackendUnavailable where it should not be the last."""
     if not last.stop:
         raise BackendUnavailable(f"{url} broke off in the middle of an answer")
     return Closed(last.id_slot, last.tokens_cached)
 
 
-async def _closed(client: SlotClient, slot: int | None, whole: Ids) -> Closed:
+async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> Closed:
     """Wait until what was closed has left its slot."""
-    expected = client.state.mirror.taken(whole.packed) if slot is None else slot
+    expected = client.state.mirror.predict_slot(whole.packed) if slot is None else slot
     served = None if expected < 0 else expected
     step_s = min(BLIND_S, max(SOON_S, 1e-3 * client.state.decode_ms.value))
     await asyncio.sleep(step_s)  # not sooner than it can be
@@ -128,7 +128,7 @@ async def _closed(client: SlotClient, slot: int | None, whole: Ids) -> Closed:
 async def continue_long(
     client: SlotClient, whole: Ids, options: Object, sink: Sink, slot: int | None
 ) -> AsyncGenerator[str, None]:
-    """The text after *whole*, past the context if the server can shift it."""
+    """Yield the text after *whole*, past the context if the server can shift it."""
     prompt, made, served = [*array("i", whole.packed)], list[int](), -1 if slot is None else slot
     n_ctx, mirror = client.server.n_ctx, client.state.mirror
     text = json.dumps({"prompt": prompt, **options, "id_slot": served})
@@ -143,9 +143,9 @@ async def continue_long(
                     context_shift.check_end(event, n_ctx, client.link.url)
     finally:
         if 0 <= served < client.server.n_slots:
-            left = ids(context_shift.held(prompt, made, n_ctx, sink)).packed
+            left = ids(context_shift.predict_held(prompt, made, n_ctx, sink)).packed
             mirror.settle(served, whole.packed, left, named=slot is not None)
             if len(prompt) + len(made) > n_ctx:  # no checkpoint outlives a shift
-                mirror.restored(served, left)
+                mirror.note_contents(served, left)
         else:
             mirror.forget()

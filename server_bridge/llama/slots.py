@@ -1,5 +1,5 @@
 """
-Which slot of a llama.cpp server a document's prompts go to: what both policies have in common.
+The policy for the slots of a llama.cpp server, by document: what both variants have in common.
 
 Theory of operation. Left to itself the server gives a prompt to the slot that shares most with it.
 With a ring all documents share thousands of tokens, so all go to one slot, and because that slot
@@ -12,12 +12,13 @@ prompt of one foreign token makes the server save all slots to the host's memory
 that has nothing in common with the next prompt it loads the best of all it ever saved. So nothing
 is evaluated twice, for the price of one token and a copy.
 
-On a server of our own every slot may be named (`exclusive_slots`). On one that others may use naming is
-dangerous, and hardly ever done (`shared_slots`). A policy decides and never waits; `cache` acts.
+On a server of our own every slot may be named (`ExclusiveSlots`). On one that others may use naming is
+dangerous, and hardly ever done (`SharedSlots`). A policy decides and never waits; `cache` acts.
 """
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
@@ -37,7 +38,7 @@ class SlotChoice(NamedTuple):
 class Slots(ABC):
     """The slots of one server by document; *mirror* says what is in them."""
 
-    is_learning = False  # whether the next clearing shall be watched, see `learn`
+    is_learning = False  # whether the next clearing is to be observed, see `learn`
 
     def __init__(self, mirror: Mirror, price: Callable[[], int] = lambda: COPY) -> None:
         self._mirror = mirror
@@ -45,28 +46,32 @@ class Slots(ABC):
 
     @abstractmethod
     def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> SlotChoice:
-        """Where *prompt* of *document* goes; *ahead*: it is prefilled, and no request waits for it."""
+        """Choose a slot for *prompt* of *document*; *ahead*: it is prefilled, and no request waits for it."""
 
     @abstractmethod
-    def used(self, document: str, slot: int) -> None:
-        """*document* was served by *slot*."""
+    def note_use(self, document: str, slot: int) -> None:
+        """Note that *document* was served by *slot*."""
 
     @abstractmethod
     def home(self, document: str) -> int | None:
-        """The slot *document* owns or may take; None where none may be named, or need be any more."""
+        """Return the slot *document* owns or may take; None where none may be named, or need be any more."""
 
     def reusable(self, document: str, prompt: bytes, *, ahead: bool = False) -> int:
-        """How many tokens of *prompt* need not be evaluated where it goes."""
+        """Return how many tokens of *prompt* need not be evaluated where it goes."""
         slot, clear = self.choose(document, prompt, ahead=ahead)
-        return self._mirror.cleared(prompt) if clear else self._mirror.expected(prompt, slot)
+        return (
+            self._mirror.expect_cleared(prompt)
+            if clear
+            else self._mirror.expect_reused(prompt, slot)
+        )
 
     def empty(self, document: str) -> int | None:
-        """The slot of *document* if there is nothing in it: then a saved state may be loaded there."""
+        """Return the slot of *document* if there is nothing in it: then a saved state may be loaded there."""
         slot = self.home(document)
         return None if slot in self._mirror.held else slot
 
     def is_looking(self, document: str) -> bool:  # noqa: ARG002
-        """Whether `/slots` is to be seen before a slot is chosen for *document*."""
+        """Return whether `/slots` is to be seen before a slot is chosen for *document*."""
         return False
 
     def see(self, document: str, tokens: dict[int, int] | None) -> None:  # noqa: B027
@@ -74,3 +79,157 @@ class Slots(ABC):
 
     def learn(self, before: dict[int, int], after: dict[int, int], cleared: int) -> None:  # noqa: B027
         """See in tokens by slot what clearing one did to the others."""
+
+
+class ExclusiveSlots(Slots):
+    """
+    Slots of a server that only we use: each document owns one, and any may be named. State; decides only.
+
+    Loading takes a state out of the host's memory, but what lies idle in another slot is saved again each
+    time: two slots serve any number of documents.
+
+    Where clearing gains nothing (no `--cache-ram`) a document is a *guest* in the slot that has most of
+    its prompt, and moves into its own when it is prefilled the next time.
+    """
+
+    def __init__(
+        self, mirror: Mirror, n_slots: int, price: Callable[[], int] = lambda: COPY
+    ) -> None:
+        super().__init__(mirror, price)
+        self._free = set(range(n_slots))
+        self._owned: dict[str, int] = {}  # by document, the one used last at the end
+        self._guests: set[str] = set()
+
+    def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> SlotChoice:
+        """Choose its own slot, cleared where that pays; a guest's prompt goes where most of it is."""
+        mirror, home = self._mirror, self.home(document)
+        here = mirror.expect_reused(prompt, home)
+        if mirror.saves and mirror.expect_cleared(prompt) - here > self._price():
+            return SlotChoice(home, clear=True)
+        if ahead and document in self._guests:
+            return SlotChoice(home)
+        host = max(mirror.held, key=lambda slot: mirror.expect_reused(prompt, slot), default=home)
+        return SlotChoice(host if mirror.expect_reused(prompt, host) - here > COPY else home)
+
+    def home(self, document: str) -> int:
+        """Return its own slot, else a free one, else the one unused for longest."""
+        if document in self._owned:
+            return self._owned[document]
+        return min(self._free) if self._free else next(iter(self._owned.values()))
+
+    def note_use(self, document: str, slot: int) -> None:
+        """Note the slot as *document*'s own from now on, or it was a guest there."""
+        owner = next((name for name, owned in self._owned.items() if owned == slot), document)
+        if owner != document and slot != self.home(document):
+            self._guests.add(document)
+        else:
+            self._owned.pop(owner, None)
+            self._owned.pop(document, None)
+            self._owned[document] = slot
+            self._guests.discard(document)
+        self._free.discard(slot)
+
+
+class SlotKind(enum.Enum):
+    """The behaviour of a server with named slots, as far as we know."""
+
+    UNKNOWN = "unknown"
+    SEPARATE = "separate"  # each keeps its content
+    UNIFIED = "unified"  # idle ones are saved and emptied
+    HIDDEN = "hidden"  # it does not show its slots
+
+
+class SharedSlots(Slots):
+    """
+    Slots of a server that others may use, too: hardly ever named. State; decides only.
+
+    A slot is named once: for the first prompt of a document that may go where another one is, and only one
+    that `/slots` just showed empty. From then on the server finds it by its content; the current path tells
+    it from others with the same ring. Naming a busy slot is dangerous (builds since June 2026, seen in
+    b11549): before the server defers such a request it loads another prompt into the slot, in the middle of
+    another client's evaluation, which then ends wrong or never. Where no slot is empty everything is left to
+    the server: with more clients than slots, a document that comes back matches no slot, and the server
+    loads what it saved by itself.
+
+    Whether a server keeps what is in its slots shows when the first one is cleared (`learn`): with one
+    unified cache (`-np auto`) it empties idle ones, and a named empty slot loads nothing, so none is named.
+
+    *_vacant* are the slots that `/slots` showed empty and that we have not used.
+    """
+
+    def __init__(
+        self, mirror: Mirror, n_slots: int, price: Callable[[], int] = lambda: COPY
+    ) -> None:
+        super().__init__(mirror, price)
+        only = n_slots == 1
+        self._n_slots = n_slots
+        self._kind = SlotKind.SEPARATE if only else SlotKind.UNKNOWN
+        self._vacant = {0} if only else set[int]()
+        self._slot_of: dict[str, int] = {}  # where each document was served last
+        self._without: set[str] = set()  # documents that found no empty slot, and do not look again
+
+    @property
+    def is_learning(self) -> bool:  # type: ignore[override]  # a constant of the other policy
+        """Return whether it is still to be seen what the server does with slots."""
+        return self._kind is SlotKind.UNKNOWN
+
+    def choose(self, document: str, prompt: bytes, *, ahead: bool = False) -> SlotChoice:
+        """Return an empty slot for a new document where the server would put it upon another; else none."""
+        if self._kind is SlotKind.HIDDEN:
+            return SlotChoice(None)
+        mirror, home = self._mirror, self.home(document)
+        here = mirror.expect_reused(prompt, home)
+        if mirror.saves:
+            is_new = home is not None and home not in mirror.held
+            if is_new and len(self._vacant) == self._n_slots:
+                return SlotChoice(None)  # any slot will do, and other clients may start right now
+            if is_new or (
+                self._finds_cleared(home) and mirror.expect_cleared(prompt) - here > self._price()
+            ):
+                return SlotChoice(home, clear=True)
+        if home is None or ahead:
+            return SlotChoice(home)
+        return SlotChoice(None if mirror.expect_reused(prompt) - here > COPY else home)
+
+    def home(self, document: str) -> int | None:
+        """Return an empty slot for a document that has not been served yet."""
+        named = self._kind in (SlotKind.UNKNOWN, SlotKind.SEPARATE)
+        return min(self._vacant, default=None) if named and document not in self._slot_of else None
+
+    def note_use(self, document: str, slot: int) -> None:
+        """Note the slot of *document*: the server finds it there from now on."""
+        self._vacant.discard(slot)
+        self._slot_of[document] = slot
+
+    def is_looking(self, document: str) -> bool:
+        """Return whether *document* needs a slot, and it is to be seen first which are empty."""
+        named = self._kind in (SlotKind.UNKNOWN, SlotKind.SEPARATE)
+        return named and document not in self._slot_of and document not in self._without
+
+    def see(self, document: str, tokens: dict[int, int] | None) -> None:
+        """Take in which slots are empty; a server that does not show them gets everything unnamed."""
+        if tokens is not None:
+            ours = self._slot_of.values()
+            self._vacant = {slot for slot, n in tokens.items() if not n and slot not in ours}
+            if not self._vacant:
+                self._without.add(document)
+        elif self._kind is SlotKind.UNKNOWN:
+            self._kind = SlotKind.HIDDEN
+
+    def learn(self, before: dict[int, int], after: dict[int, int], cleared: int) -> None:
+        """
+        Learn from a clearing: if the others lost what they had the slots are unified; if there were
+        none, nothing is known.
+        """
+        others = [slot for slot, n in before.items() if n and slot != cleared]
+        if not others:
+            return
+        if any(after.get(slot) for slot in others):
+            self._kind = SlotKind.SEPARATE
+        else:
+            self._kind = SlotKind.UNIFIED
+            self._mirror.unify(cleared)
+
+    def _finds_cleared(self, home: int | None) -> bool:
+        """Return whether the prompt would go where was cleared, as far as we know."""
+        return home is not None or self._kind is not SlotKind.SEPARATE or self._n_slots == 1

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from server_bridge import running_mean
 from server_bridge.fim import chat
-from server_bridge.fim.layout import Ids, Lru, ids, spelled
+from server_bridge.fim.layout import Ids, Lru, find_spelling, ids
 from server_bridge.fim.tokens import PLAIN, Specials, families, specials
-from server_bridge.http.shapes import UnexpectedAnswer, unexpected
+from server_bridge.http.shapes import UnexpectedAnswer, answer_error
 from server_bridge.llama import answers
 from server_bridge.llama.link import Link
 from server_bridge.protocol import Token
@@ -49,31 +49,31 @@ class Tokenizer:
         return self._density.value
 
     async def text(self, text: str) -> Ids:
-        """A text that will not change as ids."""
+        """Return a text that will not change as ids."""
         if (known := self._texts.get(text)) is not None or not text:
             return known or ids(())
         numbers = await self._numbers(text)
         if not numbers:
-            raise self._unexpected("a text has no tokens")
+            raise self._answer_error("a text has no tokens")
         if len(text) >= ENOUGH_CHARS:
             self._density.add(len(text) / len(numbers))
         return self._texts.put(text, ids(numbers))
 
     async def run(self, text: str) -> tuple[Token, ...]:
-        """A few lines as tokens with their bytes."""
+        """Return a few lines as tokens with their bytes."""
         if (known := self._runs.get(text)) is not None or not text:
             return known or ()
-        pieces = (await self._pieces_of(self._guarded(text)))[self._n_guard :]
+        pieces = (await self._pieces_of(self._add_guard(text)))[self._n_guard :]
         found = tuple(Token(piece.id, piece.text) for piece in pieces)
         if b"".join(token.text for token in found) != text.encode():
             if SPACE not in text:
-                raise self._unexpected("its tokens do not spell the text")
+                raise self._answer_error("its tokens do not spell the text")
             return self._runs.put(text, await self._around_spaces(text))
         self._pieces.update((token.id, token.text) for token in found)
         return self._runs.put(text, found)
 
     async def _around_spaces(self, text: str) -> tuple[Token, ...]:
-        """A run in which `SPACE` stands: SentencePiece takes it for the space that it is written for."""
+        """Return a run in which `SPACE` stands: SentencePiece takes it for the space that it is written for."""
         first, *others = text.split(SPACE)
         spaces = tuple(token._replace(text=SPACE.encode()) for token in await self.run(" "))
         found = await self.run(first)
@@ -81,11 +81,11 @@ class Tokenizer:
             found += spaces + await self.run(part)
         return found
 
-    async def spelled(
+    async def find_spelling(
         self, numbers: Sequence[int], rated: Sequence[answers.Entry], text: str
     ) -> tuple[Token, ...]:
         """
-        The tokens just made, as far as they spell *text*.
+        Return the tokens just made, as far as they spell *text*.
 
         An entry's own `bytes` are what was sent with it, which half a character or half a stop
         string delays; those of its best candidate are the token's. Greedy choices are their own
@@ -100,14 +100,14 @@ class Tokenizer:
             content = await self._detokenize([number])
             if "\ufffd" not in content:  # which stands for half a character
                 self._pieces[number] = content.encode()
-        return spelled(numbers, self._pieces, text)
+        return find_spelling(numbers, self._pieces, text)
 
     def own(self, tape: tuple[Token, ...]) -> tuple[Token, ...]:
-        """*tape*, or nothing where this model did not make it: another server may have."""
+        """Return *tape*, or nothing where this model did not make it: another server may have."""
         return tape if all(self._pieces.get(token.id) == token.text for token in tape) else ()
 
     async def specials(self, model: str) -> Specials | None:
-        """The first family all of whose spellings are one token each for this model."""
+        """Return the first family all of whose spellings are one token each for this model."""
         self._start = tuple(await self._tokenize("", add_special=True))[:1]
         await self._find_guard()
         numbers: dict[str, tuple[int, ...]] = {}
@@ -123,17 +123,17 @@ class Tokenizer:
         return None
 
     async def plain(self) -> Specials:
-        """For a model that has no tokens for a gap: its text goes on."""
+        """Return the family for a model that has no tokens for a gap: its text goes on."""
         return Specials(PLAIN, self._start, (), (), (), (), ())
 
-    async def instructed(self, fills: Specials, turn: chat.Turn) -> Specials:
-        """A family that follows instructions, too: they stand behind its files as if those were an answer."""
+    async def add_instructions(self, fills: Specials, turn: chat.Turn) -> Specials:
+        """Return a family that follows instructions, too: they stand behind its files as if those were an answer."""
         again = tuple(await self._tokenize(turn.again, parse_special=True))
         answer = tuple(await self._tokenize(turn.between, parse_special=True)) if again else ()
         return fills._replace(ask=again, again=again, answer=answer)
 
     async def chat(self, turn: chat.Turn) -> Specials:
-        """For a chat model: what is put into words, in its template's *turn*."""
+        """Return the family for a chat model: what is put into words, in its template's *turn*."""
         before = await self._tokenize(turn.before, parse_special=True)
         between = await self._tokenize(turn.between, parse_special=True)
         start = self._start if tuple(before[:1]) != self._start else ()
@@ -153,11 +153,11 @@ class Tokenizer:
         )
 
     async def has_marks(self, text: str) -> bool:
-        """Whether some of *text* is control tokens to this model."""
+        """Return whether some of *text* is control tokens to this model."""
         return await self._tokenize(text, parse_special=True) != await self._tokenize(text)
 
     async def foreign(self) -> int:
-        """A token that no prompt begins with: a name of a file or a control token does."""
+        """Return a token that no prompt begins with: a name of a file or a control token does."""
         return (await self._numbers("x"))[-1]
 
     async def _find_guard(self) -> None:
@@ -169,14 +169,14 @@ class Tokenizer:
         """
         pieces = await self._pieces_of(GUARD)
         if not pieces:
-            raise self._unexpected("a character has no tokens")
+            raise self._answer_error("a character has no tokens")
         self._n_guard = len(pieces) if len(pieces) > 1 else 0
 
     async def _numbers(self, text: str) -> list[int]:
-        """The ids of a text in the middle of another."""
-        return (await self._tokenize(self._guarded(text)))[self._n_guard :]
+        """Return the ids of a text in the middle of another."""
+        return (await self._tokenize(self._add_guard(text)))[self._n_guard :]
 
-    def _guarded(self, text: str) -> str:
+    def _add_guard(self, text: str) -> str:
         return GUARD + text if self._n_guard else text
 
     def _unknown(self, numbers: Sequence[int]) -> set[int]:
@@ -187,24 +187,24 @@ class Tokenizer:
         return (await self._link.post(answers.Detokenized, "/detokenize", question)).content
 
     async def _tokenize(self, text: str, **flags: bool) -> list[int]:
-        """Ids; control tokens only where asked for."""
-        found = (await self._asked(answers.Ids, text, flags)).tokens
+        """Tokenize into ids; control tokens only where asked for."""
+        found = (await self._ask(answers.Ids, text, flags)).tokens
         self._check_count(len(found), text)
         return found
 
     async def _pieces_of(self, text: str) -> list[answers.Piece]:
-        """Ids with their texts."""
-        found = (await self._asked(answers.Pieces, text, {"with_pieces": True})).tokens
+        """Tokenize into ids with their texts."""
+        found = (await self._ask(answers.Pieces, text, {"with_pieces": True})).tokens
         self._check_count(len(found), text)
         return found
 
-    async def _asked(self, kind: type[T], text: str, flags: dict[str, bool]) -> T:
+    async def _ask(self, kind: type[T], text: str, flags: dict[str, bool]) -> T:
         question = {"content": text, "add_special": False, "parse_special": False, **flags}
         return await self._link.post(kind, "/tokenize", json.dumps(question))
 
     def _check_count(self, n_tokens: int, text: str) -> None:
         if n_tokens > len(text.encode()) + MOST_EXTRA:
-            raise self._unexpected("more tokens than the text has bytes")
+            raise self._answer_error("more tokens than the text has bytes")
 
-    def _unexpected(self, why: str) -> UnexpectedAnswer:
-        return unexpected(f"{self._link.url}/tokenize", why)
+    def _answer_error(self, why: str) -> UnexpectedAnswer:
+        return answer_error(f"{self._link.url}/tokenize", why)

@@ -23,7 +23,7 @@ SHORT_IPV4 = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}")
 
 def is_loopback(url: str) -> bool:
     """
-    Whether *url* leads to this machine, however it is written. False where it is no address.
+    Return whether *url* leads to this machine, however it is written. False where it is no address.
 
     Systems connect to 0.0.0.0 and :: as to 127.0.0.1.
     """
@@ -35,7 +35,7 @@ def is_loopback(url: str) -> bool:
 
 def is_loopback_host(host: str) -> bool:
     """
-    Whether *host*, a name or an address without brackets, can be reached from this machine alone.
+    Return whether *host*, a name or an address without brackets, can be reached from this machine alone.
 
     `localhost` and all below it (RFC 6761, 6.3), 127.0.0.0/8 and ::1, also written as an IPv4 address
     in IPv6; not 0.0.0.0: what listens there listens for all machines.
@@ -47,7 +47,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def port_of(url: str) -> int:
-    """The port that *url* leads to, 0 where it is no address."""
+    """Return the port that *url* leads to, 0 where it is no address."""
     parts = _split(url)
     if parts is None:
         return 0
@@ -55,7 +55,7 @@ def port_of(url: str) -> int:
 
 
 def without_login(url: str) -> tuple[str, str]:
-    """*url* without its `user:password@`, and that as HTTP's basic authentication, "" for none."""
+    """Return *url* without its `user:password@`, and that as HTTP's basic authentication, "" for none."""
     parts = _split(url)
     if parts is None or "@" not in parts.netloc:
         return url, ""
@@ -65,9 +65,9 @@ def without_login(url: str) -> tuple[str, str]:
     return urlunsplit(parts._replace(netloc=place)), f"Basic {word}"
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """
-    *url* as it may stand in a message, a log or a statistic: without a password or a query.
+    Return *url* as it may stand in a message, a log or a statistic: without a password or a query.
 
     All before the last `@` may be one: users forget to escape what a password has in it.
     """
@@ -76,7 +76,7 @@ def shown(url: str) -> str:
 
 
 def plain(address: Address) -> Address:
-    """An IPv4 address in an IPv6 one as itself."""
+    """Return an IPv4 address in an IPv6 one as itself."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
 
@@ -91,7 +91,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _ip(host: str) -> Address | None:
-    """The address that *host* is; an IPv4 address in an IPv6 one as itself."""
+    """Return the address that *host* is; an IPv4 address in an IPv6 one as itself."""
     name = host.lower().rstrip(".")
     try:
         return plain(ipaddress.ip_address(name))

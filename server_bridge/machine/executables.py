@@ -31,31 +31,31 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows knows one end only
 
 def program_path(name: str) -> str | None:
     """
-    The absolute path of the program *name*, None where there is none.
+    Return the absolute path of the program *name*, None where there is none.
 
     A name without a folder is looked for on the PATH, in its absolute folders only; a relative path
     starts in the user's home folder.
     """
     if Path(name).name != name:
-        return _runnable(neutral_folder() / _expanded(name))
+        return _runnable(neutral_folder() / _expand_home(name))
     folders = (Path(each) for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if each)
     found = (_runnable(folder / name) for folder in folders if folder.is_absolute())
     return next((path for path in found if path), None)
 
 
 def neutral_folder() -> Path:
-    """Where programs are run that have no business in the user's project: the home folder, or the root."""
-    home = _expanded("~")
+    """Return the folder for programs that need nothing of the user's project: the home folder, or the root."""
+    home = _expand_home("~")
     return home if home.is_dir() else Path(Path.cwd().anchor)
 
 
 def python_command(module: str, *arguments: str) -> tuple[str, ...]:
-    """The command that runs *module* with this Python, and takes no module from the current folder."""
+    """Return the command that runs *module* with this Python, and takes no module from the current folder."""
     return (sys.executable, "-P", "-m", module, *arguments)
 
 
 def start(argv: Sequence[str], cwd: Path) -> Child:
-    """Start a program that hears and answers in lines. Raises OSError."""
+    """Start a program that reads and answers lines. Raises OSError."""
     _refuse_relative(argv, cwd)
     pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
     return subprocess.Popen(  # noqa: S603 (the path is absolute)
@@ -70,7 +70,7 @@ def start(argv: Sequence[str], cwd: Path) -> Child:
 
 
 def run(argv: Sequence[str], cwd: Path, limit_s: float) -> Printed:
-    """Run a program that hears nothing, to its end. Raises OSError, also where it takes longer than *limit_s*."""
+    """Run a program without input, to its end. Raises OSError, also where it takes longer than *limit_s*."""
     _refuse_relative(argv, cwd)
     try:
         return subprocess.run(  # noqa: S603 (the path is absolute)
@@ -97,7 +97,7 @@ def read_output(
     must_succeed: bool = False,
 ) -> bytes:
     """
-    The first *longest* bytes that a program prints within *limit_s*; then it is ended. Raises OSError.
+    Return the first *longest* bytes that a program prints within *limit_s*; then it is ended. Raises OSError.
 
     It gets no other *environment*. *must_succeed*: that it fails, or takes longer, is an error, too.
     """
@@ -142,11 +142,11 @@ def signal_group(pid: int, number: int) -> None:
 def _refuse_relative(argv: Sequence[str], cwd: Path) -> None:
     for path in (argv[0], cwd):
         if not Path(path).is_absolute():
-            raise FileNotFoundError(f"{path} is no absolute path")
+            raise FileNotFoundError(f"{path} is not an absolute path")
 
 
-def _expanded(path: str) -> Path:
-    """*path* with the user's home folder for `~`; as it is for a user without one, as in containers."""
+def _expand_home(path: str) -> Path:
+    """Return *path* with the user's home folder for `~`; as it is for a user without one, as in containers."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 (Path's own raises there)
 
 
@@ -159,7 +159,10 @@ def _runnable(path: Path) -> str | None:
 
 
 def _suffixes(path: Path) -> list[str]:
-    """What may follow the name: on Windows one of PATHEXT, unless the name ends with one already."""
+    """
+    Return the suffixes that may follow the name: on Windows one of PATHEXT, unless the name ends
+    with one already.
+    """
     if sys.platform != "win32":
         return [""]
     known = os.environ.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").lower().split(os.pathsep)

@@ -34,7 +34,7 @@ def write(path: Path, data: bytes) -> None:
 
 
 def read(path: Path) -> bytes:
-    """What *path* says. Raises NotPrivate, or OSError where there is no such file."""
+    """Read *path*. Raises NotPrivate, or OSError where there is no such file."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if problem := _problem(os.fstat(file.fileno())):
@@ -43,7 +43,7 @@ def read(path: Path) -> bytes:
 
 
 def _problem(found: os.stat_result) -> str:
-    """Why a file is not to be believed, "" if it is."""
+    """Return why a file is not trusted, "" if it is."""
     if not stat.S_ISREG(found.st_mode):
         return "is no file"
     if os.name != "posix":

@@ -47,62 +47,62 @@ class Socket(NamedTuple):
 
 
 def can_tell() -> bool:
-    """Whether this system tells whose a socket is."""
+    """Return whether this system tells whose a socket is."""
     return TABLES[0].exists()
 
 
 def end(host: str, port: int) -> End:
-    """An address as Python's sockets write it."""
+    """Return an address as Python's sockets write it."""
     return plain(ipaddress.ip_address(host.partition("%")[0])), port
 
 
-def connected(local: End, remote: End) -> Socket | None:
+def find_connected(local: End, remote: End) -> Socket | None:
     """
-    The socket at *local* that is connected with *remote*, also where either end has shut down its half.
+    Return the socket at *local* that is connected with *remote*, also where either end has shut down its half.
 
     None where the system does not tell, and once no process has that socket open.
     """
     hosts = local[0].packed, remote[0].packed
     try:
-        found = _asked(local[0].version, ESTABLISHED, (local[1], remote[1]), hosts, 0)
+        found = _query_kernel(local[0].version, ESTABLISHED, (local[1], remote[1]), hosts, 0)
     except (
         OSError
     ):  # ENOENT, too: a kernel that cannot tell says what one says that has no such socket
-        found = listed(TABLES)
+        found = read_tables(TABLES)
     return next((each for each in found if each[:2] == (local, remote) and each.inode), None)
 
 
-def listening(port: int) -> list[Socket]:
-    """The sockets that listen at *port*."""
+def find_listening(port: int) -> list[Socket]:
+    """Return the sockets that listen at *port*."""
     try:
-        found = dumped(4, port) + dumped(6, port)
+        found = dump_listening(4, port) + dump_listening(6, port)
     except OSError:
-        found = listed(TABLES)
+        found = read_tables(TABLES)
     return at_port(found, port)
 
 
 def at_port(found: list[Socket], port: int) -> list[Socket]:
-    """Those that listen at *port*."""
+    """Return those that listen at *port*."""
     return [each for each in found if each.state == LISTEN and each.local[1] == port]
 
 
-def dumped(version: int, port: int) -> list[Socket]:
-    """The kernel's list of the sockets of IP *version* that listen at *port*. Raises OSError where it has none."""
-    return _asked(version, LISTEN, (port, 0), (b"", b""), _DUMP)
+def dump_listening(version: int, port: int) -> list[Socket]:
+    """Return the kernel's list of the sockets of IP *version* that listen at *port*. Raises OSError where it has none."""
+    return _query_kernel(version, LISTEN, (port, 0), (b"", b""), _DUMP)
 
 
-def listed(tables: tuple[Path, ...]) -> list[Socket]:
-    """All sockets, from Linux's *tables*; of one that cannot be read, none."""
+def read_tables(tables: tuple[Path, ...]) -> list[Socket]:
+    """Return all sockets, from Linux's *tables*; of one that cannot be read, none."""
     return [row for table in tables for row in _rows(table)]
 
 
 # -- the kernel ----------------------------------------------------------------------------------
 
 
-def _asked(
+def _query_kernel(
     version: int, state: int, ports: tuple[int, int], hosts: tuple[bytes, bytes], flags: int
 ) -> list[Socket]:
-    """What the kernel answers. Raises OSError where it takes no such question, or knows no such socket."""
+    """Return the kernel's answer. Raises OSError where it takes no such question, or knows no such socket."""
     if not hasattr(socket, "AF_NETLINK"):
         raise OSError(errno.EAFNOSUPPORT, "not Linux")
     family = socket.AF_INET if version == 4 else socket.AF_INET6  # noqa: PLR2004 (of IP)
@@ -127,7 +127,7 @@ def _asked(
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The messages of an answer: their types and what follows their headers."""
+    """Yield the messages of an answer: their types and what follows their headers."""
     while len(data) >= _HEADER.size:
         length, kind, *_ = _HEADER.unpack_from(data)
         yield kind, data[_HEADER.size : length]
@@ -155,11 +155,11 @@ def _rows(table: Path) -> Iterator[Socket]:
         return
     for line in lines:
         _, local, remote, state, _, _, _, uid, _, inode, *_ = line.split()
-        yield Socket(_parsed(local), _parsed(remote), int(state, 16), int(uid), int(inode))
+        yield Socket(_parse_end(local), _parse_end(remote), int(state, 16), int(uid), int(inode))
 
 
-def _parsed(text: str) -> End:
-    """`0100007F:1F90`: words of 32 bits, each in the machine's own order, and a port."""
+def _parse_end(text: str) -> End:
+    """Parse `0100007F:1F90`: words of 32 bits, each in the machine's own order, and a port."""
     host, _, port = text.partition(":")
     words = (int(host[at : at + 8], 16) for at in range(0, len(host), 8))
     packed = b"".join(word.to_bytes(4, sys.byteorder) for word in words)

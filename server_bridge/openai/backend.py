@@ -24,14 +24,14 @@ from dataclasses import replace
 
 from server_bridge import short_requests
 from server_bridge.fim.chat import FILLS_ONLY
-from server_bridge.fim.text import Part, rendered
-from server_bridge.fim.tokens import PLAIN, named_base
+from server_bridge.fim.text import Part, render
+from server_bridge.fim.tokens import PLAIN, is_base_model
 from server_bridge.http.client import FORWARD_S, Http
 from server_bridge.http.responses import state_after
 from server_bridge.http.shapes import Object
 from server_bridge.openai import chat, completion
 from server_bridge.openai.cache_estimate import cut, last_word
-from server_bridge.openai.models import Connected, connected
+from server_bridge.openai.models import Connected, choose_model
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.openai.text_client import TextClient
 from server_bridge.protocol import (
@@ -40,6 +40,7 @@ from server_bridge.protocol import (
     BackendUnusable,
     Health,
     Measure,
+    Model,
     Prompt,
     PromptTooLong,
     Reply,
@@ -63,7 +64,7 @@ class OpenAiServer:
 
     def __init__(self, http: Http, model: str = "", template: str = "", n_ctx: int = 0) -> None:
         self._http = http
-        self._forwards = http.another(_named_by_the_user)
+        self._forwards = http.another(_trust_server)
         self._forwards.patience_s = FORWARD_S
         self._model = model
         self._template = template
@@ -74,7 +75,7 @@ class OpenAiServer:
 
     @property
     def state(self) -> State:
-        """What is known now."""
+        """The last known state."""
         if (client := self._client) is None:
             return self._state
         return replace(
@@ -84,7 +85,7 @@ class OpenAiServer:
             decode_ms=client.decode_ms.value,
         )
 
-    async def connect(self) -> State:
+    async def connect(self) -> Model:
         """Ask which model is there."""
         async with self._connecting:
             if self._state.health is not Health.READY:
@@ -93,15 +94,15 @@ class OpenAiServer:
                 except BackendError as error:
                     self._state = state_after(self._state, error)
                     raise
-        return self.state
+        return self
 
     async def measure(self, prompt: Prompt) -> Measure:
         """Estimate the prompt by parts."""
-        client, parts = await self._rendered(prompt)
+        client, parts = await self._render(prompt)
         estimate = client.estimate
         counts = [estimate.tokens(len(part.text)) for part in parts]
         by_kind = {part.kind: n for part, n in zip(parts, counts, strict=True)}
-        held = estimate.held(_joined(parts))
+        held = estimate.count_held(_join(parts))
         return Measure(
             total=sum(counts),
             cached=min(estimate.tokens(held), sum(counts)),
@@ -121,7 +122,7 @@ class OpenAiServer:
             prompt.turns
         ):  # what a template makes of half a message is not what it makes of all of it
             return Warmed(evaluated=0, left=0)
-        held = estimate.held(text)
+        held = estimate.count_held(text)
         if estimate.tokens(len(text) - held) <= TAIL or not estimate.keeps:
             return Warmed(evaluated=0, left=0)
         part = cut(text, held, held + max(1, int(step * estimate.chars_per_token)))
@@ -135,27 +136,27 @@ class OpenAiServer:
         """Decode at most `n_predict` tokens."""
         client, text = await self._text(request.prompt, request.n_predict)
         if client.connected.is_chat:
-            return await self._unhealed(request)
+            return await self._complete_unhealed(request)
         held = last_word(text) if _is_fatal(client, text) else ""
         beginning, options = text[: len(text) - len(held)], _options(client, request, held)
         answer, timings = await self._decode(client, beginning, options)
         if not completion.agrees(answer, held + request.prompt.forced):
-            return await self._unhealed(request)
+            return await self._complete_unhealed(request)
         answer.lose(held)
         return completion.reply(answer, request, timings, self._state.n_ctx)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
-        """See `Backend`; what is evaluated is an estimate, because a closed stream tells no usage."""
-        if (await self._connected()).connected.is_mlx and not request.prompt.turns:
+        """See `Model`; what is evaluated is an estimate, because a closed stream tells no usage."""
+        if (await self._ensure_connected()).connected.is_mlx and not request.prompt.turns:
             replies = short_requests.stream(self.complete, request, self.state)
         else:
-            replies = self._streamed_replies(request)
+            replies = self._stream_replies(request)
         async with aclosing(replies):
             async for reply in replies:
                 yield reply
 
     async def save(self, prompt: Prompt) -> int:  # noqa: ARG002
-        """Such a server has no way to write down what it evaluated."""
+        """Return 0: such a server has no way to write down what it evaluated."""
         return 0
 
     async def restore(self, prompt: Prompt) -> int:  # noqa: ARG002
@@ -176,7 +177,7 @@ class OpenAiServer:
         yield ""  # what makes it a generator
 
     async def forward(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
-        """See `Backend`."""
+        """See `Model`."""
         await self.connect()
         async with aclosing(self._forwards.stream(path, body)) as events:
             async for event in events:
@@ -190,7 +191,7 @@ class OpenAiServer:
 
     async def _meet(self) -> None:
         """Learn which model is there; what the server holds is unknown then."""
-        found = await connected(self._http, self._model, self._template)
+        found = await choose_model(self._http, self._model, self._template)
         is_told = self._client is None or self._client.is_told
         self._client = TextClient(self._http, found, self.state, is_told=is_told)
         self._state = replace(
@@ -201,32 +202,32 @@ class OpenAiServer:
             message="",
             streams=not found.is_mlx,
             second_best=_second_best(found),
-            fills_only=FILLS_ONLY.format(found.model) if named_base(found.model) else "",
+            fills_only=FILLS_ONLY.format(found.model) if is_base_model(found.model) else "",
         )
 
-    async def _connected(self) -> TextClient:
+    async def _ensure_connected(self) -> TextClient:
         if self._state.health is not Health.READY:
             await self.connect()
         assert self._client is not None
         return self._client
 
-    async def _rendered(self, prompt: Prompt) -> tuple[TextClient, list[Part]]:
-        client = await self._connected()
+    async def _render(self, prompt: Prompt) -> tuple[TextClient, list[Part]]:
+        client = await self._ensure_connected()
         if prompt.turns:
             return client, chat.instructions(prompt)
-        return client, rendered(prompt, client.connected.family)
+        return client, render(prompt, client.connected.family)
 
     async def _text(self, prompt: Prompt, n_predict: int) -> tuple[TextClient, str]:
-        """The prompt as text. Raises `PromptTooLong` where *n_predict* tokens more are too many."""
-        client, parts = await self._rendered(prompt)
-        text = _joined(parts)
+        """Return the prompt as text. Raises `PromptTooLong` where *n_predict* tokens more are too many."""
+        client, parts = await self._render(prompt)
+        text = _join(parts)
         n_tokens = client.estimate.tokens(len(text)) + n_predict
         if n_tokens > self._state.n_ctx:
             raise PromptTooLong(n_tokens, self._state.n_ctx)
         return client, text
 
-    async def _unhealed(self, request: Request) -> Reply:
-        """The reply to a prompt that ends with the half word."""
+    async def _complete_unhealed(self, request: Request) -> Reply:
+        """Return the reply to a prompt that ends with the half word."""
         forced = request.prompt.forced
         client, text = await self._text(_with(request.prompt, forced), request.n_predict)
         options = _options(client, request, guides=False)
@@ -237,7 +238,7 @@ class OpenAiServer:
     async def _decode(
         self, client: TextClient, text: str, options: Object
     ) -> tuple[StreamedAnswer, Timings]:
-        """As `_ask`, less the one token that mlx_lm.server makes more than is used."""
+        """Ask as `_ask`, less the one token that mlx_lm.server makes more than is used."""
         answer, timings = await self._ask(client, text, options)
         has_spare = client.connected.is_mlx and not client.connected.is_chat
         if has_spare and answer.ended == "length" and answer.text != answer.last:
@@ -247,9 +248,9 @@ class OpenAiServer:
     async def _ask(
         self, client: TextClient, text: str, options: Object
     ) -> tuple[StreamedAnswer, Timings]:
-        """One request and all of its answer; what it says about the server is kept."""
+        """Send one request and return all of its answer; what it says about the server is kept."""
         if _is_fatal(client, text):
-            raise BackendTimeout("mlx_lm.server cannot go on from there; one more key and it can")
+            raise BackendTimeout("mlx_lm.server cannot continue here; type one more key")
         try:
             whole = self._whole(client, text, options)
             answer, timings = await asyncio.wait_for(whole, self._http.patience_s)
@@ -264,10 +265,10 @@ class OpenAiServer:
         async with aclosing(self._growing(client, text, options)) as answers:
             return [each async for each in answers][-1]
 
-    async def _streamed_replies(self, request: Request) -> AsyncGenerator[Reply, None]:
-        """The replies to *request*; without token healing where the answer does not begin with the half word."""
+    async def _stream_replies(self, request: Request) -> AsyncGenerator[Reply, None]:
+        """Yield the replies to *request*; without token healing where the answer does not begin with the half word."""
         forced = request.prompt.forced
-        client = await self._connected()
+        client = await self._ensure_connected()
         if request.prompt.turns:  # the answer begins and ends its block itself
             request = replace(request, prompt=replace(request.prompt, middle=""), stop=())
         is_chat = client.connected.is_chat or bool(request.prompt.turns)
@@ -314,7 +315,7 @@ def _options(
 
 
 def _is_fatal(client: TextClient, text: str) -> bool:
-    """Whether mlx_lm.server would die of it."""
+    """Return whether mlx_lm.server would die of it."""
     return client.connected.is_mlx and client.estimate.is_whole(text)
 
 
@@ -323,20 +324,20 @@ def _with(prompt: Prompt, before: str) -> Prompt:
 
 
 def _second_best(found: Connected) -> str:
-    """Why a model is not the right one, as far as its name tells."""
+    """Return why a model is not the right one, as far as its name tells."""
     if found.is_chat:
         return (
-            f"{found.model} is asked in words to fill in the gap, because its name tells of no tokens for that "
+            f"{found.model} is asked in words to fill in the gap, because no tokens for that are known by its name "
             "(if it has them, name them by fim.backend.template)"
         )
     if found.family == PLAIN:
-        return f"{found.model} is shown what stands above the cursor alone"
+        return f"{found.model} sees only the text above the cursor"
     return ""
 
 
-async def _named_by_the_user() -> None:
-    """Such a server is believed."""
+async def _trust_server() -> None:
+    """Accept any server: this one was named by the user."""
 
 
-def _joined(parts: list[Part]) -> str:
+def _join(parts: list[Part]) -> str:
     return "".join(part.text for part in parts)

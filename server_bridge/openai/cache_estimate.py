@@ -1,5 +1,5 @@
 """
-What a server that counts by itself should still hold of a text, and how long texts are in tokens.
+An estimate of the text that a server still holds, and of the length of texts in tokens.
 
 For backends that deal in text: they keep beginnings of what they were sent, and say with each answer
 how many tokens that was. So we remember what was sent and learn how long tokens are. Pure.
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from server_bridge import running_mean
-from server_bridge.fim.common_prefix import common_prefix
+from server_bridge.fim.layout import common_prefix
 
 N_TEXTS = 8  # prompts a server should keep; mlx_lm.server keeps ten by default, others more
 N_WHOLES = 256  # answers, with their prompts; the server forgets them sooner
@@ -38,20 +38,20 @@ class CacheEstimate:
         return self._density.value
 
     def tokens(self, n_chars: int) -> int:
-        """How many tokens so many characters probably are."""
+        """Return how many tokens so many characters probably are."""
         return round(n_chars / self.chars_per_token)
 
-    def held(self, text: str) -> int:
-        """How many characters of *text* the server should hold."""
+    def count_held(self, text: str) -> int:
+        """Return how many characters of *text* the server should hold."""
         return max((common_prefix(text, sent) for sent in self._texts), default=0)
 
-    def reused(self, n_held: int) -> int:
-        """How many of so many tokens that it holds the server probably reuses: vLLM keeps whole blocks."""
+    def count_reused(self, n_held: int) -> int:
+        """Return how many of so many tokens that it holds the server probably reuses: vLLM keeps whole blocks."""
         return n_held - n_held % self._block if 0 < self._block <= LARGEST_BLOCK else n_held
 
-    def sent(self, text: str, n_tokens: int, n_cached: int | None) -> None:
-        """*text* was *n_tokens* long; of these *n_cached* were reused, None if it is not known."""
-        if n_cached or (n_cached == 0 and self.tokens(self.held(text)) >= ENOUGH_TOKENS):
+    def learn(self, text: str, n_tokens: int, n_cached: int | None) -> None:
+        """Learn that *text* was *n_tokens* long, and that *n_cached* of these were reused, None if it is not known."""
+        if n_cached or (n_cached == 0 and self.tokens(self.count_held(text)) >= ENOUGH_TOKENS):
             self.keeps = n_cached > 0
         self._block = math.gcd(self._block, n_cached or 0)
         if len(text) >= ENOUGH_CHARS and n_tokens:
@@ -61,23 +61,23 @@ class CacheEstimate:
         self._texts.appendleft(text)
 
     def wholes(self, text: str, stops: Iterable[str]) -> None:
-        """The server may hold *text*, a prompt and its answer, and with it what made it stop."""
+        """Note that the server may hold *text*, a prompt and its answer, and with it what made it stop."""
         self._wholes.extend(hash(text + stop) for stop in ("", *stops))
 
     def is_whole(self, text: str) -> bool:
-        """Whether *text* may be exactly what the server holds of an answer."""
+        """Return whether *text* may be exactly what the server holds of an answer."""
         return hash(text) in self._wholes
 
 
 def last_word(text: str) -> str:
-    """The last word, sign or space of *text*, with the space before a word: about a token."""
+    """Return the last word, sign or space of *text*, with the space before a word: about a token."""
     found = re.match(r"\w+\s?|[^\w\s]|\s", text[::-1])  # from the end: linear
     return found[0][::-1] if found else ""
 
 
 def cut(text: str, low: int, high: int) -> str:
     """
-    A beginning of *text* with more than *low* and at most *high* characters, whole lines if it can be.
+    Return a beginning of *text* with more than *low* and at most *high* characters, whole lines if it can be.
 
     Such a beginning is split into the same tokens as the whole, up to there; but for blank lines.
     """

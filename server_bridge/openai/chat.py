@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 
 from server_bridge.fim.chat import CHAT, GAP, NO_THINKING, TASK
-from server_bridge.fim.text import Part, neutral, rendered
+from server_bridge.fim.text import Part, neutral, render
 from server_bridge.http.shapes import Object
 from server_bridge.openai import completion
 from server_bridge.openai.stream import StreamedAnswer
@@ -34,20 +34,23 @@ BLOCK_TOKENS = 16  # of an answer for the marks of its block
 
 
 def fields(text: str, *, is_told: bool) -> Object:
-    """What a request says besides how to decode; *is_told*: the server takes options of its template."""
+    """
+    Return the fields of a request besides the options of decoding; *is_told*: the server takes
+    options of its template.
+    """
     found: Object = {"messages": [{"role": "user", "content": TASK + text}]}
     return {**found, "chat_template_kwargs": NO_THINKING} if is_told else found
 
 
 def instructions(prompt: Prompt) -> list[Part]:
-    """The parts of a prompt with turns: the files, then the turns, the first of them in the same message as the files."""
-    files = rendered(replace(prompt, turns=(), middle=""), MESSAGE)[:-1]
+    """Return the parts of a prompt with turns: the files, then the turns, the first of them in the same message as the files."""
+    files = render(replace(prompt, turns=(), middle=""), MESSAGE)[:-1]
     turns = [Part("turn", neutral(turn, MESSAGE)) for turn in prompt.turns]
     return [*files, turns[0]._replace(text=f"\n\n{turns[0].text}"), *turns[1:]]
 
 
 def messages(prompt: Prompt, *, is_told: bool) -> Object:
-    """What a request with turns says besides how to decode, see `fields`."""
+    """Return the fields of a request with turns besides the options of decoding, see `fields`."""
     parts = instructions(prompt)
     n_later = len(prompt.turns) - 1
     first, later = parts[: len(parts) - n_later], parts[len(parts) - n_later :]
@@ -60,20 +63,23 @@ def messages(prompt: Prompt, *, is_told: bool) -> Object:
 
 
 def options(request: Request) -> Object:
-    """How to decode: with room for the line that is written once more, and no stop strings, which may stand in it."""
+    """
+    Return the options of decoding: with room for the line that is written once more, and no stop
+    strings, which may stand in it.
+    """
     n_more = BLOCK_TOKENS + len(last_line(request.prompt.middle + request.prompt.forced))
     found = completion.options(replace(request, stop=()), "", is_mlx=False)
     return {**found, "max_tokens": request.n_predict + n_more}
 
 
 def last_line(text: str) -> str:
-    """What an answer has to begin with."""
+    """Return the line that an answer has to begin with."""
     return text[text.rfind("\n") + 1 :]
 
 
 def code(answer: StreamedAnswer, line: str) -> StreamedAnswer:
     """
-    *answer* with the code behind *line* as its text.
+    Return *answer* with the code behind *line* as its text.
 
     It has ended where its block has, and where it is not what was asked for: then without a text.
     """
@@ -85,7 +91,7 @@ def code(answer: StreamedAnswer, line: str) -> StreamedAnswer:
 
 
 def behind(said: str, line: str) -> tuple[str | None, bool]:
-    """The code behind *line* in what was *said* so far, None where it is not that; and whether more cannot come."""
+    """Return the code behind *line* in what was *said* so far, None where it is not that; and whether more cannot come."""
     opening = OPENING.match(said)
     if not opening:
         return ("", False) if OPENS.fullmatch(said) else (None, True)

@@ -23,7 +23,10 @@ PREFILL: Object = {"max_tokens": 1, "temperature": 0}  # one token is generated 
 
 
 def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) -> Object:
-    """How to decode, where *held* comes before what was asked for; *guides*: the server can force a text."""
+    """
+    Return the options of decoding, where *held* comes before what was asked for; *guides*: the
+    server can force a text.
+    """
     n_spare = 1 if is_mlx else 0
     found: Object = {"max_tokens": request.n_predict + len(held) + n_spare}
     found["temperature"] = TEMPERATURE if request.sample else 0
@@ -37,14 +40,14 @@ def options(request: Request, held: str, *, is_mlx: bool, guides: bool = False) 
 
 
 def guide(forced: str) -> Object:
-    """The option that makes an answer begin with *forced*; none where no regular expression can say it."""
+    """Return the option that makes an answer begin with *forced*; none where no regular expression can say it."""
     if "\0" in forced:
         return {}
     return {GUIDE: {"regex": SIGNS.sub(r"\\\g<0>", forced) + r"[\s\S]*"}}
 
 
 def agrees(answer: StreamedAnswer, forced: str) -> bool:
-    """Whether the answer begins with *forced*, as far as it got."""
+    """Return whether the answer begins with *forced*, as far as it got."""
     text = answer.text
     is_cut = answer.ended == "length" and bool(text)
     return text.startswith(forced) or (is_cut and forced.startswith(text))
@@ -65,12 +68,12 @@ class Pieces:
         self._n_pieces = 0
 
     def agrees(self, answer: StreamedAnswer) -> bool:
-        """Whether the answer begins with what is forced, as far as it got."""
+        """Return whether the answer begins with what is forced, as far as it got."""
         said, forced = self._before + answer.text, self._request.prompt.forced
         return said.startswith(forced) or (forced.startswith(said) and not answer.ended)
 
     def reply(self, answer: StreamedAnswer, timings: Timings) -> Reply | None:
-        """What is new in *answer*, None if that is nothing; always the same one, grown."""
+        """Return the reply with what is new in *answer*, None if that is nothing."""
         text, is_stopped = _until(self._before + answer.text, self._request.stop)
         new = text[len(self._said) :]
         is_last = is_stopped or bool(answer.ended)
@@ -91,7 +94,7 @@ class Pieces:
 
 
 def reply(answer: StreamedAnswer, request: Request, timings: Timings, n_ctx: int) -> Reply:
-    """The answer to *request*, cut at its stop strings."""
+    """Return the answer to *request*, cut at its stop strings."""
     text, is_stopped = _until(answer.text, request.stop)
     return Reply(
         text=text,
@@ -107,13 +110,13 @@ def _middle(text: str) -> tuple[Token, ...]:
 
 
 def _until(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
-    """The text before the first stop string, and whether there is one; half characters left out."""
+    """Return the text before the first stop string, and whether there is one; half characters left out."""
     at = min((text.find(stop) for stop in stops if stop in text), default=-1)
     return (text[:at], True) if at >= 0 else (text.rstrip("\ufffd"), False)
 
 
 def _stop(answer: StreamedAnswer, request: Request, n_ctx: int) -> Stop:
-    """Why decoding ended; a full context looks like a limit on the wire, a stop string like an end."""
+    """Return why decoding ended; a full context looks like a limit on the wire, a stop string like an end."""
     made = answer.n_made or request.n_predict
     is_full = made < request.n_predict or answer.n_prompt + made >= n_ctx
     if answer.ended == "length" and is_full:

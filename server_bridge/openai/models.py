@@ -1,8 +1,8 @@
 """
-Which model an OpenAI-style server has, and what every request to it has to say.
+The model of an OpenAI-style server, and the fields of every request to it.
 
-Servers of several models say whose they are (`owned_by`) and want to hear which one is meant.
-mlx_lm.server says nothing, has one, and would load whatever else it is asked for.
+Servers of several models name their owner (`owned_by`), and need the name of the model to use.
+mlx_lm.server does neither: it has one model, and would load any other it is asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from server_bridge.fim.tokens import FAMILIES, PLAIN, Family, called, named
+from server_bridge.fim.tokens import FAMILIES, PLAIN, Family, find_by_model, find_by_name
 from server_bridge.http.client import Http, Unproven
 from server_bridge.http.shapes import Object, UnexpectedAnswer, label, optional, read
 from server_bridge.openai import chat
@@ -30,7 +30,7 @@ Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
 class Model(Struct):
-    """One of `GET /v1/models`. All but the name is told by some servers only, in shapes of their own."""
+    """One of `GET /v1/models`. All but the name is sent by some servers only, in shapes of their own."""
 
     id: str = ""
     owned_by: object = None
@@ -67,17 +67,17 @@ class Connected:
 
     @property
     def is_chat(self) -> bool:
-        """Whether it is asked in words."""
+        """Return whether it is asked in words."""
         return self.family == chat.MESSAGE
 
 
-async def connected(http: Http, wanted: str, template: str) -> Connected:
+async def choose_model(http: Http, wanted: str, template: str) -> Connected:
     """
-    What the server at *http* offers under the name *wanted* ("" for its only one).
+    Choose the model called *wanted* ("" for the only one) of the server at *http*.
 
     Raises BackendUnusable where the user has to choose, or where there is no such *template*.
     """
-    model = _chosen(await listed(http), wanted, http.url)
+    model = _choose_entry(await list_models(http), wanted, http.url)
     if model.id == UNKNOWN and not template:
         raise BackendUnusable(
             f"{http.url} does not say which model it has (SGLang's gateway does not ask vLLM): set "
@@ -100,8 +100,8 @@ async def connected(http: Http, wanted: str, template: str) -> Connected:
     )
 
 
-async def listed(http: Http) -> list[Model]:
-    """The models that the server has; none where it cannot list them but is well."""
+async def list_models(http: Http) -> list[Model]:
+    """Return the models that the server has; none where it is healthy but cannot list them."""
     try:
         return read(Models, await http.get("/v1/models"), f"{http.url}/v1/models").data
     except (BackendRejected, Unproven, UnexpectedAnswer):
@@ -115,8 +115,8 @@ async def listed(http: Http) -> list[Model]:
         return []
 
 
-def _chosen(listed: list[Model], wanted: str, url: str) -> Model:
-    """The entry of the model to ask for."""
+def _choose_entry(listed: list[Model], wanted: str, url: str) -> Model:
+    """Return the entry of the model to ask for."""
     for model in listed:
         if model.id == wanted:
             return model
@@ -130,16 +130,16 @@ def _chosen(listed: list[Model], wanted: str, url: str) -> Model:
 
 
 def _context(model: Model) -> int:
-    """How many tokens fit, as far as the server says."""
+    """Return how many tokens fit, as far as the server says."""
     meta = optional(LlamaMeta, model.meta)
     return optional(Positive, model.max_model_len) or (meta.n_ctx if meta else SMALL_CONTEXT)
 
 
 def _family(model: str, template: str) -> Family:
-    """The family of that name of ours, else that of the model's; else it has to be asked in words."""
+    """Return the family of that name of ours, else that of the model's; else it has to be asked in words."""
     if template in ("", chat.MESSAGE.name):
-        return (named(model) if not template else None) or chat.MESSAGE
-    if family := called(template):
+        return (find_by_model(model) if not template else None) or chat.MESSAGE
+    if family := find_by_name(template):
         return family
     raise BackendUnusable(
         f"there is no template {template}: set fim.backend.template to one of {TEMPLATES}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from server_bridge.fim.layout import spelled
+from server_bridge.fim.layout import find_spelling
 from server_bridge.http.shapes import Count, Object, Octet, label, optional
 from server_bridge.http.shapes import read as read_shape
 from server_bridge.llama.completion import log_probability
@@ -37,7 +37,7 @@ Piece = tuple[bytes, "float | None"]
 
 
 class Said(Struct):
-    """What a chat model said, or some more of it; what it thought stands elsewhere."""
+    """The text of a chat model, or the next piece of it; its thoughts stand elsewhere."""
 
     content: str | None = None
 
@@ -74,7 +74,7 @@ class Details(Struct):
 
 
 class Usage(Struct):
-    """What an answer cost, as far as the server tells."""
+    """The cost of an answer, as far as the server tells."""
 
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
@@ -152,17 +152,17 @@ class StreamedAnswer:
         self.text, self.last, self.pieces = self.text.removesuffix(self.last), "", self.pieces[:-1]
 
     def tokens(self, text: str, first: int = 0) -> tuple[Token, ...]:
-        """Tokens from the *first* piece on that spell *text* or its beginning; one where they are not known."""
+        """Return tokens from the *first* piece on that spell *text* or its beginning; one where they are not known."""
         pieces = self.pieces[first:]
         if not pieces:
             return (Token(NO_ID, text.encode()),) if text else ()
-        found = spelled(range(len(pieces)), dict(enumerate(p for p, _ in pieces)), text)
+        found = find_spelling(range(len(pieces)), dict(enumerate(p for p, _ in pieces)), text)
         return tuple(t._replace(id=NO_ID, logprob=pieces[t.id][1]) for t in found)
 
 
 async def growing(events: AsyncIterator[Object], url: str) -> AsyncGenerator[StreamedAnswer, None]:
     """
-    The answer after each event, always the same object, and at its end once more.
+    Yield the answer after each event, always the same object, and at its end once more.
 
     Raises BackendUnavailable where it breaks off, or what its error means.
     """
@@ -181,7 +181,7 @@ async def growing(events: AsyncIterator[Object], url: str) -> AsyncGenerator[Str
 
 def _take(answer: StreamedAnswer, event: Event, url: str) -> None:
     if event.error:
-        raise _meant(event.error, url)
+        raise _map_fault(event.error, url)
     if isinstance(event.system_fingerprint, str):
         answer.engine = label(event.system_fingerprint)
     answer.usage = optional(Usage, event.usage) or answer.usage
@@ -193,7 +193,7 @@ def _take(answer: StreamedAnswer, event: Event, url: str) -> None:
 
 
 def _pieces(logprobs: object) -> list[Piece]:
-    """Tokens in llama.cpp's shape, or in OpenAI's for completions; none in any other."""
+    """Return tokens in llama.cpp's shape, or in OpenAI's for completions; none in any other."""
     if llama := optional(LlamaLogprobs, logprobs):
         tokens = [token for token in llama.content if token.bytes is not None]
         return [(bytes(token.bytes or ()), log_probability(token.logprob)) for token in tokens]
@@ -203,8 +203,8 @@ def _pieces(logprobs: object) -> list[Piece]:
     return []
 
 
-def _meant(error: object, url: str) -> BackendError:
-    """The error that one in a stream stands for."""
+def _map_fault(error: object, url: str) -> BackendError:
+    """Return the error that one in a stream stands for."""
     fault = optional(Fault, error)
     message = fault.message if fault else error if isinstance(error, str) else ""
     failure = too_long(message) or BackendUnavailable(f"{url} failed in the middle of an answer")
@@ -213,7 +213,7 @@ def _meant(error: object, url: str) -> BackendError:
 
 
 def too_long(message: str) -> PromptTooLong | None:
-    """A refusal in words as numbers, if it is about the length."""
+    """Return a refusal in words as numbers, if it is about the length."""
     message = message[:LONGEST]
     if found := LIMIT.search(message):
         n_ctx, largest = int(found[1]), max(map(int, COUNTS.findall(message)), default=0)
@@ -221,6 +221,6 @@ def too_long(message: str) -> PromptTooLong | None:
     return None
 
 
-def refused(error: BackendRejected) -> BackendRejected:
-    """The same refusal, in numbers where it is about the length."""
+def map_refusal(error: BackendRejected) -> BackendRejected:
+    """Return the same refusal, in numbers where it is about the length."""
     return too_long(error.said) or error

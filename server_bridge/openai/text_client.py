@@ -14,10 +14,11 @@ from contextlib import aclosing, contextmanager
 
 from server_bridge import running_mean
 from server_bridge.http.client import Http
-from server_bridge.http.shapes import Object
+from server_bridge.http.shapes import Object, label
 from server_bridge.openai import chat, completion, stream
 from server_bridge.openai.cache_estimate import CacheEstimate
-from server_bridge.openai.models import TEMPLATES, Connected
+from server_bridge.openai.completion import MOST_STOPS
+from server_bridge.openai.models import TEMPLATES, Connected, list_models
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.protocol import BackendRejected, BackendUnusable, PromptTooLong, State, Timings
 
@@ -48,15 +49,15 @@ class TextClient:
 
     @property
     def guides(self) -> bool:
-        """Whether an answer can be made to begin with a text; behind a router only an answer tells."""
+        """Return whether an answer can be made to begin with a text; behind a router only an answer tells."""
         return self._engine.startswith("vllm") and not self._refuses_guides
 
     async def growing(
         self, text: str, options: Object
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
-        """The answer to *text* after each event, and what it cost; closing this closes the request."""
+        """Yield the answer to *text* after each event, and what it cost; closing this closes the request."""
         try:
-            async with aclosing(self._asked(text, options)) as answers:
+            async with aclosing(self._ask(text, options)) as answers:
                 async for each in answers:
                     yield each
         except BackendRejected as error:
@@ -66,11 +67,11 @@ class TextClient:
             log.info("openai.unguided url=%s reason=%s", self._http.url, error)
             self._refuses_guides = True
             unguided = {name: each for name, each in options.items() if name != completion.GUIDE}
-            async with aclosing(self._asked(text, unguided)) as answers:
+            async with aclosing(self._ask(text, unguided)) as answers:
                 async for each in answers:
                     yield each
 
-    async def _asked(
+    async def _ask(
         self, text: str, options: Object
     ) -> AsyncGenerator[tuple[StreamedAnswer, Timings], None]:
         """See `growing`; what it says of the server is kept, also when this is closed."""
@@ -84,7 +85,7 @@ class TextClient:
             path, asked = CHATS, chat.fields(text, is_told=self.is_told)
         body = {**asked, **fields, **fixed, **options}
         events = self._http.stream(path, json.dumps(body).encode())
-        n_held = self.estimate.tokens(self.estimate.held(text))
+        n_held = self.estimate.tokens(self.estimate.count_held(text))
         answer, timings, line = None, Timings(), chat.last_line(text)
         with self._learning(text, is_asked=bool(turns)):
             try:
@@ -97,7 +98,7 @@ class TextClient:
             finally:
                 if answer is not None:
                     self._engine = answer.engine or self._engine
-                    self.estimate.sent(text, answer.n_prompt, answer.n_cached)
+                    self.estimate.learn(text, answer.n_prompt, answer.n_cached)
                     self._learn_speeds(timings)
 
     @contextmanager
@@ -106,9 +107,9 @@ class TextClient:
         try:
             yield
         except BackendRejected as error:
-            refused = stream.refused(error)
+            refused = stream.map_refusal(error)
             if isinstance(refused, PromptTooLong):
-                self.estimate.sent(text, refused.n_prompt, None)  # it has told how long it is
+                self.estimate.learn(text, refused.n_prompt, None)  # it has told how long it is
             elif (self.connected.is_chat or is_asked) and self.is_told:
                 self.is_told = False  # OpenAI's own refuses what it does not know
             elif self.connected.is_chat and not is_asked:
@@ -116,10 +117,10 @@ class TextClient:
             raise refused from None
 
     def _timings(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
-        """What a text of *n_chars* cost, of which the server should have held *n_held* tokens."""
+        """Return the cost of a text of *n_chars*, of which the server should have held *n_held* tokens."""
         total = answer.n_prompt or self.estimate.tokens(n_chars)
         told = answer.n_cached
-        cached = min(self.estimate.reused(n_held) if told is None else told, total)
+        cached = min(self.estimate.count_reused(n_held) if told is None else told, total)
         return Timings(
             prompt_n=total - cached,
             cache_n=cached,
@@ -134,3 +135,39 @@ class TextClient:
             self.prefill_per_s.add(1000 * timings.prompt_n / timings.prompt_ms)
         if timings.predicted_n > 1:  # the first token comes of the prompt
             self.decode_ms.add(timings.predicted_ms / (timings.predicted_n - 1))
+
+
+class TextServer:
+    """
+    A `TextModel`: one server that the user named, and one of its models, through `/v1/completions`.
+
+    The prompt is sent as it is, with the marks of the model's own format in it.
+    """
+
+    def __init__(self, http: Http, model: str) -> None:
+        self._http = http
+        self._model = model
+
+    async def continue_text(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
+        """Return the continuation of *text* until one of *stops*; None where it was cut off. Raises BackendError."""
+        body = {
+            "model": self._model,
+            "prompt": text,
+            "max_tokens": n_predict,
+            "temperature": 0,
+            "stop": list(stops[:MOST_STOPS]),
+            "stream": True,
+        }
+        events = self._http.stream("/v1/completions", json.dumps(body).encode())
+        growing = stream.growing(events, self._http.url)
+        async with aclosing(events), aclosing(growing) as answers:
+            answer = [each async for each in answers][-1]
+        return answer.text if answer.ended == "stop" else None
+
+    async def models(self) -> list[str]:
+        """Return the names of the models that the server lists. Raises BackendError."""
+        return [label(model.id) for model in await list_models(self._http)]
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._http.aclose()

@@ -41,7 +41,7 @@ class Machine(NamedTuple):
 
 
 class Build(NamedTuple):
-    """What a llama-server understands: its options, and the values of `--spec-type`."""
+    """The capabilities of a llama-server: its options, and the values of `--spec-type`."""
 
     options: frozenset[str]
     drafters: frozenset[str]
@@ -50,7 +50,7 @@ class Build(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
-    What to serve: the GGUF file *model*, whose header says *facts*.
+    The plan of a server: the GGUF file *model*, whose header says *facts*.
 
     *draft* is a small model of the same vocabulary, "" for none. The server is to ask for the key in
     *key_file*.
@@ -66,7 +66,7 @@ class Plan:
 
 
 def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
-    """The command line without the program's name. The API key is never on it."""
+    """Return the command line without the program's name. The API key is never on it."""
     room = machine.gpu or machine.memory
     n_ctx = sizing.context(plan.facts, N_SLOTS, N_CTX, room)
     wanted: list[tuple[str, ...]] = [
@@ -97,7 +97,10 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
 
 
 def _rolling_back(machine: Machine, plan: Plan) -> list[tuple[str, ...]]:
-    """How a changed prompt is gone on with: from a copy of a recurrent state, or in a window of full size."""
+    """
+    Return the options by which a changed prompt is continued: from a copy of a recurrent state, or
+    in a window of full size.
+    """
     found: list[tuple[str, ...]] = []
     if not plan.facts or sizing.is_sliding(plan.facts):
         found.append(("--swa-full",))
@@ -110,7 +113,8 @@ def _rolling_back(machine: Machine, plan: Plan) -> list[tuple[str, ...]]:
 
 def threads(machine: Machine) -> int:
     """
-    Half of the cores, which are all that compute where each has two threads; two at least, if there are two.
+    Return half of the cores, which are all that compute where each has two threads; two at least, if there
+    are two.
 
     Two threads on two cores are 1.2 to 1.9 times as fast as one, on idle cores and on busy ones (`supervisor.SPINS`).
     """
@@ -118,7 +122,7 @@ def threads(machine: Machine) -> int:
 
 
 def _drafting(build: Build, plan: Plan) -> list[tuple[str, ...]]:
-    """How to speculate; with a type that is named, since some builds take a draft model and ignore it."""
+    """Return the options of speculation; with a named type, since some builds take a draft model and ignore it."""
     wanted = ((BY_NGRAMS, plan.speculate), (BY_MODEL, plan.draft))
     drafters = [name for name, is_wanted in wanted if is_wanted and name in build.drafters]
     found: list[tuple[str, ...]] = []
@@ -137,7 +141,7 @@ def _drafting(build: Build, plan: Plan) -> list[tuple[str, ...]]:
 
 
 def build(usage: str) -> Build:
-    """What a `--help` text tells: all options but those it only names to say they were removed."""
+    """Parse a `--help` text: all options but those it only names to say they were removed."""
     options: set[str] = set()
     drafters: set[str] = set()
     for entry in re.split(r"\n(?=-)", usage):
@@ -151,5 +155,5 @@ def build(usage: str) -> Build:
 
 
 def gpu(devices: str) -> int:
-    """Free bytes of the largest device in what `--list-devices` prints, 0 if there is none."""
+    """Return free bytes of the largest device in what `--list-devices` prints, 0 if there is none."""
     return max((int(n) << 20 for n in re.findall(r"(\d{1,9}) MiB free\)", devices)), default=0)

@@ -12,8 +12,6 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,13 +26,8 @@ from server_bridge.protocol import (
     BackendUnavailable,
     BackendUnusable,
     Health,
-    Measure,
-    Prompt,
-    Reply,
-    Request,
-    Sink,
+    Model,
     State,
-    Warmed,
 )
 
 # glibc's words; xllamacpp's wheel leaves OpenMP to the system, and small containers have none.
@@ -57,7 +50,7 @@ class Embedded:
 
     @property
     def state(self) -> State:
-        """What is known now."""
+        """The last known state."""
         return self._server.state if self._server else self._state
 
     @property
@@ -65,49 +58,13 @@ class Embedded:
         """The child's process id while it runs."""
         return self._supervisor.pid
 
-    async def connect(self) -> State:
-        """Start the child, or start it again."""
-        return await (await self._running()).connect()
-
-    async def measure(self, prompt: Prompt) -> Measure:
-        """See `Backend`."""
-        return await (await self._running()).measure(prompt)
-
-    async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        """See `Backend`."""
-        return await (await self._running()).warm(prompt, step)
-
-    async def complete(self, request: Request) -> Reply:
-        """See `Backend`."""
-        return await (await self._running()).complete(request)
-
-    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
-        """See `Backend`."""
-        async with aclosing((await self._running()).stream(request)) as replies:
-            async for reply in replies:
-                yield reply
-
-    async def save(self, prompt: Prompt) -> int:
-        """See `Backend`."""
-        return await self._server.save(prompt) if self._server and self.pid else 0
-
-    async def restore(self, prompt: Prompt) -> int:
-        """See `Backend`."""
-        return await (await self._running()).restore(prompt)
-
-    async def continue_long(
-        self, prompt: Prompt, n_predict: int, sink: Sink
-    ) -> AsyncGenerator[str, None]:
-        """See `Backend`."""
-        async with aclosing((await self._running()).continue_long(prompt, n_predict, sink)) as text:
-            async for piece in text:
-                yield piece
-
-    async def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
-        """See `Backend`."""
-        async with aclosing((await self._running()).forward(path, body)) as events:
-            async for event in events:
-                yield event
+    async def connect(self) -> Model:
+        """Start the child, or start it again where it ended."""
+        async with self._connecting:
+            if self._server is None or self.pid is None:
+                await self._start()
+            assert self._server is not None
+            return await self._server.connect()
 
     async def aclose(self) -> None:
         """End the child."""
@@ -116,13 +73,6 @@ class Embedded:
         if server is not None:
             await server.aclose()
         await self._supervisor.end()
-
-    async def _running(self) -> LlamaServer:
-        async with self._connecting:
-            if self._server is None or self.pid is None:
-                await self._start()
-            assert self._server is not None
-            return self._server
 
     async def _start(self) -> None:
         if self._server is not None:
@@ -167,7 +117,7 @@ class Embedded:
         return answer
 
     def _server_at(self, answer: dict[str, str], key: str) -> LlamaServer:
-        """The connection to a child that runs."""
+        """Return the connection to a child that runs."""
 
         async def its_key() -> str:
             return key
@@ -191,7 +141,7 @@ class Embedded:
 
 
 def _why_not(model: str, error: str) -> str:
-    """What is wrong and how to mend it, where llama.cpp cannot run *model*."""
+    """Return what is wrong where llama.cpp cannot run *model*, and how to fix it."""
     if missing := MISSING.search(error):
         return (
             f"llama.cpp needs the system's library {missing[1]}, which is not installed: install it "
@@ -204,6 +154,6 @@ def _why_not(model: str, error: str) -> str:
 
 
 def _memory(settings: EmbeddedSettings) -> Memory:
-    """What the header of the model says of its memory."""
+    """Return the model's memory, by the header of its file."""
     facts = sizing.facts(Path(settings.model))
     return sizing.memory_of(facts, settings.n_batch, settings.n_slots, sizing.physical())

@@ -42,7 +42,7 @@ def main() -> None:
     settings = json.loads(sys.stdin.readline())
     watcher = threading.Thread(target=_end_with_stdin)
     watcher.start()
-    answer, _server = _served(settings)  # it stops when it is no longer referred to
+    answer, _server = _start_server(settings)  # it stops when it is no longer referred to
     print(json.dumps(answer), file=out, flush=True)
     if "error" in answer:
         os.write(2, f"error: {answer['error']}\n".encode())
@@ -50,8 +50,8 @@ def main() -> None:
     watcher.join()
 
 
-def _served(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
-    """Start the server; what the parent is told, and the server."""
+def _start_server(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
+    """Start the server; return the message for the parent, and the server."""
     settings["slots_dir"], not_saved = _writable(settings["slots_dir"])
     if not settings["key"]:
         return {"error": "it has no key, and would answer every process on this machine"}, None
@@ -62,22 +62,22 @@ def _served(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
 
         server = xllamacpp.Server(_parameters(settings, xllamacpp.CommonParams()))
         url, engine = server.listening_address, xllamacpp.__version__
-    except Exception as error:  # noqa: BLE001 (the parent is told, whatever it was)
+    except Exception as error:  # noqa: BLE001 (the parent gets it, whatever it was)
         return {"error": str(error) or type(error).__name__}, None
     return {"url": url, "engine": engine, "not_saved": not_saved}, server
 
 
 def _problem(model: Path) -> str:
-    """Why *model* cannot be loaded, where llama.cpp would only say that it failed."""
+    """Return why *model* cannot be loaded, where llama.cpp would only say that it failed."""
     try:
         with model.open("rb") as file:
-            return "" if file.read(4) == b"GGUF" else "it is no GGUF file"
+            return "" if file.read(4) == b"GGUF" else "it is not a GGUF file"
     except OSError as error:
         return error.strerror or "it cannot be read"
 
 
 def _writable(folder: str) -> tuple[str, str]:
-    """*folder*, made if it is not there, and ""; or "" and why nothing can be saved in it."""
+    """Return *folder*, made if it is not there, and ""; or "" and why nothing can be saved in it."""
     if not folder:
         return "", ""
     try:
@@ -88,7 +88,7 @@ def _writable(folder: str) -> tuple[str, str]:
 
 
 def _parameters(settings: dict[str, Any], params: Any) -> Any:
-    """The server's parameters."""
+    """Return the server's parameters."""
     n_slots = settings["n_slots"]
     params.model.path = settings["model"]
     params.hostnames, params.port = ["127.0.0.1"], settings["port"]

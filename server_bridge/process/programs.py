@@ -1,5 +1,5 @@
 """
-What is installed here, and a plan, into the program to run: a llama-server, or the package's own child.
+The installed programs and a plan into the program to run: a llama-server, or the package's own child.
 
 Looks at the machine and asks llama-server about itself; starts nothing that stays.
 """
@@ -30,7 +30,7 @@ NEEDED = ("--model", "--port", "--host", "--api-key-file")
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
     """
-    What the engine of this package is to run, and how.
+    The settings of this package's engine.
 
     One thread is enough for the bundled model. *n_ctx* is the most tokens per slot, see `sizing`: a full ring of 16
     chunks of 64 lines takes some 12,000. Two slots serve any number of documents, see `slots`.
@@ -49,8 +49,8 @@ class EmbeddedSettings:
 @dataclass(frozen=True, slots=True)
 class Program:
     """
-    What to run in the folder *cwd*, never the user's project: *settings* go to its stdin, its log to
-    the file *log*; it needs *folders*.
+    A program to run in the folder *cwd*, never the user's project: *settings* go to its stdin, its
+    log to the file *log*; it needs *folders*.
 
     It serves the file *model*, and asks for *key*, which editors find in *key_file*. *answers*: its stdout is for its parent.
     *is_foreign*: it does not end by itself when its parent does.
@@ -70,19 +70,19 @@ class Program:
 
     @property
     def url(self) -> str:
-        """Where it will be."""
+        """The URL it will have."""
         return f"http://{command_line.HOST}:{self.port}"
 
 
 def machine(server: str | None) -> command_line.Machine:
-    """Memory and cores, and the largest GPU that the llama-server at *server* can use."""
-    devices = _printed(server, "--list-devices") if server else ""
+    """Return memory and cores, and the largest GPU that the llama-server at *server* can use."""
+    devices = _read_printed(server, "--list-devices") if server else ""
     return command_line.Machine(sizing.physical(), os.cpu_count() or 1, command_line.gpu(devices))
 
 
 def build(server: str) -> command_line.Build:
-    """What the llama-server at *server* understands. Raises BackendUnusable if it cannot be used."""
-    known = command_line.build(_printed(server, "--help"))
+    """Return the capabilities of the llama-server at *server*. Raises BackendUnusable if it cannot be used."""
+    known = command_line.build(_read_printed(server, "--help"))
     if not {"--model", "--port"} <= known.options:
         raise BackendUnusable(f"{server} --help does not read like llama-server's")
     if missing := [option for option in NEEDED if option not in known.options]:
@@ -97,21 +97,21 @@ def outside(
     plan: command_line.Plan,
     cache: Path,
 ) -> Program:
-    """A llama-server as it is best started here; its log goes to the folder *cache*."""
-    program = _served(plan, cache)
-    plan = replace(_settled(plan), key_file=str(program.key_file))
+    """Return a llama-server as it is best started here; its log goes to the folder *cache*."""
+    program = _prepare_served(plan, cache)
+    plan = replace(_resolve_paths(plan), key_file=str(program.key_file))
     argv = (server, *command_line.arguments(machine, build, plan))
     return replace(program, argv=argv, model=plan.model, is_foreign=True)
 
 
 def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) -> Program:
-    """The engine of this package, on a port where any editor finds it."""
+    """Return the engine of this package, on a port where any editor finds it."""
     settings = EmbeddedSettings(
-        model=_settled(plan).model,
+        model=_resolve_paths(plan).model,
         n_threads=command_line.threads(machine),
         slots_dir=plan.slots_dir,
     )
-    program = _served(plan, cache)
+    program = _prepare_served(plan, cache)
     child = embedded(settings, program.key, plan.port)
     return replace(
         program, argv=child.argv, model=settings.model, cwd=child.cwd, settings=child.settings
@@ -119,7 +119,7 @@ def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) 
 
 
 def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
-    """The engine of this package, which tells its parent at which *port* it is (0: at any)."""
+    """Return the engine of this package, which tells its parent at which *port* it is (0: at any)."""
     given = {**asdict(settings), "key": key, "port": port}
     return Program(
         argv=python_command("server_bridge.process.embedded_child"),
@@ -132,11 +132,11 @@ def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
     )
 
 
-def _served(plan: command_line.Plan, cache: Path) -> Program:
-    """What all servers of `fim-lsp serve` have in common: a key of their own, a log, their folders."""
+def _prepare_served(plan: command_line.Plan, cache: Path) -> Program:
+    """Return the part that all servers of `fim-lsp serve` share: a key of their own, a log, their folders."""
     key = os.environ.get(KEY_ENV, "").strip() or secrets.token_urlsafe()
     if not KEY.fullmatch(key):
-        raise BackendUnusable(f"{KEY_ENV} has characters that no key may have: change it")
+        raise BackendUnusable(f"{KEY_ENV} has characters that a key cannot have: change it")
     return Program(
         argv=(),
         port=plan.port,
@@ -148,20 +148,20 @@ def _served(plan: command_line.Plan, cache: Path) -> Program:
     )
 
 
-def _settled(plan: command_line.Plan) -> command_line.Plan:
-    """With paths that hold in any folder, and what the model's header says."""
+def _resolve_paths(plan: command_line.Plan) -> command_line.Plan:
+    """Return *plan* with paths that hold in any folder, and what the model's header says."""
     model = _absolute(plan.model) or str(BUNDLED)
     facts = plan.facts or sizing.facts(Path(model))
     return replace(plan, model=model, draft=_absolute(plan.draft), facts=facts)
 
 
 def _absolute(path: str) -> str:
-    """The path in any folder. Links stay: caches of models link to files whose names say nothing."""
+    """Return the path in any folder. Links stay: caches of models link to files whose names say nothing."""
     return str(Path.cwd() / Path(path).expanduser()) if path else ""
 
 
-def _printed(server: str, option: str) -> str:
-    """What a program prints, "" if it does not end well."""
+def _read_printed(server: str, option: str) -> str:
+    """Return the output of a program, "" if it fails."""
     try:
         done = run((server, option), neutral_folder(), ASK_S)
     except OSError:

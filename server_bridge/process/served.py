@@ -45,7 +45,7 @@ async def keep(program: Program) -> AsyncGenerator[State, None]:
     and is to be started again, and, last, `UNUSABLE` when it cannot be started at all.
     """
     if await _is_taken(program):
-        yield _taken(program)
+        yield _report_taken(program)
         return
     _prepare(program)
     supervisor = Supervisor()
@@ -59,7 +59,7 @@ async def keep(program: Program) -> AsyncGenerator[State, None]:
 
 
 async def _runs(program: Program, supervisor: Supervisor) -> AsyncGenerator[State, None]:
-    """One run of *program* after the other."""
+    """Run *program* again and again."""
     assert program.log is not None
     has_worked = False
     while True:
@@ -71,7 +71,7 @@ async def _runs(program: Program, supervisor: Supervisor) -> AsyncGenerator[Stat
                 if state.health is Health.UNUSABLE:
                     return
                 has_worked |= state.health is Health.READY
-        said = f"{await supervisor.ended()}{_complaint(program.log, n_logged)}"
+        said = f"{await supervisor.wait_ended()}{_complaint(program.log, n_logged)}"
         if not has_worked:
             yield _state(Health.UNUSABLE, program, f"{said}; its log is {program.log}")
             return
@@ -80,12 +80,12 @@ async def _runs(program: Program, supervisor: Supervisor) -> AsyncGenerator[Stat
         yield _state(Health.DOWN, program, f"{said}; it is {again}")
         await asyncio.sleep(wait)
         if await _is_taken(program):
-            yield _taken(program)
+            yield _report_taken(program)
             return
 
 
 async def _start(program: Program, supervisor: Supervisor) -> AsyncGenerator[State, None]:
-    """How a run begins, until it is ready, cannot be used, or has ended."""
+    """Yield the states of a starting run, until it is ready, cannot be used, or has ended."""
 
     async def key() -> str:
         return program.key
@@ -113,7 +113,7 @@ async def _start(program: Program, supervisor: Supervisor) -> AsyncGenerator[Sta
 
 
 def _prepare(program: Program) -> None:
-    """The folders, an empty log, and the key where editors look for it."""
+    """Make the folders, an empty log, and the key where editors look for it."""
     assert program.log is not None
     assert program.key_file is not None
     for folder in program.folders:
@@ -131,7 +131,7 @@ def _forget_key(program: Program) -> None:
 
 
 async def _is_taken(program: Program) -> bool:
-    """Whether something listens at the port: we would take it for our child."""
+    """Return whether something listens at the port: we would take it for our child."""
     try:
         _, writer = await asyncio.open_connection(command_line.HOST, program.port)
     except OSError:
@@ -140,7 +140,7 @@ async def _is_taken(program: Program) -> bool:
     return True
 
 
-def _taken(program: Program) -> State:
+def _report_taken(program: Program) -> State:
     found = listener(program.port)
     what = (
         "something" if found is None else "a program of yours" if found.is_ours else "another user"
@@ -154,7 +154,7 @@ def _state(health: Health, program: Program, message: str) -> State:
 
 
 def _complaint(log: Path, n_before: int) -> str:
-    """The first error in what was logged after *n_before* bytes: the others follow from it."""
+    """Return the first error in what was logged after *n_before* bytes: the others follow from it."""
     with log.open("rb") as file:
         file.seek(max(n_before, log.stat().st_size - LOG_BYTES))
         said = COLOUR.sub("", file.read().decode(errors="replace"))

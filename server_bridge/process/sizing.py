@@ -36,7 +36,7 @@ Facts = dict[str, Any]
 
 
 def physical() -> int:
-    """Bytes of memory in this machine."""
+    """Return bytes of memory in this machine."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # Windows
@@ -44,27 +44,27 @@ def physical() -> int:
 
 
 def context(facts: Facts, n_slots: int, most: int, memory: int) -> int:
-    """Tokens per slot, *most* at most, for a model with these *facts* on a machine with *memory* bytes."""
+    """Return tokens per slot, *most* at most, for a model with these *facts* on a machine with *memory* bytes."""
     affordable = (memory // SHARE // n_slots - state_bytes(facts)) // bytes_per_token(facts)
     trained = int(facts.get("context_length", most))
     return min(most, trained, max(affordable, SMALLEST_CTX))
 
 
 def checkpoints(facts: Facts, n_slots: int, memory: int) -> int:
-    """How many copies of a recurrent state each slot may keep."""
+    """Return how many copies of a recurrent state each slot may keep."""
     one = state_bytes(facts) * n_slots
     affordable = memory // SHARE * 3 // 4 // one if one else MOST_COPIES
     return max(FEWEST_COPIES, min(MOST_COPIES, affordable))
 
 
 def set_aside(facts: Facts, n_slots: int, memory: int) -> int:
-    """Bytes for prompts that are set aside: what copies of states leave."""
+    """Return bytes for prompts that are set aside: what copies of states leave."""
     copies = checkpoints(facts, n_slots, memory) * n_slots * state_bytes(facts)
     return max(0, memory // SHARE - copies)
 
 
 def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> Memory:
-    """The model's memory on a server that is started as `command_line` and `embedded_child` do."""
+    """Return the model's memory on a server that is started as `command_line` and `embedded_child` do."""
     return Memory(
         kind=Kind.RECURRENT if state_bytes(facts) else Kind.PLAIN,  # a window is of full size
         n_batch=n_batch,
@@ -78,7 +78,7 @@ def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> Memory:
 
 def bytes_per_token(facts: Facts) -> int:
     """
-    What the cache of keys and values takes for one token, in 16-bit numbers.
+    Return the bytes of keys and values for one token, in 16-bit numbers.
 
     Layers without attention have none; a number of heads for each layer says which these are, or every n-th has.
     """
@@ -96,13 +96,14 @@ def bytes_per_token(facts: Facts) -> int:
 
 
 def is_sliding(facts: Facts) -> bool:
-    """Whether some layers see the last tokens only."""
+    """Return whether some layers see the last tokens only."""
     return bool(facts.get("attention.sliding_window"))
 
 
 def state_bytes(facts: Facts) -> int:
     """
-    What the state of its recurrent layers takes, in 32-bit numbers; 0 for a model without any.
+    Return the bytes of the state of its recurrent layers, in 32-bit numbers; 0 for a model without
+    any.
 
     As llama.cpp's `llama_hparams` counts: the last inputs of a convolution, and what the scan carries on.
     """
@@ -128,7 +129,7 @@ def state_bytes(facts: Facts) -> int:
 
 
 def facts(model: Path) -> Facts:
-    """What a GGUF file's header says of its architecture, keys without its name; empty if unreadable."""
+    """Return the architecture in a GGUF file's header, keys without its name; empty if unreadable."""
     try:
         with model.open("rb") as file:
             found = dict(_fields(file))
@@ -141,7 +142,7 @@ def facts(model: Path) -> Facts:
 
 
 def _fields(file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """The fields up to the vocabulary, which is long (ggml's docs/gguf.md)."""
+    """Yield the fields up to the vocabulary, which is long (ggml's docs/gguf.md)."""
     magic, _version, _n_tensors, n_fields = struct.unpack("<4sIQQ", file.read(24))
     if magic != b"GGUF":
         raise ValueError("not a GGUF file")
@@ -165,5 +166,5 @@ def _value(file: BinaryIO, kind: int) -> Any:
 
 
 def _largest(value: Any) -> int:
-    """Some models have a number per layer."""
+    """Return the largest number: some models have one per layer."""
     return max(value) if isinstance(value, list) else int(value)

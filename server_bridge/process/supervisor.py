@@ -59,7 +59,7 @@ class Supervisor:
         self._process = await _spawn(program)
         return self._process
 
-    async def ended(self) -> str:
+    async def wait_ended(self) -> str:
         """Wait until the child ends by itself; how it did, as a sentence."""
         assert self._process is not None
         return ending(await self._process.wait())
@@ -84,12 +84,12 @@ class Supervisor:
 
 
 def restart_delay(n_deaths: int) -> float:
-    """Seconds to wait after the last start when the child died *n_deaths* times in a row."""
+    """Return seconds to wait after the last start when the child died *n_deaths* times in a row."""
     return 0.0 if n_deaths <= 1 else min(2.0 ** (n_deaths - 2), LONGEST_WAIT_S)
 
 
 def ending(code: int) -> str:
-    """How a process ended with exit *code*, for a person."""
+    """Describe how a process ended with exit *code*."""
     if code >= 0:
         return f"the server ended with code {code}"
     return f"the server was ended by {signal.Signals(-code).name}"
@@ -114,13 +114,13 @@ async def _spawn(program: Program) -> asyncio.subprocess.Process:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without the key, and how long threads spin."""
+    """Return our environment without the key, and how long threads spin."""
     ours = {name: value for name, value in os.environ.items() if name != KEY_ENV}
     return ours if SPIN_ENV & ours.keys() else ours | SPINS
 
 
 def _die_with_us() -> None:
-    """In the child, before it becomes another program: no orphan with gigabytes, however we die."""
+    """Have the child die with us, before it becomes another program: no orphan with gigabytes, however we die."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

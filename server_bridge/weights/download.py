@@ -1,5 +1,5 @@
 """
-A model's file from the hub, or a mirror of it, onto this disk: gone on with where it ended, checked, whole or not at all.
+A model's file from the hub, or a mirror of it, onto this disk: resumed, checked, whole or not at all.
 
 What came is in FILE.part beside the target until all is there and its SHA-256 is right; then it gets its
 name. So a file with its name is complete, an attempt that ended (Ctrl-C, no network, no room) costs
@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 import httpx
 
-from server_bridge.machine.addresses import shown
+from server_bridge.machine.addresses import redact_url
 from server_bridge.weights.table import GIGABYTE, HUB, Model
 
 Progress = Callable[[int, int], None]  # bytes that are here, bytes in all
@@ -38,7 +38,7 @@ class CannotDownload(Exception):
 
 
 def fetch(model: Model, folder: Path, progress: Progress, hub: str = HUB) -> Path:
-    """The file of *model* in *folder*, downloaded from *hub* unless it is there. Raises CannotDownload."""
+    """Return the file of *model* in *folder*, downloaded from *hub* unless it is there. Raises CannotDownload."""
     target = folder / model.file
     if is_whole(target, model):
         return target
@@ -56,7 +56,7 @@ def fetch(model: Model, folder: Path, progress: Progress, hub: str = HUB) -> Pat
 
 
 def is_whole(path: Path, model: Model) -> bool:
-    """Whether *path* is the file of *model*, by its size: what has its name was checked before."""
+    """Return whether *path* is the file of *model*, by its size: what has its name was checked before."""
     try:
         return path.stat().st_size == model.n_bytes
     except OSError:
@@ -64,7 +64,7 @@ def is_whole(path: Path, model: Model) -> bool:
 
 
 class _Part:
-    """The beginning of a file: what is on disk, and its running checksum; *heard* is told its length."""
+    """The beginning of a file: what is on disk, and its running checksum; *heard* gets its length."""
 
     def __init__(self, file: BinaryIO, heard: Callable[[int], None]) -> None:
         self._file = file
@@ -92,7 +92,7 @@ class _Part:
 
 
 class _Wrong(Exception):
-    """What came is not what was asked for."""
+    """The server sent another file than the one requested."""
 
 
 def _complete(part: _Part, model: Model, hub: str) -> None:
@@ -130,7 +130,7 @@ def _append_all(part: _Part, model: Model, hub: str) -> None:
 
 
 def _append(client: httpx.Client, part: _Part, model: Model, hub: str) -> None:
-    """One request for what is missing."""
+    """Send one request for what is missing."""
     wanted = {"Range": f"bytes={part.n_bytes}-", "Accept-Encoding": "identity"}
     with client.stream("GET", model.url(hub), headers=wanted) as answer:
         if answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -149,7 +149,7 @@ def _append(client: httpx.Client, part: _Part, model: Model, hub: str) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[BinaryIO]:
-    """*path*, open to be read and appended to by this process alone."""
+    """Open *path*, to be read and appended to by this process alone."""
     with path.open("a+b") as file:
         if sys.platform != "win32":
             import fcntl  # noqa: PLC0415 (Windows has none)
@@ -167,7 +167,7 @@ def _check_room(file: BinaryIO, folder: Path, model: Model) -> None:
 
 
 def _certificates() -> ssl.SSLContext:
-    """Those of httpx's list and of this machine: a company's own are only there."""
+    """Return those of httpx's list and of this machine: a company's own are only there."""
     context = httpx.create_ssl_context()
     context.load_default_certs()
     return context
@@ -182,7 +182,7 @@ def _local_trouble(error: OSError, folder: Path, model: Model) -> str:
 
 
 def _unreachable(error: Exception, model: Model, hub: str) -> str:
-    where = shown(hub)
+    where = redact_url(hub)
     if isinstance(error, httpx.HTTPStatusError):
         said = f"{where} answers {error.response.status_code} {error.response.reason_phrase}"
     else:
@@ -191,7 +191,7 @@ def _unreachable(error: Exception, model: Model, hub: str) -> str:
 
 
 def _not_the_file(model: Model, hub: str) -> str:
-    return f"what {shown(hub)} sends is not {model.file} (its size or SHA-256 is another). {_otherwise(model)}"
+    return f"what {redact_url(hub)} sends is not {model.file} (its size or SHA-256 is another). {_otherwise(model)}"
 
 
 def _otherwise(model: Model) -> str:

@@ -32,14 +32,14 @@ class ModelFile(NamedTuple):
     is_part: bool = False
 
 
-def found(folder: Path) -> dict[str, str]:
-    """The files that are here, ours in *folder*, by the names of their models."""
+def find_paths(folder: Path) -> dict[str, str]:
+    """Return the files that are here, ours in *folder*, by the names of their models."""
     return {model.name: path for model in MODELS if (path := _path(model, folder))}
 
 
 def files(folder: Path) -> list[ModelFile]:
-    """All files of models: those of the table, small ones first, then others in *folder*, then parts of downloads."""
-    places = found(folder)
+    """Return all files of models: those of the table, small ones first, then others in *folder*, then parts of downloads."""
+    places = find_paths(folder)
     known = [(Path(places[model.name]), model) for model in MODELS if model.name in places]
     listed = [
         ModelFile(path, path.stat().st_size, model, is_ours=path.parent == folder)
@@ -58,8 +58,8 @@ def files(folder: Path) -> list[ModelFile]:
     return listed
 
 
-def last_used(folder: Path) -> str:
-    """The file in *folder* that was downloaded or wanted last, "" without any."""
+def find_last_used(folder: Path) -> str:
+    """Return the file in *folder* that was downloaded or wanted last, "" without any."""
     files = [folder / model.file for model in MODELS if is_whole(folder / model.file, model)]
     return str(max(files, key=lambda path: path.stat().st_mtime)) if files else ""
 

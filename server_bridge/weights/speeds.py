@@ -1,7 +1,7 @@
 """
-What models cost on this machine, measured and kept: a file beside the models, by the names of theirs.
+The measured speeds of models on this machine: a file beside the models, by their names.
 
-The measurement that counts is the newest one. A file that cannot be read is as good as none.
+The measurement that counts is the newest one. A file that cannot be read is ignored.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Speed(NamedTuple):
     decode_ms: float
 
 
-def kept(folder: Path) -> dict[str, Speed]:
-    """The speeds that were measured, by the names of the models' files."""
+def read_speeds(folder: Path) -> dict[str, Speed]:
+    """Return the speeds that were measured, by the names of the models' files."""
     try:
         found = json.loads(private_files.read(folder / FILE))
         speeds = {str(name): Speed(*map(float, pair)) for name, pair in found.items()}
@@ -43,14 +43,17 @@ def kept(folder: Path) -> dict[str, Speed]:
 
 def keep(folder: Path, name: str, speed: Speed | None) -> None:
     """Keep the *speed* of the file called *name*, or forget it (None). Raises OSError."""
-    speeds = {key: each for key, each in kept(folder).items() if key != name}
+    speeds = {key: each for key, each in read_speeds(folder).items() if key != name}
     if speed is not None:
         speeds[name] = speed
     private_files.write(folder / FILE, json.dumps(speeds, indent=1).encode())
 
 
 def speed(evaluated: Timings, decoded: Timings) -> Speed | None:
-    """What two requests tell: one that was *evaluated*, one that *decoded* a line; None where they are too short."""
+    """
+    Return the speed by two requests, one that was *evaluated*, one that *decoded* a line; None
+    where they are too short.
+    """
     enough = evaluated.prompt_n >= ENOUGH_TOKENS and decoded.predicted_n > 1
     if not enough or evaluated.prompt_ms <= 0 or decoded.predicted_ms <= 0:
         return None
@@ -58,20 +61,20 @@ def speed(evaluated: Timings, decoded: Timings) -> Speed | None:
     return Speed(round(per_s, 1), round(decoded.predicted_ms / (decoded.predicted_n - 1), 2))
 
 
-async def measured(backend: Backend) -> Speed | None:
+async def measure(backend: Backend) -> Speed | None:
     """
-    The speed of *backend*, by a prompt that it has not seen, and a line behind it; None where it says no line.
+    Return the speed of *backend*, by a prompt that it has not seen, and a line behind it; None where it says no line.
 
     In steps, so that no answer of a slow model takes longer than is waited for. Raises BackendError.
     """
-    await backend.connect()
+    model = await backend.connect()
     prompt = Prompt(secrets.token_hex(4), (), "steps.py", CODE, "", "def step_16(value):\n")
     evaluated, left, began = 0, 1, time.perf_counter()
     while left:
-        warmed = await backend.warm(prompt, STEP_TOKENS)
+        warmed = await model.warm(prompt, STEP_TOKENS)
         evaluated, left = evaluated + warmed.evaluated, warmed.left
     prefill_s = time.perf_counter() - began
-    async with aclosing(backend.stream(Request(prompt, LINE_TOKENS))) as replies:
+    async with aclosing(model.stream(Request(prompt, LINE_TOKENS))) as replies:
         written = [(time.perf_counter(), len(reply.tokens)) async for reply in replies]
     n_tokens = sum(n for _, n in written[1:])
     if not n_tokens or not evaluated:

@@ -1,5 +1,5 @@
 """
-The models that `fim-lsp serve --get` and `fim-lsp setup` offer: one table of published facts. Data.
+The models that `fim-lsp serve --get` and `fim-lsp setup` offer: one table of published facts, and which of them suit a machine. Pure.
 
 All are trained to fill in the middle, in 92 programming languages, and see other files as the prompt
 of this package shows them. Files are those that llama.cpp's own presets name (common/arg.cpp), in Q8_0:
@@ -15,7 +15,10 @@ Licences are those of the model cards; the 3B model alone may not be used commer
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
+
+from server_bridge.process.command_line import Machine, threads
 
 HUB = "https://huggingface.co"
 BUNDLED = (
@@ -41,12 +44,12 @@ class Model(NamedTuple):
     sha256: str
     n_active: int
     licence: str
-    is_free: bool  # of conditions on its use: only such models are chosen by themselves
+    is_free: bool  # of conditions on its use: only such models are chosen automatically
     lines: float | None = None
     across_files: float | None = None
 
     def url(self, hub: str = HUB) -> str:
-        """Where the file is, on the hub or a mirror of it."""
+        """Return the URL of the file, on the hub or a mirror of it."""
         return f"{hub.rstrip('/')}/{self.repo}/resolve/{self.commit}/{self.file}"
 
     @property
@@ -70,7 +73,7 @@ class Offer(NamedTuple):
 
 
 def is_bundled(name: str) -> bool:
-    """Whether a model with this name is the one inside the package, which is for trying out."""
+    """Return whether a model with this name is the one inside the package, which is for trying out."""
     return name.startswith(BUNDLED)
 
 
@@ -141,3 +144,54 @@ MODELS = (
     ),
 )
 NAMES = tuple(model.name for model in MODELS)
+
+# -- which models are worth having on a machine ---------------------------------------------------
+# What a token costs is what is read for it over how fast memory is read; what the first look at a file
+# costs is arithmetic, two operations a weight and token. The speeds are estimates from below, so that
+# a choice is not regretted. One thread of this package's engine was measured at 21 GB/s (107 tokens a
+# second of 197 MB) and 104 GFLOP/s (280 tokens a second of 185 million weights); a desktop's memory gives
+# some 40 GB/s however many threads ask. A GPU that is worth the name reads 200 GB/s and more.
+
+
+GPU_SHARE = 0.75  # of its memory for weights: contexts take an eighth, buffers and screens the rest
+CPU_SHARE = 0.25  # editor, compilers and browser need the rest
+WINDOW = 1536  # tokens around the cursor, by default
+
+THREAD_READS, MEMORY_READS, GPU_READS = 20e9, 40e9, 200e9  # bytes a second
+THREAD_COUNTS, GPU_COUNTS = 100e9, 10e12  # operations a second
+
+# Once a file, in the background, while lines in sight are suggested already.
+MOST_FIRST_S = 16.0
+
+
+def offers(machine: Machine, paths: Mapping[str, str]) -> list[Offer]:
+    """Return all models on this *machine*, from small to large; *paths* are the files of those that are here."""
+    found = [_offer(model, machine, paths.get(model.name, "")) for model in MODELS]
+    worth = [each for each in found if each.model.is_free and _pays(each, machine)]
+    return [each._replace(is_best=each is worth[-1]) for each in found] if worth else found
+
+
+def find_offer(found: list[Offer], name: str) -> Offer | None:
+    """Return the offer called *name*; the best for `auto`, None if nothing fits this machine."""
+    if name == "auto":
+        return next((each for each in found if each.is_best), None)
+    return next(each for each in found if each.model.name == name)
+
+
+def _offer(model: Model, machine: Machine, path: str) -> Offer:
+    n_threads = threads(machine)
+    fits_gpu = bool(machine.gpu) and model.n_bytes <= machine.gpu * GPU_SHARE
+    reads = GPU_READS if fits_gpu else min(n_threads * THREAD_READS, MEMORY_READS)
+    counts = GPU_COUNTS if fits_gpu else n_threads * THREAD_COUNTS
+    return Offer(
+        model,
+        ms_per_token=model.n_read / reads * 1000,
+        first_look_s=2 * model.n_active * WINDOW / counts,
+        path=path,
+    )
+
+
+def _pays(offer: Offer, machine: Machine) -> bool:
+    room = machine.gpu * GPU_SHARE if machine.gpu else machine.memory * CPU_SHARE
+    is_quick = offer.ms_per_token <= MOST_MS and offer.first_look_s <= MOST_FIRST_S
+    return is_quick and offer.model.n_bytes <= room

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.editor import Editor
 from benchmarks.traces import REQUESTS, TRACES, Trace, Typist, write
-from fim_lsp.documents import Document, Position, edited, opened
+from fim_lsp.documents import Document, Position, apply_edits, open_document
 from fim_lsp.events import Changed, Opened
 
 URI = "file:///t.py"
@@ -21,13 +21,13 @@ def editor_with(text: str, *, auto_close: bool = False) -> Editor:
 
 
 def told(steps: list) -> dict[str, Document]:
-    """The documents that the events alone make."""
+    """Return the documents that the events alone make."""
     documents: dict[str, Document] = {}
     for event in (event for step in steps for event in step.events):
         if isinstance(event, Opened):
-            documents[event.uri] = opened(*event)
+            documents[event.uri] = open_document(*event)
         elif isinstance(event, Changed):
-            documents[event.uri] = edited(documents[event.uri], event.edits, event.version)
+            documents[event.uri] = apply_edits(documents[event.uri], event.edits, event.version)
     return documents
 
 
@@ -101,7 +101,7 @@ def test_a_trace_is_complete_and_the_same_every_time(name: str) -> None:
     for n, step in enumerate(trace.steps):
         for event in step.events:
             if isinstance(event, Opened):
-                seen[event.uri] = opened(*event)
+                seen[event.uri] = open_document(*event)
             elif isinstance(event, Changed):
-                seen[event.uri] = edited(seen[event.uri], event.edits, event.version)
+                seen[event.uri] = apply_edits(seen[event.uri], event.edits, event.version)
         assert seen[step.uri].clamp(step.position) == step.position, (n, step)

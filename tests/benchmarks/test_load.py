@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.load import person
-from fim_lsp.documents import edited, opened
+from fim_lsp.documents import apply_edits, open_document
 from fim_lsp.events import Changed, Opened
 
 
@@ -21,11 +21,11 @@ def test_edits_of_a_user_fit_the_files() -> None:
     documents = {}
     for event in (event for step in person(5, 40, 1.0).steps for event in step.events):
         if isinstance(event, Opened):
-            documents[event.uri] = opened(*event)
+            documents[event.uri] = open_document(*event)
         elif isinstance(event, Changed):
             before = documents[event.uri]
             first = event.edits[0]
             assert not isinstance(first, str)
             assert before.clamp(first.start) == first.start
-            documents[event.uri] = edited(before, event.edits, event.version)
+            documents[event.uri] = apply_edits(before, event.edits, event.version)
     assert len(documents) == 2

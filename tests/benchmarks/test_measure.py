@@ -14,10 +14,10 @@ from benchmarks.plot import plot
 from benchmarks.policies import POLICIES
 from benchmarks.traces import Trace
 from benchmarks.wire import Blocks, Call
-from fim_lsp.documents import Position, opened
+from fim_lsp.documents import Position, open_document
 from server_bridge.protocol import Chunk
 
-DOCUMENT = opened("file:///a.py", "python", 1, "".join(f"line {n}\n" for n in range(1000)))
+DOCUMENT = open_document("file:///a.py", "python", 1, "".join(f"line {n}\n" for n in range(1000)))
 RING = (Chunk("b.py", "def b():\n    line\n"),)
 
 
@@ -41,7 +41,7 @@ def test_a_peer_shows_the_text_around_the_cursor(name: str, position: Position) 
 )
 def test_some_peers_are_silent_before_text(name: str, column: int) -> None:
     """A client that sends nothing in the middle of a line sends nothing here, too."""
-    document = opened("file:///a.py", "python", 1, "a = b + long_name\n")
+    document = open_document("file:///a.py", "python", 1, "a = b + long_name\n")
     assert POLICIES[name](document, Position(0, column), ()) is None
 
 

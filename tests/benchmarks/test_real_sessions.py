@@ -47,7 +47,7 @@ def commit(repo: Path, at: str, **files: str) -> None:
 
 
 def module(*names: str) -> str:
-    """A file with a function of each name."""
+    """Return a file with a function of each name."""
     return "import math\n\n\n" + "\n\n".join(FUNCTION.format(name=name) for name in names)
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from fim_lsp.cli.checks import Target, access
-from fim_lsp.settings.merge import Layer, configured
+from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.props import open_to_pages
 from server_bridge.protocol import Health, State
 from tests.llama_server import llama_server
@@ -35,7 +35,7 @@ async def test_a_server_that_answers_everyone_is_warned_of(
     backend: dict[str, object], health: Health, *, to_pages: bool, fix: str
 ) -> None:
     """It answered without a key, and is not this machine or listens to every web page."""
-    config, _ = configured([Layer("file", {"backend": backend})])
+    config, _ = merge_layers([Layer("file", {"backend": backend})])
     state = State(health, "llama-server", HERE if backend.get("url") == HERE else THERE)
 
     async def open_to_pages(url: str) -> bool:

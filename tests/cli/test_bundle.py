@@ -23,7 +23,7 @@ NO_NETWORK = ["unshare", "--net", "--map-root-user"]
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle of what runs these tests, with the bundled model under another name."""
+    """Return a bundle of what runs these tests, with the bundled model under another name."""
     folder = tmp_path_factory.mktemp("bundle")
     model = folder / "mine.gguf"
     shutil.copy(BUNDLED, model)
@@ -33,7 +33,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(packed: Path, tmp_path: Path) -> Path:
-    """A copy to spoil, without the large wheel of the engine."""
+    """Return a copy to spoil, without the large wheel of the engine."""
     folder = tmp_path / "copy"
     shutil.copytree(packed, folder, ignore=shutil.ignore_patterns("xllamacpp*"))
     sums = folder / bundle.SUMS
@@ -95,7 +95,7 @@ def test_a_machine_without_a_network_installs_it(packed: Path, tmp_path: Path) -
         [*NO_NETWORK, "sh", "-c", script], env=environ, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "is whole" in done.stdout
+    assert "is complete" in done.stdout
     assert "Completions work." in done.stdout
     assert done.stdout.rstrip().endswith("\npacity = capacity"), done.stdout
 
@@ -128,7 +128,7 @@ def test_its_model_is_the_one_that_answers(copy: Path, config: Path) -> None:
 @pytest.mark.parametrize(
     ("spoiled", "says"),
     [
-        ("changed", "is not what was packed"),
+        ("changed", "was changed after it was packed"),
         ("missing", "is missing"),
         ("added", "was not packed with the rest"),
         ("unsummed", "has no SHA256SUMS"),
@@ -169,11 +169,11 @@ def test_what_was_changed_after_its_installation_is_not_packed(
         f"some.py,{digest},6\nsome-1.0.dist-info/METADATA,,\nsome-1.0.dist-info/WHEEL,,\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    [package] = wheels.needed("some")
+    [package] = wheels.find_needed("some")
     with pytest.raises(wheels.CannotPack, match="not as it was installed"):
-        wheels.packed(package, tmp_path)
+        wheels.pack_wheel(package, tmp_path)
     (tmp_path / "some.py").write_text("x = 1\n")
-    assert wheels.packed(package, tmp_path).name == "some-1.0-py3-none-any.whl"
+    assert wheels.pack_wheel(package, tmp_path).name == "some-1.0-py3-none-any.whl"
 
 
 def test_a_folder_with_files_is_left_alone(

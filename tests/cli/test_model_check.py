@@ -9,12 +9,11 @@ import pytest
 from fim_lsp.__main__ import open_backend
 from fim_lsp.cli.checks import Target, model, speed
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.merge import Layer, configured
+from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.llama.props import open_to_pages
 from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
-from server_bridge.weights.choice import offers
-from server_bridge.weights.table import GIGABYTE, NAMES
+from server_bridge.weights.table import GIGABYTE, NAMES, offers
 
 HERE, NO_SERVER = "http://127.0.0.1:8012", "http://127.0.0.1:9"
 
@@ -33,8 +32,8 @@ async def test_a_model_is_the_right_one_or_second_best(
     """With the model to take instead."""
     state = State(Health.READY, "llama-server", "http://127.0.0.1:8012", name, second_best=why)
 
-    async def connect() -> State:
-        return state
+    async def connect() -> SimpleNamespace:
+        return SimpleNamespace(state=state)
 
     async def nothing(_: str) -> bool:
         return False
@@ -48,7 +47,7 @@ async def test_a_model_is_the_right_one_or_second_best(
 async def test_a_named_server_that_does_not_answer_is_named(*, openai: bool) -> None:
     """Also where the bundled model answers in its place: that is not what was set up."""
     kind = {"kind": "openai"} if openai else {}
-    config, _ = configured([Layer("file", {"backend": {"url": NO_SERVER, **kind}})])
+    config, _ = merge_layers([Layer("file", {"backend": {"url": NO_SERVER, **kind}})])
     backend = open_backend(config)
     try:
         [found] = await model(Target(config, (), backend, open_to_pages))
@@ -79,6 +78,10 @@ async def test_speed_is_judged_by_what_this_machine_can_do(
         return Reply("x", (), (), Stop.LIMIT, cost)
 
     best = offers(Machine(round(8 * GIGABYTE), 2), {})[0]
-    backend = SimpleNamespace(state=state, complete=complete)
+
+    async def connect() -> SimpleNamespace:
+        return backend
+
+    backend = SimpleNamespace(state=state, complete=complete, connect=connect)
     [found] = await speed(Target(Config(), (), backend, open_to_pages, best=best))
     assert (found.level, fix in found.fix) == (level, True)

@@ -34,7 +34,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def downloaded(*, is_named: bool = True) -> Path:
-    """The small model where `fim-lsp setup` puts it; the settings may name it."""
+    """Return the small model where `fim-lsp setup` puts it; the settings may name it."""
     path = model_files.folder() / SMALL.file
     path.parent.mkdir(parents=True)
     path.write_bytes(DATA)
@@ -50,7 +50,7 @@ def answer_no(questions: list[str], question: str) -> str:
 
 
 def row(capsys: pytest.CaptureFixture[str], name: str) -> str:
-    """The row of the model called *name*."""
+    """Return the row of the model called *name*."""
     return next(line for line in capsys.readouterr().out.splitlines() if line[2:].startswith(name))
 
 

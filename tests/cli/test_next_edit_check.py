@@ -12,9 +12,9 @@ import pytest
 
 from fim_lsp.__main__ import open_model
 from fim_lsp.cli.checks import Finding, Target, privacy
-from fim_lsp.cli.next_edit_check import next_edit
-from fim_lsp.settings.merge import Layer, configured
-from server_bridge.unusable import Unusable
+from fim_lsp.cli.doctor import next_edit
+from fim_lsp.settings.merge import Layer, merge_layers
+from server_bridge.bridge import Unusable
 
 
 class Listing(ThreadingHTTPServer):
@@ -53,7 +53,7 @@ def listing(*models: str, key: str = "") -> Iterator[Listing]:
 
 
 def target_of(**settings: object) -> Target:
-    config, problems = configured([Layer("file", {"nextEdit": settings})])
+    config, problems = merge_layers([Layer("file", {"nextEdit": settings})])
     assert not problems
 
     async def nothing(_: str) -> bool:
@@ -80,7 +80,7 @@ async def told(**settings: object) -> list[Finding]:
         (["zeta-2"], "zeta-2.1", "warn", "set fim.nextEdit.model to zeta-2"),
         (["qwen", "sweep-next-edit-1.5B"], "sweep", "warn", "to sweep-next-edit-1.5B"),
         (["qwen2.5-coder"], "zeta-2", "warn", "has no zeta-2, but qwen2.5-coder"),
-        (["qwen2.5-coder"], "qwen2.5-coder", "warn", "is no model for next edits that is known"),
+        (["qwen2.5-coder"], "qwen2.5-coder", "warn", "is no known next-edit model"),
     ],
 )
 async def test_the_name_is_compared_with_what_is_served(
@@ -100,7 +100,7 @@ async def test_what_is_not_set_or_not_there() -> None:
     assert await told(enabled=False, model="zeta-2", url="http://127.0.0.1:9") == []
     for settings, says in (
         ({"model": "zeta-2"}, "no fim.nextEdit.url"),
-        ({"url": "http://127.0.0.1:9"}, "fim.nextEdit.model names none"),
+        ({"url": "http://127.0.0.1:9"}, "fim.nextEdit.model is not set"),
         ({"model": "zeta-2", "url": "http://127.0.0.1:9"}, "127.0.0.1:9"),
     ):
         [found] = await told(**settings)
@@ -135,7 +135,7 @@ async def test_certificates_that_cannot_be_read() -> None:
 def test_a_project_may_not_set_where_code_goes(key: str) -> None:
     """Nor what proves who asks."""
     layer = Layer(".fim-lsp.toml", {"nextEdit": {key: "x"}}, trusted=False)
-    config, (problem,) = configured([layer])
+    config, (problem,) = merge_layers([layer])
 
     assert problem == f".fim-lsp.toml: a project may not set fim.nextEdit.{key}"
-    assert config == configured([])[0]
+    assert config == merge_layers([])[0]

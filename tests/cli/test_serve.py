@@ -18,7 +18,7 @@ from fim_lsp.cli import offers, options
 from fim_lsp.cli.terminal import ERASE_LINE, Screen
 from fim_lsp.settings.files import user_file
 from server_bridge.process import command_line, programs
-from server_bridge.weights import choice, download, on_disk
+from server_bridge.weights import download, on_disk, table
 from server_bridge.weights.table import MODELS
 from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
@@ -34,7 +34,7 @@ def fim_lsp(*arguments: str) -> list[str]:
 
 
 def line_with(process: subprocess.Popen[str], words: str) -> str:
-    """The next line that has *words*; fails when the output ends before."""
+    """Return the next line that has *words*; fails when the output ends before."""
     assert process.stdout is not None
     found = next((line for line in process.stdout if words in line), "")
     assert found, f"no line with {words!r}"
@@ -109,7 +109,7 @@ def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
             "qwen-7b: 8.1 GB from huggingface.co, licence Apache-2.0. Allow that",
         ),
         (["--model", "/nowhere.gguf"], "fim-lsp: /nowhere.gguf cannot be read: No such file"),
-        (["--model", __file__], "is no GGUF file"),
+        (["--model", __file__], "is not a GGUF file"),
         (["--uninstall"], "no service is installed"),
         (["--draft", "small.gguf"], "llama-server is not installed"),
     ],
@@ -128,9 +128,9 @@ def test_a_server_that_cannot_start_is_one_sentence(
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """A hub on this machine, and a table whose smallest model is the bundled one."""
+    """Return a hub on this machine, and a table whose smallest model is the bundled one."""
     published = model(BUNDLED.read_bytes())._replace(name="qwen-0.5b")
-    for module in (choice, on_disk):
+    for module in (table, on_disk):
         monkeypatch.setattr(module, "MODELS", (published, *MODELS[1:]))
     with serving(Hub(BUNDLED.read_bytes())) as hub:
         yield hub
@@ -200,7 +200,7 @@ def test_a_download_says_that_it_connects(
     """Before the first byte: a host that does not answer takes half a minute."""
     monkeypatch.setattr(__main__, "_doctor", lambda _: 0)
     assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
-    assert capsys.readouterr().out.startswith(f"Connecting to {hub.url}; without an answer")
+    assert capsys.readouterr().out.startswith(f"Connecting to {hub.url}; if there is no answer")
 
 
 def test_progress_is_a_bar_or_ten_lines(
@@ -228,7 +228,7 @@ def test_a_dry_run_prints_the_command_line(
     for name, value in homes(tmp_path).items():
         monkeypatch.setenv(name, value)
     assert main(["serve", "--dry-run", "--program", PROGRAM, "--get", "qwen-1.5b"]) == 1
-    assert "get it first" in capsys.readouterr().out
+    assert "download it first" in capsys.readouterr().out
     assert main(["serve", "--dry-run", "--program", PROGRAM]) == 0
     printed, missing = capsys.readouterr()
     key_file = f"{tmp_path}/fim-lsp/serve-8012.key"

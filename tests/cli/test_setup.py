@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp import __main__, model_server
-from fim_lsp.cli.setup import asked
+from fim_lsp.cli.setup import ask_user
 from fim_lsp.settings.files import user_file
 from tests.models import BUNDLED
 
@@ -36,14 +36,14 @@ TOY = str(BUNDLED)
 def test_answers_become_settings(answers: list[str], values: Mapping[str, str]) -> None:
     """Enter takes the usual choice, an answer that cannot work is asked for again, the rest keeps its default."""
     left = iter(answers)
-    _, found = asked(lambda _: next(left))
+    _, found = ask_user(lambda _: next(left))
     assert found == {**NOTHING, **values}
     assert next(left, None) is None
 
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's file, in a place of its own; the doctor is not called."""
+    """Return the user's file, in a place of its own; the doctor is not called."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     monkeypatch.setattr(__main__, "_doctor", lambda given: 7 if not given.json else 8)
@@ -55,7 +55,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("arguments", "before", "after"),
     [
         (["--url", URL], None, f'[backend]\nurl = "{URL}"\n'),
-        (["--url", URL, "--key-env", "KEY"], "", f'[backend]\napiKeyEnv = "KEY"\nurl = "{URL}"\n'),
+        (["--url", URL, "--key-env", "KEY"], "", f'[backend]\nurl = "{URL}"\napiKeyEnv = "KEY"\n'),
         (["--auto"], None, None),
         (["--auto"], '# mine\n[backend]\nurl = "a"\n[ring]\n', "# mine\n[backend]\n[ring]\n"),
         (["--model", TOY], "", f'[backend]\nmodel = "{TOY}"\n'),
@@ -64,7 +64,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             ["--url", URL, "--openai", "--model", "qwen"],
             '[backend]\nkind = "embedded" # for now\n',
-            f'[backend]\nmodel = "qwen"\nurl = "{URL}"\nkind = "openai" # for now\n',
+            f'[backend]\nkind = "openai" # for now\nurl = "{URL}"\nmodel = "qwen"\n',
         ),
     ],
 )
@@ -84,18 +84,18 @@ def test_flags_write_the_file_and_the_exit_code_is_doctors(
     [
         ([], "", 2, "use flags"),
         (["--model", "/nonexistent.gguf"], "", 1, "cannot be read: No such file"),
-        (["--model", __file__], "", 1, "is no GGUF file"),
-        (["--url", "foo bar"], "", 1, "'foo bar' is no address"),
+        (["--model", __file__], "", 1, "is not a GGUF file"),
+        (["--url", "foo bar"], "", 1, "'foo bar' is not a valid address"),
         (["--url", URL, "--key-env", "sk-1234"], "", 1, "the key itself stays out"),
         (["--auto"], "[backend", 1, "it cannot be read"),
-        (["--url", URL], 'backend = {kind = "auto"}\n', 1, f'backend.url = "{URL}"'),
+        (["--url", URL], '[[backend]]\nkind = "auto"\n', 1, f'backend.url = "{URL}"'),
     ],
 )
 def test_a_file_that_cannot_be_written_stays_as_it_was(
     config: Path, capsys: pytest.CaptureFixture[str],
     arguments: list[str], before: str, code: int, says: str,
 ) -> None:  # fmt: skip
-    """No terminal to ask in, a broken file, or one that cannot be edited by lines: a message says so."""
+    """No terminal to ask in, a broken file, or one whose section is no table: a message says so."""
     config.parent.mkdir(parents=True)
     config.write_text(before)
     assert __main__.main(["setup", *arguments]) == code

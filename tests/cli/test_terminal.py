@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from fim_lsp.cli.terminal import clip, clip_left, fitted, screen_on
+from fim_lsp.cli.terminal import clip, clip_left, fit, screen_on
 
 
 class Terminal(io.StringIO):
@@ -68,7 +68,7 @@ def test_clipped_text_fits(text: str, width: int, right: str, left: str) -> None
 )
 def test_sentences_break_between_words(text: str, lines: list[str]) -> None:
     """Indentation stays, and the blank behind a question."""
-    assert fitted(text, 24).split("\n") == lines
+    assert fit(text, 24).split("\n") == lines
 
 
 def test_only_a_terminal_breaks_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ TYPING, BY_HAND = "while typing", "by hand"
 
 @pytest.fixture
 def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """A place and settings into the report's lines by their titles, and the exit code."""
+    """Return a place and settings into the report's lines by their titles, and the exit code."""
     config = tmp_path / "home" / "fim-lsp" / "config.toml"
     config.parent.mkdir(parents=True)
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):

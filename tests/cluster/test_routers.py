@@ -46,7 +46,7 @@ async def test_the_header_that_a_router_reads(kind: str, policy: str, pair: list
 
 
 async def is_kept(router: Running, header: str, pair: list[Running]) -> bool:
-    """Whether requests with one value of *header* reach one replica only."""
+    """Return whether requests with one value of *header* reach one replica only."""
     body = {"model": vllm_server.MODEL, "max_tokens": 1}
     before = [await metrics.total([replica.url]) for replica in pair]
     async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
@@ -67,7 +67,7 @@ async def test_sglangs_gateway_needs_the_models_name(pair: list[Running]) -> Non
             await open_backend(BackendSettings("openai", router.url)).connect()
         settings = BackendSettings("openai", router.url, vllm_server.MODEL, context_tokens=4096)
         backend = open_backend(settings)
-        state = await backend.connect()
+        state = (await backend.connect()).state
         assert (state.model, state.n_ctx, state.streams) == (vllm_server.MODEL, 4096, True)
         await backend.aclose()
 

@@ -95,7 +95,7 @@ def files(n_lines: int) -> Iterator[str]:
 
 
 def own() -> list[str]:
-    """The lines of this repository's programs, documents and lock files."""
+    """Return the lines of this repository's programs, documents and lock files."""
     found: dict[str, None] = {}
     for folder in ("fim_lsp", "server_bridge", "docs", "editors", "benchmarks", "training"):
         for path in sorted((ROOT / folder).rglob("*")):

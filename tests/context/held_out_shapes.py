@@ -174,6 +174,6 @@ def _issued(maker: Maker) -> Iterator[Shape]:
 
 
 def held_out() -> list[Shape]:
-    """What the rules were not written against."""
+    """Return what the rules were not written against."""
     maker = Maker(77)
     return [*_issued(maker), *filled(rows(TEMPLATES), maker)]

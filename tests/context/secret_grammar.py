@@ -27,7 +27,7 @@ VALUES = 3  # secrets a shape
 
 
 def shapes(*, held_out: bool) -> Iterator[tuple[str, str, str]]:
-    """The name, the kind of name and the template of each shape of one half."""
+    """Yield the name, the kind of name and the template of each shape of one half."""
     for language, spoken in LANGUAGES.items():
         rng = random.Random(language)
         ways = sorted({*itertools.product(spoken.statements, spoken.expressions, spoken.literals)})
@@ -46,18 +46,18 @@ def shapes(*, held_out: bool) -> Iterator[tuple[str, str, str]]:
 
 
 def seen() -> list[Shape]:
-    """The half that the rules were written against."""
+    """Return the half that the rules were written against."""
     return filled(shapes(held_out=False), 1)
 
 
 def held_out() -> list[Shape]:
-    """The other half, as it was when the rules were written."""
+    """Return the other half, as it was when the rules were written."""
     lines = Path(__file__).with_name("held_out_places.jsonl").read_text("utf-8").splitlines()
     return filled(map(tuple, map(json.loads, lines)), 2)
 
 
 def cased(words: str, case: str) -> str:
-    """The name *words* as a language writes it."""
+    """Return the name *words* as a language writes it."""
     parts = words.split()
     if case == "camel":
         return parts[0] + "".join(map(str.capitalize, parts[1:]))

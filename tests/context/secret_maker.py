@@ -74,7 +74,7 @@ class Maker:
 
 
 def encoded(text: str) -> str:
-    """*text* in base64."""
+    """Return *text* in base64."""
     return base64.b64encode(text.encode()).decode()
 
 
@@ -108,7 +108,7 @@ VALUES: dict[str, Make] = {
 
 
 def rows(text: str) -> Iterator[tuple[str, str]]:
-    """The kind of value and the template of each line."""
+    """Yield the kind of value and the template of each line."""
     for line in text.strip("\n").split("\n"):
         kind, _, template = line.partition("|")
         yield kind, template.replace("\\n", "\n").replace("\\|", "|").replace("\\\\|", "|")

@@ -357,7 +357,7 @@ def _key(
 
 
 def tuned() -> list[Shape]:
-    """What the rules were written against."""
+    """Return what the rules were written against."""
     maker = Maker(20261121)
     return [
         *_issued(maker),

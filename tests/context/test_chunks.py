@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.context.chunks import PIECE_LINES, Piece, Source, Why, grouped, located, pieces, yanked
+from fim_lsp.context.chunks import PIECE_LINES, Piece, Source, Why, group, locate, pieces, read_yank
 from fim_lsp.documents import split
 
 LINES = ["", "def f(x):", "    return x", "class A:", "    def m(self): pass", "import os", "x = 1"]
@@ -48,20 +48,20 @@ def test_a_piece_with_a_secret_does_not_exist() -> None:
 
     assert cut
     assert not any(key in piece.text for piece in cut)
-    assert yanked(source(text), text) is None
+    assert read_yank(source(text), text) is None
 
 
 def test_a_yank_is_kept_as_taken_and_found_again_where_it_went() -> None:
     """Its lines are looked up when needed, so it moves with its file, or is pasted elsewhere."""
-    yank = yanked(source("a\n"), "def one():\n    two()\n    three()\n")
+    yank = read_yank(source("a\n"), "def one():\n    two()\n    three()\n")
     assert yank is not None
 
-    there = located(
+    there = locate(
         yank, source("# new\n\ndef one():\n    two()\n    three()\n", "file:///w/b.py", 7)
     )
 
     assert (there.uri, there.start, there.end, there.fresh) == ("file:///w/b.py", 2, 5, True)
-    assert not located(yank, source("def one():\n    two()\n")).fresh
+    assert not locate(yank, source("def one():\n    two()\n")).fresh
 
 
 def piece(uri: str, start: int, n_lines: int) -> Piece:
@@ -78,7 +78,7 @@ def test_neighbours_of_one_file_share_a_heading() -> None:
         piece("b", 0, 5),
         piece("a", 90, 1),
     ]
-    chunks = grouped(chosen, max_lines=20)
+    chunks = group(chosen, max_lines=20)
 
     assert [(c.name, c.n_lines) for c in chunks] == [("a", 20), ("a", 10), ("b", 5), ("a", 1)]
     assert [p for c in chunks for p in c.pieces] == chosen

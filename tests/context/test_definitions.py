@@ -17,7 +17,7 @@ TEXTS = st.text() | st.lists(st.sampled_from(WORDS)).map("\n".join)
 
 
 def shown(found: Definition) -> str:
-    """A definition as the case files spell it: first line, end of the head, end."""
+    """Return a definition as the case files spell it: first line, end of the head, end."""
     name = f"{found.owner}.{found.name}" if found.owner else found.name
     comment = f" comment {found.doc}" if found.doc >= 0 else ""
     holds = f" of {'+'.join(found.of)}" if found.of else ""

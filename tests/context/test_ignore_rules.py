@@ -16,9 +16,9 @@ from fim_lsp.context.ignore_rules import (
     Scope,
     below,
     beyond,
-    compiled,
-    ignored,
+    compile_rules,
     scope,
+    why_ignored,
 )
 
 ROWS: list[tuple[bytes, str, str]] = [  # rules, paths that are ignored, paths that are not
@@ -129,11 +129,11 @@ CASES = [
 
 def verdict(rules: bytes, path: str, *, fold: bool = False) -> bool:
     """Is the file ignored, all folders above it considered?"""
-    here = scope([compiled(rules, ".gitignore", fold=fold)])
+    here = scope([compile_rules(rules, ".gitignore", fold=fold)])
     *folders, name = path.encode().split(b"/")
     for each in folders:
         here = below(here, each)
-    return bool(ignored(here, name))
+    return bool(why_ignored(here, name))
 
 
 @pytest.mark.parametrize(("rules", "yes", "no"), CASES, ids=[repr(case[0]) for case in CASES])
@@ -166,24 +166,26 @@ def test_case_counts_unless_git_is_told_otherwise(
 
 def test_deeper_lists_count_over_upper_ones() -> None:
     """The innermost list that knows a name decides; what is open at a folder's door stays open to it."""
-    top = scope([compiled(b"*.log\nshut/\n", "top"), compiled(b"*.py\n", "least")])
-    inner = below(top, b"a", compiled(b"!x.log\n/y.py\n", "inner"))
+    top = scope([compile_rules(b"*.log\nshut/\n", "top"), compile_rules(b"*.py\n", "least")])
+    inner = below(top, b"a", compile_rules(b"!x.log\n/y.py\n", "inner"))
 
-    assert ignored(top, b"x.log") == "it matches top"
-    assert ignored(inner, b"x.log") == ""
-    assert ignored(inner, b"z.log") == "it matches top"
-    assert ignored(inner, b"y.py") == "it matches inner"
-    assert ignored(inner, b"z.py") == "it matches least"
-    assert ignored(below(top, b"shut", compiled(b"!*\n", "inner")), b"a") == "it matches top"
+    assert why_ignored(top, b"x.log") == "it matches top"
+    assert why_ignored(inner, b"x.log") == ""
+    assert why_ignored(inner, b"z.log") == "it matches top"
+    assert why_ignored(inner, b"y.py") == "it matches inner"
+    assert why_ignored(inner, b"z.py") == "it matches least"
+    assert (
+        why_ignored(below(top, b"shut", compile_rules(b"!*\n", "inner")), b"a") == "it matches top"
+    )
 
 
 def test_names_are_bytes() -> None:
     """A name that is not UTF-8 has a verdict, and a `?` is one byte of it."""
-    here = scope([compiled(b"caf\xe9.*\n\xff?\n", "")])
+    here = scope([compile_rules(b"caf\xe9.*\n\xff?\n", "")])
 
-    assert ignored(here, b"caf\xe9.py")
-    assert ignored(here, b"\xff\xfe")
-    assert not ignored(here, "café.py".encode())
+    assert why_ignored(here, b"caf\xe9.py")
+    assert why_ignored(here, b"\xff\xfe")
+    assert not why_ignored(here, "café.py".encode())
 
 
 @pytest.mark.parametrize(
@@ -191,13 +193,15 @@ def test_names_are_bytes() -> None:
 )
 def test_a_list_beyond_the_limits_hides_everything(data: bytes) -> None:
     """Nothing below takes anything back; the reason says what is wrong."""
-    shut = compiled(data, ".gitignore")
-    here = below(scope([compiled(b"x", "upper")]), b"a", shut)
+    shut = compile_rules(data, ".gitignore")
+    here = below(scope([compile_rules(b"x", "upper")]), b"a", shut)
 
     assert beyond(data)
     assert beyond(data[: len(data) // 2 - 200]) == ""
-    assert ignored(here, b"any").startswith(".gitignore ")
-    assert ignored(below(here, b"b", compiled(b"!*", "lower")), b"any").startswith(".gitignore ")
+    assert why_ignored(here, b"any").startswith(".gitignore ")
+    assert why_ignored(below(here, b"b", compile_rules(b"!*", "lower")), b"any").startswith(
+        ".gitignore "
+    )
 
 
 def test_a_list_at_the_limit_is_read() -> None:
@@ -221,7 +225,7 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
 
 
 def steps(work: Callable[[], object]) -> int:
-    """How many bytecodes of ours it takes."""
+    """Return how many bytecodes of ours it takes."""
     n_steps = 0
 
     def trace(frame, event, _):
@@ -244,8 +248,8 @@ def steps(work: Callable[[], object]) -> int:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_verdict_takes_steps_by_the_length_of_the_path(name: str) -> None:
     """Twice the path, twice the steps; twice the pattern, as many steps on sets twice as long."""
-    short, long = (scope([compiled(HOSTILE[name](n), "")]) for n in (40, 80))
-    judge = lambda here, n: steps(lambda: ignored(here, b"a" * n))  # noqa: E731
+    short, long = (scope([compile_rules(HOSTILE[name](n), "")]) for n in (40, 80))
+    judge = lambda here, n: steps(lambda: why_ignored(here, b"a" * n))  # noqa: E731
     once, twice = judge(short, 100), judge(short, 200)
 
     assert twice <= 2.1 * once
@@ -256,7 +260,7 @@ def test_a_verdict_takes_steps_by_the_length_of_the_path(name: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_deep_folders_take_steps_by_their_number(name: str) -> None:
     """What was found of a folder is not found again for each file in it."""
-    rules = compiled(HOSTILE[name](40), "")
+    rules = compile_rules(HOSTILE[name](40), "")
 
     def walk(n_folders: int) -> Scope:
         here = scope([rules])
@@ -266,18 +270,20 @@ def test_deep_folders_take_steps_by_their_number(name: str) -> None:
 
     once, twice = steps(lambda: walk(50)), steps(lambda: walk(100))
     assert twice <= 2.1 * once
-    assert steps(lambda: ignored(walk(100), b"x")) - twice <= steps(lambda: ignored(walk(5), b"x"))
+    assert steps(lambda: why_ignored(walk(100), b"x")) - twice <= steps(
+        lambda: why_ignored(walk(5), b"x")
+    )
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_list_is_read_in_steps_by_its_length(name: str) -> None:
     """No pattern is expensive to compile, and none has more states than bytes."""
     ignore_rules._small.cache_clear()
-    once, twice = (steps(partial(compiled, HOSTILE[name](n), "")) for n in (100, 200))
+    once, twice = (steps(partial(compile_rules, HOSTILE[name](n), "")) for n in (100, 200))
     data = HOSTILE[name](100)
 
     assert twice <= 2.2 * once
-    assert max(x.bit_length() for x in compiled(data, "").table) <= len(data) + 1
+    assert max(x.bit_length() for x in compile_rules(data, "").table) <= len(data) + 1
 
 
 def test_named_classes_are_those_of_ascii() -> None:
@@ -290,5 +296,5 @@ def test_named_classes_are_those_of_ascii() -> None:
     }
     for name, members in named.items():
         rules = b"[[:%s:]]\n" % name.encode()
-        here = scope([compiled(rules, "")])
-        assert {chr(n) for n in range(128) if ignored(here, bytes([n]))} == set(members) - {"/"}
+        here = scope([compile_rules(rules, "")])
+        assert {chr(n) for n in range(128) if why_ignored(here, bytes([n]))} == set(members) - {"/"}

@@ -18,9 +18,9 @@ from fim_lsp.context.index import (
     holding,
     importable,
     names,
-    unopened_files,
-    updated,
-    wanted,
+    rank_files,
+    read_unopened,
+    update_index,
 )
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
@@ -44,7 +44,7 @@ def index_of(files: dict[str, str]) -> Index:
         fresh[path] = Entry(
             language, (0, len(text)), names(read_syntax(language, text).definitions)
         )
-    return updated(Index(), fresh)
+    return update_index(Index(), fresh)
 
 
 WANTED = {
@@ -57,15 +57,15 @@ WANTED = {
 @pytest.mark.parametrize(("imported", "near", "first"), WANTED.values(), ids=WANTED)
 def test_the_first_file_to_look_at(imported: list[str], near: list[str], first: str) -> None:
     """From a file in a folder of its own, it is the one that defines …"""
-    assert wanted(index_of(FILES), "new/main.py", "python", imported, near)[0] == first
+    assert rank_files(index_of(FILES), "new/main.py", "python", imported, near)[0] == first
 
 
 def test_a_test_and_its_subject_want_each_other_and_then_their_neighbours() -> None:
     """Twins first, siblings of the same language next, nothing else, never itself."""
     index = index_of(FILES)
 
-    assert wanted(index, "tests/test_cart.py", "python", (), ())[0] == "app/cart.py"
-    assert wanted(index, "app/cart.py", "python", (), ()) == [
+    assert rank_files(index, "tests/test_cart.py", "python", (), ())[0] == "app/cart.py"
+    assert rank_files(index, "app/cart.py", "python", (), ()) == [
         "tests/test_cart.py", "app/ship.py", "app/zoo.py",
     ]  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_a_name_that_many_files_define_says_nothing() -> None:
     """Five files with a `run` are no better than any other."""
     index = index_of({f"d{n}/m{n}.py": "def run():\n    pass\n" for n in range(5)})
 
-    assert wanted(index, "x/y.py", "python", ["run"], ["run"]) == []
+    assert rank_files(index, "x/y.py", "python", ["run"], ["run"]) == []
 
 
 def test_an_index_forgets_what_it_is_told_to() -> None:
@@ -83,11 +83,11 @@ def test_an_index_forgets_what_it_is_told_to() -> None:
     renamed = Entry(
         "python", (1, 1), names(read_syntax("python", "def tortoise():\n    pass\n").definitions)
     )
-    index = updated(index, {"app/zoo.py": renamed, "lib/money.py": None})
+    index = update_index(index, {"app/zoo.py": renamed, "lib/money.py": None})
 
     assert {"elephant", "Money", "money", "rounded"}.isdisjoint(index.homes)
     assert index.homes["tortoise"] == ("app/zoo.py",)
-    assert updated(index, dict.fromkeys(FILES)).homes == {}
+    assert update_index(index, dict.fromkeys(FILES)).homes == {}
 
 
 def test_unopened_files_are_shown_and_say_why() -> None:
@@ -95,14 +95,16 @@ def test_unopened_files_are_shown_and_say_why() -> None:
     index = index_of(FILES)
     memory = Memory(Limits(16, 64, 6000))
     text = "from lib.money import Money\n\nprice = Money()\n"
-    memory.opened(Source("u:/app/new.py", "app/new.py", "python", 1, tuple(text.splitlines(True))))
+    memory.note_open(
+        Source("u:/app/new.py", "app/new.py", "python", 1, tuple(text.splitlines(True)))
+    )
     snapshot = memory.snapshot(Viewport("u:/app/new.py", 2, 0, 3))
 
     def read(path: str) -> Source | None:
         lines = tuple(FILES[path].splitlines(keepends=True))
         return None if path == "app/zoo.py" else Source(f"u:/{path}", path, "python", 7, lines)
 
-    others = tuple(unopened_files(index, snapshot, read))
+    others = tuple(read_unopened(index, snapshot, read))
     assert memory.accept(update_ring(replace(snapshot, others=others)))
     why = {p.name: p.why for chunk in memory.ring.chunks for p in chunk.pieces}
 
@@ -161,7 +163,7 @@ def test_an_index_of_many_files_is_small() -> None:
         fresh[f"some/package_{n % 300}/module_{n}.py"] = Entry(
             "python", (n, n), Names(tuple(found[:10]), tuple(found[10:])), its_words
         )
-    index = updated(Index(), fresh)
+    index = update_index(Index(), fresh)
     del fresh
     n_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

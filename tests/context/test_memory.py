@@ -11,7 +11,7 @@ from fim_lsp.context.chunks import Source, Why
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport, update_ring
-from fim_lsp.documents import Document, Edit, Position, edited, opened
+from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document
 
 LIMITS = Limits(n_chunks=16, chunk_lines=64, n_chars=6000)
 A, B = "file:///w/a.py", "file:///w/b.py"
@@ -27,13 +27,13 @@ class Editor:
             self.open(f"file:///w/{name}.py", text)
 
     def open(self, uri: str, text: str) -> None:
-        self.documents[uri] = document = opened(uri, "python", 1, text)
-        self.memory.opened(_source(document))
+        self.documents[uri] = document = open_document(uri, "python", 1, text)
+        self.memory.note_open(_source(document))
 
     def edit(self, uri: str, *edits: Edit | str) -> None:
         before = self.documents[uri]
-        self.documents[uri] = after = edited(before, edits, before.version + 1)
-        self.memory.edited(before, after, edits)
+        self.documents[uri] = after = apply_edits(before, edits, before.version + 1)
+        self.memory.note_edit(before, after, edits)
 
     def insert(self, uri: str, line: int, text: str) -> None:
         self.edit(uri, Edit(Position(line, 0), Position(line, 0), text))
@@ -103,13 +103,13 @@ def test_a_deleted_file_leaves_and_a_changed_one_is_refreshed() -> None:
     editor = Editor(a=functions("one"), b=functions("two"), c=functions("three"))
     viewport, c = Viewport(A, 0, 0, 5), "file:///w/c.py"
     editor.update_ring(A, 0)
-    editor.memory.changed(
+    editor.memory.note_change(
         Source(c, "c.py", "python", 9, tuple(f"# new\n{functions('three')}".splitlines(True)))
     )
     assert sorted(editor.shown(viewport)) == ["b.py", "c.py"]
 
-    editor.memory.deleted(B)
-    editor.memory.deleted(c)
+    editor.memory.note_deletion(B)
+    editor.memory.note_deletion(c)
 
     assert editor.shown(viewport) == []
     assert editor.update_ring(A, 0) == []
@@ -119,7 +119,7 @@ def test_a_yank_is_shown_as_taken() -> None:
     """Yanked lines are one piece, and the file's own pieces do not repeat them."""
     editor = Editor(a=functions("one"), b=functions("two", "three", "four", "five"))
     taken = "".join(editor.documents[B].lines[1:8])
-    editor.memory.yanked(B, taken)
+    editor.memory.note_yank(B, taken)
     editor.update_ring(A, 0)
     shown = [p for chunk in editor.memory.ring.chunks for p in chunk.pieces]
 
@@ -189,9 +189,13 @@ def test_an_event_in_a_large_file_takes_microseconds() -> None:
     editor.update_ring(B, 0)
     before = editor.documents[A]
     edit = Edit(Position(5000, 0), Position(5000, 0), "x = 1\n")
-    after = edited(before, [edit], 2)
+    after = apply_edits(before, [edit], 2)
 
     assert (
-        min(timeit.repeat(lambda: editor.memory.edited(before, after, [edit]), number=1, repeat=20))
+        min(
+            timeit.repeat(
+                lambda: editor.memory.note_edit(before, after, [edit]), number=1, repeat=20
+            )
+        )
         < 0.01
     )

@@ -6,8 +6,15 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from fim_lsp.context.privacy import Found, Repository, entered, installed, outermost, refused
-from fim_lsp.context.private_places import originals
+from fim_lsp.context.privacy import (
+    Found,
+    Repository,
+    enter,
+    is_installed,
+    originals,
+    outermost,
+    why_refused,
+)
 from fim_lsp.settings.private_names import SECRETS
 
 EXCLUDES = (".env*", "*.pem", "secrets/", "!.env.example", "/only/top.py")
@@ -39,15 +46,15 @@ def why(
     temporary: str = "/tmp",
     files: Mapping[str, Mapping[str, bytes]] = FILES,
 ) -> str:
-    """Why a file must stay private, by what is in the folders above it."""
+    """Return why a file must stay private, by what is in the folders above it."""
     *folders, name = path.encode("utf-8", "surrogateescape").strip(b"/").split(b"/")
     here, at = outermost(excludes), ""
     for folder in folders:
         at += f"/{folder.decode('utf-8', 'surrogateescape')}"
         around = REPOSITORIES.get(at) if files else None
         known = Found(files.get(at, {}), around, at == root, at == temporary)
-        here = entered(here, folder, known)
-    return refused(here, name)
+        here = enter(here, folder, known)
+    return why_refused(here, name)
 
 
 REFUSED = {
@@ -208,7 +215,7 @@ def test_a_copy_has_the_names_of_what_it_is_a_copy_of() -> None:
 )
 def test_installed_packages_are_known_by_their_folders(path: str, is_public: bool) -> None:
     """Public code by nature, where an editor goes for a definition."""
-    assert installed(path.encode()) == is_public
+    assert is_installed(path.encode()) == is_public
 
 
 def test_an_odd_pattern_does_not_void_the_others() -> None:

@@ -15,11 +15,11 @@ def piece(name: str, text: str, why: Why = Why.OPENED) -> Piece:
 
 
 def chosen(pool: list[Piece], n_chars: int, **place: Any) -> list[str]:
-    """The names of what is chosen for this place, best first: the one caller of `choose`."""
+    """Return the names of what is chosen for this place, best first: the one caller of `choose`."""
     blank = Surroundings("", frozenset(), frozenset(), frozenset(), {}, {}, {}, {}, frozenset())
     fields = {name: place.get(name, getattr(blank, name)) for name in blank.__slots__}
     interest = Interest(Surroundings(**fields), pool)
-    scored = [interest.scored(p) for p in pool]
+    scored = [interest.score(p) for p in pool]
     return [
         p.name for p in choose(scored, interest, (), Room(n_chars, 9, 64, 0), frozenset()).pieces
     ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fim_lsp.context.chunks import ContextChunk, Piece, Why
 from fim_lsp.context.ranking import Interest, Surroundings
-from fim_lsp.context.ring import Limits, Ring, updated, visible
+from fim_lsp.context.ring import Limits, Ring, refill, visible
 
 LIMITS = Limits(n_chunks=4, chunk_lines=25, n_chars=1200)  # two and a half pieces
 
@@ -63,7 +63,7 @@ def test_all_that_is_evaluated_is_at_most_twice_what_is_admitted(turns: list) ->
         bad_pieces = {POOL[n] for n in bad_ones}
         bad = lambda chunk, gone=bad_pieces: any(p in gone for p in chunk.pieces)  # noqa: E731
         candidates = [p for p in POOL if p not in bad_pieces]
-        fresh = updated(
+        fresh = refill(
             ring, candidates, Interest(surroundings(near, files, ages), candidates), LIMITS, bad
         )
         same = 0
@@ -95,7 +95,7 @@ def test_the_same_history_gives_the_same_ring(turns: list) -> None:
             place = surroundings(
                 set(sorted(near)[::order]), files, dict(sorted(ages.items())[::order])
             )
-            ring = updated(ring, POOL, Interest(place, POOL), LIMITS, lambda _: False)
+            ring = refill(ring, POOL, Interest(place, POOL), LIMITS, lambda _: False)
         rings.append(ring)
 
     assert rings[0] == rings[1]
@@ -113,7 +113,7 @@ def test_without_news_the_ring_comes_to_rest() -> None:
     """Turns at the same place stop changing it, so the cache stays hot."""
     interest, rings = Interest(surroundings({"word1"}, FILES), POOL), [Ring()]
     for _ in range(6):
-        rings.append(updated(rings[-1], POOL, interest, LIMITS, lambda _: False))
+        rings.append(refill(rings[-1], POOL, interest, LIMITS, lambda _: False))
 
     assert rings[-1].chunks
     assert rings[-1] == rings[-2]
@@ -128,8 +128,8 @@ def test_the_front_is_evicted_in_bulk_when_interest_moves() -> None:
     old = [piece("a", n * 10, words(f"old{n}_")) for n in range(4)]
     new = [piece("b", n * 10, words(f"new{n}_")) for n in range(4)]
     ages = {word: 0 for p in new for word in p.words}
-    ring = updated(Ring(), old, Interest(surroundings(set(), ["a"]), old), LIMITS, lambda _: False)
-    full = updated(
+    ring = refill(Ring(), old, Interest(surroundings(set(), ["a"]), old), LIMITS, lambda _: False)
+    full = refill(
         ring,
         old + new,
         Interest(surroundings(set(), ["b", "a"], ages), old + new),
@@ -146,7 +146,7 @@ def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() ->
     """Two pieces of eight lines go into a chunk of 20, so four of them fill two chunks, not five."""
     news = [piece("a", at * 8, [f"name{at}{n}" for n in range(8)]) for at in range(9)]
     interest = Interest(surroundings({"name11"}, FILES, dict.fromkeys(news[3].words, 1)), news)
-    ring = updated(Ring(), news, interest, Limits(2, 20, 100_000), lambda _: False)
+    ring = refill(Ring(), news, interest, Limits(2, 20, 100_000), lambda _: False)
 
     assert [len(chunk.pieces) for chunk in ring.chunks] == [2, 2]
 
@@ -164,4 +164,4 @@ def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() ->
 )
 def test_a_little_more_room_is_not_used(limits: Limits, kept: bool) -> None:
     """How long a token is, is only estimated; each new chunk costs the window behind it."""
-    assert Limits(16, 64, 6000).grown(limits) == (Limits(16, 64, 6000) if kept else limits)
+    assert Limits(16, 64, 6000).grow(limits) == (Limits(16, 64, 6000) if kept else limits)

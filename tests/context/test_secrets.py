@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.context.secrets.scan import looks_secret
-from fim_lsp.context.secrets.scrub import BLOT, scrubbed
+from fim_lsp.context.secrets.scrub import BLOT, scrub_text
 
 _RNG = random.Random(4)
 
@@ -94,31 +94,31 @@ def test_keys_of_known_issuers_are_blotted_wherever_they_stand(key: str) -> None
     """The published formats are found in strings, comments and bare."""
     for line in (f'x = "{key}"', f"# {key} in a comment", key):
         assert looks_secret(line)
-        assert key not in scrubbed(line)
+        assert key not in scrub_text(line)
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_random_values_assigned_to_telling_names_are_blotted(line: str) -> None:
     """A value with entropy next to a word such as password is a secret, in any syntax."""
-    assert BLOT in scrubbed(line)
+    assert BLOT in scrub_text(line)
 
 
 @pytest.mark.parametrize("line", CLEAN)
 def test_ordinary_code_about_secrets_is_left_alone(line: str) -> None:
     """Names, look-ups, prose and hashes are not secrets."""
-    assert scrubbed(line) == line
+    assert scrub_text(line) == line
 
 
 @pytest.mark.parametrize("password", PASSWORDS)
 def test_a_password_may_hold_any_sign(password: str) -> None:
     """Also those that references, templates and patterns are made of."""
-    assert scrubbed(f'password = "{password}"') == 'password = "REDACTED"'
+    assert scrub_text(f'password = "{password}"') == 'password = "REDACTED"'
 
 
 @pytest.mark.parametrize("value", REFERENCES)
 def test_a_reference_is_no_secret(value: str) -> None:
     """What stands for another value says nothing by itself."""
-    assert scrubbed(f'password = "{value}"') == f'password = "{value}"'
+    assert scrub_text(f'password = "{value}"') == f'password = "{value}"'
 
 
 @pytest.mark.parametrize(("begin", "end", "line"), KEY_BLOCKS.values(), ids=KEY_BLOCKS)
@@ -127,7 +127,7 @@ def test_private_keys_go_line_by_line(begin: str, end: str, line: str) -> None:
     key = [made(64) for _ in range(6)]
     block = "a = 1\n" + begin + "".join(line.format(each) for each in key) + end + "b = 2"
 
-    text = scrubbed(block)
+    text = scrub_text(block)
 
     assert text.count("\n") == block.count("\n")
     assert not any(each in text for each in key)
@@ -142,7 +142,7 @@ def test_a_value_of_any_length_goes_whole() -> None:
         f"CLIENT_SECRET={made(3000)}",
         "gh" + f"p_{made(900)}",
     ):
-        assert len(scrubbed(line)) < 40
+        assert len(scrub_text(line)) < 40
 
 
 def test_this_repository_is_clean() -> None:
@@ -156,7 +156,7 @@ def test_this_repository_is_clean() -> None:
 @given(st.text())
 def test_blotting_keeps_the_lines_and_ends(text: str) -> None:
     """Any text: line breaks are kept, and what was blotted once is clean."""
-    blotted = scrubbed(text)
+    blotted = scrub_text(text)
 
     assert blotted.count("\n") == text.count("\n")
     assert not looks_secret(blotted)

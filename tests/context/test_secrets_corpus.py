@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from fim_lsp.context.secrets.scan import secrets
-from fim_lsp.context.secrets.scrub import scrubbed
+from fim_lsp.context.secrets.scrub import scrub_text
 from tests.context import harmless_lines, secret_grammar
 from tests.context.held_out_shapes import held_out
 from tests.context.secret_maker import Shape
@@ -17,7 +17,7 @@ TELLING = 6  # characters of a long secret that say too much; of a short one, ha
 
 
 def shown(secret: str, text: str) -> bool:
-    """Whether *text* shows a telling part of *secret*."""
+    """Return whether *text* shows a telling part of *secret*."""
     n = TELLING if len(secret) >= 2 * TELLING else len(secret) // 2
     return any(secret[at : at + n] in text for at in range(len(secret) - n + 1))
 
@@ -37,7 +37,7 @@ def test_secrets_of_many_shapes_are_blotted(
 ) -> None:
     """Formats of issuers, assignments, settings, commands, URLs, headers, keys; missed ones of the first two are printed."""
     all_of_them = shapes()
-    missed = [shape for shape in all_of_them if shown(shape.secret, scrubbed(shape.text))]
+    missed = [shape for shape in all_of_them if shown(shape.secret, scrub_text(shape.text))]
 
     if shapes in (tuned, secret_grammar.seen):
         print(*(shape.text for shape in missed), sep="\n")
@@ -53,7 +53,7 @@ def test_secrets_of_many_shapes_are_blotted(
 def test_what_stands_around_a_secret_stays(shape: Shape) -> None:
     """A blot takes the value and leaves the line it stands in, so that the code is still code."""
     before, after = shape.text.split(shape.secret)
-    text = scrubbed(shape.text)
+    text = scrub_text(shape.text)
 
     assert text.count("\n") == shape.text.count("\n")
     assert text.startswith(before[: len(before) // 2])
@@ -73,7 +73,7 @@ def test_what_stands_around_a_secret_stays(shape: Shape) -> None:
 def test_harmless_lines_are_left_alone(lines: Callable[[], list[str]], at_least: int) -> None:
     """Of each kind at most one in a hundred is touched; those are printed."""
     all_of_them = lines()
-    touched = [line for line in all_of_them if scrubbed(line) != line]
+    touched = [line for line in all_of_them if scrub_text(line) != line]
 
     print(*touched, sep="\n")
     assert len(set(all_of_them)) >= at_least

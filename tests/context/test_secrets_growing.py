@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fim_lsp.context.secrets.scrub import BLOT, scrubbed, scrubbed_parts
+from fim_lsp.context.secrets.scrub import BLOT, scrub_parts, scrub_text
 from fim_lsp.prompt.compose import compose
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
@@ -46,7 +46,7 @@ TYPED = {
 
 
 def prompts(text: str, start: int) -> Iterator[str]:
-    """What the model reads last while *text* is typed from *start* on, key by key."""
+    """Yield what the model reads last while *text* is typed from *start* on, key by key."""
     for end in range(start, len(text) + 1):
         prompt = compose(FRAME, text[:end])
         yield prompt.middle + prompt.forced
@@ -86,11 +86,11 @@ def test_at_most_half_of_a_secret_of_any_shape_is_sent_while_it_is_typed() -> No
 
 
 def leaked(shape: Shape) -> int:
-    """The most characters of the secret's beginning that are sent at any time."""
+    """Return the most characters of the secret's beginning that are sent at any time."""
     start = shape.text.index(shape.secret)
     longest = 0
     for n in range(1, len(shape.secret) + 1):
-        before, _ = scrubbed_parts((shape.text[: start + n], "\n"))
+        before, _ = scrub_parts((shape.text[: start + n], "\n"))
         while longest < n and shape.secret[: longest + 1] in before[start:]:
             longest += 1
     return longest
@@ -117,7 +117,7 @@ def test_the_part_where_a_secret_begins_takes_the_blot(
     parts: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     """What stands behind the cursor goes, too; what is no value, or a reference, stays."""
-    assert scrubbed_parts(parts) == expected
+    assert scrub_parts(parts) == expected
 
 
 def test_harmless_lines_stay_whole_while_they_are_typed() -> None:
@@ -126,7 +126,7 @@ def test_harmless_lines_stay_whole_while_they_are_typed() -> None:
     lines += harmless_lines.listed()[::5]
     cuts = [(line[:at], line[at:]) for line in lines for at in range(1, len(line) + 1)]
     touched = [
-        cut for cut in cuts if scrubbed_parts(cut) != cut and scrubbed("".join(cut)) == "".join(cut)
+        cut for cut in cuts if scrub_parts(cut) != cut and scrub_text("".join(cut)) == "".join(cut)
     ]
 
     print(*touched, sep="\n")

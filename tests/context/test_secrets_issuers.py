@@ -23,7 +23,7 @@ EACH, FOUND = 20, 18  # tokens of a prefix; of short ones some look like names
 
 
 def made(form: str, maker: Maker) -> str:
-    """A text of the *form*, as short as it may be."""
+    """Return a text of the *form*, as short as it may be."""
     pieces = re.finditer(r"([dhAwubc])(\d+)(?:-\d+)?!?|(.)", form)
     return "".join(each[3] or _of(each[1], int(each[2]), maker) for each in pieces)
 
@@ -33,7 +33,7 @@ def _of(alphabet: str, length: int, maker: Maker) -> str:
 
 
 def is_found(token: str) -> bool:
-    """Whether the whole *token* is, in a string."""
+    """Return whether the whole *token* is, in a string."""
     spans = secrets(f'x = "{token}"')
     return (
         bool(spans)

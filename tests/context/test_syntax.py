@@ -18,7 +18,7 @@ TEXTS = st.text() | st.lists(st.sampled_from(WORDS)).map("\n".join)
 
 
 def shown(unit: Unit) -> str:
-    """A unit as the case files spell it: dots for depth, kind, names, lines."""
+    """Return a unit as the case files spell it: dots for depth, kind, names, lines."""
     names = "+".join(unit.names) or unit.name
     return f"{'.' * unit.depth}{unit.kind.value} {names} {unit.start}-{unit.end}"
 

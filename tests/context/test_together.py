@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fim_lsp.context.index import wanted
+from fim_lsp.context.index import rank_files
 from fim_lsp.context.together import partners
 from tests.context.test_index import FILES, index_of
 
@@ -41,6 +41,6 @@ def test_a_file_that_changes_with_one_is_wanted_before_its_neighbours() -> None:
     log = (frozenset({"app/cart.py", "lib/money.py", "gone.py"}),) * 3
     index = replace(index_of(FILES), commits=log)
 
-    order = wanted(index, "app/cart.py", "python", (), ())
+    order = rank_files(index, "app/cart.py", "python", (), ())
     assert order.index("lib/money.py") < order.index("app/ship.py")
     assert "gone.py" not in order

@@ -14,11 +14,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-ROOT = Path(__file__).parents[2]
+from tests.e2e.forked import ROOT, Template
+
 PATIENCE_S = 60.0  # for a machine that is busy with something else
 
 Message = dict[str, Any]
@@ -67,13 +68,13 @@ class Client:
         return self.answers[number][0]
 
     def request(self, method: str, params: object = None) -> Any:
-        """The result of a request that must succeed."""
+        """Return the result of a request that must succeed."""
         answer = self.answer(self.ask(method, params))
         assert "result" in answer, answer
         return answer["result"]
 
     def error(self, method: str, params: object = None) -> int:
-        """The error code of a request that must fail."""
+        """Return the error code of a request that must fail."""
         answer = self.answer(self.ask(method, params))
         assert "error" in answer, answer
         return int(answer["error"]["code"])
@@ -83,7 +84,7 @@ class Client:
             assert self._news.wait_for(condition, PATIENCE_S), f"waited in vain for {what}"
 
     def messages(self, method: str) -> list[Any]:
-        """The params of all notifications of one kind so far."""
+        """Return the params of all notifications of one kind so far."""
         return [message.get("params") for message in self.told if message["method"] == method]
 
     def initialize(self, **params: object) -> Any:
@@ -117,7 +118,7 @@ class Client:
             self._hear(json.loads(stdout.read(length)))
 
     def _result(self, method: str) -> object:
-        """What this client answers to the server's requests."""
+        """Return what this client answers to the server's requests."""
         usual = {
             "workspace/configuration": [self.configuration],
             "window/showDocument": {"success": True},
@@ -137,35 +138,48 @@ class Client:
             self._news.notify_all()
 
 
+def started(
+    arguments: Sequence[str], before: str, env: dict[str, str], *, hears_errors: bool
+) -> subprocess.Popen[bytes]:
+    """Return a server as editors start it."""
+    code = f"{before}\nfrom fim_lsp.__main__ import main\nmain()"
+    program = ["-c", code] if before else ["-m", "fim_lsp"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, *program, *arguments],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe if hears_errors else None,
+        env=env,
+    )
+
+
 class Editor(Client):
     """
     A client that started the server itself; *home* is where its user's settings are.
 
-    *before* is code that the server runs first, to have something in it hang.
+    *before* is code that the server runs first, to have something in it hang. With a *template* it is forked.
     """
 
-    def __init__(self, home: Path, *arguments: str, before: str = "") -> None:
-        code = f"{before}\nfrom fim_lsp.__main__ import main\nmain()"
-        program = ["-c", code] if before else ["-m", "fim_lsp"]
-        self.process = subprocess.Popen(
-            [sys.executable, *program, *(arguments or ("--stdio",))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if "--tcp" in arguments else None,  # it says where it listens
-            env=os.environ
-            | {
-                "HOME": str(home),
-                "XDG_CONFIG_HOME": str(home),
-                "XDG_CACHE_HOME": str(home / "cache"),
-                "PYTHONPATH": str(ROOT),
-            },
-        )
+    def __init__(
+        self, home: Path, *arguments: str, before: str = "", template: Template | None = None
+    ) -> None:
+        env = os.environ | {
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home),
+            "XDG_CACHE_HOME": str(home / "cache"),
+            "PYTHONPATH": str(ROOT),
+        }
+        arguments = arguments or ("--stdio",)
+        hears_errors = "--tcp" in arguments  # it says where it listens
+        start = template.start if template else started
+        self.process = start(arguments, before, env, hears_errors=hears_errors)
         assert self.process.stdin
         assert self.process.stdout
         super().__init__(self.process.stdin, self.process.stdout)
 
     def address(self) -> tuple[str, int]:
-        """Where a server with `--tcp` says that it listens."""
+        """Return where a server with `--tcp` says that it listens."""
         assert self.process.stderr
         found = re.search(rb"on ([\d.]+):(\d+)", self.process.stderr.readline())
         assert found

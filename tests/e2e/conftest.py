@@ -9,16 +9,28 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e import forked
 from tests.e2e.client import Editor
+from tests.e2e.forked import CAN_FORK, Template
+
+
+@pytest.fixture(scope="session")
+def template() -> Iterator[Template | None]:
+    """Return what servers are forked from, where that can be done."""
+    if not CAN_FORK:
+        yield None
+        return
+    with forked.template() as template:
+        yield template
 
 
 @pytest.fixture
-def launch(tmp_path: Path) -> Iterator[Callable[..., Editor]]:
+def launch(tmp_path: Path, template: Template | None) -> Iterator[Callable[..., Editor]]:
     """Starts servers, with arguments if need be, and ends them."""
     with contextlib.ExitStack() as stack:
 
         def start(*arguments: str, before: str = "") -> Editor:
-            editor = Editor(tmp_path / "home", *arguments, before=before)
+            editor = Editor(tmp_path / "home", *arguments, before=before, template=template)
             stack.callback(editor.close)
             return editor
 
@@ -27,7 +39,7 @@ def launch(tmp_path: Path) -> Iterator[Callable[..., Editor]]:
 
 @pytest.fixture
 def editor(launch: Callable[..., Editor]) -> Editor:
-    """A server that has just been started."""
+    """Return a server that has just been started."""
     return launch()
 
 

@@ -38,7 +38,7 @@ def test_switching_off_and_on(editor: Editor) -> None:
         "workspace/didChangeConfiguration", {"settings": {"fim": {"ring": {"chunks": 3}}}}
     )
     assert ask(editor, 1, 13, 1)
-    assert "while typing off" in str(run(editor, "fim.status"))
+    assert "automatic suggestions off" in str(run(editor, "fim.status"))
     assert run(editor, "fim.toggle") is True
     assert [message["type"] for message in editor.messages("window/showMessage")] == [3, 3, 3]
     editor.finish()

@@ -16,7 +16,7 @@ EMBEDDED = {"fim": {"backend": {"kind": "embedded"}}}
 
 @pytest.fixture
 def message(tmp_path: Path) -> Path:
-    """The message of a commit that changes a little Python, which is all that the model knows."""
+    """Return the message of a commit that changes a little Python, which is all that the model knows."""
     top = tmp_path / "shop"
     top.mkdir()
     git("init", "-q", cwd=top)

@@ -90,7 +90,7 @@ def server() -> Iterator[Scripted]:
 
 @pytest.fixture
 def ready(editor: Editor, server: Scripted) -> Editor:
-    """An editor with a file open, and a server of which the model is known."""
+    """Return an editor with a file open, and a server of which the model is known."""
     url = f"http://127.0.0.1:{server.server_port}"
     backend = {"kind": "openai", "url": url}
     editor.initialize(

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from fim_lsp.settings import files
-from tests.e2e.client import GHOST_TEXT, ROOT, Editor
+from tests.e2e.client import GHOST_TEXT, Editor
+from tests.e2e.forked import ROOT
 
 A = "file:///shop/a.py"
 # What follows is sure and whole: how much of it has come when the answer is made, on a busy machine, changes nothing.
@@ -34,7 +35,7 @@ def got(url: str, body: dict[str, Any] | None = None, *, key: str = "") -> Any:
 
 
 def kept_key() -> str:
-    """What `fim-lsp http` and every editor's port want to hear."""
+    """Return what `fim-lsp http` and every editor's port want to hear."""
     return files.client_key_file().read_text().strip()
 
 

@@ -8,7 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, ROOT, Editor
+from tests.e2e.client import GHOST_TEXT, Editor
+from tests.e2e.forked import ROOT
+
+
+@pytest.fixture(scope="module")
+def template() -> None:
+    """These servers are started as editors start them."""
 
 
 def test_capabilities(editor: Editor) -> None:

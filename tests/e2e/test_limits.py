@@ -27,14 +27,14 @@ def at(uri: str, line: int = 0) -> dict[str, object]:
 
 
 def is_open(editor: Editor, uri: str) -> bool:
-    """Whether the session has the document, as what the model would see of it tells."""
+    """Return whether the session has the document, as what the model would see of it tells."""
     params = {"command": "fim.showContext", "arguments": [uri]}
     note = editor.request("workspace/executeCommand", params)["note"]
     return "not open" not in str(note)
 
 
 def said_large(editor: Editor) -> list[str]:
-    """The files that the user was told are too large."""
+    """Return the files that the user was told are too large."""
     said = (each["message"] for each in editor.messages("window/showMessage"))
     return [found[1] for each in said if (found := re.match(r"fim-lsp: (.*) is large", each))]
 

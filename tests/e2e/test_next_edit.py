@@ -31,7 +31,7 @@ def actions(editor: Editor, only: list[str] | None = None, uri: str = A) -> list
 
 
 def action(editor: Editor) -> dict[str, object]:
-    """The code action; an edit counts as finished only after a pause."""
+    """Return the code action; an edit counts as finished only after a pause."""
     end = time.monotonic() + PATIENCE_S
     while not (found := actions(editor)):
         assert time.monotonic() < end, "no code action came"
@@ -93,7 +93,7 @@ def test_it_can_be_dismissed(editor: Editor) -> None:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """A workspace with one file that is open in the tests and two that are not."""
+    """Return a workspace with one file that is open in the tests and two that are not."""
     folder = tmp_path / "shop"
     folder.mkdir()
     for name, text in (("a.py", RENAMED), ("b.py", "area = hight * width\r\n"), ("c.txt", "hight")):
@@ -125,7 +125,7 @@ def renamed_in(editor: Editor, folder: Path, **settings: object) -> str:
 
 
 def in_file(editor: Editor, uri: str) -> dict[str, object]:
-    """The code action, once the files of the workspace are known."""
+    """Return the code action, once the files of the workspace are known."""
     end = time.monotonic() + PATIENCE_S
     while not (found := actions(editor, uri=uri)):
         assert time.monotonic() < end, "no code action came"
@@ -145,7 +145,7 @@ def test_in_a_file_that_is_not_open(editor: Editor, shop: Path) -> None:
     (item,) = inline_edits(editor, uri, otherDocuments=True, closedDocuments=True)
     assert item["textDocument"] == {"uri": other, "version": None}
     assert (item["oldText"], item["text"]) == ("area = hight * width", "area = height * width")
-    assert str(item["why"]).endswith("b.py is not open; it has the same.")
+    assert str(item["why"]).endswith("b.py is not open, and has the same text.")
 
     number = in_file(editor, uri)["command"]
     assert editor.request("workspace/executeCommand", number) is True
@@ -210,7 +210,7 @@ def test_files_that_are_not_open_and_left_alone(editor: Editor, shop: Path, why:
 
 
 def inline_edits(editor: Editor, uri: str = A, **context: object) -> list[dict[str, object]]:
-    """What sidekick.nvim asks for, and the others like it."""
+    """Return what sidekick.nvim asks for, and the others like it."""
     asked = {
         "textDocument": {"uri": uri, "version": 3},
         "position": {"line": 1, "character": 7},
@@ -277,3 +277,30 @@ def test_the_editor_opens_the_file_and_applies_it(editor: Editor, shop: Path) ->
     assert editor.request("fim/stats")["nextEdit"]["taken"] == 1
     editor.finish()
     assert editor.bye() == 0
+
+
+def test_the_import_of_a_name_that_was_just_used(editor: Editor, shop: Path) -> None:
+    """For clients of Copilot's protocol, in the file in front, with the reason."""
+    (shop / "price.py").write_text("class Price:\n    pass\n")
+    (shop / "__init__.py").write_text("")
+    editor.initialize(rootUri=shop.parent.as_uri(), capabilities=GHOST_TEXT)
+    uri = (shop / "a.py").as_uri()
+    editor.open(uri, "import os\n\nprint()\n")
+    change = {"range": {"start": PRINTED, "end": PRINTED}, "text": "Price()"}
+    document = {"uri": uri, "version": 3}
+    editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
+    end = time.monotonic() + PATIENCE_S
+    while not (found := inline_edits(editor, uri)):
+        assert time.monotonic() < end, "no edit came"
+        time.sleep(0.1)
+
+    (item,) = found
+    assert item["text"] == "\nfrom shop.price import Price\n"
+    assert item["range"] == {"start": WHERE_CODE, "end": WHERE_CODE}
+    assert item["why"] == "`Price` is used and not imported; shop/price.py defines it."
+    editor.finish()
+    assert editor.bye() == 0
+
+
+PRINTED = {"line": 2, "character": 6}
+WHERE_CODE = {"line": 1, "character": 0}

@@ -16,7 +16,7 @@ import pytest
 
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.formats import format_of, prompt_of
-from fim_lsp.next_edit.window import ask, shown
+from fim_lsp.next_edit.window import ask, choose_shown
 from tests.e2e.client import Editor
 from tests.e2e.test_next_edit import A, inline_edits
 from tests.llama_server import llama_server
@@ -126,7 +126,7 @@ def prompts(model: str) -> Iterator[str]:
         after = (f"{lines[line]}  # {n}",)
         edits.append(FinishedEdit(uri, line, lines[line : line + 1], after, at=float(n)))
         lines = (*lines[:line], *after, *lines[line + 1 :])
-        begin = shown(edits, lines, begin)
+        begin = choose_shown(edits, lines, begin)
         about = ask(edits, lines, {uri: "log.py"}, begin)
         prompt = prompt_of(asked, about) if about else None
         if prompt is not None:

@@ -14,7 +14,7 @@ INLINE = "textDocument/inlineCompletion"
 
 
 def capacity(editor: Editor) -> int:
-    """The ring's size, which `fim/stats` tells and every source can set."""
+    """Return the ring's size, which `fim/stats` tells and every source can set."""
     return int(editor.request("fim/stats")["ring"]["capacity"])
 
 
@@ -153,7 +153,7 @@ def test_code_that_leaves_the_machine_unencrypted_is_said_once(editor: Editor) -
 
 
 def why_nothing(editor: Editor, uri: str) -> str:
-    """What the server says of a document that no model is shown anything of."""
+    """Return what the server says of a document that no model is shown anything of."""
     params = {"command": "fim.showContext", "arguments": [uri]}
     return str(editor.request("workspace/executeCommand", params)["note"])
 

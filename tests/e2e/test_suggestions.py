@@ -34,7 +34,7 @@ def insertion(line: int, character: int, text: str) -> dict[str, object]:
 
 
 def code(client: Client, request: int) -> object:
-    """The error code a request ended with, or None."""
+    """Return the error code a request ended with, or None."""
     return client.answer(request).get("error", {}).get("code")
 
 
@@ -86,7 +86,7 @@ def test_a_huge_line_does_not_stall(editor: Editor, silent: dict[str, object]) -
 
 
 def applied(text: str, item: dict[str, Any], encoding: str) -> str:
-    """The text with the item inserted, counting as the client does."""
+    """Return the text with the item inserted, counting as the client does."""
     lines = text.split("\n")
     start, end = item["range"]["start"], item["range"]["end"]
     assert start["line"] == end["line"]

@@ -33,7 +33,7 @@ def connected(server: Editor, address: tuple[str, int]) -> Iterator[Client]:
 
 
 def answer(address: tuple[str, int], data: bytes) -> bytes:
-    """All that comes back for *data* until the server closes the connection."""
+    """Return all that comes back for *data* until the server closes the connection."""
     with socket.create_connection(address) as connection:
         connection.sendall(data)
         answers = b""

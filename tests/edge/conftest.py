@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def behind() -> Iterator[Upstream]:
-    """A server that notes what nginx passes on."""
+    """Return a server that notes what nginx passes on."""
     with upstream() as found:
         yield found
 

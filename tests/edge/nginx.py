@@ -42,7 +42,7 @@ class Edge:
 
     @property
     def url(self) -> str:
-        """Where editors find it."""
+        """Return where editors find it."""
         return f"https://127.0.0.1:{self.port}"
 
     @property
@@ -56,7 +56,7 @@ class Edge:
         return (self.folder / "error.log").read_text("utf-8")
 
     def connection(self) -> http.client.HTTPSConnection:
-        """A connection that sends targets as they are written, and opens itself again."""
+        """Return a connection that sends targets as they are written, and opens itself again."""
         context = ssl.create_default_context(cafile=self.authority)
         return http.client.HTTPSConnection(
             "127.0.0.1", self.port, timeout=PATIENCE_S, context=context
@@ -76,7 +76,7 @@ class Edge:
             return answer.status, answer.read()
 
     def exchange(self, raw: bytes, patience_s: float = PATIENCE_S) -> bytes:
-        """All that comes back for *raw*, which is no request of a well-behaved client."""
+        """Return all that comes back for *raw*, which is no request of a well-behaved client."""
         context = ssl.create_default_context(cafile=self.authority)
         plain = socket.create_connection(("127.0.0.1", self.port), patience_s)
         found = b""

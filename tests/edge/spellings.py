@@ -67,7 +67,7 @@ def spelled(path: str) -> Iterator[str]:
 
 
 def absolute(path: str) -> Iterator[str]:
-    """*path* with a server's name."""
+    """Yield *path* with a server's name."""
     for server in (
         "http://router:8000",
         "https://127.0.0.1",

@@ -29,13 +29,13 @@ ADDED = {"Host"}
 
 @pytest.fixture(params=ALLOWED)
 def kind(request: pytest.FixtureRequest) -> str:
-    """A deployment."""
+    """Return a deployment."""
     return str(request.param)
 
 
 @pytest.fixture
 def front(kind: str, fronts: dict[str, Edge], behind: Upstream) -> Edge:
-    """Its nginx, with nothing asked yet."""
+    """Return its nginx, with nothing asked yet."""
     behind.seen.clear()
     return fronts[kind]
 

@@ -72,7 +72,7 @@ class Cluster:
             return {each["url"] for each in json.load(answer)["workers"] if each["is_healthy"]}
 
     def paths(self, kind: str) -> list[str]:
-        """The control paths with addresses in them."""
+        """Return the control paths with addresses in them."""
         return CONTROL[kind].format(evil=self.evil.url, team=self.team[0].url).split()
 
     def add_evil(self, ask: Any) -> None:
@@ -83,13 +83,13 @@ class Cluster:
 
 @pytest.fixture(params=CONTROL)
 def kind(request: pytest.FixtureRequest) -> str:
-    """A router."""
+    """Return a router."""
     return str(request.param)
 
 
 @pytest.fixture
 def cluster(kind: str, tmp_path: Path) -> Iterator[Cluster]:
-    """Everything started for one test."""
+    """Return everything started for one test."""
     with ExitStack() as stack:
         one, two, evil = (stack.enter_context(upstream()) for _ in range(3))
         router = _router(kind, [one.url, two.url])
@@ -121,7 +121,7 @@ def until(check: Callable[[], bool]) -> None:
 
 
 def a_session() -> dict[str, str]:
-    """The headers of a client that no other is."""
+    """Return the headers of a client that no other is."""
     return {"X-Session-ID": secrets.token_hex(), "X-SMG-Routing-Key": secrets.token_hex()}
 
 

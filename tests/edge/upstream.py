@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
             noted.left.set()
 
     def __getattr__(self, name: str) -> Callable[[], None]:
-        """Every method of HTTP, as `http.server` looks for it."""
+        """Return every method of HTTP, as `http.server` looks for it."""
         if name.startswith("do_"):
             return self._answer
         raise AttributeError(name)

@@ -45,7 +45,7 @@ minConfidence = 0.001
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty home, but for the program and its two settings."""
+    """Return an empty home, but for the program and its two settings."""
     folder = tmp_path_factory.mktemp("home")
     furnish(folder)
     return folder
@@ -73,7 +73,7 @@ def furnish(home: Path, settings: str = CONFIG) -> None:
 
 @pytest.fixture(scope="module")
 def project(home: Path) -> Path:
-    """A project with two files."""
+    """Return a project with two files."""
     folder = home / "shop"
     (folder / ".git").mkdir(parents=True)
     (folder / "shop.py").write_text(SHOP)

@@ -16,7 +16,7 @@ CAN_RUN = ESBUILD.exists() and shutil.which("node") is not None
 
 
 def run(script: str, cwd: Path, into: Path, **environment: str) -> str:
-    """What *script*, a module beside the extension's sources, prints in the folder *cwd*."""
+    """Return what *script*, a module beside the extension's sources, prints in the folder *cwd*."""
     bundle = into / "script.mjs"
     stub = Path(__file__).with_name("vscode_stub.mjs")
     command = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning"]

@@ -33,7 +33,7 @@ class Helix(Terminal):
         self.send(f":{line}\r")
 
     def saved(self) -> str:
-        """The text of the file, as saved now."""
+        """Return the text of the file, as saved now."""
         before = self.file.stat().st_mtime_ns
         self.command("write")
         self.wait_until(lambda: programs.written(self.file, before, self.pid), "the file saved")

@@ -35,7 +35,7 @@ class Neovim(Terminal):
         self.wait_until(self._socket.exists, "Neovim's socket")
 
     def lua(self, expression: str) -> Any:
-        """The value of a Lua expression in the running editor, by way of JSON."""
+        """Return the value of a Lua expression in the running editor, by way of JSON."""
         quoted = f"vim.json.encode({expression})".replace("'", "''")
         argv = [
             self._program,
@@ -44,15 +44,15 @@ class Neovim(Terminal):
             "--remote-expr",
             f"luaeval('{quoted}')",
         ]
-        asked = subprocess.Popen(
+        with subprocess.Popen(
             argv, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        try:
-            # Meanwhile read its screen: an editor stops when its output is not read.
-            self.wait_until(lambda: asked.poll() is not None, f"an answer to {expression}")
-        finally:
-            asked.kill()
-        out, err = asked.communicate()
+        ) as asked:
+            try:
+                # Meanwhile read its screen: an editor stops when its output is not read.
+                self.wait_until(lambda: asked.poll() is not None, f"an answer to {expression}")
+            finally:
+                asked.kill()
+            out, err = asked.communicate()
         assert asked.returncode == 0, f"{expression}: {err}\n{self.text}"
         return json.loads(out)
 

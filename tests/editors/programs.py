@@ -20,12 +20,12 @@ REPOSITORY = Path(__file__).parent.parent.parent
 
 
 def program(name: str) -> Path:
-    """A program of the Debian root."""
+    """Return a program of the Debian root."""
     return ROOT / "usr/bin" / name
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """A home folder, the programs in it and on the real PATH, and nothing else of the caller's."""
+    """Return a home folder, the programs in it and on the real PATH, and nothing else of the caller's."""
     return {
         "HOME": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
@@ -43,7 +43,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def processes(words: str, ancestor: int) -> list[psutil.Process]:
-    """The processes with *words* in their command line that *ancestor* started, or one of those."""
+    """Return the processes with *words* in their command line that *ancestor* started, or one of those."""
     found = []
     for child in psutil.Process(ancestor).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -53,13 +53,13 @@ def processes(words: str, ancestor: int) -> list[psutil.Process]:
 
 
 def process(words: str, ancestor: int) -> psutil.Process:
-    """The first of `processes`."""
+    """Return the first of `processes`."""
     return processes(words, ancestor)[0]
 
 
 def written(file: Path, since_ns: int, writer: int) -> bool:
     """
-    Whether *file* was written after *since_ns* and closed by *writer* and the processes it started.
+    Return whether *file* was written after *since_ns* and closed by *writer* and the processes it started.
 
     An editor that empties the file before it writes has it open meanwhile.
     """

@@ -26,7 +26,7 @@ COMMENT = "# Please enter the commit message for your changes."
 
 @pytest.fixture
 def message(tmp_path: Path) -> Path:
-    """The message of a commit that changes a little Python, which is all that the bundled model knows."""
+    """Return the message of a commit that changes a little Python, which is all that the bundled model knows."""
     top = tmp_path / "stack"
     top.mkdir()
     git("init", "-q", cwd=top)

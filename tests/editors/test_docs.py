@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def blocks(editor: str, language: str) -> list[str]:
-    """The page's code in *language*."""
+    """Return the page's code in *language*."""
     page = (programs.REPOSITORY / f"docs/editors/{editor}.md").read_text()
     return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
@@ -40,7 +40,7 @@ def follow(home: Path, editor: str) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file in a project, in an empty home with `fim-lsp` on the PATH."""
+    """Return a file in a project, in an empty home with `fim-lsp` on the PATH."""
     furnish(tmp_path)
     (tmp_path / "shop/.git").mkdir(parents=True)
     file = tmp_path / "shop/shop.py"
@@ -72,10 +72,10 @@ def test_neovim_with_lazy_itself(file: Path, tmp_path: Path) -> None:
     pipx = tmp_path / ".local/bin/pipx"  # the program is there already
     pipx.write_text('#!/bin/sh\necho "$PWD: $*" > "$HOME/pipx"\n')
     pipx.chmod(0o755)
-    address = f"file://{programs.REPOSITORY}"
+    here = re.sub(r"url = '[^']+'", f"url = 'file://{programs.REPOSITORY}'", specification)
     steps = f"""
         vim.opt.runtimepath:prepend('{LAZY}')
-        require('lazy').setup({{ {specification.replace("ADDRESS", address).rstrip()} }})
+        require('lazy').setup({{ {here.rstrip()} }})
     """
     config = tmp_path / ".config/nvim/init.lua"
     config.parent.mkdir(parents=True)

@@ -45,7 +45,7 @@ def editor(home: Path, project: Path, server: Scripted) -> Iterator[Neovim]:
 
 @pytest.fixture
 def opened(editor: Neovim, project: Path, request: pytest.FixtureRequest) -> Neovim:
-    """A file of its own for each test, with the cursor in its function."""
+    """Return a file of its own for each test, with the cursor in its function."""
     path = project / f"{request.node.name}.py"
     path.write_text(TEXT)
     editor.edit(path)
@@ -100,7 +100,7 @@ def test_lines_are_edited_by_an_instruction_that_is_asked_for(
     opened.wait_until(lambda: len(server.asked) > n_asked and opened.lua(SHOWN), "another try")
     assert server.asked[-1]["messages"] == server.asked[-2]["messages"]
     opened.send("gm")
-    opened.wait_until(lambda: "Go on:" in opened.text, "the prompt")
+    opened.wait_until(lambda: "Further instruction:" in opened.text, "the prompt")
     opened.send("shorter\r")
     opened.wait_until(lambda: "shorter" in last(server) and opened.lua(SHOWN), "the change")
     assert [each["role"] for each in server.asked[-1]["messages"]] == ["user", "assistant", "user"]

@@ -80,7 +80,7 @@ def type_at_the_end(editor: Terminal, ready: str) -> None:
 
 
 def saved(editor: Terminal, file: Path) -> str:
-    """The text of *file* after `C-x C-s`."""
+    """Return the text of *file* after `C-x C-s`."""
     editor.settle()
     editor.send("\x18\x13")
     editor.wait_until(lambda: file.read_text() != SHOP, "the file saved")

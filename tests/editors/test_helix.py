@@ -45,7 +45,7 @@ server.start_io()
 
 @pytest.fixture
 def editor(home: Path, project: Path) -> Iterator[Helix]:
-    """A Helix with the suggestion in its menu, next to another server's."""
+    """Return a Helix with the suggestion in its menu, next to another server's."""
     other = home / ".local/bin/jedi-language-server"
     other.write_text(OTHER.format(python=sys.executable, entry=OTHER_ENTRY))
     other.chmod(0o755)

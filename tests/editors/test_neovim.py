@@ -59,7 +59,7 @@ def editor(request: pytest.FixtureRequest, home: Path, project: Path) -> Iterato
 
 @pytest.fixture
 def typed(editor: Neovim, project: Path, request: pytest.FixtureRequest) -> Neovim:
-    """A fresh copy of the shop, and the suggestion on screen."""
+    """Return a fresh copy of the shop, and the suggestion on screen."""
     file = project / f"{abs(hash(request.node.name))}.py"
     file.write_text(SHOP)
     editor.edit(file)
@@ -276,7 +276,7 @@ def test_why_asks_the_server_about_the_text_on_screen(typed: Neovim) -> None:
     """The buffer is not saved; no second server is started."""
     servers = len(programs.processes("fim_lsp", typed.pid))
     typed.send(" = 1" + ESCAPE + "bb:Fim why\r")
-    typed.wait_for("code stands right of the cursor")
+    typed.wait_for("code right of the cursor")
     assert len(programs.processes("fim_lsp", typed.pid)) == servers
 
 

@@ -35,7 +35,7 @@ async def no_page(_: str) -> bool:
 
 
 async def looked_at(folder: Path, cache: Path, token: str = "") -> dict[str, Any]:
-    """What a browser sees after some typing, pictures in `FIM_PICTURES`, or beside."""
+    """Return what a browser sees after some typing, pictures in `FIM_PICTURES`, or beside."""
     pictures = os.environ.get("FIM_PICTURES") or str(folder)
     session = embedded()
     (folder / "cart.py").write_text(ABOVE)
@@ -60,12 +60,12 @@ async def looked_at(folder: Path, cache: Path, token: str = "") -> dict[str, Any
 async def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readable on a screen and a phone, in dark and in light; every part can be opened by keyboard."""
     (tmp_path / "shop").mkdir()
-    opened = local_port.opened
+    opened = local_port.open_local_port
 
     async def advised(session: Any, cache: Path, **options: Any) -> Any:
         return await opened(session, cache, advise=partial(advice, session, no_page), **options)
 
-    monkeypatch.setattr(local_port, "opened", advised)
+    monkeypatch.setattr(local_port, "open_local_port", advised)
 
     seen = await looked_at(tmp_path / "shop", tmp_path / "cache", token="secret")
 

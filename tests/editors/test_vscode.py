@@ -7,6 +7,7 @@ import json
 import re
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
@@ -35,18 +36,17 @@ CHUNKS = re.compile(r"(\d+) of \d+ chunks of context")
 @pytest.fixture(scope="module")
 def workbench(home: Path, project: Path) -> Iterator[Workbench]:
     """One workbench on the shop; the program is found on the PATH."""
-    workbench = Workbench(home, project / "shop.py", SETTINGS, VSIX)
-    workbench.wait_for("A little shop")
-    workbench.wait_until_ready()
-    yield workbench
-    workbench.close()
+    with closing(Workbench(home, project / "shop.py", SETTINGS, VSIX)) as workbench:
+        workbench.wait_for("A little shop")
+        workbench.wait_until_ready()
+        yield workbench
 
 
 @pytest.fixture
 def typed(
     workbench: Workbench, project: Path, request: pytest.FixtureRequest
 ) -> Iterator[Workbench]:
-    """A fresh copy of the shop, and the suggestion on screen; empty afterwards: it is context."""
+    """Return a fresh copy of the shop, and the suggestion on screen; empty afterwards: it is context."""
     file = project / f"{request.node.name}.py"
     file.write_text(SHOP)
     workbench.open(file)
@@ -85,6 +85,15 @@ def test_accepting_a_line(typed: Workbench) -> None:
 
 
 @needs_workbench
+def test_dismissing(typed: Workbench) -> None:
+    """Escape hides the ghost text at once, and the server learns from it."""
+    typed("press", "Escape")
+    typed.wait_until(lambda: not typed("ghost"), "no ghost text")
+    typed.command("FIM: Why No Suggestion Here?")
+    typed.wait_for("1 was dismissed")
+
+
+@needs_workbench
 def test_switched_off(typed: Workbench) -> None:
     """The menu's switch stops ghost text, and starts it again."""
     typed.command("FIM: Switch Automatic Completions On or Off")
@@ -106,7 +115,7 @@ def test_why_nothing_is_suggested(typed: Workbench) -> None:
     typed("type", " = 1")
     typed("press", "ArrowLeft")
     typed.command("FIM: Why No Suggestion Here?")
-    typed.wait_for("code stands right of the cursor")
+    typed.wait_for("code right of the cursor")
 
 
 @needs_workbench

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -38,11 +39,10 @@ def workbench(tmp_path_factory: pytest.TempPathFactory, server: Scripted) -> Ite
     for name in ("area.py", "accept.py", "reject.py", "again.py"):
         (project / name).write_text(AREA)
     (project / "faulty.json").write_text('{\n  "a": 1,\n}\n')
-    workbench = Workbench(home, project / "area.py", {}, VSIX)
-    workbench.wait_for("def area")
-    workbench.wait_for("FIM some-instruct")
-    yield workbench
-    workbench.close()
+    with closing(Workbench(home, project / "area.py", {}, VSIX)) as workbench:
+        workbench.wait_for("def area")
+        workbench.wait_for("FIM some-instruct")
+        yield workbench
 
 
 def instruct(workbench: Workbench, words: str) -> None:

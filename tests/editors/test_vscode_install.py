@@ -34,7 +34,7 @@ PROGRAMS = ("python3", "python", "py")
 
 
 def hostile(repository: Path) -> Path:
-    """A cloned repository with modules and programs that leave the file `ran` when they run."""
+    """Return a cloned repository with modules and programs that leave the file `ran` when they run."""
     repository.mkdir()
     for name in MODULES:
         (repository / f"{name}.py").write_text(f"open({str(repository / 'ran')!r}, 'w').close()\n")

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ DISMISSED = re.compile(r"next edits applied\s*(\d+) dismissed")
 
 
 def named(text: str, name: str) -> str:
-    """*text* with a name that no other file has, so that there is nothing to edit in those."""
+    """Return *text* with a name that no other file has, so that there is nothing to edit in those."""
     return text.replace("hight", f"hight_{name}").replace("height", f"height_{name}")
 
 
@@ -46,11 +47,10 @@ def workbench(home: Path, project: Path) -> Iterator[Workbench]:
     (project / "away.py").write_text("print(hight_away)\ncheck(hight_away)\n")
     (project / "shelf.py").write_text("board = 1\nlow(hight_away)\n")
     (project / "book.ipynb").write_text(json.dumps(notebook(*CELLS)))
-    workbench = Workbench(home, project / "shop.py", SETTINGS, VSIX)
-    workbench.wait_for("A little shop")
-    workbench.wait_for("FIM bundled model")
-    yield workbench
-    workbench.close()
+    with closing(Workbench(home, project / "shop.py", SETTINGS, VSIX)) as workbench:
+        workbench.wait_for("A little shop")
+        workbench.wait_for("FIM bundled model")
+        yield workbench
 
 
 def press(workbench: Workbench, key: str, times: int = 1) -> None:

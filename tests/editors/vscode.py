@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.editors import programs
 
@@ -59,7 +60,9 @@ class Workbench:
         (user / "keybindings.json").write_text(json.dumps(KEYS))
         (home / "config.yaml").write_text("")
         self._folders.append(f"--config={home / 'config.yaml'}")
-        self._code("--install-extension", str(vsix)).wait(TIMEOUT_S)
+        installing = self._code("--install-extension", str(vsix))
+        _end(installing, TIMEOUT_S)
+        assert installing.returncode == 0, (home / "code-server.log").read_text()
         port = _free_port()
         self._server = self._code(
             "--auth=none",
@@ -67,7 +70,11 @@ class Workbench:
             "--disable-telemetry",
             "--disable-update-check",
         )
-        _wait_until_up(f"http://127.0.0.1:{port}/healthz")
+        try:
+            _wait_until_up(f"http://127.0.0.1:{port}/healthz")
+        except OSError:
+            _end(self._server, 0)
+            raise
         host = f"127.0.0.1:{port}"
         payload = json.dumps([["openFile", f"vscode-remote://{host}{file}"]])
         address = f"http://{host}/?folder={file.parent}&payload={payload}"
@@ -135,13 +142,17 @@ class Workbench:
         self.wait_until(seen, f"ghost text {text!r}")
 
     def command(self, title: str) -> None:
-        """Run a command by its title."""
+        """Run a command by its title, from the text and back to it."""
+        self.palette(title)
+        self._wait_for_focus()
+
+    def palette(self, title: str) -> None:
+        """Run a command by its title; it may take the focus elsewhere."""
         self("press", "F1")
         self.wait_until(lambda: self("exists", ".quick-input-widget input"), "the command palette")
         self("type", title)
         self.wait_until(lambda: self("exists", ".quick-input-list .focused"), title)
         self("press", "Enter")
-        self._wait_for_focus()
 
     def _wait_for_focus(self) -> None:
         """Until keys go to the text again: earlier ones are lost."""
@@ -170,7 +181,7 @@ class Workbench:
         self("press", "Control+End")
 
     def number(self, pattern: re.Pattern[str]) -> int:
-        """The sum of the numbers that *pattern* finds in the extension's menu."""
+        """Return the sum of the numbers that *pattern* finds in the extension's menu."""
         self("click", STATUS)
         found: list[re.Match[str]] = []
 
@@ -190,7 +201,7 @@ class Workbench:
         return self._server.pid
 
     def saved(self) -> str:
-        """The text of the file in front, as saved now."""
+        """Return the text of the file in front, as saved now."""
         before = self.file.stat().st_mtime_ns
         self("press", "Control+s")
         self.wait_until(lambda: programs.written(self.file, before, self.pid), "the file saved")
@@ -201,13 +212,21 @@ class Workbench:
         assert self._driver.stdin is not None
         assert self._driver.stdout is not None
         self._driver.stdin.close()
-        try:
-            self._driver.wait(10)
-        except subprocess.TimeoutExpired:
-            self._driver.kill()
+        _end(self._driver, 10)
         self._driver.stdout.close()
         self._server.terminate()
-        self._server.wait(20)
+        _end(self._server, 20)
+
+
+def _end(process: subprocess.Popen[Any], seconds: float) -> None:
+    """Wait for its end so long, then end it by force, with all that it started."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        for child in programs.processes("", process.pid):
+            child.kill()
+        process.kill()
+        process.wait()
 
 
 def _free_port() -> int:

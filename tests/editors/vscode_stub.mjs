@@ -15,3 +15,17 @@ export const window = {
   withProgress: (_, work) =>
     work({ report: nothing }, { isCancellationRequested: false, onCancellationRequested: () => ({ dispose: nothing }) }),
 };
+
+export class Position {
+  constructor(line, character) {
+    Object.assign(this, { line, character });
+  }
+}
+export class Location {
+  constructor(uri, range) {
+    Object.assign(this, { uri, range });
+  }
+}
+export const DiagnosticSeverity = { Error: 0 };
+export const FileType = { File: 1 };
+export const languages = {};

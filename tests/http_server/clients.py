@@ -23,7 +23,7 @@ class Served(NamedTuple):
     client: httpx.AsyncClient
 
     async def post(self, path: str, body: dict[str, Any], **headers: str) -> Any:
-        """The JSON that comes back."""
+        """Return the JSON that comes back."""
         answer = await self.client.post(path, json=body, headers=headers)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -36,7 +36,7 @@ async def served(
     """*session* at a port, with *root* as its project."""
     session.handle(events.FoldersChanged((root.as_uri(),)))
     await session.connection.wait_ready()
-    port = await local_port.opened(session, cache, root=root.as_uri(), token=token)
+    port = await local_port.open_local_port(session, cache, root=root.as_uri(), token=token)
     headers = {"authorization": f"Bearer {port.token}"} if port.token else {}
     try:
         async with httpx.AsyncClient(
@@ -51,7 +51,7 @@ async def served(
 def vim(
     text: str, row: int, column: int, *, n_prefix: int = 256, n_suffix: int = 64
 ) -> dict[str, Any]:
-    """What llama.vim asks with the cursor there; a line of spaces is shown as an empty one."""
+    """Return what llama.vim asks with the cursor there; a line of spaces is shown as an empty one."""
     lines = text.split("\n")
     here = lines[row] if lines[row].strip() else ""
     below = lines[row + 1 : row + 1 + n_suffix]

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.http_server import connections
-from fim_lsp.lsp import peer
+from server_bridge.machine import peer
 from server_bridge.protocol import Reply, Request
+from tests.asked import model_of
 from tests.http_server.clients import Served, served, vim
 from tests.typist import faked
 
@@ -30,21 +31,21 @@ async def at_port(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 def raw(port: int, body: dict[str, object], path: str = "/infill") -> bytes:
-    """A request as it goes onto the wire."""
+    """Return a request as it goes onto the wire."""
     content = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(content)}\r\n{KEY}\r\n"
     return head.encode() + content
 
 
 async def until_closed(reader: asyncio.StreamReader) -> bytes:
-    """What comes until the port hangs up."""
+    """Return what comes until the port hangs up."""
     return await asyncio.wait_for(reader.read(), 20)
 
 
 async def test_a_client_that_hangs_up_ends_its_request(at_port: Served) -> None:
     """The stream is closed, and the next request has the model to itself."""
-    backend = at_port.session.connection.backend
-    stream, begun, closed = backend.stream, asyncio.Event(), asyncio.Event()
+    model = model_of(at_port.session)
+    stream, begun, closed = model.stream, asyncio.Event(), asyncio.Event()
 
     async def endless(request: Request) -> AsyncGenerator[Reply, None]:
         try:
@@ -56,7 +57,7 @@ async def test_a_client_that_hangs_up_ends_its_request(at_port: Served) -> None:
         finally:
             closed.set()
 
-    backend.stream = endless  # type: ignore[method-assign]
+    model.stream = endless  # type: ignore[method-assign]
     reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)
     writer.write(raw(at_port.port.port, vim(BLOCK, 5, 38)))
     await asyncio.wait_for(begun.wait(), 10)

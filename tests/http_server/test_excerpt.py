@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.documents import Position
-from fim_lsp.http_server.excerpt import Excerpt, alone, placed
+from fim_lsp.http_server.excerpt import Excerpt, alone, place_excerpt
 
 FILE = [f"def f{n}(x):\n    return x + {n}\n\n" for n in range(60)]
 LINES = "".join(FILE).splitlines(keepends=True)
@@ -33,7 +33,7 @@ def test_typed_lines_grow_one_text(row: int, above: int, below: int) -> None:
     for typed in ("total = sum(x)\n", "if total > 3:\n", "    return total\n"):
         for column in range(len(typed)):
             lines[row] = typed[:column] + "\n"
-            found = placed(kept, lines_around(lines, row, column, above, below))
+            found = place_excerpt(kept, lines_around(lines, row, column, above, below))
             assert found is not None
             kept = found.lines
             at = found.cursor
@@ -51,7 +51,7 @@ def test_a_window_cut_in_the_middle_of_lines(start: int, n_chars: int) -> None:
     text = "".join(LINES)
     kept = alone(chars_around(text, start, n_chars)).lines
     for at in range(start, start + 400, 7):
-        found = placed(kept, chars_around(text, at, n_chars))
+        found = place_excerpt(kept, chars_around(text, at, n_chars))
         assert found is not None
         kept = found.lines
         assert "".join(kept) in text
@@ -63,7 +63,7 @@ def test_a_jump_within_what_was_seen() -> None:
     """The text stays whole when the cursor goes up again."""
     kept = tuple(LINES)
 
-    found = placed(kept, lines_around(LINES, 10, 3, 5, 5))
+    found = place_excerpt(kept, lines_around(LINES, 10, 3, 5, 5))
 
     assert found is not None
     assert (found.lines, found.cursor) == (kept, Position(10, 3))
@@ -73,7 +73,7 @@ def test_a_change_below_the_cursor() -> None:
     """Lines that were removed below are removed from the text, too."""
     changed = [*LINES[:50], *LINES[56:]]
 
-    found = placed(LINES, lines_around(changed, 40, 0, 20, 30))
+    found = place_excerpt(LINES, lines_around(changed, 40, 0, 20, 30))
 
     assert found is not None
     assert found.lines == tuple(changed)
@@ -84,13 +84,13 @@ def test_another_text_is_not_taken_for_it() -> None:
     other = [f"class C{n}:\n    pass\n\n" for n in range(40)]
     lines = "".join(other).splitlines(keepends=True)
 
-    assert placed(LINES, lines_around(lines, 30, 0, 20, 20)) is None
+    assert place_excerpt(LINES, lines_around(lines, 30, 0, 20, 20)) is None
 
 
 @given(st.text("ab \n", max_size=30), st.text("ab \n", max_size=30), st.text("ab \n", max_size=60))
 def test_nothing_makes_it_fail(before: str, after: str, text: str) -> None:
     """Whatever is kept and shown, the text has the excerpt at the cursor."""
-    found = placed(alone(Excerpt(text, "")).lines, Excerpt(before, after))
+    found = place_excerpt(alone(Excerpt(text, "")).lines, Excerpt(before, after))
     if found is not None:
         line, column = found.cursor
         assert found.lines[line][:column].endswith(before.rpartition("\n")[2])
@@ -100,7 +100,7 @@ def test_a_file_of_one_line_that_is_typed() -> None:
     """It has no other lines to be known by."""
     kept = alone(Excerpt("de", "\n")).lines
     for before in ("def", "def add", "def add(a, b):", "def add(a, b):\n"):
-        found = placed(kept, Excerpt(before, "\n"))
+        found = place_excerpt(kept, Excerpt(before, "\n"))
         assert found is not None, before
         kept = found.lines
     assert "".join(kept) == "def add(a, b):\n\n"

@@ -16,6 +16,7 @@ from fim_lsp import events
 from fim_lsp.http_server import announced
 from fim_lsp.session.answer import Answer
 from server_bridge.protocol import Reply, Request
+from tests.asked import model_of
 from tests.http_server.clients import Served, served, vim
 from tests.typist import embedded, faked
 
@@ -114,7 +115,7 @@ async def test_zed_gets_the_next_edit(at_port: Served, tmp_path: Path) -> None:
     (tmp_path / "shop" / "sizes.py").write_text(text)
 
     async def asked(shown: str, row: int) -> str:
-        """What Zed is to make of the file, with the cursor at the end of a line."""
+        """Return what Zed is to make of the file, with the cursor at the end of a line."""
         lines = shown.split("\n")
         lines[row] += "<|user_cursor|>"
         region = "\n".join(lines)
@@ -236,7 +237,7 @@ async def test_a_stream_begins_before_the_text_is_whole(at_port: Served) -> None
     session, told = at_port.session, list[str]()
     shown = replace(session.config.completion, min_confidence=0.0)
     session.configure(replace(session.config, completion=shown))
-    stream, n_pieces = session.connection.backend.stream, 0
+    stream, n_pieces = model_of(session).stream, 0
 
     async def counted(request: Request) -> AsyncGenerator[Reply, None]:
         nonlocal n_pieces
@@ -246,7 +247,7 @@ async def test_a_stream_begins_before_the_text_is_whole(at_port: Served) -> None
                 await asyncio.sleep(0.02)
                 yield reply
 
-    session.connection.backend.stream = counted  # type: ignore[method-assign]
+    model_of(session).stream = counted  # type: ignore[method-assign]
     body = vim(BLOCK, 5, 36) | {"stream": True}
     del body["response_fields"]
     n_before = []
@@ -264,7 +265,7 @@ async def test_a_stream_begins_before_the_text_is_whole(at_port: Served) -> None
 
 
 def events_of(text: str) -> list[str]:
-    """What a stream of events says, one by one."""
+    """Return what a stream of events says, one by one."""
     return [line.removeprefix("data: ") for line in text.split("\n") if line]
 
 
@@ -347,8 +348,8 @@ async def test_it_says_where_it_is_while_it_is_open(tmp_path: Path) -> None:
     """In a file that only this user may read."""
     cache = tmp_path / "cache"
     async with served(faked(), tmp_path, cache, token="secret") as at_port:
-        [there] = announced.found(cache)
+        [there] = announced.find_announced(cache)
         assert (there.url, there.token) == (at_port.port.url, "secret")
-    assert announced.found(cache) == []
+    assert announced.find_announced(cache) == []
     with pytest.raises(OSError):
         await asyncio.open_connection("127.0.0.1", at_port.port.port)

@@ -12,8 +12,7 @@ import pytest
 
 from fim_lsp.http_server import connections
 from fim_lsp.http_server.connections import Listener, Request, Response
-from fim_lsp.lsp import peer
-from server_bridge.machine import sockets
+from server_bridge.machine import peer, sockets
 
 ASK = b"GET /page/state HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 RUBBISH = b"GET / HTTP/1.1\r\n" * 5000

@@ -157,5 +157,5 @@ def test_how_long_an_answer_may_be(body: dict[str, Any], limits: Limits) -> None
 
 
 def test_a_text_ends_before_the_first_stop() -> None:
-    assert Limits(stops=("c", "b")).ended("abc") == "a"
-    assert Limits(stops=("d",)).ended("abc") == "abc"
+    assert Limits(stops=("c", "b")).cut_at_stop("abc") == "a"
+    assert Limits(stops=("d",)).cut_at_stop("abc") == "abc"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.http_server import whose_text
+from fim_lsp.http_server import find_file
 from fim_lsp.http_server.excerpt import Excerpt
-from fim_lsp.http_server.whose_text import Whose, file_of
+from fim_lsp.http_server.find_file import Whose, file_of
 from server_bridge.protocol import Request
 from tests.asked import requests_to
 from tests.http_server.clients import served, vim
@@ -140,7 +140,7 @@ async def test_no_prompt_has_private_text(
     root.mkdir()
     (root / ".gitignore").write_text("private_settings.py\n/target/\n/venv/\n")
     if variant.startswith("many"):
-        monkeypatch.setattr(whose_text, "FILES" if "files" in variant else "BYTES", 20)
+        monkeypatch.setattr(find_file, "FILES" if "files" in variant else "BYTES", 20)
     text, make = VARIANTS[variant]
     make(root, text)
     session = faked()
@@ -159,7 +159,7 @@ async def test_no_prompt_has_private_text(
     assert "CANARY" not in "".join(str(request.prompt) for request in asked)
     if variant.startswith("many"):
         assert [answer.status_code for answer in answers] == [422, 422, 200]
-        assert all("not known which file" in each and "--root" in each for each in said)
+        assert all("does not know which file" in each and "--root" in each for each in said)
 
 
 async def test_a_private_file_is_not_taken_for_an_edit_of_its_template(tmp_path: Path) -> None:

@@ -6,23 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.documents import Document, Position, edited, opened
-from fim_lsp.instruct.answer import block, loses_secret, placed
-from fim_lsp.instruct.changes import edits, span
-from fim_lsp.instruct.definitions import definitions, names
-from fim_lsp.instruct.presets import fix
-from fim_lsp.instruct.selection import Selection, around, begun, further, selected, turn
+from fim_lsp.documents import Document, Position, apply_edits, open_document
+from fim_lsp.instruct.answer import block, edits, loses_secret, place_lines, span
+from fim_lsp.instruct.presets import definitions, fix, names
+from fim_lsp.instruct.selection import Selection, around, begin_answer, further, select_lines, turn
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = "import os\n\n    def f(x):\n        return x\n\n    def g(y):\n        return y\n"
 
 
 def document(text: str = TEXT) -> Document:
-    return opened("file:///a.py", "python", 1, text)
+    return open_document("file:///a.py", "python", 1, text)
 
 
 def selection(text: str = TEXT, first: int = 2, last: int = 4) -> Selection:
-    return selected(document(text), Position(first, 0), Position(last, 0))
+    return select_lines(document(text), Position(first, 0), Position(last, 0))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +38,7 @@ def test_whole_lines_are_selected(
     start: tuple[int, int], end: tuple[int, int], lines: tuple[int, int]
 ) -> None:
     """From the line of one end to that of the other; a line that is ended before does not count."""
-    found = selected(document(), Position(*start), Position(*end))
+    found = select_lines(document(), Position(*start), Position(*end))
     assert (found.first, found.last) == lines
 
 
@@ -83,7 +81,7 @@ def test_the_first_block_of_an_answer_is_the_code(
 
 def test_a_block_of_lines_with_fences_has_a_longer_one() -> None:
     """So that they do not end it."""
-    assert begun(selection("a\n```\nb\n", 0, 3), "markdown") == "````markdown\n"
+    assert begin_answer(selection("a\n```\nb\n", 0, 3), "markdown") == "````markdown\n"
 
 
 @pytest.mark.parametrize(
@@ -91,16 +89,16 @@ def test_a_block_of_lines_with_fences_has_a_longer_one() -> None:
 )
 def test_an_answer_is_indented_as_the_selection(lines: tuple[str, ...]) -> None:
     """Whether it came without the indentation or with it."""
-    assert placed(selection(), lines) == ("    def f(x: int):", "        return x")
+    assert place_lines(selection(), lines) == ("    def f(x: int):", "        return x")
 
 
 def test_a_secret_that_comes_back_as_it_was_shown_is_put_back() -> None:
     """What the model was not shown is not lost; where it cannot be told where it belongs, the answer is refused."""
     shown = selection(f"user = 'me'\ntoken = '{KEY}'\n", 0, 2)
     hidden = shown.clean[1]
-    assert placed(shown, ("name = 'me'", hidden)) == ("name = 'me'", f"token = '{KEY}'")
-    assert not loses_secret(shown, placed(shown, ("name = 'me'", hidden)))
-    assert loses_secret(shown, placed(shown, (hidden.replace("token", "key"),)))
+    assert place_lines(shown, ("name = 'me'", hidden)) == ("name = 'me'", f"token = '{KEY}'")
+    assert not loses_secret(shown, place_lines(shown, ("name = 'me'", hidden)))
+    assert loses_secret(shown, place_lines(shown, (hidden.replace("token", "key"),)))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -125,7 +123,7 @@ def test_edits_make_the_new_lines_of_the_old(
     before = document(end.join(old) + end * is_ended)
     first = data.draw(st.integers(0, len(old) - 1))
     last = data.draw(st.integers(first + 1, len(old)))
-    after = edited(before, reversed(edits(before, first, last, new)), 2)
+    after = apply_edits(before, reversed(edits(before, first, last, new)), 2)
     eol = before.eol
     expected = [*old[:first], *new, *old[last:]]
     assert after.text.split(eol) == eol.join(expected).split(eol) + [""] * (

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from fim_lsp.events import Informed, Snippet
-from fim_lsp.lsp.context_items import ITEMS, VALUE_CHARS, informed
+from fim_lsp.lsp.context_items import ITEMS, VALUE_CHARS, parse_context
 
 URI = "file:///shop/ship.py"
 RANGE = {"start": {"line": 4, "character": 0}, "end": {"line": 4, "character": 1}}
@@ -34,7 +34,7 @@ def test_what_an_item_says(
     item: object, snippet: Snippet | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A snippet, errors, or nothing that may be used; none of them is a mistake of the client."""
-    found = informed({"textDocument": {"uri": "file:///main.py"}, "items": [item]})
+    found = parse_context({"textDocument": {"uri": "file:///main.py"}, "items": [item]})
     assert found == Informed("file:///main.py", (snippet,) if snippet else ())
     assert not caplog.records
 
@@ -56,7 +56,7 @@ ODD: list[object] = [
 def test_an_odd_item_is_left_out(item: object, caplog: pytest.LogCaptureFixture) -> None:
     """The log says which, and what it may be; those beside it count."""
     items = [{"uri": URI, "value": "x"}, item]
-    found = informed({"textDocument": {"uri": URI}, "items": items})
+    found = parse_context({"textDocument": {"uri": URI}, "items": items})
     assert found == Informed(URI, (Snippet(URI, "x"),))
     assert "items[1] is none of {uri, value}, {name, value} and {uri, values}" in caplog.text
 
@@ -64,14 +64,16 @@ def test_an_odd_item_is_left_out(item: object, caplog: pytest.LogCaptureFixture)
 @pytest.mark.parametrize("params", [None, [], {}, {"items": []}, {"textDocument": {"uri": URI}, "items": {}}, {"textDocument": URI, "items": []}])  # fmt: skip
 def test_odd_params_are_no_event(params: object, caplog: pytest.LogCaptureFixture) -> None:
     """The log says what they must be."""
-    assert informed(params) is None
+    assert parse_context(params) is None
     assert "params must be" in caplog.text
 
 
 def test_no_more_items_are_read_than_a_pause_can_need(caplog: pytest.LogCaptureFixture) -> None:
     """The log says so."""
     with caplog.at_level(logging.WARNING):
-        found = informed({"textDocument": {"uri": URI}, "items": [{"uri": URI, "value": "x"}] * 99})
+        found = parse_context(
+            {"textDocument": {"uri": URI}, "items": [{"uri": URI, "value": "x"}] * 99}
+        )
     assert found is not None
     assert len(found.snippets) == ITEMS
     assert "99 items" in caplog.text

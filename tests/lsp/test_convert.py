@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.documents import Document, Position, body, edited, opened, split
+from fim_lsp.documents import Document, Position, apply_edits, body, open_document, split
 from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.types import types
@@ -41,11 +41,11 @@ places = st.builds(types.Position, st.integers(0, 8), st.integers(0, 30))
 
 
 def document(text: str, language: str = "python") -> Document:
-    return opened("file:///a.py", language, 1, text)
+    return open_document("file:///a.py", language, 1, text)
 
 
 def walked(line: str, units: int, encoding: str) -> int:
-    """The column at *units*, one character at a time; one reached half does not count."""
+    """Return the column at *units*, one character at a time; one reached half does not count."""
     column = 0
     for character in line:
         units -= WIDTH[encoding](character)
@@ -104,7 +104,7 @@ def test_changes_agree_with_a_plain_string(
 ) -> None:
     """Changes in the client's units do to the document what they do to a string."""
     before = document(text)
-    after = edited(before, convert.edits(before, changes, encoding), 2)
+    after = apply_edits(before, convert.edits(before, changes, encoding), 2)
     for change in changes:
         if isinstance(change, types.TextDocumentContentChangeWholeDocument):
             text = change.text
@@ -125,9 +125,9 @@ def test_many_changes_are_one_edit_that_does_the_same(
     many = changes * convert.MOST_EDITS
     result = convert.edits(before, many, encoding)
     for change in many:
-        before = edited(before, convert.edits(before, [change], encoding), 2)
+        before = apply_edits(before, convert.edits(before, [change], encoding), 2)
 
-    assert edited(document(text), result, 2).lines == before.lines
+    assert apply_edits(document(text), result, 2).lines == before.lines
     assert len(result) == (1 if len(many) > convert.MOST_EDITS else len(many))
 
 
@@ -135,7 +135,7 @@ def test_changes_are_converted_in_steps() -> None:
     """One for each, so that other tasks can go on in between."""
     change = convert.ContentChange(None, "x")
 
-    assert [*convert.converted(document(""), [change] * 9, "utf-8")][:-1] == [()] * 8
+    assert [*convert.convert_stepwise(document(""), [change] * 9, "utf-8")][:-1] == [()] * 8
 
 
 RANGE = {"start": {"line": 1, "character": 2}, "end": {"line": 3, "character": 4}}
@@ -182,11 +182,11 @@ def test_a_word_that_never_ends_is_no_word() -> None:
 def test_well_formed_text_has_the_same_columns(text: str, cut: int) -> None:
     """Lone surrogates go, nothing else does, and no character behind one moves."""
     broken = text[:cut] + "\ud83d" + text[cut:]
-    fixed = convert.well_formed(broken)
+    fixed = convert.replace_surrogates(broken)
 
     fixed.encode()  # would raise
     assert len(fixed.encode("utf-16-le")) == len(broken.encode("utf-16-le", "surrogatepass"))
-    assert convert.well_formed(text) == text
+    assert convert.replace_surrogates(text) == text
 
 
 def suggestion(text: str, start: tuple[int, int], end: tuple[int, int] | None = None) -> Suggestion:
@@ -266,7 +266,7 @@ def test_the_selected_menu_item_is_read_in_ours() -> None:
         range=types.Range(types.Position(0, 2), types.Position(0, 4)), text="append"
     )
 
-    assert convert.selected(document("😀ap"), info, "utf-16") == ((0, 1), (0, 3), "append")
+    assert convert.parse_selected(document("😀ap"), info, "utf-16") == ((0, 1), (0, 3), "append")
 
 
 ITEM = {"insertText": "😀x\ny", "command": {"title": "", "command": "c", "arguments": ["s1"]}}
@@ -275,22 +275,26 @@ ITEM = {"insertText": "😀x\ny", "command": {"title": "", "command": "c", "argu
 @pytest.mark.parametrize(
     ("read", "params", "event"),
     [
-        (convert.yanked, {"textDocument": {"uri": "u"}, "text": "a\ud800"}, Yanked("u", "a\ufffd")),
-        (convert.yanked, {"text": "a", "operator": "y"}, Yanked("", "a")),
-        (convert.yanked, {"textDocument": {"uri": "u"}}, None),
-        (convert.yanked, {"text": "x" * 100_001}, None),
-        (convert.yanked, None, None),
-        (convert.focused, {"textDocument": {"uri": "u"}}, Focused("u")),
-        (convert.focused, {}, Focused("")),
-        (convert.focused, None, Focused("")),
-        (convert.shown, {"item": ITEM}, Shown("s1")),
-        (convert.shown, {"item": {"insertText": "x"}}, None),
-        (convert.shown, [], None),
-        (convert.partly_accepted, {"item": ITEM, "acceptedLength": 3}, PartlyAccepted("s1", 2)),
-        (convert.partly_accepted, {"item": ITEM, "acceptedLength": 99}, PartlyAccepted("s1", 4)),
-        (convert.partly_accepted, {"item": ITEM, "acceptedLength": -1}, None),
-        (convert.partly_accepted, {"item": ITEM}, None),
-        (convert.partly_accepted, None, None),
+        (
+            convert.parse_yank,
+            {"textDocument": {"uri": "u"}, "text": "a\ud800"},
+            Yanked("u", "a\ufffd"),
+        ),
+        (convert.parse_yank, {"text": "a", "operator": "y"}, Yanked("", "a")),
+        (convert.parse_yank, {"textDocument": {"uri": "u"}}, None),
+        (convert.parse_yank, {"text": "x" * 100_001}, None),
+        (convert.parse_yank, None, None),
+        (convert.parse_focus, {"textDocument": {"uri": "u"}}, Focused("u")),
+        (convert.parse_focus, {}, Focused("")),
+        (convert.parse_focus, None, Focused("")),
+        (convert.parse_show, {"item": ITEM}, Shown("s1")),
+        (convert.parse_show, {"item": {"insertText": "x"}}, None),
+        (convert.parse_show, [], None),
+        (convert.parse_partial, {"item": ITEM, "acceptedLength": 3}, PartlyAccepted("s1", 2)),
+        (convert.parse_partial, {"item": ITEM, "acceptedLength": 99}, PartlyAccepted("s1", 4)),
+        (convert.parse_partial, {"item": ITEM, "acceptedLength": -1}, None),
+        (convert.parse_partial, {"item": ITEM}, None),
+        (convert.parse_partial, None, None),
     ],
 )
 def test_what_is_missing_in_our_own_notifications_is_no_error(read, params, event) -> None:

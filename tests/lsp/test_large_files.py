@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.documents import Document, Edit, Position, edited, opened
+from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document
 from fim_lsp.events import Changed, Closed, Event, Opened
 from fim_lsp.lsp import large_files
 from fim_lsp.lsp.large_files import LargeFiles
@@ -30,13 +30,13 @@ class Session:
         self.files = LargeFiles(self.told.append)
 
     def hear(self, event: Event) -> list[Event]:
-        passed = self.files.filtered(event, self.documents.get)
+        passed = self.files.filter_event(event, self.documents.get)
         for each in passed:
             match each:
                 case Opened(uri):
-                    self.documents[uri] = opened(*each)
+                    self.documents[uri] = open_document(*each)
                 case Changed(uri, version, edits):
-                    self.documents[uri] = edited(self.documents[uri], edits, version)
+                    self.documents[uri] = apply_edits(self.documents[uri], edits, version)
                 case Closed(uri):
                     self.documents.pop(uri, None)
         return passed
@@ -114,9 +114,9 @@ def test_what_the_session_has_is_what_the_client_has(
     text: str, changes: list[list[Edit | str]]
 ) -> None:
     """Or nothing; and nothing that is too large."""
-    session, client = open_with(text), opened(U, "python", 1, text)
+    session, client = open_with(text), open_document(U, "python", 1, text)
     for number, change in enumerate(changes):
-        client = edited(client, change, number)
+        client = apply_edits(client, change, number)
         session.hear(Changed(U, number, tuple(change)))
         if U in session.documents:
             assert session.documents[U].text == client.text

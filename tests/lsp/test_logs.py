@@ -18,7 +18,7 @@ log = logging.getLogger("fim_lsp.test")
 
 @pytest.fixture(autouse=True)
 def loggers() -> Iterator[None]:
-    """The loggers as they were."""
+    """Return the loggers as they were."""
     root = logging.getLogger()
     names = ("", "fim_lsp", "server_bridge", "pygls")
     levels = {name: logging.getLogger(name).level for name in names}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp import events
-from fim_lsp.documents import Document, Edit, Position, body, edited, opened
+from fim_lsp.documents import Document, Edit, Position, apply_edits, body, open_document
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.lsp.notebooks import Notebooks
 from tests.asked import requests_to
@@ -34,10 +34,10 @@ class Mirror(dict[str, Document]):
         for event in news:
             match event:
                 case Opened():
-                    self[event.uri] = opened(*event)
+                    self[event.uri] = open_document(*event)
                 case Changed(uri, version, edits):
                     assert version > self[uri].version
-                    self[uri] = edited(self[uri], edits, version)
+                    self[uri] = apply_edits(self[uri], edits, version)
                 case events.Closed(uri):
                     del self[uri]
 
@@ -46,7 +46,7 @@ def test_cells_of_a_language_are_one_text() -> None:
     """In their order, each on lines of its own; a cell's place is where it begins."""
     books, mirror = Notebooks(), Mirror()
     cells = [cell("a", "import os"), cell("b", "select 1", "sql"), cell("c", "x = 1\r\ny")]
-    mirror.hear(books.arranged(BOOK, order("abc"), cells))
+    mirror.hear(books.arrange(BOOK, order("abc"), cells))
 
     assert {uri: document.text for uri, document in mirror.items()} == {
         PYTHON: "import os\nx = 1\ny\n",
@@ -60,9 +60,9 @@ def test_cells_of_a_language_are_one_text() -> None:
 def test_a_key_in_a_cell_is_a_key_in_the_document() -> None:
     """The same text in the same columns, further down."""
     books = Notebooks()
-    books.arranged(BOOK, order("ab"), [cell("a", "x\n"), cell("b", "y = 1\nprint()")])
+    books.arrange(BOOK, order("ab"), [cell("a", "x\n"), cell("b", "y = 1\nprint()")])
     at = Position(1, 6)
-    [change] = books.changed(Changed("cell:b", 2, (Edit(at, at, "y"),)))
+    [change] = books.change(Changed("cell:b", 2, (Edit(at, at, "y"),)))
 
     assert change == Changed(PYTHON, 2, (Edit(Position(3, 6), Position(3, 6), "y"),))
 
@@ -70,8 +70,8 @@ def test_a_key_in_a_cell_is_a_key_in_the_document() -> None:
 def test_many_cells_that_change_are_one_change() -> None:
     """A replacement in a whole notebook does not cost a look at all of it per cell."""
     books, mirror = Notebooks(), Mirror()
-    mirror.hear(books.arranged(BOOK, order("abc"), [cell(name, "old\n") for name in "abc"]))
-    events = books.changed(*(Changed(f"cell:{name}", 2, ("new\n",)) for name in "abc"))
+    mirror.hear(books.arrange(BOOK, order("abc"), [cell(name, "old\n") for name in "abc"]))
+    events = books.change(*(Changed(f"cell:{name}", 2, ("new\n",)) for name in "abc"))
 
     assert len(events) == 1
     mirror.hear(events)
@@ -82,9 +82,9 @@ def test_many_cells_that_change_are_one_change() -> None:
 def test_any_name_of_a_language_will_do(language: str) -> None:
     """Its document is found again and closed."""
     books, mirror = Notebooks(), Mirror()
-    mirror.hear(books.arranged(BOOK, order("a"), [cell("a", "x", language)]))
+    mirror.hear(books.arrange(BOOK, order("a"), [cell("a", "x", language)]))
     assert {document.language for document in mirror.values()} == {language}
-    mirror.hear(books.arranged(BOOK, (), ()))
+    mirror.hear(books.arrange(BOOK, (), ()))
 
     assert not mirror
 
@@ -92,12 +92,12 @@ def test_any_name_of_a_language_will_do(language: str) -> None:
 def test_a_closed_notebook_leaves_nothing() -> None:
     """Its documents are closed, its cells are plain URIs again."""
     books, mirror = Notebooks(), Mirror()
-    mirror.hear(books.arranged(BOOK, order("a"), [cell("a", "x")]))
-    mirror.hear(books.arranged(BOOK, (), ()))
+    mirror.hear(books.arrange(BOOK, order("a"), [cell("a", "x")]))
+    mirror.hear(books.arrange(BOOK, (), ()))
 
     assert not mirror
     assert repr(books) == "<Notebooks 0 with 0 cells>"
-    assert books.changed(Changed("cell:a", 2, ("y",))) == []
+    assert books.change(Changed("cell:a", 2, ("y",))) == []
 
 
 TEXTS = st.text(st.sampled_from("ab\n\r漢"), max_size=8)
@@ -116,14 +116,14 @@ def test_events_tell_all_there_is_to_know(steps: list[tuple[str, list[str] | str
     books, mirror = Notebooks(), Mirror()
     for what, names, text in steps:
         if what == "change":
-            mirror.hear(books.changed(Changed(f"cell:{names}", 2, (text,))))
+            mirror.hear(books.change(Changed(f"cell:{names}", 2, (text,))))
             continue
         fresh = [
             cell(name, text, "sql" if name in "bd" else "python")
             for name in names
             if f"cell:{name}" not in books.cells
         ]
-        mirror.hear(books.arranged(BOOK, order("".join(names)), fresh))
+        mirror.hear(books.arrange(BOOK, order("".join(names)), fresh))
     assert set(mirror) == set(books.documents(BOOK))
     for uri, document in books.cells.items():
         whole, first = books.place(uri)
@@ -142,7 +142,7 @@ async def test_a_cell_is_completed_in_view_of_those_before_it() -> None:
             cell("a", "def area(width, height):\n    return width * height"),
             cell("b", "area("),
         ]
-        for event in books.arranged(f"{ROOT}/book.ipynb", order("ab"), cells):
+        for event in books.arrange(f"{ROOT}/book.ipynb", order("ab"), cells):
             session.handle(event)
         uri, first = books.place("cell:b")
         await session.complete(uri, Position(first, 5), invoked=True)

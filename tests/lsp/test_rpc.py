@@ -41,7 +41,7 @@ class Connection:
 
 
 async def served(server: LanguageServer, *messages: object) -> list[dict[str, Any]]:
-    """What the server sends for *messages*."""
+    """Return what the server sends for *messages*."""
     connection = Connection(HELLO, *messages)
     await serve(server.protocol, connection, lambda _: None)  # type: ignore[arg-type]
     await asyncio.sleep(0)

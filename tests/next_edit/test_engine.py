@@ -93,7 +93,7 @@ CASES = [
 
 
 def replayed(case: Case) -> tuple[list[FinishedEdit], Text]:
-    """The edits of a case, made one after the other, and the text they leave."""
+    """Return the edits of a case, made one after the other, and the text they leave."""
     lines, edits = case.lines.split("\n"), list[FinishedEdit]()
     for n, (line, before, after) in enumerate(case.made):
         old, new = before.split("\n"), after.split("\n") if after else []
@@ -105,7 +105,7 @@ def replayed(case: Case) -> tuple[list[FinishedEdit], Text]:
 
 
 def what(proposal: Proposal | None) -> tuple[int, str, str] | None:
-    """A proposal as a case says it."""
+    """Return a proposal as a case says it."""
     if proposal is None:
         return None
     return proposal.line, "\n".join(proposal.before), "\n".join(proposal.after)
@@ -158,7 +158,7 @@ def test_a_refused_pattern_stays_quiet() -> None:
     answers = Answers()
     proposal = propose(edits, [more], answers.refused)
     assert proposal is not None
-    answers.dismissed(proposal)
+    answers.note_dismissal(proposal)
 
     again = propose(edits, [more], answers.refused)
     assert again is None or again.pattern != proposal.pattern
@@ -173,7 +173,9 @@ def test_a_contradicted_pattern_stays_quiet(after: str, *, stays: bool) -> None:
     proposal = propose(edits, [text])
     assert proposal is not None
     answers = Answers()
-    answers.edited(proposal, [*edits, FinishedEdit("a", 2, proposal.before, (after,), at=9.0)], 5.0)
+    answers.note_edits(
+        proposal, [*edits, FinishedEdit("a", 2, proposal.before, (after,), at=9.0)], 5.0
+    )
 
     assert (proposal.pattern not in answers.refused) is stays
 

@@ -13,7 +13,7 @@ from fim_lsp.next_edit import window
 from fim_lsp.next_edit.edits import FinishedEdit
 from fim_lsp.next_edit.formats import Format, format_of, prompt_of, proposal_of
 from fim_lsp.next_edit.places import Text
-from fim_lsp.next_edit.window import Ask, Edit, Shown, ask, shown
+from fim_lsp.next_edit.window import Ask, Edit, Shown, ask, choose_shown
 
 URI = "file:///w/box.py"
 NAMES = {URI: "box.py"}
@@ -203,7 +203,7 @@ def test_secrets_are_not_sent() -> None:
     lines = (*NOW, *[""] * 9, f'TOKEN = "{SECRET}"')
     earlier = FinishedEdit(URI, 19, (f'KEY = "{SECRET}"',), lines[-1:], at=0.5)
     edits = (earlier, FIRST, NEWEST)
-    begin = shown(edits, lines, None)
+    begin = choose_shown(edits, lines, None)
     about = ask(edits, lines, NAMES, begin)
     assert about is not None
     for model in RIGHT:
@@ -220,15 +220,15 @@ def test_secrets_are_not_sent() -> None:
 def test_a_prompt_grows() -> None:
     """What it begins with stays; after twelve edits, or in another file, it begins again."""
     edits = [FIRST, NEWEST]
-    begin = shown(edits, NOW, None)
+    begin = choose_shown(edits, NOW, None)
     for n in range(3, window.EDITS + 1):
         edits.append(NEWEST._replace(at=float(n)))
-        assert shown(edits, NOW, begin) is begin
+        assert choose_shown(edits, NOW, begin) is begin
     edits.append(NEWEST._replace(at=20.0))
-    again = shown(edits, NOW, begin)
+    again = choose_shown(edits, NOW, begin)
     assert again.since == edits[-window.KEPT - 1].at
     elsewhere = [NEWEST._replace(uri="file:///w/other.py")]
-    assert shown(elsewhere, NOW, begin).uri == "file:///w/other.py"
+    assert choose_shown(elsewhere, NOW, begin).uri == "file:///w/other.py"
 
 
 def test_a_long_edit_is_not_asked_about() -> None:
@@ -237,5 +237,5 @@ def test_a_long_edit_is_not_asked_about() -> None:
     long = FinishedEdit(URI, 0, (), lines[:8], at=1.0)
     wide = FinishedEdit(URI, 0, (), ("x" * 2000,), at=1.0)
 
-    assert ask((long,), lines, NAMES, shown((long,), lines, None)) is None
-    assert ask((wide,), ("x" * 2000,), NAMES, shown((wide,), ("x" * 2000,), None)) is None
+    assert ask((long,), lines, NAMES, choose_shown((long,), lines, None)) is None
+    assert ask((wide,), ("x" * 2000,), NAMES, choose_shown((wide,), ("x" * 2000,), None)) is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.documents import Document, Edit, Position, after, body, edited, opened
+from fim_lsp.documents import Document, Edit, Position, after, apply_edits, body, open_document
 from fim_lsp.next_edit.edits import FinishedEdit
 from fim_lsp.next_edit.log import EDIT_LINES, EDITS, SETTLED, EditLog
 
@@ -18,7 +18,7 @@ class Editor:
 
     def __init__(self, text: str) -> None:
         self.log = EditLog()
-        self.document = opened("file:///a.py", "python", 1, text)
+        self.document = open_document("file:///a.py", "python", 1, text)
         self.now = 0.0
 
     def replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
@@ -27,15 +27,15 @@ class Editor:
     def apply(self, edits: list[Edit | str]) -> None:
         before = self.document
         self.now += 1
-        self.document = edited(before, edits, before.version + 1)
-        self.log.changed(before, self.document, edits, self.now)
+        self.document = apply_edits(before, edits, before.version + 1)
+        self.log.note_change(before, self.document, edits, self.now)
 
     def type(self, line: int, column: int, text: str) -> None:
         for n, key in enumerate(text):
             self.replace((line, column + n), (line, column + n), key)
 
     def edits(self) -> list[tuple[int, tuple[str, ...], tuple[str, ...]]]:
-        return [(e.line, e.before, e.after) for e in self.log.finished(LATER)]
+        return [(e.line, e.before, e.after) for e in self.log.list_finished(LATER)]
 
 
 def test_keystrokes_on_one_line_are_one_edit() -> None:
@@ -53,7 +53,7 @@ def test_two_places_are_two_edits_and_lines_around_them_are_known() -> None:
     editor.type(2, 5, "0")
 
     assert editor.edits() == [(0, ("a = 1",), ("a = 10",)), (2, ("c = 3",), ("c = 30",))]
-    assert editor.log.finished(LATER)[1][4:] == ("b = 2", "d = 4", 2.0)
+    assert editor.log.list_finished(LATER)[1][4:] == ("b = 2", "d = 4", 2.0)
 
 
 def test_lines_typed_one_after_the_other_are_one_edit() -> None:
@@ -113,8 +113,8 @@ def test_the_newest_edit_counts_after_a_pause() -> None:
     editor = Editor("a = 1\n")
     editor.type(0, 5, "0")
 
-    assert editor.log.finished(editor.now + SETTLED / 2) == ()
-    assert len(editor.log.finished(editor.now + 2 * SETTLED)) == 1
+    assert editor.log.list_finished(editor.now + SETTLED / 2) == ()
+    assert len(editor.log.list_finished(editor.now + 2 * SETTLED)) == 1
 
 
 def test_a_forgotten_document_is_in_no_edit() -> None:
@@ -160,7 +160,7 @@ LINES = st.lists(st.sampled_from(["a", "bb", "", "c d"]), max_size=6)
 
 @st.composite
 def edits(draw: st.DrawFn, document: Document) -> Edit:
-    """An edit of *document*."""
+    """Return an edit of *document*."""
     places = sorted(
         document.clamp(Position(draw(st.integers(0, 8)), draw(st.integers(0, 4)))) for _ in "12"
     )
@@ -173,7 +173,7 @@ def test_the_newest_edit_leads_to_the_text_as_it_is(data: st.DataObject, lines: 
     editor = Editor("\n".join(lines))
     for _ in range(data.draw(st.integers(1, 6))):
         editor.apply([data.draw(edits(editor.document))])
-        done = editor.log.finished(LATER)
+        done = editor.log.list_finished(LATER)
         if done and done[-1].at == editor.now:
             now = tuple(map(body, editor.document.lines))
             assert now[done[-1].line :][: len(done[-1].after)] == done[-1].after
@@ -189,7 +189,7 @@ def test_taking_an_edit_back_leaves_none(data: st.DataObject, lines: list[str]) 
     editor.apply([edit])
     editor.apply([Edit(edit.start, after(edit.start, edit.text), old)])
 
-    assert editor.log.finished(LATER) == ()
+    assert editor.log.list_finished(LATER) == ()
 
 
 def test_edits_are_told_in_their_order() -> None:
@@ -198,7 +198,7 @@ def test_edits_are_told_in_their_order() -> None:
     editor.type(2, 1, "12")
     editor.type(0, 1, "3")
 
-    assert editor.log.finished(LATER) == (
+    assert editor.log.list_finished(LATER) == (
         FinishedEdit("file:///a.py", 2, ("b",), ("b12",), "", "", 2.0),
         FinishedEdit("file:///a.py", 0, ("a",), ("a3",), "", "", 3.0),
     )

@@ -8,7 +8,7 @@ from benchmarks.next_edit.baseline import baseline
 from benchmarks.next_edit.commits import Commit, Hunk, hunks_of
 from benchmarks.next_edit.replay import asks
 from benchmarks.next_edit.scores import Asked, Where, score
-from fim_lsp.documents import difference, edited, opened
+from fim_lsp.documents import apply_edits, difference, open_document
 from fim_lsp.next_edit.engine import propose
 from fim_lsp.next_edit.log import EditLog
 
@@ -80,14 +80,14 @@ def test_both_engines_find_the_next_line() -> None:
 def test_the_log_makes_the_same_edits_of_the_same_hunks() -> None:
     """Keystrokes or hunks: the engine reads the same."""
     log, lines = EditLog(), "\n".join(BEFORE)
-    document = opened("a.py", "python", 1, lines)
+    document = open_document("a.py", "python", 1, lines)
     for ask in asks(COMMIT, FILES):
         text = "\n".join(ask.texts[0].lines)
-        after = edited(document, [text], document.version + 1)
+        after = apply_edits(document, [text], document.version + 1)
         edit = difference(document.lines, after.lines)
-        log.changed(document, after, [edit], ask.edits[-1].at)
+        log.note_change(document, after, [edit], ask.edits[-1].at)
         document = after
-        assert log.finished(1e9)[-1][:2] == ask.edits[-1][:2] or ask.edits[-1].line == 1
+        assert log.list_finished(1e9)[-1][:2] == ask.edits[-1][:2] or ask.edits[-1].line == 1
 
 
 def test_hunks_are_those_of_git() -> None:

@@ -10,12 +10,12 @@ from fim_lsp.next_edit.edits import changes
 from fim_lsp.next_edit.pairs import pair_rule
 from fim_lsp.next_edit.rule import Kind, Rule
 from fim_lsp.next_edit.rules import rules
-from fim_lsp.next_edit.template import Hole, filled, find
+from fim_lsp.next_edit.template import Hole, fill, find
 from fim_lsp.next_edit.tokens import token_changes, tokens
 
 
 def of_kind(kind: Kind, before: str, after: str) -> list[Rule]:
-    """The rules of one kind that a change gives."""
+    """Return the rules of one kind that a change gives."""
     return [rule for rule in rules(before, after) if rule.kind is kind]
 
 
@@ -35,7 +35,7 @@ def of_kind(kind: Kind, before: str, after: str) -> list[Rule]:
 )  # fmt: skip
 def test_a_rule(kind: Kind, before: str, after: str, line: str, result: str) -> None:
     """One of the rules of its kind makes this of the other line; indentation stays."""
-    assert result in [rule.applied(line) for rule in of_kind(kind, before, after)]
+    assert result in [rule.apply(line) for rule in of_kind(kind, before, after)]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_rule_of_two_examples(
     rule = pair_rule(*one, *other)
 
     assert rule is not None
-    assert rule.applied(line) == result
+    assert rule.apply(line) == result
 
 
 def test_two_changes_with_nothing_in_common_have_no_rule() -> None:
@@ -98,7 +98,7 @@ def test_token_changes_lead_from_one_line_to_the_other(before: str, after: str) 
 def test_rules_are_exact(before: str, after: str, line: str) -> None:
     """A rule that leaves a line as it is has no place in it, and its needle is in every other."""
     for rule in rules(before, after):
-        if rule.applied(line) != line:
+        if rule.apply(line) != line:
             assert rule.needle in line
             assert rule.places(line.strip())
 
@@ -122,4 +122,4 @@ def test_the_changes_of_an_edit_add_up_to_it(
 
 def test_a_template_is_filled_with_what_was_held() -> None:
     """Numbers count the holes."""
-    assert filled(("a", 1, "b", 0), ("x", "y")) == "aybx"
+    assert fill(("a", 1, "b", 0), ("x", "y")) == "aybx"

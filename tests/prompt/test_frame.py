@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.documents import Edit, Position
-from fim_lsp.prompt.frame import Frame, Header, affordable, beside, moved, still_true
+from fim_lsp.prompt.frame import Frame, Header, affordable, beside, move, still_true
 from fim_lsp.prompt.window import Window
 from server_bridge.protocol import Chunk, Measure
 
@@ -59,5 +59,5 @@ def test_a_restored_frame_keeps_the_chunks_that_are_still_shown(n: int) -> None:
 def test_a_frame_moves_with_edits_above_it() -> None:
     """A line inserted above shifts the window; its text stays as it was evaluated."""
     edit = Edit(Position(0, 0), Position(0, 0), "import os\n")
-    assert moved(FRAME, edit).window == Window(5, 7, FRAME.window.prefix, "")
-    assert moved(FRAME, edit).header is FRAME.header
+    assert move(FRAME, edit).window == Window(5, 7, FRAME.window.prefix, "")
+    assert move(FRAME, edit).header is FRAME.header

@@ -22,7 +22,7 @@ REAL_CODE = Path(re.__file__).read_text("utf-8")
 
 
 def reference(text: str) -> str:
-    """The last pre-token by the original pattern; nothing to heal at a line's start."""
+    """Return the last pre-token by the original pattern; nothing to heal at a line's start."""
     pretokens = QWEN2.findall(text)
     return "" if not pretokens or text.endswith("\n") else pretokens[-1]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fim_lsp.context.chunks import ContextChunk, Source, grouped, pieces
+from fim_lsp.context.chunks import ContextChunk, Source, group, pieces
 from fim_lsp.prompt import report
 from server_bridge.protocol import Chunk, Measure, Prompt
 from tests.typist import ROOT, Typist, faked
@@ -10,14 +10,14 @@ from tests.typist import ROOT, Typist, faked
 
 def chunk() -> ContextChunk:
     lines = ("def area(width, height):\n", "    return width * height\n")
-    [made] = grouped(pieces(Source("file:///shop/a.py", "a.py", "python", 1, lines)), 64)
+    [made] = group(pieces(Source("file:///shop/a.py", "a.py", "python", 1, lines)), 64)
     return made
 
 
 def test_what_a_model_has_no_place_for_is_not_shown() -> None:
     """A model that cannot fill in sees nothing of the text below, and no name of the repository."""
     prompt = Prompt("shop", (), "c.py", "import a\n", "later\n", "a.")
-    shown = report.shown(prompt, Measure(10, 0, 0, (), 4, 4, 0, 2), [])
+    shown = report.describe(prompt, Measure(10, 0, 0, (), 4, 4, 0, 2), [])
     assert [part.part for part in shown.segments] == ["path", "prefix", "middle", "forced"]
 
 
@@ -29,7 +29,7 @@ def test_every_part_says_its_price_and_reason() -> None:
         "shop", (Chunk(ring.name, ring.text), old), "c.py", "import a\n", "\n", "a.", forced="ar"
     )
     measure = Measure(60, 58, 3, (20, 10), 4, 5, 1, 2)
-    shown = report.shown(prompt, measure, [ring])
+    shown = report.describe(prompt, measure, [ring])
 
     assert shown.note == "60 tokens, of which the model has evaluated 58"
     assert [(part.part, part.tokens) for part in shown.segments] == [
@@ -50,7 +50,7 @@ def test_every_part_says_its_price_and_reason() -> None:
 
 def test_the_page_is_for_reading() -> None:
     """One rule and the text per part; without a backend there are no counts."""
-    page = report.page(report.shown(Prompt("shop", (), "c.py", "x\n", ""), None, ()))
+    page = report.page(report.describe(Prompt("shop", (), "c.py", "x\n", ""), None, ()))
 
     assert page.startswith("What the model is shown at the cursor: there is no model to count")
     assert "── path · the file at work ───" in page

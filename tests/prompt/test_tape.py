@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.prompt.tape import resumed
+from fim_lsp.prompt.healing import resume
 from server_bridge.protocol import Prompt, Token
 
 PROMPT = Prompt("", (), "a.py", "", "", middle="x = f(", forced=" cha")
 
 
 def tokens(*texts: bytes) -> tuple[Token, ...]:
-    """Tokens with these texts."""
+    """Return tokens with these texts."""
     return tuple(Token(n, text) for n, text in enumerate(texts))
 
 
@@ -29,16 +29,16 @@ def tokens(*texts: bytes) -> tuple[Token, ...]:
 def test_only_the_last_word_keeps_its_tokens(made: tuple[bytes, ...], n_kept: int) -> None:
     """Finished words are left to the tokenizer; a token that reaches before the last word stays whole."""
     tape = tokens(*made)
-    prompt = resumed(PROMPT, b"".join(made).decode(), tape)
+    prompt = resume(PROMPT, b"".join(made).decode(), tape)
     assert prompt.tape == tape[len(tape) - n_kept :]
     assert prompt.middle == PROMPT.middle + b"".join(made).decode()
 
 
 def test_what_is_left_of_the_half_word_is_still_forced() -> None:
     """A generation that stopped inside it goes on to its end."""
-    assert resumed(PROMPT, " c", tokens(b" c")).forced == "ha"
+    assert resume(PROMPT, " c", tokens(b" c")).forced == "ha"
 
 
 def test_tokens_that_are_not_all_of_the_text_are_not_used() -> None:
     """Some servers tell no ids for some characters; their text is spelled by the tokenizer."""
-    assert resumed(PROMPT, " cha", tokens(b" c")).tape == ()
+    assert resume(PROMPT, " cha", tokens(b" c")).tape == ()

@@ -6,15 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.documents import LINE_CHARS, Document, Edit, Position, body, edited, opened, unix
-from fim_lsp.prompt.window import Budget, Fit, anchored, closes_only, fit, middle, moved
+from fim_lsp.documents import (
+    LINE_CHARS,
+    Document,
+    Edit,
+    Position,
+    apply_edits,
+    body,
+    open_document,
+    unix,
+)
+from fim_lsp.prompt.window import Budget, Fit, closes_only, fit, middle, move, place_window
 
 BUDGET = Budget(prefix=400, suffix=200, middle=200)
 CODE = "".join(f"line_{n:03} = {n}\n" for n in range(100))
 
 
 def document(text: str = CODE) -> Document:
-    return opened("file:///a.py", "python", 1, text)
+    return open_document("file:///a.py", "python", 1, text)
 
 
 def at_end(doc: Document, line: int) -> Position:
@@ -22,13 +31,13 @@ def at_end(doc: Document, line: int) -> Position:
 
 
 def insert(doc: Document, at: Position, text: str) -> Document:
-    return edited(doc, [Edit(at, at, text)], doc.version + 1)
+    return apply_edits(doc, [Edit(at, at, text)], doc.version + 1)
 
 
 def test_prefix_middle_and_suffix_are_the_text_around_the_cursor() -> None:
     """What the model sees joins to what stands in the file."""
     doc, here = document(), Position(50, 8)
-    window = anchored(doc, here, BUDGET, None)
+    window = place_window(doc, here, BUDGET, None)
     seen = window.prefix + middle(window, doc, here) + window.suffix
     assert seen in CODE
     assert window.suffix.startswith(" = 50\n")
@@ -41,7 +50,7 @@ def test_of_a_long_line_only_what_stands_next_to_the_cursor_is_seen(column: int)
     budget = Budget(prefix=400, suffix=200, middle=800)
     line = "".join(map(str, range(50_000)))[:200_000]
     doc, here = document(f"above = 1\n{line}\nbelow = 2\n"), Position(1, column)
-    window = anchored(doc, here, budget, None)
+    window = place_window(doc, here, budget, None)
 
     assert middle(window, doc, here).endswith(line[max(0, column - LINE_CHARS) : column])
     assert len(middle(window, doc, here)) <= LINE_CHARS + budget.middle
@@ -54,7 +63,7 @@ def test_typing_keeps_the_window() -> None:
     """A key, a new line, an auto-closed bracket: the frozen strings stay."""
     doc = document()
     here = at_end(doc, 50)
-    window = anchored(doc, here, BUDGET, None)
+    window = place_window(doc, here, BUDGET, None)
     for text, cursor in [
         ("\nfoo", (51, 3)),
         ("\nfoo(\n", (52, 0)),
@@ -80,8 +89,8 @@ def test_an_edit_elsewhere_counts_by_its_distance(line: int, fitting: Fit) -> No
     """Near the cursor the window is lost, farther it is stale, outside of it nothing happens."""
     doc = document()
     here = at_end(doc, 50)
-    window = anchored(doc, here, BUDGET, None)
-    changed = edited(doc, [Edit(Position(line, 0), Position(line, 4), "edit")], 2)
+    window = place_window(doc, here, BUDGET, None)
+    changed = apply_edits(doc, [Edit(Position(line, 0), Position(line, 4), "edit")], 2)
     if line == 50:
         here = Position(49, 3)
     assert fit(window, changed, here, BUDGET) is fitting
@@ -91,17 +100,17 @@ def test_lines_inserted_above_move_the_window() -> None:
     """An import added at the top of the file costs nothing."""
     doc = document()
     here = at_end(doc, 50)
-    window = anchored(doc, here, BUDGET, None)
+    window = place_window(doc, here, BUDGET, None)
     edit = Edit(Position(0, 0), Position(0, 0), "import os\nimport re\n")
-    below = edited(doc, [edit], 2)
-    assert fit(moved(window, edit), below, at_end(below, 52), BUDGET) is Fit.FITS
+    below = apply_edits(doc, [edit], 2)
+    assert fit(move(window, edit), below, at_end(below, 52), BUDGET) is Fit.FITS
 
 
 def test_a_middle_beyond_its_budget_is_stale_and_then_lost() -> None:
     """The middle is folded into the prefix while idle, or at twice its budget in any case."""
     doc = document()
     here = at_end(doc, 50)
-    window = anchored(doc, here, BUDGET, None)
+    window = place_window(doc, here, BUDGET, None)
     for n_lines, fitting in [(5, Fit.FITS), (12, Fit.STALE), (30, Fit.LOST)]:
         longer = insert(doc, here, "\nfoo = 1234" * n_lines)
         assert fit(window, longer, at_end(longer, 50 + n_lines), BUDGET) is fitting
@@ -110,18 +119,18 @@ def test_a_middle_beyond_its_budget_is_stale_and_then_lost() -> None:
 def test_a_new_window_begins_where_the_old_one_did() -> None:
     """Going on below only appends to the prefix, until it is twice as long."""
     doc = document()
-    old = anchored(doc, at_end(doc, 50), BUDGET, None)
-    new = anchored(doc, at_end(doc, 60), BUDGET, old)
+    old = place_window(doc, at_end(doc, 50), BUDGET, None)
+    new = place_window(doc, at_end(doc, 60), BUDGET, old)
     assert new.first == old.first
     assert new.prefix.startswith(old.prefix)
-    assert anchored(doc, at_end(doc, 95), BUDGET, old).first > old.first
+    assert place_window(doc, at_end(doc, 95), BUDGET, old).first > old.first
 
 
 def test_a_window_never_starts_at_a_blank_line() -> None:
     """A blank first line would change its token with what stands before it."""
     doc = document("x = 1\n\n\n" * 60)
     for line in range(20, 150):
-        window = anchored(doc, Position(line, 0), BUDGET, None)
+        window = place_window(doc, Position(line, 0), BUDGET, None)
         assert not window.prefix.startswith("\n")
 
 
@@ -135,9 +144,12 @@ def test_typing_anything_after_the_anchor_leaves_prefix_and_middle_exact(
     """Whatever is typed at the cursor, prefix and middle spell the text before it."""
     doc = document(text)
     here = doc.clamp(Position(line, column))
-    window = anchored(doc, here, BUDGET, None)
+    window = place_window(doc, here, BUDGET, None)
     longer = insert(doc, here, typed)
-    n_lines, last = len(opened("", "", 0, typed).lines) - 1, opened("", "", 0, typed).lines[-1]
+    n_lines, last = (
+        len(open_document("", "", 0, typed).lines) - 1,
+        open_document("", "", 0, typed).lines[-1],
+    )
     there = longer.clamp(Position(here.line + n_lines, len(last) + (0 if n_lines else here.column)))
     if fit(window, longer, there, BUDGET) is not Fit.LOST:
         before = longer.between(Position(0, 0), there)

@@ -21,7 +21,7 @@ A, ALONG, D, IGN, U = (
 
 
 def judged(*verdicts: Verdict) -> list[Judged]:
-    """All at the beginning."""
+    """Return all at the beginning."""
     return [Judged(each, 0.0) for each in verdicts]
 
 

@@ -15,10 +15,10 @@ from fim_lsp.quiet.worth import (
     START,
     Place,
     Record,
-    expected,
+    expect,
     is_worth,
-    learned,
-    restored,
+    learn,
+    restore,
     words,
 )
 
@@ -31,10 +31,10 @@ places = st.builds(
 
 
 def after(n: int, place: Place, *, taken: bool, record: Record | None = None) -> Record:
-    """The record after *n* suggestions at a place."""
+    """Return the record after *n* suggestions at a place."""
     record = record or Record()
     for _ in range(n):
-        record = learned(record, place, taken=taken)
+        record = learn(record, place, taken=taken)
     return record
 
 
@@ -49,11 +49,11 @@ def test_a_record_has_bounds(history: list[tuple[Place, bool]], place: Place) ->
     """Whatever happened: weights near the beginning, few languages, a probability; it survives JSON."""
     record = Record()
     for each, taken in history:
-        record = learned(record, each, taken=taken)
+        record = learn(record, each, taken=taken)
     assert all(abs(w - s) <= FARTHEST for w, s in zip(record.weights, START, strict=True))
     assert len(record.languages) <= N_LANGUAGES
-    assert 0 < expected(record, place) < 1
-    assert restored(json.loads(json.dumps(record.saved()))) == record
+    assert 0 < expect(record, place) < 1
+    assert restore(json.loads(json.dumps(record.to_json()))) == record
 
 
 def test_what_is_never_taken_is_hidden_and_comes_back() -> None:
@@ -67,10 +67,10 @@ def test_languages_are_told_apart() -> None:
     """What is not taken in one is less missed in another."""
     record = Record()
     for _ in range(100):
-        record = learned(record, HERE, taken=True)
-        record = learned(record, HERE._replace(language="markdown"), taken=False)
+        record = learn(record, HERE, taken=True)
+        record = learn(record, HERE._replace(language="markdown"), taken=False)
     assert is_worth(record, HERE)
-    assert expected(record, HERE) > expected(record, HERE._replace(language="markdown")) + 0.2
+    assert expect(record, HERE) > expect(record, HERE._replace(language="markdown")) + 0.2
     assert words(record) == "from 200 suggestions; more are shown in python; fewer in markdown"
 
 
@@ -92,13 +92,13 @@ def test_dismissals_raise_the_bar() -> None:
 )  # fmt: skip
 def test_a_record_that_makes_no_sense_is_begun_again(said: object) -> None:
     """The file may be anything, and the weights of another version say nothing."""
-    assert restored(said) == Record()
+    assert restore(said) == Record()
 
 
 def test_a_record_beyond_the_bounds_is_cut() -> None:
     """Nothing in the file makes a suggestion impossible."""
     far = {"n": 1e9, "start": list(START), "weights": [-1e9, *START[1:]], "languages": {"c": -1e9}}
-    record = restored(far)
+    record = restore(far)
     assert record.n == MOST_RECORD
     assert record.weights[0] == START[0] - FARTHEST
     assert record.languages["c"] == -FARTHEST

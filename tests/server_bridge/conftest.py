@@ -37,7 +37,7 @@ def patient() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """A llama.cpp server that a user runs, with the bundled model and two slots."""
+    """Return a llama.cpp server that a user runs, with the bundled model and two slots."""
     with llama_server(BUNDLED) as url:
         yield url
 
@@ -59,7 +59,7 @@ def vllm_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def no_fim_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that was never trained to fill in the middle."""
+    """Return a model that was never trained to fill in the middle."""
     return write_model(
         tmp_path_factory.mktemp("models") / "chat.gguf", specials=[""] * len(SPECIALS)
     )

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 
 def giving(key: str) -> Callable[[], Awaitable[str]]:
-    """A place that holds *key*."""
+    """Return a place that holds *key*."""
 
     async def read() -> str:
         return key

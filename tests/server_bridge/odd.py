@@ -16,7 +16,7 @@ Place = tuple[Any, ...]
 
 
 def places(value: Any, depth: int = 6) -> Iterator[Place]:
-    """Where something stands in *value*: keys and indices from the outside in, the first two of a list."""
+    """Yield where something stands in *value*: keys and indices from the outside in, the first two of a list."""
     inner: Iterator[tuple[Any, Any]] = iter(())
     if isinstance(value, dict):
         inner = iter(value.items())
@@ -29,7 +29,7 @@ def places(value: Any, depth: int = 6) -> Iterator[Place]:
 
 
 def with_odd(value: Any, place: Place, odd: Any) -> Any:
-    """A copy of *value* with *odd* at *place*."""
+    """Return a copy of *value* with *odd* at *place*."""
     if not place:
         return {} if odd is MISSING else odd
     found = copy.deepcopy(value)

@@ -15,18 +15,18 @@ TYPED = "".join(Path(configparser.__file__).read_text("utf-8").splitlines(keepen
 
 
 def prompt(middle: str = "", forced: str = "", at: int = 500) -> Prompt:
-    """A gap at a line of argparse.py, with one other file for context."""
+    """Return a gap at a line of argparse.py, with one other file for context."""
     chunks = (Chunk("lib/first.py", "".join(LINES[:40])),)
     prefix, suffix = "".join(LINES[at - 60 : at]), "".join(LINES[at : at + 20])
     return Prompt("demo", chunks, "app/main.py", prefix, suffix, middle, (), forced)
 
 
 def short(middle: str = "") -> Prompt:
-    """A gap with little around it, for tests that evaluate little."""
+    """Return a gap with little around it, for tests that evaluate little."""
     return Prompt("demo", (), "app/main.py", "".join(LINES[492:500]), LINES[500], middle)
 
 
 def keystrokes(every: int = 3) -> Iterator[tuple[str, str]]:
-    """The whole words typed and the half word after them, every few characters."""
+    """Yield the whole words typed and the half word after them, every few characters."""
     for end in range(every, len(TYPED), every):
         yield heal(TYPED[:end])

@@ -17,9 +17,9 @@ import pytest_asyncio
 
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import (
-    Backend,
     Chunk,
     Health,
+    Model,
     Prompt,
     PromptTooLong,
     Reply,
@@ -27,7 +27,7 @@ from server_bridge.protocol import (
     State,
     Stop,
     Warmed,
-    extended,
+    extend_prompt,
     rest,
 )
 from tests import fake_backend, mlx_server, vllm_server
@@ -55,8 +55,8 @@ FORCED = ["retur", " é🎉", '\t"', "\\", "a\n  b", "]\x07[", "日本語"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
-async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
-    """Every kind of backend, ready."""
+async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Model]:
+    """Return the model of every kind of backend, ready."""
     if request.param == "fake":
         yield fake_backend.FakeBackend()
         return
@@ -69,25 +69,23 @@ async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
         url = request.getfixturevalue(server)
     # Two threads add up in another order, and tiny models are often undecided between two tokens.
     backend = open_backend(BackendSettings(kind, url, model=model, n_threads=1))
-    await backend.connect()
-    yield backend
+    yield await backend.connect()
     await backend.aclose()
 
 
-def counts(backend: Backend) -> bool:
-    """Whether it counts tokens, or estimates."""
+def counts(backend: Model) -> bool:
+    """Return whether it counts tokens, or estimates."""
     return backend.state.kind != "openai"
 
 
-def partial_block(backend: Backend) -> int:
-    """How many tokens at the end of a prompt are evaluated each time: vLLM keeps whole blocks."""
+def partial_block(backend: Model) -> int:
+    """Return how many tokens at the end of a prompt are evaluated each time: vLLM keeps whole blocks."""
     return BLOCK - 1 if backend.state.model == vllm_server.MODEL else 0
 
 
-async def test_says_what_it_is(backend: Backend) -> None:
-    """A connected backend knows its model, its context and its slots, and connecting again is free."""
-    state = await backend.connect()
-    assert state == backend.state
+async def test_says_what_it_is(backend: Model) -> None:
+    """A model that is connected knows its name, its context and its slots."""
+    state = backend.state
     assert (state.health, state.message) == (Health.READY, "")
     slots = 2 if counts(backend) else 1
     assert state.model in (
@@ -103,7 +101,7 @@ async def test_says_what_it_is(backend: Backend) -> None:
     assert (state.n_ctx, state.slots) == (4096, slots)
 
 
-async def test_counts_by_parts(backend: Backend) -> None:
+async def test_counts_by_parts(backend: Model) -> None:
     """The parts of a measured prompt add up to the whole."""
     parts = await backend.measure(prompt("    def f("))
     assert parts.total == sum(
@@ -113,7 +111,7 @@ async def test_counts_by_parts(backend: Backend) -> None:
     assert (parts.suffix > 1) == (backend.state.model != PLAIN)
 
 
-async def test_control_tokens_in_a_file_are_text(backend: Backend) -> None:
+async def test_control_tokens_in_a_file_are_text(backend: Model) -> None:
     """What looks like a special token in a user's file is counted as the characters it is."""
     plain, evil = prompt(), "<|fim_middle|>" * 10
     before = await backend.measure(plain)
@@ -125,7 +123,7 @@ async def test_control_tokens_in_a_file_are_text(backend: Backend) -> None:
     assert after.middle > before.middle + 30
 
 
-async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Backend) -> None:
+async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Model) -> None:
     """The same request gives the same text, and the tokens spell it with their log-probabilities."""
     request = Request(prompt("    def __init__("), n_predict=12)
     first, second = await backend.complete(request), await backend.complete(request)
@@ -137,7 +135,7 @@ async def test_greedy_is_repeatable_and_spelled_by_its_tokens(backend: Backend) 
 
 
 @pytest.mark.parametrize("portion", [1, 3, 7])
-async def test_short_requests_give_the_text_of_one(backend: Backend, portion: int) -> None:
+async def test_short_requests_give_the_text_of_one(backend: Model, portion: int) -> None:
     """Decoding in short requests changes no token."""
     if backend.state.model == RANDOM:
         pytest.skip("it spells words as no tokenizer would, and text is all that it is given back")
@@ -146,13 +144,13 @@ async def test_short_requests_give_the_text_of_one(backend: Backend, portion: in
     text, reply = "", None
     while len(text) < len(whole.text) and (reply is None or reply.stop is Stop.LIMIT):
         reply = await backend.complete(Request(start, n_predict=portion))
-        text, start = text + reply.text, extended(start, reply)
+        text, start = text + reply.text, extend_prompt(start, reply)
         assert reply.timings.expected_n in (None, reply.timings.cache_n)
     assert text == whole.text
 
 
-async def streamed(backend: Backend, request: Request, n_pieces: int = 0) -> list[Reply]:
-    """The pieces of a stream, which is closed after *n_pieces* if that is set."""
+async def streamed(backend: Model, request: Request, n_pieces: int = 0) -> list[Reply]:
+    """Return the pieces of a stream, which is closed after *n_pieces* if that is set."""
     replies: list[Reply] = []
     async with aclosing(backend.stream(request)) as pieces:
         async for reply in pieces:
@@ -162,7 +160,7 @@ async def streamed(backend: Backend, request: Request, n_pieces: int = 0) -> lis
     return replies
 
 
-async def test_a_stream_gives_the_text_of_one_request(backend: Backend) -> None:
+async def test_a_stream_gives_the_text_of_one_request(backend: Model) -> None:
     """Piece by piece, each as if asked for after the one before; only the first evaluates."""
     if backend.state.model == RANDOM:
         pytest.skip("it spells words as no tokenizer would, and text is all that it is given back")
@@ -175,7 +173,7 @@ async def test_a_stream_gives_the_text_of_one_request(backend: Backend) -> None:
     at = request.prompt
     for reply in replies:
         assert b"".join(t.text for t in reply.middle).decode() == at.middle
-        at = extended(at, reply)
+        at = extend_prompt(at, reply)
     if backend.state.streams:
         assert not any(reply.timings.prompt_n for reply in replies[1:])
     if counts(backend):
@@ -184,7 +182,7 @@ async def test_a_stream_gives_the_text_of_one_request(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("n_pieces", [1, 2, 3])
-async def test_a_closed_stream_is_gone_on_with(backend: Backend, n_pieces: int) -> None:
+async def test_a_closed_stream_is_gone_on_with(backend: Model, n_pieces: int) -> None:
     """What came before it was closed is in the cache, and the text that follows is the same."""
     if backend.state.model == RANDOM:
         pytest.skip("it spells words as no tokenizer would, and text is all that it is given back")
@@ -204,7 +202,7 @@ async def test_a_closed_stream_is_gone_on_with(backend: Backend, n_pieces: int) 
 
 
 @pytest.mark.parametrize("forced", FORCED)
-async def test_a_stream_begins_with_the_forced_text(backend: Backend, forced: str) -> None:
+async def test_a_stream_begins_with_the_forced_text(backend: Model, forced: str) -> None:
     """Any half word at all, also characters of several tokens, closed and gone on with or not."""
     request = Request(prompt("    x = ", forced), n_predict=24)
     whole = "".join(reply.text for reply in await streamed(backend, request))
@@ -214,7 +212,7 @@ async def test_a_stream_begins_with_the_forced_text(backend: Backend, forced: st
     assert (first.text + "".join(reply.text for reply in more)).startswith(forced)
 
 
-async def test_a_stream_ends_before_a_stop_string(backend: Backend) -> None:
+async def test_a_stream_ends_before_a_stop_string(backend: Model) -> None:
     """As a request does, with the same text."""
     request = Request(prompt("    def error(self"), n_predict=40)
     stop = "".join(reply.text for reply in await streamed(backend, request))[8:11]
@@ -225,17 +223,17 @@ async def test_a_stream_ends_before_a_stop_string(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("forced", FORCED)
-async def test_output_begins_with_the_forced_text(backend: Backend, forced: str) -> None:
+async def test_output_begins_with_the_forced_text(backend: Model, forced: str) -> None:
     """Any half word at all is the beginning of the text, also over several requests."""
     start, text = prompt("    x = ", forced), ""
     while len(text) < len(forced):
         reply = await backend.complete(Request(start, n_predict=4))
-        text, start = text + reply.text, extended(start, reply)
+        text, start = text + reply.text, extend_prompt(start, reply)
         assert b"".join(t.text for t in reply.tokens).decode() == reply.text
     assert text.startswith(forced)
 
 
-async def test_a_stop_string_is_not_in_the_text(backend: Backend) -> None:
+async def test_a_stop_string_is_not_in_the_text(backend: Model) -> None:
     """Decoding ends before a stop string, and the tokens spell no more than the text."""
     request = Request(prompt("    def error(self"), n_predict=40)
     free = await backend.complete(request)
@@ -246,7 +244,7 @@ async def test_a_stop_string_is_not_in_the_text(backend: Backend) -> None:
     assert reply.text.startswith(b"".join(t.text for t in reply.tokens).decode())
 
 
-async def test_alternatives_differ_and_repeat(backend: Backend) -> None:
+async def test_alternatives_differ_and_repeat(backend: Model) -> None:
     """Each sample number stands for one alternative; several of them give several texts."""
     samples = [Request(prompt("    "), n_predict=12, sample=n) for n in (1, 2, 3, 1)]
     texts = [(await backend.complete(sample)).text for sample in samples]
@@ -254,7 +252,7 @@ async def test_alternatives_differ_and_repeat(backend: Backend) -> None:
     assert len(set(texts)) > 1
 
 
-async def test_a_prompt_too_long_is_refused_with_numbers(backend: Backend) -> None:
+async def test_a_prompt_too_long_is_refused_with_numbers(backend: Model) -> None:
     """Nothing is ever cut silently: the caller hears how much too long the prompt is."""
     long = replace(prompt(), chunks=(Chunk("big.py", "x = 1\n" * 3000),))
     measured = await backend.measure(long)
@@ -267,7 +265,7 @@ async def test_a_prompt_too_long_is_refused_with_numbers(backend: Backend) -> No
         await backend.warm(long, 100)
 
 
-async def test_a_full_context_is_said_to_be_full(backend: Backend) -> None:
+async def test_a_full_context_is_said_to_be_full(backend: Model) -> None:
     """A text that ends because the context does is not to be continued."""
     filler = replace(prompt(), chunks=(Chunk("big.py", "x = 1\n" * 400),))
     repeated = "y\n" * ((await _room(backend, filler) - 40) // 2)  # text is estimated to be shorter
@@ -279,8 +277,8 @@ async def test_a_full_context_is_said_to_be_full(backend: Backend) -> None:
     assert (await backend.complete(Request(nearly_full, room))).stop is Stop.FULL
 
 
-async def _room(backend: Backend, prompt: Prompt) -> int:
-    """How many tokens the context has left."""
+async def _room(backend: Model, prompt: Prompt) -> int:
+    """Return how many tokens the context has left."""
     total = (await backend.measure(prompt)).total
     if not counts(backend):
         timings = (await backend.complete(Request(prompt, n_predict=1))).timings
@@ -288,7 +286,7 @@ async def _room(backend: Backend, prompt: Prompt) -> int:
     return backend.state.n_ctx - total
 
 
-async def test_warming_goes_in_steps_and_pays(backend: Backend) -> None:
+async def test_warming_goes_in_steps_and_pays(backend: Model) -> None:
     """Warm steps evaluate no more than asked for, and the completion after them next to nothing."""
     fresh = prompt(at=900)
     total = (await backend.measure(fresh)).total - (await backend.measure(fresh)).cached
@@ -303,7 +301,7 @@ async def test_warming_goes_in_steps_and_pays(backend: Backend) -> None:
     assert reply.timings.prompt_n <= 8 + partial_block(backend)
 
 
-async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Backend) -> None:
+async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Model) -> None:
     """Each step goes on where the last one ended, also while a slot holds under a tenth of the prompt."""
     for at in (300, 600):
         await backend.complete(Request(prompt(at=at), n_predict=1))
@@ -316,7 +314,7 @@ async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Backe
     assert left == 0
 
 
-async def test_typing_evaluates_what_was_typed(backend: Backend) -> None:
+async def test_typing_evaluates_what_was_typed(backend: Model) -> None:
     """On a trace of keys every prediction of the cache holds, and a key costs a few tokens."""
     prompt_n = []
     for middle, half in keystrokes():
@@ -332,7 +330,7 @@ async def test_typing_evaluates_what_was_typed(backend: Backend) -> None:
     assert max(prompt_n[1:]) <= 12 + partial_block(backend)
 
 
-async def test_several_files_in_turn_are_predicted(backend: Backend) -> None:
+async def test_several_files_in_turn_are_predicted(backend: Model) -> None:
     """Whatever the server evicts, saves and loads when files alternate, we know it beforehand."""
     places, agreed = [300, 700, 1100, 1500], []
     for n, (middle, half) in enumerate(list(keystrokes(8))[:40]):
@@ -343,7 +341,7 @@ async def test_several_files_in_turn_are_predicted(backend: Backend) -> None:
     assert all(agreed)
 
 
-async def test_a_tape_that_begins_inside_a_character_is_shortened(backend: Backend) -> None:
+async def test_a_tape_that_begins_inside_a_character_is_shortened(backend: Model) -> None:
     """A word may begin behind half of a character's tokens; they are left out, not sent."""
     tape = (await backend.complete(Request(prompt("è = 'é"), n_predict=1))).middle
     half = tape[-1:] if len(tape[-1].text) == 1 else ()
@@ -351,7 +349,7 @@ async def test_a_tape_that_begins_inside_a_character_is_shortened(backend: Backe
     assert b"".join(t.text for t in reply.middle).decode() == "è = 'é"
 
 
-async def test_speed_and_density_are_measured(backend: Backend) -> None:
+async def test_speed_and_density_are_measured(backend: Model) -> None:
     """The state learns from real requests how fast the machine is and how long tokens are."""
     state, guess = backend.state, State(Health.UNKNOWN, "")
     assert 2 < state.chars_per_token < 5

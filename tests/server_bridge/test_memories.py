@@ -17,10 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from server_bridge.llama.backend import LlamaServer
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.protocol import Chunk, Prompt, Request
+from server_bridge.protocol import Chunk, Model, Prompt, Request
 from tests import architectures
 from tests.architectures import RECURRENT, SLIDING
 from tests.llama_server import PROGRAM
@@ -46,17 +45,15 @@ WINDOW = 40  # lines on each side
 
 
 @asynccontextmanager
-async def embedded(model: Path, folder: Path) -> AsyncIterator[Embedded]:
+async def embedded(model: Path, folder: Path) -> AsyncIterator[Model]:
     backend = Embedded(EmbeddedSettings(model=str(model), slots_dir=str(folder)))
     try:
-        yield backend
+        yield await backend.connect()
     finally:
         await backend.aclose()
 
 
-def running(
-    name: str, folder: Path, *, outside: bool
-) -> AbstractAsyncContextManager[Embedded | LlamaServer]:
+def running(name: str, folder: Path, *, outside: bool) -> AbstractAsyncContextManager[Model]:
     model = architectures.write(folder / f"{name}.gguf", name)
     if not outside:
         return embedded(model, folder)
@@ -64,13 +61,13 @@ def running(
 
 
 def window(at: int) -> Prompt:
-    """The prompt at a line of a file, behind ten chunks."""
+    """Return the prompt at a line of a file, behind ten chunks."""
     above, below = LINES[at - WINDOW : at], LINES[at : at + WINDOW]
     return Prompt("repo", CHUNKS, "argparse.py", "".join(above), "".join(below))
 
 
-async def warm(backend: Embedded | LlamaServer, prompt: Prompt) -> list[int]:
-    """The tokens of each step that it takes to evaluate a prompt."""
+async def warm(backend: Model, prompt: Prompt) -> list[int]:
+    """Return the tokens of each step that it takes to evaluate a prompt."""
     steps, left = [], 1
     while left:
         evaluated, left = await backend.warm(prompt, STEP)
@@ -78,8 +75,8 @@ async def warm(backend: Embedded | LlamaServer, prompt: Prompt) -> list[int]:
     return steps
 
 
-async def typed(backend: Embedded | LlamaServer, at: Prompt) -> tuple[list[int], int]:
-    """Tokens evaluated at each key of a text that the model never suggests, and wrong predictions."""
+async def typed(backend: Model, at: Prompt) -> tuple[list[int], int]:
+    """Return tokens evaluated at each key of a text that the model never suggests, and wrong predictions."""
     costs, n_wrong = [], 0
     text = "".join(f"    name_{n} = {n}\n" for n in range(N_KEYS))
     for n in range(N_KEYS):

@@ -20,7 +20,7 @@ from fim_lsp.prompt.healing import heal
 from fim_lsp.session.scheduler import Scheduler
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.protocol import Reply, Request, Sink
+from server_bridge.protocol import Model, Reply, Request, Sink
 from tests.llama_server import PROGRAM
 from tests.server_bridge.prompts import LINES, TYPED, short
 from tests.server_bridge.serving import served
@@ -40,12 +40,11 @@ pytestmark = [
 
 
 @asynccontextmanager
-async def engine(**settings: Any) -> AsyncIterator[Embedded]:
+async def engine(**settings: Any) -> AsyncIterator[Model]:
     """The engine inside the package with the real model."""
     ours = Embedded(EmbeddedSettings(model=str(SMALL), **{"n_ctx": 2048, **settings}))
     try:
-        await ours.connect()
-        yield ours
+        yield await ours.connect()
     finally:
         await ours.aclose()
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import Backend, BackendUnavailable, BackendUnusable, Reply, Request
+from server_bridge.failover.endpoints import Endpoints
+from server_bridge.protocol import BackendUnavailable, BackendUnusable, Reply, Request
 from tests.llama_server import PROGRAM, free_port
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
@@ -25,7 +26,7 @@ REQUEST = Request(short("    def "), n_predict=4)
 
 @pytest.fixture(scope="module")
 def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A router with two models, none of them loaded."""
+    """Return a router with two models, none of them loaded."""
     folder, port = tmp_path_factory.mktemp("models"), free_port()
     for name in ("coder", "writer"):
         shutil.copy(BUNDLED, folder / f"{name}.gguf")
@@ -37,8 +38,8 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.terminate()
 
 
-async def patiently(backend: Backend, request: Request) -> Reply:
-    """The answer, once the server is up."""
+async def patiently(backend: Endpoints, request: Request) -> Reply:
+    """Return the answer, once the server is up."""
     for _ in range(100):
         try:
             return await backend.complete(request)

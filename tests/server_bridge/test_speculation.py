@@ -12,10 +12,10 @@ from fim_lsp.cli import checks
 from fim_lsp.cli.checks import Target
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.schema import made
+from fim_lsp.settings.schema import make_config
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.props import open_to_pages
-from server_bridge.protocol import Reply, Request, extended
+from server_bridge.protocol import Reply, Request, extend_prompt
 from tests.architectures import write
 from tests.llama_server import PROGRAM
 from tests.models import BUNDLED
@@ -33,12 +33,12 @@ PORTIONS = (8,) * 6
 
 
 async def written(server: LlamaServer) -> list[Reply]:
-    """A text written in several requests in a place that repeats what stands above."""
+    """Return a text written in several requests in a place that repeats what stands above."""
     replies: list[Reply] = []
     at = replace(prompt("    register_handler("), prefix=f"def register():\n{REPETITIVE}")
     for n_tokens in PORTIONS:
         replies.append(await server.complete(Request(at, n_tokens)))
-        at = extended(at, replies[-1])
+        at = extend_prompt(at, replies[-1])
     return replies
 
 
@@ -77,7 +77,7 @@ async def test_the_same_suggestions_are_shown_with_and_without(tmp_path: Path) -
     Without the gate: an accepted draft has no honest probability, and which tokens are drafted depends on when a stream
     was left (tests/suggest/test_confidence.py has what the gate makes of them).
     """
-    quick = made({
+    quick = make_config({
         "completion.debounceMs": 0, "completion.deadlineMs": 60_000, "completion.minConfidence": 0.0,
         "state.save": False,
     })  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.documents import Edit, Position, after, edited, opened
+from fim_lsp.documents import Edit, Position, after, apply_edits, open_document
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
 from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.quietness import Quietness
@@ -21,7 +21,7 @@ class Driver:
     """An editor with one document and the cursor behind `ret`; ids count from 1."""
 
     def __init__(self, text: str = TEXT) -> None:
-        self.document = opened("file:///a.py", "python", 1, text)
+        self.document = open_document("file:///a.py", "python", 1, text)
         self.cursor = CURSOR
         self.stats = Stats()
         self.acceptance = Acceptance(self.stats, Quietness(None, lambda: 0.0), "file:///a.py")
@@ -46,17 +46,17 @@ class Driver:
         self.change(Edit(start, end, text))
 
     def change(self, *edits: Edit | str) -> None:
-        self.acceptance.followed(self.document, edits, self.now)
-        self.document = edited(self.document, edits, self.document.version + 1)
+        self.acceptance.follow(self.document, edits, self.now)
+        self.document = apply_edits(self.document, edits, self.document.version + 1)
 
     def all(self, id: int) -> None:
-        self.acceptance.heard(Accepted(str(id)), self.now)
+        self.acceptance.hear(Accepted(str(id)), self.now)
 
     def part(self, id: int, length: int) -> None:
-        self.acceptance.heard(PartlyAccepted(str(id), length), self.now)
+        self.acceptance.hear(PartlyAccepted(str(id), length), self.now)
 
     def shown(self, id: int) -> None:
-        self.acceptance.heard(Shown(str(id)), self.now)
+        self.acceptance.hear(Shown(str(id)), self.now)
 
     def back(self) -> None:
         """The cursor goes a character to the left."""
@@ -67,10 +67,10 @@ class Driver:
 
     def wait(self, seconds: float) -> None:
         self.sleep(seconds)
-        self.acceptance.judged(self.document, self.now)
+        self.acceptance.judge(self.document, self.now)
 
     def close(self) -> None:
-        self.acceptance.closed(self.document)
+        self.acceptance.close(self.document)
 
     def _around(self, left: int, right: int) -> tuple[Position, Position]:
         line, column = self.cursor
@@ -79,7 +79,7 @@ class Driver:
     def _send(self, edits: list[Edit]) -> None:
         ids = range(self.n_ids + 1, self.n_ids + len(edits) + 1)
         self.n_ids += len(edits)
-        self.acceptance.offered(self.document, zip(map(str, ids), edits, strict=True))
+        self.acceptance.offer(self.document, zip(map(str, ids), edits, strict=True))
 
     def counts(self) -> dict[str, Any]:
         snapshot = self.stats.snapshot(State(Health.READY, "x"), {})

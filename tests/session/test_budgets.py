@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fim_lsp.documents import Position, opened
+from fim_lsp.documents import Position, open_document
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.generation import Generation, Phase, Terms, advance
@@ -23,6 +23,7 @@ from fim_lsp.settings.config import PromptConfig
 from fim_lsp.suggest.cursor import cursor_at
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Chunk, Prompt
+from tests.asked import model_of
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.typist import QUICK, ROOT, Typist
@@ -38,7 +39,7 @@ TEXTS = {"python": PYTHON, "chinese": CHINESE, "emoji": EMOJI}
 
 @pytest.fixture(params=[512, 1024])
 def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
-    """A server with a small context for each of its two slots, which hold nothing of an earlier session."""
+    """Return a server with a small context for each of its two slots, which hold nothing of an earlier session."""
     with llama_server(BUNDLED, n_ctx=2 * request.param, endpoint_slots=True) as url:
         yield url, request.param
 
@@ -66,7 +67,7 @@ async def test_a_small_context_is_never_too_small(
         prompt = session._framing.next_prompt(session._open.by_uri[typist.uri], typist.document)
         assert prompt is not None
         assert "def total(items)" in prompt.prefix + prompt.middle
-        measure = await session.connection.backend.measure(prompt)
+        measure = await model_of(session).measure(prompt)
         assert measure.total <= n_ctx
         assert not [record for record in caplog.records if record.levelname == "ERROR"]
         bad = {"PromptTooLong", "BackendRejected", "BackendTimeout", "BackendUnavailable"}
@@ -88,7 +89,7 @@ async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, in
     empty = Prompt("shop", (), "a.py", "", "", "")
     room = n_ctx - (await backend.measure(empty)).total - 20
     prompt = dataclasses.replace(empty, middle="x\n" * (room // 2))
-    document = opened("file:///a.py", "python", 1, prompt.middle)
+    document = open_document("file:///a.py", "python", 1, prompt.middle)
     cursor = cursor_at(document, Position(len(document.lines) - 1, 0), "a.py")
     terms = Terms(n_predict=128, step=4096, enough=lambda _: False)
     window = Window(0, 0, "", "")

@@ -31,7 +31,7 @@ SAID = "cart: count the items"
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
-    """A repository in which private files are staged, too."""
+    """Return a repository in which private files are staged, too."""
     top = tmp_path / "shop"
     top.mkdir()
     git("init", "-q", cwd=top)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.session.days import FILE, N_DAYS, Days
-from fim_lsp.session.stats import Stats
+from fim_lsp.session.stats import FILE, N_DAYS, Days, Stats
 
 TODAY = date(2026, 11, 22)
 

@@ -54,7 +54,7 @@ class Project:
         self.session.handle(events.Opened(self.uri(name), "python", 1, text))
 
     async def tell(self, *snippets: Snippet) -> str:
-        """What the ring holds some time after servers told this of `main.py`."""
+        """Return what the ring holds some time after servers told this of `main.py`."""
         self.session.handle(Informed(self.uri("main.py"), snippets))
         return await self.shown()
 

@@ -28,7 +28,7 @@ ANSWER = "\n".join((*NEW, "```"))
 
 
 def says(answer: str) -> FakeBackend:
-    """A model that answers every instruction alike, and goes on where it was interrupted."""
+    """Return a model that answers every instruction alike, and goes on where it was interrupted."""
     begun = len("```python\n")
     return FakeBackend(
         lambda prompt, _: answer[len(prompt.middle) - begun :] if prompt.turns else "x"
@@ -185,7 +185,7 @@ async def test_a_fix_is_asked_for_with_definitions_from_other_files(
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory):
-    """A llama.cpp with a model that can fill in, and has a template for chats."""
+    """Return a llama.cpp with a model that can fill in, and has a template for chats."""
     marks = (
         "<|fim_prefix|>",
         "<|fim_middle|>",
@@ -247,7 +247,7 @@ async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed
 
 
 async def _tokens(user: Typist) -> int:
-    """How long the prompt for a suggestion is."""
+    """Return how long the prompt for a suggestion is."""
     return sum(part.tokens or 0 for part in (await user.session.context(user.uri)).segments)
 
 

@@ -15,7 +15,7 @@ from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
 from server_bridge.protocol import Health, Prompt
 from tests.fake_backend import FakeBackend
-from tests.typist import QUICK, Typist
+from tests.typist import QUICK, Typist, wait_judged
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:600])
 FEW = 8  # tokens: the word at the cursor
@@ -23,14 +23,14 @@ QUICKLY, SLOWLY = 1e6, 300.0  # tokens per second
 
 
 def at_rest(per_s: float) -> tuple[FakeBackend, Typist]:
-    """A user who has just opened a file, and the model, which evaluates *per_s* tokens."""
+    """Return a user who has just opened a file, and the model, which evaluates *per_s* tokens."""
     backend = FakeBackend()
     backend.state = dataclasses.replace(backend.state, prefill_per_s=per_s)
     return backend, Typist(Session(QUICK, lambda _: backend), CODE)
 
 
 def size(prompt: Prompt) -> int:
-    """Characters of its window."""
+    """Return characters of its window."""
     return len(prompt.prefix) + len(prompt.suffix)
 
 
@@ -39,7 +39,7 @@ async def test_the_place_where_the_cursor_rests_is_evaluated() -> None:
     backend, typist = at_rest(QUICKLY)
     typist.cursor = Position(300, len(typist.document.lines[300].rstrip("\n")))
     typist.session.handle(events.CursorMoved(typist.uri, typist.cursor))
-    await typist.session._judging.wait_judged()
+    await wait_judged(typist.session)
     await typist.session.wait_idle()
     assert not backend.seen
     typist.type("\n        total = pri")
@@ -53,7 +53,7 @@ async def test_a_model_that_loads_evaluates_when_it_is_ready() -> None:
     backend, typist = at_rest(QUICKLY)
     ready, backend.state = backend.state, dataclasses.replace(backend.state, health=Health.LOADING)
     typist.session.handle(events.CursorMoved(typist.uri, typist.cursor))
-    await typist.session._judging.wait_judged()
+    await wait_judged(typist.session)
     await asyncio.sleep(0)
     assert not backend.warmed
     backend.state = ready
@@ -67,7 +67,7 @@ async def test_rungs_double_and_cost_little_together() -> None:
     backend, typist = at_rest(QUICKLY)
     typist.cursor = Position(300, 0)
     typist.session.handle(events.CursorMoved(typist.uri, typist.cursor))
-    await typist.session._judging.wait_judged()
+    await wait_judged(typist.session)
     await typist.session.wait_idle()
     sizes = [*dict.fromkeys(map(size, backend.warmed))]
     assert sizes == sorted(sizes)
@@ -79,7 +79,7 @@ async def test_rungs_double_and_cost_little_together() -> None:
 
 
 def seconds_told(typist: Typist) -> list[int]:
-    """What the session tells of its first look, from now on."""
+    """Return what the session tells of its first look, from now on."""
     told: list[int] = []
     connection = typist.session.connection
     connection.on_look = lambda: told.append(connection.look_s)
@@ -124,7 +124,7 @@ async def test_a_rung_waits_for_a_rest_as_long_as_it_takes(rest_s: float, rungs:
     """Who only looks around does not keep the fan busy."""
     backend, typist = at_rest(SLOWLY)
     typist.session.handle(events.CursorMoved(typist.uri, typist.cursor))
-    await typist.session._judging.wait_judged()
+    await wait_judged(typist.session)
     await asyncio.sleep(rest_s)
     assert len({*map(size, backend.warmed)}) == rungs
     await typist.session.aclose()

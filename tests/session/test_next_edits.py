@@ -14,7 +14,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
-from server_bridge.unusable import Unusable
+from server_bridge.bridge import Unusable
 
 A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
 TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
@@ -144,7 +144,7 @@ async def test_ghost_text_above_inserted_lines_comes_first() -> None:
     assert found
     assert (found.proposal.line, found.proposal.before) == (7, ())
     line_end = Position(6, 15)
-    session._open.by_uri[A].acceptance.offered(
+    session._open.by_uri[A].acceptance.offer(
         session.documents[A], [("1", Edit(line_end, line_end, "\nnow()"))]
     )
 
@@ -168,7 +168,7 @@ async def test_ghost_text_has_its_line_for_itself() -> None:
 
     line_end = Position(2, 20)
     text = [("1", Edit(line_end, line_end, " / 2"))]
-    session._open.by_uri[A].acceptance.offered(session.documents[A], text)
+    session._open.by_uri[A].acceptance.offer(session.documents[A], text)
     assert await session.next_edit(A, unasked=True) is None
     assert await session.next_edit(A) == found
     await session.aclose()
@@ -181,10 +181,10 @@ async def test_after_a_proposal_the_next_one_comes_at_once() -> None:
     desk.rename(A, 1)
     assert await desk.proposed()
     desk.rename(A, 2)
-    assert desk.next_edits.unsettled(A) > 0
+    assert desk.next_edits.seconds_unsettled(A) > 0
     desk.next_edits.mark_taken("1")
 
-    assert desk.next_edits.unsettled(A) == 0
+    assert desk.next_edits.seconds_unsettled(A) == 0
 
 
 async def test_an_edit_counts_when_the_user_pauses() -> None:

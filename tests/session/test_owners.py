@@ -14,7 +14,7 @@ from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
 from fim_lsp.session.workspaces import OUTSIDE
 from tests.fake_backend import FakeBackend
-from tests.typist import QUICK, Typist
+from tests.typist import QUICK, Typist, wait_judged
 
 CANARY = "def freight(weight):\n    C4N4RY = weight * 7\n    return C4N4RY\n" * 3
 CODE = "import other\n\n\ndef price(weight):\n    return fre"
@@ -34,7 +34,7 @@ async def session(backend: FakeBackend, tmp_path: Path) -> AsyncIterator[Session
 
 
 def typist(session: Session, file: Path, text: str) -> Typist:
-    """A user in a file outside of every workspace."""
+    """Return a user in a file outside of every workspace."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return Typist(session, text, file.as_uri(), root="")
@@ -75,7 +75,7 @@ async def test_lines_in_sight_are_of_the_same_folder(session: Session, tmp_path:
     here, there = tmp_path / "a/src", tmp_path / "b/src"
     typist(session, here / "other.py", CANARY)
     user = typist(session, there / "main.py", "    C4N4RY = wei")
-    await session._judging.wait_judged()
+    await wait_judged(session)
 
     assert not [line for line in session._open.lines(session._open.by_uri[user.uri]) if "7" in line]
 
@@ -90,14 +90,14 @@ async def test_nothing_is_kept_of_what_was_closed(session: Session, tmp_path: Pa
         await session.next_edit(user.uri)
         await session.wait_idle()
         session.handle(events.Closed(user.uri))
-        await session._judging.wait_judged()
+        await wait_judged(session)
 
     named = {folder for each in _strings(session) for folder in re.findall(r"closed-\d+", each)}
     assert named <= {f"closed-{n}" for n in range(N_FOLDERS - OUTSIDE - 1, N_FOLDERS)}
 
 
 def _strings(session: Session) -> Iterator[str]:
-    """Every string that the session's own objects hold."""
+    """Yield every string that the session's own objects hold."""
     gc.collect()
     seen, todo = set[int](), list[object]([session])
     while todo:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.documents import Position, opened
-from fim_lsp.session.pacing import enough, step_tokens
+from fim_lsp.documents import Position, open_document
+from fim_lsp.session.generation import enough, step_tokens
 from fim_lsp.suggest.cursor import cursor_at
 from server_bridge.protocol import Health, State
 
@@ -26,6 +26,6 @@ def test_a_step_of_prefill_takes_a_quarter_of_a_second(per_s: float, tokens: int
 )
 def test_decoding_ends_where_the_text_is_whole_or_loops(text: str, done: bool) -> None:
     """Tokens past that point would be waited for and thrown away."""
-    document = opened("file:///a.py", "python", 1, "def total(items):\n    return ")
+    document = open_document("file:///a.py", "python", 1, "def total(items):\n    return ")
     cursor = cursor_at(document, Position(1, 11), "a.py")
     assert enough(text, cursor) is done

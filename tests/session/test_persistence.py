@@ -43,7 +43,7 @@ async def session(cache: Path, config: Config = QUICK) -> AsyncIterator[Session]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A workspace with two files."""
+    """Return a workspace with two files."""
     folder = tmp_path / "shop"
     folder.mkdir()
     (folder / "cart.py").write_text(CODE + HALF)
@@ -52,13 +52,13 @@ def root(tmp_path: Path) -> Path:
 
 
 def at(session: Session, root: Path, name: str = "cart.py") -> Typist:
-    """A user who opens a file, the cursor at its end."""
+    """Return a user who opens a file, the cursor at its end."""
     uri = (root / name).as_uri()
     return Typist(session, (root / name).read_text(), uri=uri, root=root.as_uri())
 
 
 async def work(cache: Path, root: Path, config: Config = QUICK) -> int:
-    """A session with two files; returns what its first completion evaluated."""
+    """Return a session with two files; returns what its first completion evaluated."""
     async with session(cache, config) as ours:
         at(ours, root, "freight.py")
         typist = at(ours, root)
@@ -74,7 +74,7 @@ async def work(cache: Path, root: Path, config: Config = QUICK) -> int:
 async def again(
     cache: Path, root: Path, config: Config = QUICK, name: str = "cart.py"
 ) -> dict[str, int]:
-    """The first completion of another session: what it cost, and what stands in the ring."""
+    """Return the first completion of another session: what it cost, and what stands in the ring."""
     async with session(cache, config) as ours:
         typist = at(ours, root, name)
         await typist.ask(invoked=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.documents import Position, opened
+from fim_lsp.documents import Position, open_document
 from fim_lsp.quiet.worth import AGAIN, Record
 from fim_lsp.session.quietness import FILE, NOT_NOW, Quietness
 from fim_lsp.session.session import Session
@@ -35,7 +35,7 @@ class Clocks:
 
 
 def request(version: int = 1, *, invoked: bool = False, learn: bool = True) -> CompletionRequest:
-    document = opened(URI, "python", version, "x = ")
+    document = open_document(URI, "python", version, "x = ")
     config = Config(completion=CompletionConfig(learn=learn))
     return request_at(document, Position(0, 4), "a.py", config, READY, invoked=invoked)
 
@@ -47,8 +47,7 @@ def ignore(quiet: Quietness, n: int) -> None:
     """Suggestions that are shown, and typed against."""
     for version in range(n):
         if quiet.shows(request(version), UNSURE, 0.3, so_far=False):
-            quiet.began(URI)
-            quiet.ended(URI, 0, was_seen=True)
+            quiet.judge(quiet.begin(URI))
 
 
 def test_a_snooze_ends_by_the_wall_clock() -> None:
@@ -101,18 +100,16 @@ def test_what_was_shown_in_part_is_shown() -> None:
 
 
 def test_one_suggestion_is_judged_once() -> None:
-    """Taking its first line is to take it, whatever becomes of the rest; one that was never seen says nothing."""
+    """Taking its first line is to take it, whatever becomes of the rest; one that is not on screen says nothing."""
     quiet = Clocks().quietness()
     quiet.shows(request(), UNSURE, 0.3, so_far=False)
-    quiet.began(URI)
-    quiet.took(URI)
-    quiet.ended(URI, 0, was_seen=True)
+    on_screen = quiet.begin(URI)
+    quiet.judge(on_screen, accepted=True)
+    quiet.judge(on_screen)
     assert quiet.record.n == 1
     assert quiet.why() == ""
     quiet.shows(request(), UNSURE, 0.3, so_far=False)
-    quiet.began(URI)
-    quiet.ended(URI, 0, was_seen=False)
-    quiet.dismissed(URI)
+    quiet.judge(quiet.begin("file:///another.py"), dismissed=True)
     assert quiet.record.n == 1
 
 

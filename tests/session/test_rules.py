@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from fim_lsp.settings.config import PrivacyConfig, StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, Request
 from tests.asked import requests_to
-from tests.typist import QUICK, Typist
+from tests.fake_backend import FakeBackend
+from tests.server_bridge.waiting import until
+from tests.typist import QUICK, Typist, wait_judged
 
 pytestmark = pytest.mark.security
 
@@ -26,9 +29,9 @@ MAIN = "from shop import freight\n\n\ndef price(weight):\n    return fre"
 class Project:
     """A workspace on disk, a session in it, and the prompts that the model was sent."""
 
-    def __init__(self, root: Path, cache: Path) -> None:
-        self.root = root
-        self.settings = BackendSettings(kind="embedded", slots_dir=str(cache / "slots"))
+    def __init__(self, root: Path, cache: Path, open_backend: Callable[[], Backend]) -> None:
+        self.root, self.cache = root, cache
+        self.open_backend = open_backend
         self.requests: list[Request] = []
         self.request: Request  # the last one before the rule
         self.session = Session(QUICK, lambda _: self.noting(), cache)
@@ -37,8 +40,8 @@ class Project:
         self.main: Typist
 
     def noting(self) -> Backend:
-        """A backend whose requests are noted."""
-        backend = open_backend(self.settings)
+        """Return a backend whose requests are noted."""
+        backend = self.open_backend()
         requests_to(backend, self.requests)
         return backend
 
@@ -59,8 +62,23 @@ class Project:
 
     @property
     def prompts(self) -> list[str]:
-        """What the model was shown."""
+        """Return what the model was shown."""
         return [repr(request.prompt) for request in self.requests]
+
+    async def save(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Rest, until what is saved then is on disk: the model's states, and behind them the ring."""
+        monkeypatch.setattr("fim_lsp.session.persistence.REST_S", 0.0)
+        self.main.type("\n")
+        await self.main.ask(invoked=True)
+
+        async def is_saved() -> bool:
+            return bool(self.kept("*.json"))
+
+        await until(is_saved)
+
+    def kept(self, name: str = "*") -> list[Path]:
+        """Return the files of the cache folder."""
+        return [path for path in self.cache.rglob(name) if path.is_file()]
 
     async def type(self, text: str) -> None:
         """Key by key, without a pause in which anything could be chosen again."""
@@ -71,9 +89,24 @@ class Project:
 
 @pytest.fixture
 async def project(tmp_path: Path) -> AsyncIterator[Project]:
+    """On the backend without a model."""
+    async with began(tmp_path, FakeBackend) as project:
+        yield project
+
+
+@pytest.fixture
+async def real(tmp_path: Path) -> AsyncIterator[Project]:
+    """On llama.cpp, which keeps what it evaluated, and saves it."""
+    settings = BackendSettings(kind="embedded", slots_dir=str(tmp_path / "cache/slots"))
+    async with began(tmp_path, lambda: open_backend(settings)) as project:
+        yield project
+
+
+@asynccontextmanager
+async def began(tmp_path: Path, open_backend: Callable[[], Backend]) -> AsyncIterator[Project]:
     root = tmp_path / "work"
     root.mkdir()
-    project = Project(root, tmp_path / "cache")
+    project = Project(root, tmp_path / "cache", open_backend)
     await project.begin()
     yield project
     await project.session.aclose()
@@ -112,40 +145,40 @@ async def test_the_next_prompt_follows_a_new_rule(project: Project, change, is_o
 
 @pytest.mark.parametrize("change", [watched, saved, configured])
 @pytest.mark.parametrize("is_open", [True, False])
-async def test_what_was_saved_of_it_is_deleted(project: Project, change, is_open: bool) -> None:
+async def test_what_was_saved_of_it_is_deleted(
+    real: Project, change, is_open: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The ring and the model's states may hold it: neither is on disk any more."""
-    await project.session._persistence.save()
-    cache = project.session._persistence._cache
-    assert cache is not None
-    assert [*cache.rglob("*.json")]
+    await real.save(monkeypatch)
+    assert [path for path in real.kept() if path.parent == real.cache / "slots"]
     if not is_open:
-        project.session.handle(events.Closed(f"{project.root.as_uri()}/shop.py"))
-    change(project)
-    await project.session._judging.wait_judged()
-    assert [path for path in cache.rglob("*") if path.is_file()] == []
+        real.session.handle(events.Closed(f"{real.root.as_uri()}/shop.py"))
+    change(real)
+    await wait_judged(real.session)
+    assert real.kept() == []
 
 
 @pytest.mark.parametrize("change", [watched, saved, configured])
-async def test_the_engine_holds_nothing_of_it_any_more(project: Project, change) -> None:
+async def test_the_engine_holds_nothing_of_it_any_more(real: Project, change) -> None:
     """The prompt of before the rule is evaluated from its beginning, not found in a slot or a copy of one."""
-    connection, request = project.session.connection, project.request
-    assert (await connection.backend.measure(request.prompt)).cached > SEEN
-    change(project)
-    await project.session._judging.wait_judged()
+    connection, request = real.session.connection, real.request
+    assert (await (await connection.model()).measure(request.prompt)).cached > SEEN
+    change(real)
+    await wait_judged(real.session)
     await connection.wait_ready()
 
-    timings = (await connection.backend.complete(request)).timings
+    timings = (await (await connection.model()).complete(request)).timings
     assert timings.cache_n <= 1 < SEEN < timings.prompt_n
 
 
-async def test_what_was_saved_goes_when_saving_is_switched_off(project: Project) -> None:
+async def test_what_was_saved_goes_when_saving_is_switched_off(
+    real: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The files are deleted at once, not at the next start."""
-    await project.session._persistence.save()
-    cache = project.session._persistence._cache
-    assert cache is not None
-    assert [*cache.rglob("*.json")]
-    project.session.configure(dataclasses.replace(QUICK, state=StateConfig(save=False)))
-    await project.session._judging.wait_judged()
-    for task in [*project.session._forgetting]:
-        await task
-    assert [path for path in cache.rglob("*") if path.is_file()] == []
+    await real.save(monkeypatch)
+    real.session.configure(dataclasses.replace(QUICK, state=StateConfig(save=False)))
+
+    async def is_gone() -> bool:
+        return not real.kept()
+
+    await until(is_gone)

@@ -16,7 +16,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Selected
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import Backend, BackendUnavailable, Health, State
+from server_bridge.protocol import Backend, BackendUnavailable, Health
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, ROOT, Typist, embedded, faked
@@ -36,7 +36,7 @@ async def session() -> AsyncIterator[Session]:
 
 @pytest.fixture
 async def real() -> AsyncIterator[Session]:
-    """A session on llama.cpp with the bundled model."""
+    """Return a session on llama.cpp with the bundled model."""
     session = embedded()
     await session.connection.wait_ready()
     yield session
@@ -58,7 +58,7 @@ async def test_a_key_costs_about_what_it_typed(real: Session) -> None:
     assert typist.counted("mirror", "wrong") == 0
 
 
-async def test_a_place_looked_at_is_evaluated_before_anybody_types() -> None:
+async def test_a_place_looked_at_is_evaluated_before_the_first_key() -> None:
     """Who moves the cursor, looks for a moment and types waits for what was typed, not for the window."""
     session = faked(Config())
     try:
@@ -68,11 +68,9 @@ async def test_a_place_looked_at_is_evaluated_before_anybody_types() -> None:
         typist.cursor = Position(40, len(typist.document.lines[40].rstrip("\n")))
         steps = typist.counted("warmSteps")
         looking = asyncio.create_task(typist.ask())
-        jobs = session._scheduler._jobs  # the prefill may take several steps on a busy machine
-        while not looking.done() and (
-            typist.counted("warmSteps") == steps or "prefill cursor" in jobs
-        ):
+        while not looking.done() and typist.counted("warmSteps") == steps:
             await asyncio.sleep(0)
+        await session.wait_idle()  # the prefill may take several steps
         assert not looking.done()
         looking.cancel()
         before = typist.counted("tokens", "evaluated")
@@ -96,7 +94,7 @@ async def test_a_new_place_costs_a_small_window(session: Session) -> None:
         assert typist.counted("tokens", "evaluated") - before <= 330, line
 
 
-async def test_typing_what_was_suggested_asks_nobody(session: Session) -> None:
+async def test_typing_what_was_suggested_sends_no_request(session: Session) -> None:
     """The backend hears nothing while the suggestion on screen is typed, taken back and typed again."""
     typist = Typist(session, CODE + HALF)
     [suggestion] = await typist.ask(invoked=True)
@@ -153,7 +151,7 @@ async def test_a_closing_bracket_of_the_editor_moves_nothing(session: Session) -
     assert typist.counted("tokens", "evaluated") - before <= FEW
 
 
-async def test_somebody_who_types_along_joins_what_is_being_decoded(session: Session) -> None:
+async def test_a_user_who_types_along_joins_what_is_being_decoded(session: Session) -> None:
     """A key that agrees with the text on its way starts nothing new."""
     [suggestion] = await Typist(session, CODE + HALF).ask(invoked=True)
     fresh = faked()
@@ -232,26 +230,23 @@ async def test_a_document_that_is_opened_again_begins_from_nothing(session: Sess
     assert typist.counted("streams") == streams + 1
 
 
-async def test_other_open_files_stand_in_the_prompt(real: Session) -> None:
+async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
     """While idle, chunks of what was opened and edited join the prompt; the window's own lines never."""
-    session = real
     other = "class Freight:\n    def __init__(self, name, weight):\n        self.weight = weight\n"
     Typist(session, other, f"{ROOT}/app/freight.py")
     typist = Typist(session, f"{CODE}\nfreight = Freight('box', 3){HALF}")
     await typist.ask(invoked=True)
     await session.wait_idle()
-    assert typist.counted("ring", "chunks") > 0
-    frame = session._open.by_uri[typist.uri].frame
-    assert frame is not None
-    assert any(chunk.name == "app/freight.py" for chunk in frame.header.chunks)
-    shown = frame.window.prefix + frame.window.suffix
-    for chunk in frame.header.chunks:
-        if chunk.name == "app/cart.py":
-            assert chunk.text.strip() not in shown
+    parts = (await session.context(typist.uri)).segments
+    chunks = [part for part in parts if part.part.startswith("chunk of ")]
+    assert {part.part for part in chunks} == {"chunk of app/freight.py", "chunk of app/cart.py"}
+    assert typist.counted("ring", "chunks") == len(chunks)
+    window = "".join(part.text for part in parts if part.part in ("prefix", "suffix"))
+    assert not [part for part in chunks if part.text.strip() in window]
 
 
 async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
-    """An ignored file has no completions, and nothing of it is in anybody's prompt."""
+    """An ignored file has no completions, and nothing of it is in any prompt."""
     (tmp_path / ".gitignore").write_text("secret.py\n")
     session = faked()
     try:
@@ -266,9 +261,9 @@ async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
         uri = f"{tmp_path.as_uri()}/open.py"
         await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
         await session.wait_idle()
-        frame = session._open.by_uri[uri].frame
-        assert frame is not None
-        assert "c4n4ry" not in repr(frame)
+        shown = await session.context(uri)
+        assert shown.segments
+        assert "c4n4ry" not in repr(shown)
         assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]
     finally:
         await session.aclose()
@@ -328,13 +323,13 @@ class Stumbling(FakeBackend):
         self.left = n_failures
         self.state = dataclasses.replace(self.state, kind=kind, health=Health.LOADING)
 
-    async def connect(self) -> State:
+    async def connect(self) -> FakeBackend:
         self.left -= 1
         health = Health.READY if self.left < 0 else Health.DOWN
         self.state = dataclasses.replace(self.state, health=health)
         if self.left >= 0:
             raise BackendUnavailable("it did not start")
-        return self.state
+        return self
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from fim_lsp.context.chunks import Why
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport
-from fim_lsp.documents import Edit, Position, opened
+from fim_lsp.documents import Edit, Position, open_document
 from fim_lsp.session.open_document import source
 from fim_lsp.session.workspace import Workspace
 from fim_lsp.session.workspaces import Workspaces
@@ -57,11 +57,11 @@ class Shop:
 
     def open(self, name: str) -> None:
         uri = (self.root / name).as_uri()
-        document = opened(uri, "python", 1, (self.root / name).read_text())
+        document = open_document(uri, "python", 1, (self.root / name).read_text())
         self.here.open(source(document, paths.locate(uri, self.workspaces.roots)))
 
     async def shown(self, n_chars: int = 1_000) -> list[tuple[str, str]]:
-        """The chunks of the prompt after some idle time."""
+        """Return the chunks of the prompt after some idle time."""
         viewport = Viewport(self.uri, 3, 0, 5)
         for _ in range(3):
             await self.here.update_ring(viewport, Limits(16, 64, n_chars), CONFIG)
@@ -139,11 +139,47 @@ async def test_heads_of_an_open_file_are_those_of_its_text_now(shop: Shop) -> No
 
     line = STORE.split("\n").index("    def take_outside(self, article: str) -> int:")
     uri = (shop.root / "store.py").as_uri()
-    before = opened(uri, "python", 1, STORE)
+    before = open_document(uri, "python", 1, STORE)
     edit = Edit(Position(line, 8), Position(line, 20), "withdraw_one")
-    after = opened(uri, "python", 2, STORE.replace("take_outside", "withdraw_one"))
-    shop.here.memory.edited(before, after, [edit])
+    after = open_document(uri, "python", 2, STORE.replace("take_outside", "withdraw_one"))
+    shop.here.memory.note_edit(before, after, [edit])
     text = "".join(text for _, text in await shop.shown())
 
     assert "def withdraw_one(self, article: str) -> int:" in text
     assert "take_outside" not in text
+
+
+SMALL = """class Ticket:
+    title: str
+    price: float
+    weight: float
+
+    def __init__(self, title, price):
+        self.title = title
+        self.price = price
+
+    def total(self):
+        return self.price
+
+    def scale(self, factor):
+        self.price *= factor
+"""
+USING = """from store import Ticket
+
+ticket = Ticket(title, price)
+ticket.
+total = factor * ticket.scale()
+"""
+
+
+async def test_a_small_class_comes_with_its_methods(shop: Shop) -> None:
+    """Of an open file, also where the words of all methods are in sight: the heads say what they take."""
+    for name, text in (("store.py", SMALL), ("main.py", USING), ("long.py", BODY * 3)):
+        (shop.root / name).write_text(text)
+        shop.open(name)
+
+    text = "".join(text for name, text in await shop.shown() if name == "store.py")
+
+    for head in ("class Ticket:", "def __init__(self, title, price):", "def scale(self, factor):"):
+        assert head in text
+    assert "def total(self):" in text

@@ -17,6 +17,7 @@ from server_bridge.http.client import Http
 from server_bridge.llama.link import Link
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.protocol import Prompt, Reply, Request, Token
+from tests.asked import model_of
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.typist import QUICK, Typist
@@ -50,10 +51,10 @@ async def session(request: pytest.FixtureRequest) -> AsyncIterator[Session]:
 
 
 def middles_of(session: Session) -> list[tuple[Prompt, tuple[Token, ...]]]:
-    """The prompts that are sent from now on, and the tokens that their middles were sent in."""
+    """Return the prompts that are sent from now on, and the tokens that their middles were sent in."""
     seen: list[tuple[Prompt, tuple[Token, ...]]] = []
-    backend = session.connection.backend
-    stream = backend.stream
+    model = model_of(session)
+    stream = model.stream
 
     async def noting(request: Request) -> AsyncGenerator[Reply, None]:
         is_first = True
@@ -64,7 +65,7 @@ def middles_of(session: Session) -> list[tuple[Prompt, tuple[Token, ...]]]:
                 is_first = False
                 yield reply
 
-    backend.stream = noting  # type: ignore[method-assign]
+    model.stream = noting  # type: ignore[method-assign]
     return seen
 
 

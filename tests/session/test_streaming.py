@@ -12,6 +12,7 @@ import pytest
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import MENU, Client
 from server_bridge.protocol import BackendTimeout, Prompt, Reply, Request, Stop, Timings, Token
+from tests.asked import model_of
 from tests.typist import QUICK, Typist, faked
 
 CODE = (
@@ -35,8 +36,8 @@ class Slow:
         self.n = 0
         self.closed = 0
         self.let = asyncio.Semaphore(0)
-        self._stream = session.connection.backend.stream
-        session.connection.backend.stream = self._slowly  # type: ignore[method-assign]
+        self._stream = model_of(session).stream
+        model_of(session).stream = self._slowly  # type: ignore[method-assign]
 
     async def _slowly(self, request: Request) -> AsyncGenerator[Reply, None]:
         try:
@@ -143,7 +144,7 @@ async def test_a_key_that_agrees_makes_the_rest_certain_again(session: Session) 
             yield Reply(text, (token,), (), Stop.LIMIT, Timings(predicted_n=1))
         await asyncio.sleep(HOUR_S)
 
-    session.connection.backend.stream = unlikely_first  # type: ignore[method-assign]
+    model_of(session).stream = unlikely_first  # type: ignore[method-assign]
     asked = asyncio.create_task(typist.ask())
     for _ in range(2):
         let.release()
@@ -167,6 +168,23 @@ async def test_a_key_that_contradicts_closes_the_stream(session: Session) -> Non
     while not slow.closed:
         await until(slow, slow.n + 1)
     assert slow.n <= 8  # of twenty and more
+
+
+async def test_keys_ahead_of_the_stream_that_it_contradicts(session: Session) -> None:
+    """The request that joined it is answered by another stream, and the first one writes no more."""
+    slow, typist = Slow(session), Typist(session, BLOCK)
+    first = asyncio.create_task(typist.ask())
+    while not typist.counted("streams"):
+        await asyncio.sleep(0.01)
+    first.cancel()
+    typist.type("\n        print(wid")  # the stream has said nothing yet
+    second = asyncio.create_task(typist.ask())
+    while not second.done():
+        await until(slow, slow.n + 1)
+        slow.closed = 0
+    [suggestion] = await second
+    assert suggestion.text.startswith("th, height)")
+    assert typist.counted("streams") == 2
 
 
 async def test_a_request_that_is_cancelled_leaves_the_stream_for_the_next_key(

@@ -101,7 +101,7 @@ async def test_a_line_of_half_a_megabyte(session: Session) -> None:
 
 
 def calls_of(act: Callable[[], None]) -> int:
-    """How many functions *act* calls: what it costs, without a clock."""
+    """Return how many functions *act* calls: what it costs, without a clock."""
     n = 0
 
     def count(*_: object) -> None:
@@ -117,7 +117,7 @@ def calls_of(act: Callable[[], None]) -> int:
 
 
 async def cost_of_typing(session: Session, n_lines: int) -> list[int]:
-    """What each key costs in the middle of a file of so many lines."""
+    """Return what each key costs in the middle of a file of so many lines."""
     typist = Typist(session, "x = 1  # 漢字\n" * n_lines, f"{ROOT}/{n_lines}.py")
     typist.cursor = Position(n_lines // 2, 0)
     await typist.ask(invoked=True)

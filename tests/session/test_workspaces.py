@@ -9,7 +9,7 @@ import pytest
 
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport
-from fim_lsp.documents import opened
+from fim_lsp.documents import open_document
 from fim_lsp.session.open_document import source
 from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
@@ -34,11 +34,11 @@ class Project:
 
     async def open(self, name: str = "main.py") -> None:
         uri = (self.root / name).as_uri()
-        document = opened(uri, "python", 1, (self.root / name).read_text())
+        document = open_document(uri, "python", 1, (self.root / name).read_text())
         location = paths.locate(uri, self.workspaces.roots)
         workspace = self.workspaces.of(location)
         if await self.workspaces.verdict(uri, location, self.config):
-            workspace.memory.deleted(uri)
+            workspace.memory.note_deletion(uri)
         else:
             workspace.open(source(document, location))
         await workspace.recheck(self.config.privacy.exclude)
@@ -49,14 +49,14 @@ class Project:
 
     def close(self, name: str) -> None:
         uri = (self.root / name).as_uri()
-        self._here.memory.closed(uri)
+        self._here.memory.note_close(uri)
 
     def tell(self, *, changed: tuple[str, ...] = (), deleted: tuple[str, ...] = ()) -> None:
         uris = [[(self.root / name).as_uri() for name in names] for names in (changed, deleted)]
-        self.workspaces.files_changed(*uris)
+        self.workspaces.note_files(*uris)
 
     async def shown(self) -> str:
-        """What a prompt would show after some idle time."""
+        """Return what a prompt would show after some idle time."""
         viewport = Viewport(self.uri, 2, 0, 4)
         for _ in range(2):
             await self._here.update_ring(viewport, self.limits, self.config)
@@ -166,7 +166,7 @@ async def test_a_file_with_another_spelling_of_its_uri_is_one_file(project: Proj
     assert (await project.shown()).count("rate = 3") == 1
     odd = project.root.as_uri() + "/%73hop.py"
     location = paths.locate(odd, project.workspaces.roots)
-    project.workspaces.of(location).open(source(opened(odd, "python", 1, SHOP), location))
+    project.workspaces.of(location).open(source(open_document(odd, "python", 1, SHOP), location))
 
     assert (await project.shown()).count("rate = 3") == 1
 
@@ -194,7 +194,7 @@ async def test_texts_without_a_file_are_judged_by_their_path(
     uri = uri.format(root=project.root.as_posix())
     workspaces, location = project.workspaces, paths.locate(uri, project.workspaces.roots)
 
-    verdict = workspaces.known_verdict(uri)
+    verdict = workspaces.quick_verdict(uri)
     if verdict is None:
         verdict = await workspaces.verdict(uri, location, project.config)
     assert verdict.startswith(reason)
@@ -213,6 +213,6 @@ async def test_folders_of_one_name_outside_of_all_roots_share_nothing(tmp_path: 
 @pytest.mark.parametrize("name", [".gitignore", ".fimignore", ".fim-lsp.toml", ".git/info/exclude"])
 async def test_a_change_of_the_rules_is_told(project: Project, name: str) -> None:
     """Then every open document is judged again; a change of code is none."""
-    assert project.workspaces.files_changed([(project.root / name).as_uri()], [])
-    assert project.workspaces.files_changed([], [(project.root / name).as_uri()])
-    assert not project.workspaces.files_changed([(project.root / "a.py").as_uri()], [])
+    assert project.workspaces.note_files([(project.root / name).as_uri()], [])
+    assert project.workspaces.note_files([], [(project.root / name).as_uri()])
+    assert not project.workspaces.note_files([(project.root / "a.py").as_uri()], [])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fim_lsp.settings import egress, files
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.merge import Layer, configured
+from fim_lsp.settings.merge import Layer, merge_layers
 from fim_lsp.settings.option import Project
 from fim_lsp.settings.private_names import SECRETS
 from fim_lsp.settings.schema import SCHEMA
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 def check(raw: object, key: str, value: object, *, problems: int = 0) -> None:
     """One trusted layer sets *key* to *value*, with so many problems."""
-    config, found = configured([Layer("editor", raw)])
+    config, found = merge_layers([Layer("editor", raw)])
 
     assert at(config, key) == value
     assert len(found) == problems, found
@@ -37,7 +37,7 @@ def at(config: Config, key: str) -> object:
 
 def test_nothing_set_is_the_default() -> None:
     """No layer is a configuration too."""
-    assert configured([]) == (Config(), ())
+    assert merge_layers([]) == (Config(), ())
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_every_shape_is_read(raw: object) -> None:
 )
 def test_nothing_is_no_problem(raw: object) -> None:
     """Clients without settings send null, empty lists and the like."""
-    assert configured([Layer("editor", raw)]) == (Config(), ())
+    assert merge_layers([Layer("editor", raw)]) == (Config(), ())
 
 
 SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llama-server"}'
@@ -98,12 +98,12 @@ SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llam
 )  # fmt: skip
 def test_a_wrong_value_is_named_and_left_out(raw: object, sentence: str) -> None:
     """The sentence says where, what and how it should be; the default stays, keys are not repeated."""
-    assert configured([Layer("editor", raw)]) == (Config(), (f"editor: {sentence}",))
+    assert merge_layers([Layer("editor", raw)]) == (Config(), (f"editor: {sentence}",))
 
 
 def test_endpoints_are_servers_with_settings_of_their_own() -> None:
     """Each is a table like the section itself."""
-    config, problems = configured(
+    config, problems = merge_layers(
         [
             Layer("file", {"backend": {"endpoints": [
                 {"url": "https://big:8012", "apiKeyEnv": "KEY", "languages": ["rust"]},
@@ -139,7 +139,7 @@ def test_endpoints_are_servers_with_settings_of_their_own() -> None:
 )  # fmt: skip
 def test_code_that_would_travel_unencrypted_is_warned_of(backend, hosts) -> None:
     """Every server off this machine that is not reached by https is named, with the way out."""
-    config, _ = configured([Layer("file", {"backend": backend})])
+    config, _ = merge_layers([Layer("file", {"backend": backend})])
     warnings = [way.warning for way in egress.ways(config.backend) if way.warning]
 
     assert [warning.split()[4] for warning in warnings] == hosts
@@ -148,7 +148,7 @@ def test_code_that_would_travel_unencrypted_is_warned_of(backend, hosts) -> None
 
 def test_the_last_layer_wins() -> None:
     """A later layer overrides the keys it says, and no others; a wrong value overrides nothing."""
-    config, problems = configured(
+    config, problems = merge_layers(
         [
             Layer(
                 "file", {"ring": {"chunks": 1, "chunkLines": 10}, "backend": {"url": "http://a"}}
@@ -170,7 +170,7 @@ def test_lists_add_to_their_default() -> None:
         Layer("b", {"privacy.exclude": ["!*.crt", "*.key"]}),
     ]
 
-    assert configured(layers)[0].privacy.exclude == (*SECRETS, "!*.crt")
+    assert merge_layers(layers)[0].privacy.exclude == (*SECRETS, "!*.crt")
 
 
 @pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
@@ -179,7 +179,7 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
     value = {bool: True, str: "x", int: 7, float: 0.5, tuple: ["x"], list: [{"url": "x"}]}[
         option.type
     ]
-    config, problems = configured([Layer(".fim-lsp.toml", {option.key: value}, trusted=False)])
+    config, problems = merge_layers([Layer(".fim-lsp.toml", {option.key: value}, trusted=False)])
 
     if option.project is Project.NEVER:
         assert config == Config()
@@ -198,14 +198,14 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
         ({"completion.auto": False}, {"completion.auto": True}, "completion.auto", False, "a project may only switch off fim.completion.auto; it stays false"),
         ({"languages.off": ["c"]}, {"languages.off": ["d"]}, "languages.off", ("c", "d"), ""),
         ({"privacy.exclude": ["!a"]}, {"privacy.exclude": ["a"]}, "privacy.exclude", (*SECRETS, "!a", "a"), ""),
-        ({}, {"privacy.exclude": ["a", "!.env"]}, "privacy.exclude", (*SECRETS, "a"), "a project may not take back !.env"),
+        ({}, {"privacy.exclude": ["a", "!.env"]}, "privacy.exclude", (*SECRETS, "a"), "a project may not undo !.env"),
         ({}, {"prompt.layout": "classic"}, "prompt.layout", "classic", ""),
         ({"prompt.layout": "growing"}, {"prompt.layout": "classic"}, "prompt.layout", "growing", ""),
     ],
 )  # fmt: skip
 def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) -> None:
     """What it restricts stays restricted, also against layers that come after it."""
-    config, problems = configured([Layer("p", project, trusted=False), Layer("user", user)])
+    config, problems = merge_layers([Layer("p", project, trusted=False), Layer("user", user)])
 
     assert at(config, key) == value
     assert problems == ((f"p: {sentence}",) if sentence else ())
@@ -220,14 +220,14 @@ def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
     raw = {
         "fim": {option.key: "x" if option.type is str and not option.choices else option.default}
     }
-    config, problems = configured([Layer("editor", raw, over_tcp=True)])
+    config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
 
     assert option.local == (option.key in named)
     if option.local:
         assert config == Config()
         sentence = f"a client over TCP may not set fim.{option.key}: write it into config.toml"
         assert problems == (f"editor: {sentence}",)
-        assert at(configured([Layer("editor", raw)])[0], _field(option.key)) == "x"
+        assert at(merge_layers([Layer("editor", raw)])[0], _field(option.key)) == "x"
 
 
 def _field(key: str) -> str:
@@ -239,7 +239,7 @@ def test_one_of_several_servers_is_no_way_around() -> None:
     """All of them are left out if one names something of this machine."""
     servers = [{"url": "http://a"}, {"url": "http://b", "apiKeyCommand": "touch x"}]
     raw = {"backend": {"endpoints": servers, "url": "http://c"}}
-    config, problems = configured([Layer("editor", raw, over_tcp=True)])
+    config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
 
     assert config.backend.endpoints == ()
     assert config.backend.url == "http://c"
@@ -249,7 +249,7 @@ def test_one_of_several_servers_is_no_way_around() -> None:
 @pytest.mark.parametrize("raw", [{"token": "s"}, {"fim": {"token": "s"}}, {"fim.token": "s"}])
 def test_a_clients_secret_is_no_setting(raw: object) -> None:
     """And so it is not in a message."""
-    assert configured([Layer("editor", raw)]) == (Config(), ())
+    assert merge_layers([Layer("editor", raw)]) == (Config(), ())
 
 
 EVIL = "x\n[repair](command:evil)\x1b[2J\u202e" + "y" * 131_897
@@ -271,7 +271,7 @@ EVIL = "x\n[repair](command:evil)\x1b[2J\u202e" + "y" * 131_897
 )
 def test_what_a_repository_writes_is_cut(raw: object) -> None:
     """Its text reaches messages: short, on one line, without links, and not too often."""
-    _, problems = configured([Layer("p", raw, trusted=False)])
+    _, problems = merge_layers([Layer("p", raw, trusted=False)])
 
     assert problems
     assert len(problems) <= 51
@@ -283,7 +283,7 @@ def test_what_a_repository_writes_is_cut(raw: object) -> None:
 
 def test_a_password_in_a_wrong_value_is_not_repeated() -> None:
     """A URL set where a kind belongs."""
-    _, problems = configured([Layer("e", {"backend": {"kind": "http://me:secret@host"}})])
+    _, problems = merge_layers([Layer("e", {"backend": {"kind": "http://me:secret@host"}})])
 
     assert "secret" not in problems[0]
 
@@ -299,8 +299,8 @@ json_values = st.recursive(
 def test_whatever_is_written_nothing_fails(trusted: object, untrusted: object) -> None:
     """Any JSON at all is a configuration and sentences, and a project cannot loosen the user's."""
     layers = [Layer("user", trusted), Layer("project", untrusted, trusted=False)]
-    without, _ = configured(layers[:1])
-    config, problems = configured(layers)
+    without, _ = merge_layers(layers[:1])
+    config, problems = merge_layers(layers)
 
     assert all(problem.startswith(("user: ", "project: ")) for problem in problems)
     assert config.backend == without.backend
@@ -314,12 +314,12 @@ def test_depth_is_no_problem() -> None:
     for _ in range(10_000):
         raw = {"a": raw}
 
-    assert len(configured([Layer("p", raw, trusted=False)])[1]) == 1
+    assert len(merge_layers([Layer("p", raw, trusted=False)])[1]) == 1
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder where the user's settings file is looked for."""
+    """Return an empty folder where the user's settings file is looked for."""
     file = tmp_path / "home" / "config.toml"
     file.parent.mkdir()
     monkeypatch.setattr(files, "user_file", lambda: file)
@@ -328,12 +328,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_files_become_layers(home: Path, tmp_path: Path) -> None:
     """The user's file is trusted, a project's is not, and no file is no layer."""
-    assert files.found((tmp_path,)) == ((), ())
+    assert files.find_layers((tmp_path,)) == ((), ())
 
     home.write_text("[ring]\nchunks = 3\n", "utf-8")
     (tmp_path / ".fim-lsp.toml").write_text("fim.completion.auto = false\n", "utf-8")
 
-    assert files.found((tmp_path, tmp_path / "none")).layers == (
+    assert files.find_layers((tmp_path, tmp_path / "none")).layers == (
         Layer(str(home), {"ring": {"chunks": 3}}, trusted=True),
         Layer(
             str(tmp_path / ".fim-lsp.toml"), {"fim": {"completion": {"auto": False}}}, trusted=False
@@ -347,8 +347,8 @@ def test_files_become_layers(home: Path, tmp_path: Path) -> None:
 def test_a_bad_file_is_a_sentence(home: Path, content: bytes) -> None:
     """Not TOML, not UTF-8, endless or too deep: named with its path, and everything else works."""
     home.write_bytes(content)
-    found = files.found(())
-    _, problems = configured(found.layers)
+    found = files.find_layers(())
+    _, problems = merge_layers(found.layers)
 
     assert [*found.problems, *problems][0].startswith(str(home))
 
@@ -361,7 +361,7 @@ def test_a_file_that_takes_long_to_read_is_not_read(home: Path, content: bytes) 
     """Keys of thousands of parts are refused before they are parsed, which takes quadratic time."""
     home.write_bytes(content)
 
-    assert files.found(()).problems == (f"{home}: has a line with more than 500 dots",)
+    assert files.find_layers(()).problems == (f"{home}: has a line with more than 500 dots",)
 
 
 def test_a_projects_file_is_no_link(home: Path, tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_a_projects_file_is_no_link(home: Path, tmp_path: Path) -> None:
     (tmp_path / ".fim-lsp.toml").symlink_to(tmp_path / "secret")
     (tmp_path / "mine").write_text("[ring]\nchunks = 3\n", "utf-8")
     home.symlink_to(tmp_path / "mine")
-    found = files.found((tmp_path,))
+    found = files.find_layers((tmp_path,))
 
     assert [layer.source for layer in found.layers] == [str(home)]
     assert [".fim-lsp.toml: is a link" in problem for problem in found.problems] == [True]
@@ -379,7 +379,7 @@ def test_a_projects_file_is_no_link(home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("root", ["/dev/null", "/no/such/folder", "/\0"])
 def test_a_root_that_is_no_folder_has_no_file(home: Path, root: str) -> None:
     """Or one problem in words."""
-    assert files.found((Path(root),)).layers == ()
+    assert files.find_layers((Path(root),)).layers == ()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -387,7 +387,7 @@ def test_a_pipe_is_not_waited_for(home: Path, tmp_path: Path) -> None:
     """A cloned repository cannot stop the server by a settings file that never ends."""
     os.mkfifo(tmp_path / ".fim-lsp.toml")
 
-    assert files.found((tmp_path,)) == ((), ())
+    assert files.find_layers((tmp_path,)) == ((), ())
 
 
 def test_the_page_on_settings_is_in_step() -> None:

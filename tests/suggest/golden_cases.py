@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from fim_lsp.documents import Position, opened
+from fim_lsp.documents import Position, open_document
 from fim_lsp.suggest.cursor import Candidate, Cursor, Odds, cursor_at
 from fim_lsp.suggest.filters import polish
 
@@ -22,7 +22,7 @@ CURSOR, OPEN, CLOSE = "▮⟦⟧"
 
 
 def cases() -> dict[str, dict[str, Any]]:
-    """Every case by its name."""
+    """Return every case by its name."""
     paths = sorted(GOLDEN.rglob("*.toml"))
     return {
         path.relative_to(GOLDEN).with_suffix("").as_posix(): tomllib.loads(path.read_text("utf-8"))
@@ -31,13 +31,13 @@ def cases() -> dict[str, dict[str, Any]]:
 
 
 def parsed(text: str, language: str = "python", path: str = "src/app.py") -> tuple[Cursor, str]:
-    """The place of the cursor mark and the raw text in brackets behind it, "" where there is none."""
+    """Return the place of the cursor mark and the raw text in brackets behind it, "" where there is none."""
     head, _, tail = text.partition(CURSOR)
     raw = ""
     if tail.startswith(OPEN):
         raw, _, tail = tail[1:].partition(CLOSE)
     lines = head.split("\n")
-    document = opened("file:///src/app", language, 1, head + tail)
+    document = open_document("file:///src/app", language, 1, head + tail)
     return cursor_at(document, Position(len(lines) - 1, len(lines[-1])), path), raw
 
 

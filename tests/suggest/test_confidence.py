@@ -6,18 +6,18 @@ import math
 
 import pytest
 
-from fim_lsp.suggest.confidence import SURE, behind, confidence, likely, odds, preferred
+from fim_lsp.suggest.confidence import SURE, behind, confidence, likely, odds, prefer
 from fim_lsp.suggest.cursor import Candidate, Odds
 from server_bridge.protocol import Token
 
 
 def tokens(*pairs: tuple[str, float | None]) -> list[Token]:
-    """Tokens by text and probability."""
+    """Return tokens by text and probability."""
     return [Token(n, text.encode(), p and math.log(p)) for n, (text, p) in enumerate(pairs)]
 
 
 def said(*pairs: tuple[str, float | None]) -> Candidate:
-    """A candidate that was said in these tokens."""
+    """Return a candidate that was said in these tokens."""
     text = "".join(text for text, _ in pairs)
     return Candidate(text, odds=odds(tokens(*pairs), "", text))
 
@@ -104,14 +104,14 @@ def test_an_unknown_token_is_not_certain() -> None:
 def test_a_clear_line_in_sight_beats_an_unsure_model() -> None:
     """The model's text is shown where it is sure, and where there is nothing else."""
     model, line, nothing = Candidate("model"), Candidate("line"), Candidate("")
-    assert preferred(model, SURE - 0.01, line) is line
-    assert preferred(model, SURE, line) is model
-    assert preferred(model, 0.01, nothing) is model
+    assert prefer(model, SURE - 0.01, line) is line
+    assert prefer(model, SURE, line) is model
+    assert prefer(model, 0.01, nothing) is model
 
 
 def test_where_both_say_the_same_line_it_is_certain() -> None:
     """The line in sight is a reason to trust it; what the model says behind it is as sure as the model says."""
     model = said(("weight in weights:", 0.2), ("\n        total += weight", 0.2))
-    shown = preferred(model, 0.2, Candidate("weight in weights:"))
+    shown = prefer(model, 0.2, Candidate("weight in weights:"))
     assert likely(shown, 0.9).text == "weight in weights:"
     assert likely(shown, 0.2).text == model.text

@@ -17,12 +17,12 @@ FILE = "import os\n\n\ndef f(path):\n    {}\n\n\nf(1)\n"
 
 
 def cursor(line: str, after: str = "") -> Cursor:
-    """The cursor behind *line*, which may hold line ends, in a file."""
+    """Return the cursor behind *line*, which may hold line ends, in a file."""
     return parsed(FILE.format(line + "▮" + after))[0]
 
 
 def found(known: Continuations, line: str, after: str = "", key: str = KEY) -> list[str]:
-    """The one caller of `find`."""
+    """Return the one caller of `find`."""
     return [candidate.text for candidate in known.find(cursor(line, after), key)]
 
 
@@ -70,7 +70,7 @@ def test_brackets_that_editors_insert_do_not_hide_it(known: Continuations) -> No
     assert found(known, "x = open(", after="other") == []
 
 
-def test_another_model_or_prompt_is_asked_anew(known: Continuations) -> None:
+def test_another_model_or_prompt_is_asked_again(known: Continuations) -> None:
     """What one model said is not what another would say."""
     assert found(known, "x = ", key="model b") == []
 

@@ -11,7 +11,7 @@ INSIDE, BEHIND_SIGN, LINE_START = "x = fo▮\n", "x = foo(▮)\n", "    ▮\n"
 
 
 def typist(*intervals_ms: float) -> TypingPace:
-    """A user who typed with these intervals."""
+    """Return a user who typed with these intervals."""
     pace, now = TypingPace(), 0.0
     pace.key(now)
     for interval in intervals_ms:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.suggest.line_match import continued
+from fim_lsp.suggest.line_match import continue_line
 from tests.suggest.golden_cases import parsed
 
 
@@ -28,4 +28,4 @@ from tests.suggest.golden_cases import parsed
 )
 def test_continued(text: str, elsewhere: list[str], rest: str) -> None:
     """The rest of the line that most lines beginning alike have, of equals the nearest; else nothing."""
-    assert continued(parsed(text)[0], elsewhere).text == rest
+    assert continue_line(parsed(text)[0], elsewhere).text == rest

@@ -6,14 +6,14 @@ import dataclasses
 
 import pytest
 
-from fim_lsp.documents import Position, opened
+from fim_lsp.documents import Position, open_document
 from fim_lsp.settings.config import CompletionConfig, Config, LanguagesConfig
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import (
     CompletionRequest,
     Selected,
     Suggestion,
-    accepted,
+    accept,
     request_at,
     suggestion,
     why_off,
@@ -28,7 +28,7 @@ READY = State(Health.READY, "llama-server")
 def request(
     config: Config | None = None, *, invoked: bool = False, selected: Selected | None = None
 ) -> CompletionRequest:
-    document = opened("file:///a.py", "python", 1, TEXT)
+    document = open_document("file:///a.py", "python", 1, TEXT)
     return request_at(
         document, HERE, "a.py", config or Config(), READY, invoked=invoked, selected=selected
     )
@@ -73,7 +73,7 @@ def test_the_request_after_acceptance_stands_behind_the_text() -> None:
     """It is automatic, and its document has the suggestion."""
     found = suggestion(request(invoked=True), Candidate("dth * 2"), "7")
     assert found is not None
-    after = accepted(request(invoked=True), found)
+    after = accept(request(invoked=True), found)
     assert after.document.text == "def area(width):\n    return width * 2\n"
     assert (after.position, after.invoked) == (Position(1, 20), False)
 

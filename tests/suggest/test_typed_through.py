@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from fim_lsp.suggest.continuations import Displayed, trim_typed
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from fim_lsp.suggest.typed_through import Displayed, left
 
 PLACE = Cursor(
     language="python", above=("def f():",), before="    ret", after="", below=("", "x = 1")
@@ -25,7 +25,7 @@ SCREEN = Displayed(PLACE, Candidate("urn total(1)\n    y = 2"), "qwen")
 )
 def test_who_types_along_sees_the_rest(typed: str, rest: str) -> None:
     """The same text, less what was typed, however it got there."""
-    found = left(SCREEN, replace(PLACE, before=PLACE.before + typed), "qwen")
+    found = trim_typed(SCREEN, replace(PLACE, before=PLACE.before + typed), "qwen")
     assert found is not None
     assert found.text == rest
 
@@ -41,15 +41,15 @@ def test_who_types_along_sees_the_rest(typed: str, rest: str) -> None:
         {"language": "lua"},
     ],
 )
-def test_anything_else_is_looked_at_anew(change: dict) -> None:
+def test_anything_else_is_looked_at_again(change: dict) -> None:
     """Other text, text elsewhere, another line: the screen does not say."""
-    assert left(SCREEN, replace(PLACE, **change), "qwen") is None
-    assert left(SCREEN, PLACE, "another model") is None
+    assert trim_typed(SCREEN, replace(PLACE, **change), "qwen") is None
+    assert trim_typed(SCREEN, PLACE, "another model") is None
 
 
 def test_the_last_character_is_not_worth_a_key() -> None:
     """When next to nothing is left, nothing is shown."""
     one = Displayed(PLACE, Candidate("urn"), "qwen")
-    found = left(one, replace(PLACE, before="    retur"), "qwen")
+    found = trim_typed(one, replace(PLACE, before="    retur"), "qwen")
     assert found is not None
     assert found.text == ""

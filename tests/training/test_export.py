@@ -24,7 +24,7 @@ CLOSE = 0.05  # of a logit: half precision decides between such
 
 
 def tokenizer() -> dict[str, Any]:
-    """Bytes of which only two spaces are merged, padded with tokens that no text is made of."""
+    """Return bytes of which only two spaces are merged, padded with tokens that no text is made of."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [n for n in range(256) if n not in printable]
     signs = {n: chr(n) for n in printable} | {n: chr(256 + at) for at, n in enumerate(others)}

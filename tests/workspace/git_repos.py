@@ -63,7 +63,7 @@ def _folders(random: Random) -> list[bytes]:
 
 
 def _piece(random: Random, char: bytes) -> bytes:
-    """A pattern that perhaps matches the one *char*."""
+    """Return a pattern that perhaps matches the one *char*."""
     escaped = b"\\" + char
     kinds = {
         escaped if char in b"*?[\\" and random.random() < 0.7 else char: 70,
@@ -92,7 +92,7 @@ def _component(random: Random, name: bytes) -> bytes:
 
 
 def _from_path(random: Random, path: bytes) -> bytes:
-    """A pattern that perhaps matches *path* or a folder of it."""
+    """Return a pattern that perhaps matches *path* or a folder of it."""
     parts = path.split(b"/")
     parts = parts[: random.randint(1, len(parts))]
     start = random.choice([0, 0, 0, random.randrange(len(parts)), len(parts) - 1])
@@ -146,7 +146,7 @@ def write_rules(random: Random, file: Path, paths: list[bytes]) -> None:
 
 
 def git(*arguments: str | Path, cwd: Path, stdin: bytes = b"") -> bytes:
-    """What git prints; error 1 is `check-ignore`'s word for nothing found."""
+    """Return what git prints; error 1 is `check-ignore`'s word for nothing found."""
     done = subprocess.run(
         ["git", *map(str, arguments)], cwd=cwd, input=stdin, capture_output=True, check=False
     )
@@ -157,7 +157,7 @@ def git(*arguments: str | Path, cwd: Path, stdin: bytes = b"") -> bytes:
 def repository(
     random: Random, top: Path, n_paths: int, *, linked_to: Path | None = None
 ) -> Repository:
-    """A new repository in the folder *top*; *linked_to* keeps its `.git` elsewhere, as of a worktree."""
+    """Return a new repository in the folder *top*; *linked_to* keeps its `.git` elsewhere, as of a worktree."""
     top.mkdir(parents=True)
     folders = _folders(random)
     paths = _paths(random, folders, n_paths)
@@ -189,7 +189,7 @@ def repository(
 
 
 def git_verdicts(found: Repository) -> dict[bytes, bool]:
-    """Which paths `git check-ignore` calls ignored, tracked or not."""
+    """Return which paths `git check-ignore` calls ignored, tracked or not."""
     asked = b"".join(b"./" + path + b"\0" for path in found.paths)
     said = git(
         "check-ignore", "--no-index", "--stdin", "-z", "-v", "-n", cwd=found.top, stdin=asked

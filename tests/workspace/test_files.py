@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,17 +13,18 @@ from fim_lsp.context.chunks import Source, read
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.index import Index, Names
 from fim_lsp.context.memory import Memory
+from fim_lsp.context.privacy import Folder
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport
-from fim_lsp.workspace import files
-from fim_lsp.workspace.files import grown, listed, pieces_of, reread, uri_of
+from fim_lsp.workspace import files, ignore_files
+from fim_lsp.workspace.files import grow, list_files, pieces_of, reread, uri_of
 
 EXCLUDES = (".env*", "*.pem", "credentials.py")
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A workspace with something of everything."""
+    """Return a workspace with something of everything."""
     root = tmp_path / "w"
     for path, text in {
         "a.py": "def one():\n    pass\n",
@@ -52,10 +54,10 @@ def root(tmp_path: Path) -> Path:
 
 
 def index_of(root: Path, near: str = "a.py") -> Index:
-    listing = listed(root, near, EXCLUDES)
+    listing = list_files(root, near, EXCLUDES)
     index, todo = Index(), list(listing)
     while todo:
-        index, rest = grown(index, root, listing, todo, read_syntax)
+        index, rest = grow(index, root, listing, todo, read_syntax)
         assert len(rest) < len(todo)
         todo = list(rest)
     return index
@@ -63,7 +65,7 @@ def index_of(root: Path, near: str = "a.py") -> Index:
 
 def test_only_code_of_the_workspace_that_is_not_private_is_listed(root: Path) -> None:
     """Ignored, excluded, linked, hidden, installed, machine-made and data files are not."""
-    assert list(listed(root, "a.py", EXCLUDES)) == [
+    assert list(list_files(root, "a.py", EXCLUDES)) == [
         "a.py",
         "app/b.py",
         "app/binary.py",
@@ -75,8 +77,25 @@ def test_the_nearest_files_come_first(root: Path, monkeypatch: pytest.MonkeyPatc
     """In a workspace with more files than an index holds, the user's own corner is in it."""
     monkeypatch.setattr(files, "FILES", 2)
 
-    assert list(listed(root, "app/deep/c.py", EXCLUDES)) == ["app/deep/c.py", "app/b.py"]
-    assert list(listed(root, "app/gen/d.py", EXCLUDES)) == ["app/b.py", "app/binary.py"]
+    assert list(list_files(root, "app/deep/c.py", EXCLUDES)) == ["app/deep/c.py", "app/b.py"]
+    assert list(list_files(root, "app/gen/d.py", EXCLUDES)) == ["app/b.py", "app/binary.py"]
+
+
+@pytest.mark.parametrize("near", ["no/such/" * 40 + "x.py", "../" * 40 + "x.py"])
+def test_folders_that_are_not_there_cost_nothing(
+    root: Path, near: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client may call a text whatever it likes: the workspace is listed once, and nothing above it."""
+    asked: list[Path] = []
+    rules = ignore_files.rules_at
+
+    def noting(folder: Path, top: Path, excludes: Collection[str]) -> Folder:
+        asked.append(folder)
+        return rules(folder, top, excludes)
+
+    monkeypatch.setattr(files, "rules_at", noting)
+    assert len(list_files(root, near, EXCLUDES)) == len(list_files(root, "a.py", EXCLUDES))
+    assert {*asked} == {root}
 
 
 def test_an_index_knows_the_definitions(root: Path) -> None:
@@ -93,7 +112,7 @@ def test_a_file_that_changed_since_it_was_judged_is_not_read(root: Path) -> None
     """It may be another one now, or a link to one: the next listing will see."""
     index, memory = index_of(root), Memory(Limits(16, 64, 6000))
     uri = uri_of(root.as_uri(), "a.py")
-    memory.opened(Source(uri, "a.py", "python", 1, ("two()\n", "Three()\n")))
+    memory.note_open(Source(uri, "a.py", "python", 1, ("two()\n", "Three()\n")))
     snapshot = memory.snapshot(Viewport(uri, 0, 0, 2))
     shown = lambda: pieces_of(index, root, root.as_uri(), snapshot, read)  # noqa: E731
     names = lambda: sorted({piece.name for piece in shown()})  # noqa: E731
@@ -127,7 +146,7 @@ def test_a_file_that_is_a_pipe_by_now_is_not_read(root: Path) -> None:
     os.mkfifo(root / "app/b.py")
     old = Source((root / "app/b.py").as_uri(), "app/b.py", "python", -1, ("old\n",))
 
-    assert "app/b.py" not in listed(root, "a.py", EXCLUDES)
+    assert "app/b.py" not in list_files(root, "a.py", EXCLUDES)
     assert reread(root / "app/b.py", root, EXCLUDES, old) is None
     assert index.entries["app/b.py"]
 
@@ -140,7 +159,7 @@ def test_a_workspace_that_is_a_link_is_judged_where_it_leads(root: Path) -> None
     (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (root.parent / "link").symlink_to(root / "app")
 
-    assert list(listed(root.parent / "link", "b.py", EXCLUDES)) == [
+    assert list(list_files(root.parent / "link", "b.py", EXCLUDES)) == [
         "b.py",
         "binary.py",
         "deep/c.py",

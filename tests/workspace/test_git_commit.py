@@ -33,7 +33,7 @@ def commit(top: Path, subject: str) -> None:
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
-    """A repository with two commits, and one change staged."""
+    """Return a repository with two commits, and one change staged."""
     top = tmp_path / "shop"
     top.mkdir()
     git("init", "-q", "-b", "main", cwd=top)
@@ -151,7 +151,7 @@ def test_a_diff_is_read_to_a_limit(top: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def canary(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that everything which a repository can name touches, and then fails."""
+    """Return a file that everything which a repository can name touches, and then fails."""
     canary, script = tmp_path / "canary", tmp_path / "touch.sh"
     script.write_text(f"#!/bin/sh\ntouch '{canary}'\nexit 1\n")
     script.chmod(0o755)

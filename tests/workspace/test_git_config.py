@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.workspace.git_config import Setting, is_true, parsed, values
+from fim_lsp.workspace.git_config import Setting, is_true, parse, values
 from tests.workspace.git_repos import git
 
 FILES = [
@@ -38,7 +38,7 @@ def test_settings_are_those_that_git_lists(tmp_path: Path, text: str) -> None:
     said = git("config", "-z", "--list", "-f", "config", cwd=tmp_path).decode().split("\0")[:-1]
     pairs = [tuple(each.partition("\n")[::2]) if "\n" in each else (each, "true") for each in said]
 
-    assert [(each.key, each.value) for each in parsed(text.encode())] == pairs
+    assert [(each.key, each.value) for each in parse(text.encode())] == pairs
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_settings_are_those_that_git_lists(tmp_path: Path, text: str) -> None:
 )
 def test_a_broken_file_is_read_as_far_as_it_goes(text: str) -> None:
     """Git would stop there; a verdict is needed anyway."""
-    assert all(isinstance(each, Setting) for each in parsed(text.encode()))
+    assert all(isinstance(each, Setting) for each in parse(text.encode()))
 
 
 def test_a_value_on_a_condition_stands_beside_the_one_it_may_replace(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_a_file_that_includes_itself_ends(tmp_path: Path) -> None:
 
 def test_a_megabyte_of_blank_lines_is_read_once() -> None:
     """Not once for each line, which would take an hour."""
-    assert not [*parsed(b"\n" * 1_000_000)]
-    assert [each.value for each in parsed(b" \n" * 100_000 + b"[core]\nx = 1")] == ["1"]
+    assert not [*parse(b"\n" * 1_000_000)]
+    assert [each.value for each in parse(b" \n" * 100_000 + b"[core]\nx = 1")] == ["1"]
 
 
 def test_settings_in_the_environment_count(monkeypatch: pytest.MonkeyPatch) -> None:

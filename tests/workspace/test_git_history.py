@@ -12,8 +12,8 @@ import pytest
 
 from fim_lsp.context.grammars import language_of
 from fim_lsp.workspace import git_history
-from fim_lsp.workspace.files import listed
-from fim_lsp.workspace.git_history import History, history, parsed
+from fim_lsp.workspace.files import list_files
+from fim_lsp.workspace.git_history import History, history, parse_names
 
 Git = Callable[..., str]
 ALL = ("a.py", "app/b.py", "app/c.py", "café.py")
@@ -21,7 +21,7 @@ ALL = ("a.py", "app/b.py", "app/c.py", "café.py")
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
-    """A repository with three commits, and the user's own configuration far away."""
+    """Return a repository with three commits, and the user's own configuration far away."""
     top = tmp_path / "repository"
     top.mkdir()
     git(top, "init", "--quiet", "--initial-branch=main")
@@ -32,7 +32,7 @@ def top(tmp_path: Path) -> Path:
 
 
 def git(top: Path, *args: str) -> str:
-    """What the user does in a terminal."""
+    """Return what the user does in a terminal."""
     env = {"PATH": os.environ["PATH"], "HOME": str(top.parent), "GIT_CONFIG_NOSYSTEM": "1"}
     who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
     done = subprocess.run(["git", *who, *args], cwd=top, env=env, capture_output=True, text=True, check=False, input="", timeout=30)  # fmt: skip
@@ -100,7 +100,7 @@ def test_history_is_read_again_after_a_commit(top: Path, monkeypatch: pytest.Mon
     """No process is started while the same commit is checked out."""
     before = history(top, "a.py", ALL)
     with monkeypatch.context() as patched:
-        patched.setattr(git_history, "listed", None)
+        patched.setattr(git_history, "list_commits", None)
         assert history(top, "a.py", ALL, before) is before
     commit(top, "a.py", "app/c.py")
     assert sets(history(top, "a.py", ALL, before))[0] == {"a.py", "app/c.py"}
@@ -110,7 +110,7 @@ def test_private_files_do_not_count(top: Path) -> None:
     """A file that was committed once and is ignored or secret now is not in the history."""
     commit(top, "a.py", "local.py", "credentials.py")
     (top / ".gitignore").write_text("local.py\n")
-    files = listed(top, "a.py", ("credentials.py",))
+    files = list_files(top, "a.py", ("credentials.py",))
     assert {"local.py", "credentials.py"}.isdisjoint(
         set().union(*history(top, "a.py", files).commits)
     )
@@ -146,12 +146,12 @@ OUTPUTS = {
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_what_git_prints(output: bytes) -> None:
     """Empty commits are none, and a name that is cut off is left out."""
-    assert [*parsed(output)] == OUTPUTS[output]
+    assert [*parse_names(output)] == OUTPUTS[output]
 
 
 @pytest.fixture
 def canary(top: Path, tmp_path: Path) -> Path:
-    """A folder where each program leaves a file that the repository at *top* names and that is run."""
+    """Return a folder where each program leaves a file that the repository at *top* names and that is run."""
     canary = tmp_path / "canary"
     canary.mkdir()
 

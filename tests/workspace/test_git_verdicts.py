@@ -17,7 +17,7 @@ from random import Random
 
 import pytest
 
-from fim_lsp.workspace.files import listed
+from fim_lsp.workspace.files import list_files
 from fim_lsp.workspace.ignore_files import why_private
 from tests.context.test_ignore_rules import CASES
 from tests.workspace.git_repos import Repository, git, git_verdicts, repository, write_rules
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without settings of git's."""
+    """Return a user without settings of git's."""
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
@@ -82,7 +82,7 @@ def test_git_says_the_same_of_every_path(tmp_path: Path, home: Path) -> None:
 
 
 def hides(top: Path, random: Random):
-    """What says whether a path below *top* is private, for a workspace at *top* or below it."""
+    """Return what says whether a path below *top* is private, for a workspace at *top* or below it."""
 
     def hidden(path: bytes) -> bool:
         file = top / os.fsdecode(path)
@@ -158,7 +158,7 @@ def test_what_is_listed_is_what_git_lists(tmp_path: Path, home: Path) -> None:
             :-1
         ]
         shown = {os.fsdecode(path) for path in said if is_listed(path)}
-        ours = set(listed(found.top, "any.py", ()))
+        ours = set(list_files(found.top, "any.py", ()))
         n_files += len(shown)
         if not differs(found, home):
             assert ours == shown, seed

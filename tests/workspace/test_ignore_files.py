@@ -12,9 +12,9 @@ import pytest
 
 from fim_lsp.settings.private_names import SECRETS
 from fim_lsp.workspace import ignore_files
-from fim_lsp.workspace.files import listed
+from fim_lsp.workspace.files import list_files
 from fim_lsp.workspace.ignore_files import why_private
-from fim_lsp.workspace.paths import judged_path, local_path, locate
+from fim_lsp.workspace.paths import local_path, locate, path_to_judge
 from tests.workspace.git_repos import git
 
 DOCS = Path(__file__).parent.parent.parent / "docs/context.md"
@@ -22,7 +22,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs/context.md"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without settings of git's."""
+    """Return a user without settings of git's."""
     for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -33,7 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def root(tmp_path: Path, home: Path) -> Path:
-    """A repository."""
+    """Return a repository."""
     root = tmp_path / "w"
     root.mkdir()
     git("init", "-q", cwd=root)
@@ -67,7 +67,7 @@ def test_only_regular_files_are_read(root: Path, name: str, kind: str) -> None:
     write(root / "sub/a.py", "")
 
     assert why_private(root / "sub/a.py", root, ()) == ""
-    assert list(listed(root, "sub/a.py", ())) == ["sub/a.py"]
+    assert list(list_files(root, "sub/a.py", ())) == ["sub/a.py"]
 
 
 def test_a_linked_gitignore_has_no_rules(root: Path) -> None:
@@ -95,7 +95,7 @@ def test_an_ignore_file_beyond_the_limits_hides_its_folder(
         assert why_private(root / "sub/deep/a.py", root, ()).startswith(".gitignore ")
         assert why_private(root / "sub/a.py", root, ()).startswith(".gitignore ")
     assert why_private(root / "b.py", root, ()) == ""
-    assert list(listed(root, "b.py", ())) == ["b.py"]
+    assert list(list_files(root, "b.py", ())) == ["b.py"]
     [record] = caplog.records
     assert str(root / "sub/.gitignore") in record.getMessage()
 
@@ -284,7 +284,7 @@ def test_names_that_are_not_utf_8_have_verdicts_of_their_own(root: Path) -> None
     assert why_private(root / os.fsdecode(b"caf\xe9.py"), root, ())
     assert why_private(root / os.fsdecode(b"th\xe9.py"), root, ()) == ""
     assert why_private(root / "back\\slash.py", root, ())
-    assert list(listed(root, "a.py", ())) == ["a.py"]
+    assert list(list_files(root, "a.py", ())) == ["a.py"]
     assert why_private(root / "a\0b", root, ()) == "no file can have its name"
     assert why_private(root / "\ud800", root, ()) == "no file can have its name"
 
@@ -377,7 +377,7 @@ def test_a_host_in_a_uri_hides_no_rule(root: Path, host: str) -> None:
     def why(path: str) -> str:
         uri = f"file://{host}{path}"
         folder = local_path(locate(uri, (root.as_uri(),)).root)
-        return why_private(judged_path(uri) or Path(), folder, SECRETS)
+        return why_private(path_to_judge(uri) or Path(), folder, SECRETS)
 
     assert why(f"{root}/a.py") == ""
     assert why(f"{root}/ignored.py") == why(f"{root}/b/../ignored.py") == "it matches .gitignore"

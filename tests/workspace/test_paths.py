@@ -8,7 +8,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 import pytest
 
 from fim_lsp.workspace.files import uri_of
-from fim_lsp.workspace.paths import changes_rules, judged_path, local_path, locate
+from fim_lsp.workspace.paths import changes_rules, local_path, locate, path_to_judge
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ from fim_lsp.workspace.paths import changes_rules, judged_path, local_path, loca
 )
 def test_the_path_that_is_judged(uri: str, path: PurePath | None) -> None:
     """A text without a file and a cell of a notebook stand for a file, too."""
-    assert judged_path(uri) == path
-    assert type(judged_path(uri)) is type(path)
+    assert path_to_judge(uri) == path
+    assert type(path_to_judge(uri)) is type(path)
     assert local_path(uri) == (path if uri.startswith("file:") else None)
 
 

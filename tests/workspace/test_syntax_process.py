@@ -54,13 +54,13 @@ def test_a_child_without_an_answer_is_ended_and_not_started_for_ever(
     """The text has no syntax; after some of these no child is started any more."""
     monkeypatch.setattr(syntax_process, "LIMIT_S", 0.05)
     monkeypatch.setattr(syntax_process, "_CHILD", child)
-    started, start = [], syntax_process._started
+    started, start = [], syntax_process._start
 
     def noting():
         started.append(start())
         return started[-1]
 
-    monkeypatch.setattr(syntax_process, "_started", noting)
+    monkeypatch.setattr(syntax_process, "_start", noting)
 
     assert [process.syntax("python", CODE) for _ in range(DEATHS + 5)] == [None] * (DEATHS + 5)
     assert len(started) == DEATHS

@@ -76,7 +76,7 @@ _PLACEHOLDER = re.compile(
 
 
 def credentials(text: str, lower: str) -> Iterator[Span]:
-    """Every credential that its surroundings tell; *lower* is *text* in small letters, as long."""
+    """Yield every credential that its surroundings tell; *lower* is *text* in small letters, as long."""
     for form in _FORMS:
         for match in _matches(form.words, form.whole, text, lower):
             odd = oddities(match[1])
@@ -93,7 +93,7 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
 
 
 def growing_credentials(text: str, lower: str) -> Iterator[int]:
-    """Where one begins that ends with *text* and is not whole yet; in a URL, a port is none."""
+    """Yield the start of each credential that ends with *text* and is incomplete; in a URL, a port is none."""
     for form in _FORMS:
         for match in _matches(form.words, form.growing, text, lower):
             if is_random_so_far(match[1]):
@@ -106,7 +106,7 @@ def growing_credentials(text: str, lower: str) -> Iterator[int]:
 def _matches(
     words: tuple[str, ...], pattern: re.Pattern[str], text: str, lower: str
 ) -> Iterator[re.Match[str]]:
-    """Where *pattern* holds behind one of *words*."""
+    """Yield the matches of *pattern* behind one of *words*."""
     for word in words:
         for at in _places(word, lower):
             match = pattern.match(text, at + len(word))

@@ -1,7 +1,7 @@
 r"""
 Secrets by the name in front of them: assignments, calls, settings, flags, headers, elements. Pure.
 
-Where a telling word stands (`names`), the end of the name is read, then what stands between it and
+Where a keyword stands (`names`), the end of the name is read, then what stands between it and
 a value (`forms`), or in the rest of the statement (`statements`), then the value is judged (`values`).
 """
 
@@ -48,7 +48,7 @@ _MARKS = " \t>+*;#-"  # of comments, lists and differences
 
 
 def fields(text: str, lower: str) -> Iterator[Span]:
-    """The secret values of named fields; *lower* is *text* in small letters, as long."""
+    """Yield the secret values of named fields; *lower* is *text* in small letters, as long."""
     done = 0
     for field in _find(text, lower, WHOLE, literals):
         if field.end > done and is_secret(field, text[field.start : field.end]):
@@ -57,7 +57,7 @@ def fields(text: str, lower: str) -> Iterator[Span]:
 
 
 def _whole_end(text: str, field: Field) -> int:
-    """Where the value ends, also one that is longer than the forms look."""
+    """Return the end of the value, also of one that is longer than the forms look."""
     if field.end - field.start < LONGEST:
         return field.end
     more = _MORE.match(text, field.end)
@@ -65,7 +65,7 @@ def _whole_end(text: str, field: Field) -> int:
 
 
 def growing_fields(text: str, lower: str) -> Iterator[Field]:
-    """Named fields whose value ends with *text*, not yet judged."""
+    """Return named fields whose value ends with *text*, not yet judged."""
     return _find(text, lower, GROWING, open_literals)
 
 
@@ -75,7 +75,7 @@ def _find(
     forms: tuple[Form, ...],
     further: Callable[[str, int, int], Iterator[Literal]],
 ) -> Iterator[Field]:
-    """Every value that may be that of a name, each with the forms in which it follows the name."""
+    """Yield every value that may be that of a name, each with the forms in which it follows the name."""
     for word in WORD.finditer(lower):
         name = None if goes_on(text, word.end()) else _NAME_END.match(text, word.end())
         named = name and rank(text, word.start(), word.end(), name["rest"])
@@ -92,7 +92,7 @@ def _find(
 
 
 def _is_set(text: str, at: int) -> bool:
-    """Whether the name at *at* begins its line or follows another setting: `;x=`, `a=b x=`, `export x=`."""
+    """Return whether the name at *at* begins its line or follows another setting: `;x=`, `a=b x=`, `export x=`."""
     line = text[max(0, at - _LINE, text.rfind("\n", max(0, at - _LINE), at) + 1) : at]
     head = line.rstrip(NAME_CHARS)
     words = head.lstrip(_MARKS).split()
@@ -103,7 +103,7 @@ def _is_set(text: str, at: int) -> bool:
 
 
 def _values(lower: str, at: int, forms: tuple[Form, ...]) -> Iterator[tuple[Kind, re.Match[str]]]:
-    """The first form that matches, behind that of a whole line."""
+    """Yield the first form that matches, behind that of a whole line."""
     for form in forms:
         value = form.pattern.match(lower, at)
         if value:
@@ -113,7 +113,7 @@ def _values(lower: str, at: int, forms: tuple[Form, ...]) -> Iterator[tuple[Kind
 
 
 def is_secret(field: Field, value: str) -> bool:
-    """Whether *value* is one for a name of that rank."""
+    """Return whether *value* is one for a name of that rank."""
     if field.kind is Kind.LINE:
         return oddities(value) >= _LINE_ODD[field.rank]
     if field.rank is Rank.PASSWORD:

@@ -1,5 +1,5 @@
 r"""
-What stands between a name and its value, in the languages and formats in use. Data. Pure.
+The syntax between a name and its value, in the languages and formats in use. Data. Pure.
 
 All patterns are for text in small letters. Every repeat is bounded, and none but those that say so
 cross a line end: each name costs the same at most.
@@ -16,7 +16,7 @@ LONGEST = 300
 
 
 class Kind(enum.Enum):
-    """How sure it is that the value belongs to the name, and that it is a literal."""
+    """The certainty that the value belongs to the name, and that it is a literal."""
 
     LITERAL = enum.auto()
     FALLBACK = enum.auto()  # a literal further on, that the name has if nothing else sets it
@@ -27,7 +27,7 @@ class Kind(enum.Enum):
 
 
 class Form(NamedTuple):
-    """What may follow a name; the last group is the value."""
+    """A pattern of what may follow a name; the last group is the value."""
 
     kind: Kind
     pattern: re.Pattern[str]
@@ -75,21 +75,21 @@ _SYNTAX = (
 
 
 def _forms(*, whole: bool) -> tuple[Form, ...]:
-    """The forms of *whole* values, or of those that end where the text ends."""
+    """Return the forms of *whole* values, or of those that end where the text ends."""
     return tuple(
-        Form(kind, re.compile(before + (_value(value, whole=whole) if value else _quoted(whole=whole)) + (end if whole else r"\Z")))
+        Form(kind, re.compile(before + (_value(value, whole=whole) if value else _string_pattern(whole=whole)) + (end if whole else r"\Z")))
         for kind, before, value, end in _SYNTAX
     )  # fmt: skip
 
 
 def _value(chars: str, *, whole: bool, group: int = 1) -> str:
-    """All *chars* that follow: a look-ahead that is matched again, because `re` never goes back into one."""
+    """Return all *chars* that follow: a look-ahead that is matched again, because `re` never goes back into one."""
     least = 4 if whole else 1
     return rf"(?=({chars}{{{least},{LONGEST}}}))\{group}"
 
 
-def _quoted(*, whole: bool) -> str:
-    """A string in any language, or one that the line ends before it is closed; prose is none."""
+def _string_pattern(*, whole: bool) -> str:
+    """Return a string in any language, or one that the line ends before it is closed; prose is none."""
     rows = (
         (r"\"(?:\"\")?", '"'), ("'(?:'')?", "'"), ("`", "`"), (r"\[\[", r"\]"), (r"q[qw]?\{", r"\}"),
     )  # fmt: skip

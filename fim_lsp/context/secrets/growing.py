@@ -3,7 +3,7 @@ The secret that is being typed: it ends at the cursor and is not whole yet. Pure
 
 A user who types a token by hand would send it letter by letter, 39 of its 40 characters before the
 rules know it. So at the cursor, and only there, less is enough: an issuer's prefix, or the value
-side of a field whose name says secret. What is blotted begins where the whole secret will begin, so
+side of a field whose name says secret. The redacted part begins where the whole secret will begin, so
 the prompt stays the same while it grows.
 """
 
@@ -15,7 +15,7 @@ from fim_lsp.context.secrets.credentials import growing_credentials
 from fim_lsp.context.secrets.fields import Field, growing_fields, is_secret
 from fim_lsp.context.secrets.forms import Kind
 from fim_lsp.context.secrets.names import Rank
-from fim_lsp.context.secrets.scan import lowered
+from fim_lsp.context.secrets.scan import lower_case
 from fim_lsp.context.secrets.span import Span
 from fim_lsp.context.secrets.tokens import growing_tokens
 from fim_lsp.context.secrets.values import is_random_so_far, is_reference
@@ -39,12 +39,12 @@ _PLAIN = re.compile(
 
 
 def growing(text: str, cursor: int) -> Span | None:
-    """The half-typed secret that ends at *cursor* of *text*, with what of it stands behind the cursor."""
+    """Return the half-typed secret that ends at *cursor* of *text*, with what of it stands behind the cursor."""
     line = text.rfind("\n", 0, cursor) + 1
     above = text.rfind("\n", 0, max(0, line - 1)) + 1
     begin = max(above, cursor - _REACH)
     head = text[begin:cursor]
-    lower = lowered(head)
+    lower = lower_case(head)
     starts = [field.start for field in growing_fields(head, lower) if _is_growing(head, field)]
     starts += [*growing_credentials(head, lower), *growing_tokens(head)]
     if not starts:
@@ -54,7 +54,7 @@ def growing(text: str, cursor: int) -> Span | None:
 
 
 def _is_growing(head: str, field: Field) -> bool:
-    """Whether the value of *field*, as far as it is typed, may become a secret."""
+    """Return whether the value of *field*, as far as it is typed, may become a secret."""
     value = head[field.start :]
     if is_reference(value) or not any(map(str.isalnum, value)):
         return False

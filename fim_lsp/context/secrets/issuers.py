@@ -62,7 +62,7 @@ def _rows() -> list[Row]:
 
 
 def _pattern(form: str, *, fixed: bool = False) -> str:
-    """The regular expression of a *form*; each part but the last has a *fixed* length."""
+    """Return the regular expression of a *form*; each part but the last has a *fixed* length."""
     pieces, made = [*_PIECE.finditer(form)], ""
     for piece, following in itertools.zip_longest(pieces, pieces[1:]):
         if piece["sign"]:
@@ -77,12 +77,15 @@ def _pattern(form: str, *, fixed: bool = False) -> str:
 
 
 def _length(form: str) -> int:
-    """The characters of a *form* at least."""
+    """Return the characters of a *form* at least."""
     return sum(int(piece["least"] or 1) for piece in _PIECE.finditer(form))
 
 
 def _form(row: Row, mark: str) -> Form:
-    """The mark comes first in the pattern: `re` looks for a literal twenty times faster."""
+    """
+    Return the form of a row with *mark*, which comes first in the pattern: `re` looks for a literal
+    twenty times faster.
+    """
     literal = re.escape(mark)
     word = "" if mark[0] == "$" else f"(?<![A-Za-z0-9]{literal})"
     look = f"(?<={_pattern(row.before, fixed=True)}{literal})" if row.before else word
@@ -103,7 +106,7 @@ _PREFIXES = [
 
 
 def _ends_with_sign(row: Row, prefix: str) -> bool:
-    """Whether the sign at its end and the number of characters behind it tell all."""
+    """Return whether the sign at its end and the number of characters behind it tell all."""
     return (
         prefix[-1] in _SIGNS
         and not row.before

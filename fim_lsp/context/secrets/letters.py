@@ -1,5 +1,5 @@
 """
-How far letters without digits or signs are from words. Data. Pure.
+The distance of letters without digits or signs from words. Data. Pure.
 
 The pairs are those that make up less than one in 4,000 of the pairs in the 86,000 different names and
 words of the standard library and of packages from npm. Of other such names of 10 to 40 letters 1.3 %
@@ -29,7 +29,7 @@ _SHORT = 3.4  # letters of a word, on the average: names have 5, random ones in 
 
 
 def is_random(value: str) -> bool:
-    """Letters only, eight or more, that are no words in a row."""
+    """Return whether *value* is eight or more letters that are no words in a row."""
     if not _LETTERS.fullmatch(value):
         return False
     words = _WORD.findall(value)

@@ -1,5 +1,5 @@
 """
-Does the name of a field, variable, flag or header promise a secret? Pure.
+The names of fields, variables, flags and headers that promise a secret. Pure.
 
 A password may be short and typed by a person, a token is long and random, a mere key is a secret
 only where its value cannot be anything else: three ranks, with less and less to go by.
@@ -13,7 +13,7 @@ import string
 
 
 class Rank(enum.IntEnum):
-    """How much a name says."""
+    """The certainty with which a name promises a secret."""
 
     KEY = 1
     TOKEN = 2
@@ -63,7 +63,8 @@ _AROUND = 40  # characters in front of a word that are looked at
 
 def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
     """
-    What the name promises in which a `WORD` stands from *start* to *end* of *text*; None for nothing.
+    Return the rank of the name in which a `WORD` stands from *start* to *end* of *text*; None for
+    nothing.
 
     *rest* is what follows the word in the name.
     """
@@ -71,7 +72,7 @@ def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
     before = text[max(0, start - _AROUND) : start].removesuffix(" ")
     owner = before[len(before.rstrip(NAME_CHARS)) :].lower().rstrip("_.-")
     begins = _begins(text, start)
-    if _is_about(rest) or not (begins or _joined(word, owner)):
+    if _is_about(rest) or not (begins or _is_joined_word(word, owner)):
         return None
     if word.startswith(("pass", "pwd", "psk", "pw")):
         return Rank.PASSWORD
@@ -81,13 +82,13 @@ def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
 
 
 def _begins(text: str, at: int) -> bool:
-    """Whether a word of a name begins at *at*: behind a sign, or with a capital."""
+    """Return whether a word of a name begins at *at*: behind a sign, or with a capital."""
     before = text[at - 1 : at]
     return not before.isalpha() or (before.islower() and text[at].isupper())
 
 
 def goes_on(text: str, end: int) -> bool:
-    """Whether letters go on the word that ends at *end*: `tokenize`, `passed`, `AUTHOR`."""
+    """Return whether letters go on the word that ends at *end*: `tokenize`, `passed`, `AUTHOR`."""
     last, following = text[end - 1], text[end : end + 1]
     return following.isalpha() and following.islower() == last.islower()
 
@@ -97,8 +98,8 @@ def _is_about(rest: str) -> bool:
     return last is not None and last[0].lower() in _ABOUT
 
 
-def _joined(word: str, owner: str) -> bool:
-    """Whether *word* tells although letters stand right before it."""
+def _is_joined_word(word: str, owner: str) -> bool:
+    """Return whether *word* tells although letters stand right before it."""
     if word == "key":
         return owner.endswith(_KEY_OWNERS)
     return word.startswith(_WITHIN) or (word == "pass" and owner.endswith(_PASS_OWNERS))

@@ -60,7 +60,7 @@ class Literal(NamedTuple):
 
 
 def literals(lower: str, at: int, least: int) -> Iterator[Literal]:
-    """Literals of *least* so many characters behind *at*, the end of a name, that belong to no other name."""
+    """Yield literals of *least* so many characters behind *at*, the end of a name, that belong to no other name."""
     near = lower[at : at + _REACH]
     if not any(sign in near for sign in "\"'`\n") or _PROSE.match(lower, at):
         return
@@ -76,7 +76,7 @@ def literals(lower: str, at: int, least: int) -> Iterator[Literal]:
 
 
 def open_literals(lower: str, at: int, _least: int) -> Iterator[Literal]:
-    """The literal that is not closed where the text ends, however short it is so far."""
+    """Yield the literal that is not closed where the text ends, however short it is so far."""
     match = _OPEN_LITERAL.search(lower, at) if _statement_end(lower, at) == len(lower) else None
     if match:
         yield from _belonging(lower, at, *match.span(1))
@@ -93,7 +93,7 @@ def _belonging(lower: str, at: int, start: int, end: int) -> Iterator[Literal]:
 
 
 def _statement_end(text: str, at: int) -> int:
-    """Where the statement ends, or what of it is looked at."""
+    """Return the end of the statement, or of the part that is looked at."""
     end, limit = at, min(len(text), at + _REACH)
     if _IN_BRACES.match(text, at):
         closed = text.find("}", at, limit)

@@ -54,7 +54,7 @@ _JWT = re.compile(r"eyJ(?:(?<![\w-]eyJ)|(?<=\\[nrt]eyJ))[\w-]{8,8000}\.[\w-]{8,}
 
 
 def tokens(text: str) -> Iterator[Span]:
-    """Every token in *text*, whole or cut at its end."""
+    """Yield every token in *text*, whole or cut at its end."""
     for form in _forms_in(text):
         for match in form.pattern.finditer(text):
             start = (
@@ -76,14 +76,14 @@ def tokens(text: str) -> Iterator[Span]:
 
 
 def _forms_in(text: str) -> Iterator[Form]:
-    """The forms whose mark occurs; those with a rare first character are looked for together."""
+    """Yield the forms whose mark occurs; those with a rare first character are looked for together."""
     yield from (form for form in _OFTEN if form.mark in text)
     marks = {*_RARE_MARK.findall(text)}
     yield from (form for form in _RARE if form.mark in marks)
 
 
 def growing_tokens(text: str) -> Iterator[int]:
-    """Where a token begins that ends with *text* and is not whole yet."""
+    """Yield the start of each token that ends with *text* and is incomplete."""
     run = len(text.rstrip(_TOKEN_CHARS))
     for mark in TYPED_FIRST:
         at = text.find(mark, run)
@@ -106,7 +106,7 @@ def growing_tokens(text: str) -> Iterator[int]:
 
 
 def _is_growing(text: str, end: int, prefix: str) -> bool:
-    """Whether the *prefix* that ends at *end* begins a token, as far as it is typed."""
+    """Return whether the *prefix* that ends at *end* begins a token, as far as it is typed."""
     quoted = prefix in TYPED_QUOTED and text[: end - len(prefix)].endswith(_QUOTES)
     body = text[end:]
     random = is_random_so_far(body) or _TWO_CASES.search(body) is not None
@@ -114,13 +114,13 @@ def _is_growing(text: str, end: int, prefix: str) -> bool:
 
 
 def _word_start(text: str, at: int) -> int:
-    """Where the run of letters, digits and `-_~` begins that ends at *at*."""
+    """Return the start of the run of letters, digits and `-_~` that ends at *at*."""
     before = text[max(0, at - _LONGEST_WORD) : at]
     return at - len(before) + len(before.rstrip(_WORD_CHARS))
 
 
 def _prefix_before(text: str, end: int) -> str:
-    """The prefix of an issuer that ends at *end* and does not stand inside a word, else ""."""
+    """Return the prefix of an issuer that ends at *end* and does not stand inside a word, else ""."""
     for length in _ENDINGS.get(text[end - 3 : end], ()):
         prefix = text[max(0, end - length) : end]
         if prefix in ISSUERS and _begins(text, end - len(prefix)):
@@ -129,7 +129,7 @@ def _prefix_before(text: str, end: int) -> str:
 
 
 def _begins(text: str, at: int) -> bool:
-    """Whether a word can begin there: behind no letter but that of an escaped line end."""
+    """Return whether a word can begin there: behind no letter but that of an escaped line end."""
     return (
         at == 0 or not text[at - 1].isalnum() or text[max(0, at - 2) : at] in {r"\n", r"\r", r"\t"}
     )

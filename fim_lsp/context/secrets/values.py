@@ -1,5 +1,5 @@
 """
-Is a value a secret? Told by its characters, without a dictionary. Pure.
+A test of values: secrets are recognised by their characters, without a dictionary. Pure.
 
 Names, words, paths and versions are regular: capitals begin words, digits end them, vowels come
 between consonants. Random characters break such rules every few characters. `oddities` counts the
@@ -65,7 +65,7 @@ _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{0,4}(?:-[0-9a-f-]*)?")
 
 
 def is_reference(value: str) -> bool:
-    """Whether *value* stands for another one: a variable, a template, a call, a pattern."""
+    """Return whether *value* stands for another one: a variable, a template, a call, a pattern."""
     if _SYNTAX_CHARS.search(value) is None:
         return False
     rest = _without_references(value)
@@ -75,7 +75,7 @@ def is_reference(value: str) -> bool:
 
 
 def oddities(value: str) -> int:
-    """How often *value* breaks the rules that names keep; 0 for a reference or a placeholder."""
+    """Return how often *value* breaks the rules that names keep; 0 for a reference or a placeholder."""
     value = value[:JUDGED]
     if not _ODD.search(value):  # the cheap test first: most values end here
         return _RANDOM_LETTERS if is_random(value) else 0
@@ -89,7 +89,10 @@ def oddities(value: str) -> int:
 
 
 def is_password(value: str) -> bool:
-    """Letters with digits or signs that are no placeholder, or random ones: enough where a name says password."""
+    """
+    Return whether *value* is letters with digits or signs that are no placeholder, or random ones:
+    enough where a name says password.
+    """
     value = value[:JUDGED]
     if value.isdigit() or is_reference(value):
         return False
@@ -107,12 +110,15 @@ def is_password(value: str) -> bool:
 
 
 def is_word(value: str) -> bool:
-    """Letters only, and no placeholder: the password of a user who chose a word."""
+    """Return whether *value* is letters only, and no placeholder: the password of a user who chose a word."""
     return value.isalpha() and _n_alnum(_without_words(value[:JUDGED])) > _SHORT
 
 
 def is_mixed(value: str, *, kinds: int = 2) -> bool:
-    """At least so many *kinds* of small letters, capitals and digits, placeholder words aside."""
+    """
+    Return whether *value* has at least so many *kinds* of small letters, capitals and digits,
+    placeholder words aside.
+    """
     value = value[:JUDGED]
     if _n_kinds(value) < kinds:
         return False
@@ -121,18 +127,18 @@ def is_mixed(value: str, *, kinds: int = 2) -> bool:
 
 
 def is_random_so_far(value: str) -> bool:
-    """Whether the beginning of a value tells already: a digit in a word, capitals that begin none."""
+    """Return whether the beginning of a value tells already: a digit in a word, capitals that begin none."""
     value = value[:JUDGED]
     return _ODD_SO_FAR.search(value) is not None and not is_reference(value)
 
 
 def is_uuid(value: str) -> bool:
-    """An id by form, or the beginning of one; only a telling name makes a secret of it."""
+    """Return whether *value* has the form of a UUID, or begins like one; only a telling name makes a secret of it."""
     return _UUID.fullmatch(value) is not None
 
 
 def _without_references(value: str) -> str:
-    """The value with a hyphen for each part that stands for another value."""
+    """Return the value with a hyphen for each part that stands for another value."""
     if _REFERENCE_CHARS.search(value) is None:
         return value
     return _REFERENCE.sub(_unless_irregular, value)
@@ -144,7 +150,7 @@ def _unless_irregular(reference: re.Match[str]) -> str:
 
 
 def _without_words(value: str) -> str:
-    """The value with a hyphen for each placeholder word. Small letters first: `re` is faster with one case."""
+    """Return the value with a hyphen for each placeholder word. Small letters first: `re` is faster with one case."""
     lower = value.lower()
     if len(lower) != len(value):
         return value
@@ -156,7 +162,7 @@ def _without_words(value: str) -> str:
 
 
 def _n_kinds(text: str) -> int:
-    """How many of small letters, capitals and digits occur."""
+    """Return how many of small letters, capitals and digits occur."""
     return any(map(str.islower, text)) + any(map(str.isupper, text)) + any(map(str.isdigit, text))
 
 

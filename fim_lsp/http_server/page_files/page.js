@@ -189,7 +189,7 @@ let paused = false;
 at("pause").addEventListener("click", () => {
   paused = !paused;
   at("pause").setAttribute("aria-pressed", String(paused));
-  say(at("pause"), paused ? "Go on" : "Pause");
+  say(at("pause"), paused ? "Resume" : "Pause");
 });
 
 function ask(path, method) {

@@ -39,7 +39,7 @@ FAULTS = ["kill", "hang", "drip", "half", *ANSWERS]
 
 @pytest.fixture(scope="module")
 def other_url() -> Iterator[str]:
-    """A second server."""
+    """Return a second server."""
     with llama_server(BUNDLED) as url:
         yield url
 
@@ -56,8 +56,8 @@ async def end(proxy: FaultProxy, fault: str) -> None:
     await proxy.start()
 
 
-async def serves(backend: Backend, url: str) -> bool:
-    """Whether a completion is made by the server at *url*."""
+async def serves(backend: Endpoints, url: str) -> bool:
+    """Return whether a completion is made by the server at *url*."""
     with suppress(BackendError):
         await backend.complete(REQUEST)
         return backend.state.url == url
@@ -146,8 +146,8 @@ class Slow:
         self.state = State(Health.READY, "fake", name)
         self.left, self.fails = left, False
 
-    async def connect(self) -> State:
-        return self.state
+    async def connect(self) -> Slow:
+        return self
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         await asyncio.sleep(0.4)
@@ -169,7 +169,7 @@ async def test_moving_to_a_cold_server_warms_it_for_a_moment_only() -> None:
     backend = Endpoints([Endpoint(cast(Backend, each)) for each in (first, second)])
     assert (await backend.complete(REQUEST)).text == "a"
     first.fails = True
-    with pytest.raises(BackendError, match="has to read"):
+    with pytest.raises(BackendError, match="still evaluating"):
         await backend.complete(REQUEST)
     while second.left:
         await second.warm(REQUEST.prompt, 125)

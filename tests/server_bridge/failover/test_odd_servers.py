@@ -33,7 +33,7 @@ ODD = {
 
 
 def n_probes(proxy: FaultProxy) -> int:
-    """How often the server was asked for its properties."""
+    """Return how often the server was asked for its properties."""
     return sum(request.startswith(b"GET /props") for request in proxy.heard)
 
 

@@ -57,13 +57,15 @@ class Fake:
         self.may_connect = asyncio.Event()
         self.n_connects = 0
 
-    async def connect(self) -> State:
+    async def connect(self) -> Fake:
+        if self.state.health is Health.READY:
+            return self
         self.n_connects += 1
         await self.may_connect.wait()
         if self.error is not None:
             raise self.error
         self.state = State(Health.READY, "fake", self.state.url)
-        return self.state
+        return self
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         return Warmed(0, 0)
@@ -76,7 +78,7 @@ class Fake:
 
 
 def endpoint(fake: Fake, **kind: Any) -> Endpoint:
-    """What the failover knows of *fake*, which has only what these tests use."""
+    """Return what the failover knows of *fake*, which has only what these tests use."""
     return Endpoint(cast(Backend, fake), **kind)
 
 
@@ -139,7 +141,7 @@ async def test_others_on_this_machine_are_asked_only_where_the_named_one_is_not_
     assert (await backend.complete(REQUEST)).text == "named"
     assert (found.n_connects, last.n_connects) == (0, 0)
     named.error = BackendUnavailable("gone")
-    await endpoints[0].failed(named.error, at_work=False)
+    await endpoints[0].note_failure(named.error, at_work=False)
     assert (await backend.complete(REQUEST)).text == "found"
     assert last.n_connects == 0
     await backend.aclose()
@@ -168,7 +170,7 @@ async def test_where_the_named_one_is_wrong_no_other_is_used_meanwhile() -> None
     named, last = Fake("named", BackendUnusable("set fim.backend.url")), Fake("last")
     named.may_connect.set()
     last.may_connect.set()
-    backend: Backend = Endpoints([endpoint(named, strict=True), endpoint(last, last=True)])
+    backend = Endpoints([endpoint(named, strict=True), endpoint(last, last=True)])
     for _ in range(3):
         with pytest.raises(BackendUnusable, match=r"fim\.backend\.url"):
             await backend.complete(REQUEST)

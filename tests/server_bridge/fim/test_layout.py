@@ -9,14 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.fim.layout import Lru, grammar, head, ids, joined, layout, spelled, taped
+from server_bridge.fim.layout import (
+    Lru,
+    common_prefix,
+    find_spelling,
+    grammar,
+    head,
+    ids,
+    join_runs,
+    layout,
+    split_tape,
+)
 from server_bridge.fim.tokens import FAMILIES, Family, Specials, families, specials
 from server_bridge.protocol import Token
 from tests.server_bridge.fim.templates import PROMPT, TEMPLATES
 
 
 def known(name: str, *start: int) -> tuple[Specials, dict[int, str]]:
-    """A family with made-up ids, and what they stand for."""
+    """Return a family with made-up ids, and what they stand for."""
     family = next(f for f in FAMILIES if f.name == name)
     numbers = {spelling: (1000 + n,) for n, spelling in enumerate(family.spellings)}
     found = specials(family, numbers, start)
@@ -60,7 +70,7 @@ def test_grammars_are_one_line_of_safe_characters(forced: str) -> None:
 def test_joining_runs_is_joining_ids(runs: list[list[int]]) -> None:
     """The packed and the listed form of a joined run are those of the joined ids."""
     flat = [number for run in runs for number in run]
-    assert joined(map(ids, runs)) == ids(flat)
+    assert join_runs(map(ids, runs)) == ids(flat)
     assert head(ids(flat), 3) == ids(flat[:3])
     assert ids(flat).n == len(flat)
 
@@ -70,7 +80,7 @@ def test_spelled_tokens_spell_a_beginning(text: str, cut: int, other: str) -> No
     """Tokens of one byte spell any beginning of a text in whole characters, and nothing more."""
     numbers = [*(text + other).encode(), 999]
     pieces = {n: bytes([n]) for n in range(256)}
-    found = b"".join(t.text for t in spelled(numbers, pieces, text[:cut])).decode()
+    found = b"".join(t.text for t in find_spelling(numbers, pieces, text[:cut])).decode()
     assert text[:cut] == found
 
 
@@ -79,7 +89,7 @@ def test_text_and_tape_spell_the_middle(middle: str, cut: int) -> None:
     """Wherever the tape begins, even inside a character, the text before it and the tape together are the middle."""
     data = middle.encode()
     tape = tuple(Token(byte, bytes([byte])) for byte in data[cut:])
-    text, kept = taped(middle, tape)
+    text, kept = split_tape(middle, tape)
     assert text + b"".join(t.text for t in kept).decode() == middle
     assert kept == tape[len(tape) - len(kept) :]
 
@@ -92,3 +102,13 @@ def test_the_longest_unused_value_is_forgotten() -> None:
     cache.get("a")
     cache.put("c", 3)
     assert [cache.get(text) for text in "abc"] == [1, None, 3]
+
+
+@given(st.text("ab", max_size=20), st.text("ab", max_size=20), st.text("ab", max_size=20))
+def test_what_two_texts_have_in_common_is_found(same: str, a: str, b: str) -> None:
+    """As a loop over the characters finds it; of bytes, too."""
+    a, b = same + a, same + b
+    n = next((n for n, pair in enumerate(zip(a, b, strict=False)) if len({*pair}) == 2), None)
+    expected = min(len(a), len(b)) if n is None else n
+    assert common_prefix(a, b) == expected
+    assert common_prefix(a.encode(), b.encode()) == expected

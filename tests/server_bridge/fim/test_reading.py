@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server_bridge.fim.reading import read
-from server_bridge.fim.text import rendered
+from server_bridge.fim.text import render
 from server_bridge.fim.tokens import FAMILIES, PLAIN_HEAD, Family
 from server_bridge.protocol import Chunk, Prompt
 
@@ -28,7 +28,7 @@ def names_files(family: Family) -> bool:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_what_is_rendered_is_read_back(family: Family) -> None:
     """For every family of the table: the same text on both sides of the cursor, and the files where they are marked."""
-    text = "".join(part.text for part in rendered(PROMPT, family))
+    text = "".join(part.text for part in render(PROMPT, family))
 
     found = read(text)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server_bridge.fim.text import neutral, rendered
-from server_bridge.fim.tokens import FAMILIES, Family, called, named
+from server_bridge.fim.text import neutral, render
+from server_bridge.fim.tokens import FAMILIES, Family, find_by_model, find_by_name
 from server_bridge.protocol import Chunk, Prompt
 from tests.server_bridge.fim.controls import CONTROLS, OTHERS
 from tests.server_bridge.fim.templates import PROMPT, TEMPLATES
@@ -40,9 +40,9 @@ TEXTS = st.lists(st.sampled_from([*SPELLINGS, *EVERY, *OTHERS, *HALVES]), max_si
 
 
 def written(prompt: Prompt, name: str) -> str:
-    family = called(name)
+    family = find_by_name(name)
     assert family is not None
-    return "".join(part.text for part in rendered(prompt, family))
+    return "".join(part.text for part in render(prompt, family))
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -57,7 +57,7 @@ def test_each_family_is_written_as_it_was_trained(family: Family) -> None:
 @pytest.mark.parametrize(("model", "family"), NAMES.items())
 def test_the_name_of_a_model_tells_its_family(model: str, family: str | None) -> None:
     """Names as their makers write them, on Hugging Face and in Ollama; of others nothing is guessed."""
-    found = named(model)
+    found = find_by_model(model)
     assert (found and found.name) == family
 
 
@@ -95,4 +95,4 @@ def test_ordinary_code_is_left_alone() -> None:
         "if a<b and c>d: x[PREFIX_LEN]; List<String> <s>old</s> a || b <| f |> g #include <file.h>"
     )
     for name in ("qwen", "starcoder2", "deepseek"):
-        assert neutral(code, called(name)) == code
+        assert neutral(code, find_by_name(name)) == code

@@ -27,7 +27,7 @@ REQUEST = Request(prompt("    def "), n_predict=4)
 
 
 def printing(code: str) -> str:
-    """A command that runs *code*."""
+    """Return a command that runs *code*."""
     return shlex.join([sys.executable, "-c", code])
 
 

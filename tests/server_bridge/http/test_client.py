@@ -31,7 +31,7 @@ from tests.server_bridge.recorder import recorder
 
 
 def error(kind: str, message: str = "why", **more: object) -> bytes:
-    """An error as llama.cpp says it."""
+    """Return an error as llama.cpp says it."""
     return json.dumps({"error": {"type": kind, "message": message, **more}}).encode()
 
 
@@ -188,7 +188,7 @@ async def test_a_certificate_is_looked_at_however_the_scheme_is_written(
     assert proxy.heard == []
 
 
-async def test_a_connection_reset_under_a_request_is_proved_anew() -> None:
+async def test_a_connection_reset_under_a_request_is_proved_again() -> None:
     """A server that closes an idle connection just as we write may answer with a reset."""
 
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -31,7 +31,7 @@ PORT = 8012
 
 
 def row(address: str, uid: int, inode: int = 7, *, port: int = PORT, state: str = "0A") -> str:
-    """A socket as Linux prints it (proc(5))."""
+    """Return a socket as Linux prints it (proc(5))."""
     remote = f"{'0' * len(address)}:0000"
     return ROW.format(f"{address}:{port:04X}", remote, state, uid, inode)
 
@@ -67,12 +67,12 @@ def test_the_tables_tell_whose_a_socket_is(
     for table, length in zip(tables, (8, 32), strict=True):
         mine = [each for each in rows if len(each.split()[1]) == length + 5]
         table.write_text(HEAD + "".join(mine))
-    assert among(sockets.at_port(sockets.listed(tables), PORT)) == found
+    assert among(sockets.at_port(sockets.read_tables(tables), PORT)) == found
 
 
 def test_without_tables_no_listener_is_known(tmp_path: Path) -> None:
     """As in a sandbox that hides them."""
-    assert sockets.listed((tmp_path / "tcp",)) == []
+    assert sockets.read_tables((tmp_path / "tcp",)) == []
     assert among([]) is None
 
 
@@ -88,12 +88,12 @@ def listening(address: str) -> Iterator[int]:
 
 def by_kernel(port: int) -> Listener | None:
     """Without a way out into the tables."""
-    return among(sockets.dumped(4, port) + sockets.dumped(6, port))
+    return among(sockets.dump_listening(4, port) + sockets.dump_listening(6, port))
 
 
 def in_tables(port: int) -> Listener | None:
     """As where the kernel takes no questions."""
-    return among(sockets.at_port(sockets.listed(sockets.TABLES), port))
+    return among(sockets.at_port(sockets.read_tables(sockets.TABLES), port))
 
 
 @linux

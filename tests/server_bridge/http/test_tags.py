@@ -26,7 +26,7 @@ NO_SERVER = "http://127.0.0.1:1"
 
 
 async def heard(url: str, settings: BackendSettings, *, found: bool = False) -> list[bytes]:
-    """The requests of two backends in turn to a real server, which is named, or *found*."""
+    """Return the requests of two backends in turn to a real server, which is named, or *found*."""
     async with fault_proxy(url) as proxy:
         named = NO_SERVER if found else proxy.url
         for _ in range(2):

@@ -39,7 +39,7 @@ async def computing(answer: bytes) -> AsyncIterator[tuple[str, asyncio.Event]]:
 
 
 def client(url: str, done: asyncio.Event, looks: int) -> Http:
-    """A client that finds at each look that the server works, and has it end at the last of *looks*."""
+    """Return a client that finds at each look that the server works, and has it end at the last of *looks*."""
     http = Http(url, patience_s=PATIENCE_S)
     seen = 0
 

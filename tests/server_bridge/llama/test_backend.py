@@ -49,7 +49,7 @@ class Heard(Http):
         return await super().post(path, body)
 
     async def control_token(self, text: str) -> int:
-        """The id of a control token."""
+        """Return the id of a control token."""
         body = {"content": text, "parse_special": True}
         [found] = (await super().post("/tokenize", json.dumps(body).encode()))["tokens"]
         return found

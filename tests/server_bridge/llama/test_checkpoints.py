@@ -19,10 +19,10 @@ from server_bridge.llama.checkpoints import (
     Kind,
     Memory,
     after,
+    count_resumable,
+    count_reused,
     end_of_step,
-    observed,
-    resumed,
-    reused,
+    learn_memory,
 )
 from server_bridge.llama.mirror import Mirror
 from tests import architectures
@@ -47,7 +47,7 @@ POINTS = (Checkpoint(50, 1), Checkpoint(80, 2), Checkpoint(96, 3))
 )
 def test_a_state_is_gone_back_to(n_shared: int, n_held: int, n_prompt: int, n_reused: int) -> None:
     """The last checkpoint before the difference, or the start."""
-    assert resumed(POINTS, Compared(n_shared, n_held, n_prompt)) == n_reused
+    assert count_resumable(POINTS, Compared(n_shared, n_held, n_prompt)) == n_reused
 
 
 @pytest.mark.parametrize(
@@ -90,19 +90,19 @@ def test_a_step_ends_where_prompts_part() -> None:
 def test_one_observation_tells_the_kind(found: int, kind: Kind) -> None:
     """Of a prompt that differs from what is held after 97 of 100 tokens."""
     cut = Compared(97, 100, 103)
-    memory = observed(Memory(), POINTS, cut, found)
+    memory = learn_memory(Memory(), POINTS, cut, found)
     assert memory.kind is kind
-    assert observed(FEW._replace(kind=Kind.PLAIN), POINTS, cut, found).kind is Kind.PLAIN
+    assert learn_memory(FEW._replace(kind=Kind.PLAIN), POINTS, cut, found).kind is Kind.PLAIN
     if kind in {Kind.RECURRENT, Kind.PLAIN}:
-        assert reused(memory, POINTS, cut) == found
+        assert count_reused(memory, POINTS, cut) == found
 
 
 def test_a_server_that_keeps_more_is_one_of_ours() -> None:
     """How near checkpoints may lie is not told; what is reused shows it."""
     memory = Memory(Kind.RECURRENT)
-    closer = observed(memory, POINTS, Compared(97, 100, 103), 97)
+    closer = learn_memory(memory, POINTS, Compared(97, 100, 103), 97)
     assert closer.min_step == CLOSE_STEP
-    assert observed(closer, POINTS, Compared(97, 100, 103), 50) == memory
+    assert learn_memory(closer, POINTS, Compared(97, 100, 103), 50) == memory
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 
 def _asked(rng: random.Random, held: list[int]) -> list[int]:
-    """A prompt that goes on from some of what is held, most often from its end."""
+    """Return a prompt that goes on from some of what is held, most often from its end."""
     kept = max(0, len(held) - rng.choice([0, 0, 1, 2, 5, 20, 90]))
     return held[:kept] + [rng.randrange(100, 3000) for _ in range(rng.choice([1, 2, 3, 8, 60]))]
 
@@ -131,7 +131,7 @@ async def test_the_rules_are_the_servers(url: str) -> None:
         prompt = _asked(rng, held)
         whole: Ids = ids(prompt)
         body = {"prompt": prompt, "n_predict": rng.choice([0, 3]), "return_tokens": True}
-        expected = mirror.expected(whole.packed, 0)
+        expected = mirror.expect_reused(whole.packed, 0)
         await http.get("/health")  # the server closes a connection after a hundred requests
         answer = await http.post("/completion", json.dumps({**body, "id_slot": 0}).encode())
         assert answer["timings"]["cache_n"] == expected

@@ -21,7 +21,7 @@ PROMPT = Prompt(
 
 @pytest.fixture(scope="module")
 def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose text never ends by itself."""
+    """Return a model whose text never ends by itself."""
     return write_model(tmp_path_factory.mktemp("model") / "endless.gguf")
 
 

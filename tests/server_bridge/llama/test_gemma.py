@@ -31,7 +31,7 @@ FEW = 40
 
 @pytest.fixture(scope="module")
 def gemma() -> Iterator[str]:
-    """Its server, as a user runs it."""
+    """Return its server, as a user runs it."""
     with llama_server(MODEL, n_ctx=4096, n_parallel=1) as url:
         yield url
 
@@ -39,7 +39,7 @@ def gemma() -> Iterator[str]:
 async def test_it_goes_on_with_the_line(gemma: str) -> None:
     """Half words are healed, and what it says is code."""
     server = LlamaServer(Http(gemma))
-    state = await server.connect()
+    state = (await server.connect()).state
     reply = await server.complete(Request(replace(AREA, forced="ret"), 12, stop=("\n",)))
     await server.aclose()
     assert "not trained to fill in a gap" in state.second_best

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.llama.checkpoints import Kind, Memory
-from server_bridge.llama.exclusive_slots import ExclusiveSlots
-from server_bridge.llama.mirror import Mirror, Outlook, shared
+from server_bridge.llama.mirror import Mirror, Outlook, count_shared
+from server_bridge.llama.slots import ExclusiveSlots
 
 small = st.lists(st.integers(0, 2), max_size=40)
 
@@ -22,7 +22,7 @@ def packed(*numbers: int) -> bytes:
 def run(mirror: Mirror, slot: int, *numbers: int) -> int | None:
     """Expect, then settle a request that generated nothing."""
     prompt = packed(*numbers)
-    expected = mirror.expected(prompt)
+    expected = mirror.expect_reused(prompt)
     mirror.settle(slot, prompt, prompt)
     return expected
 
@@ -31,7 +31,7 @@ def run(mirror: Mirror, slot: int, *numbers: int) -> int | None:
 def test_shared_is_the_common_beginning(a: list[int], b: list[int]) -> None:
     """It counts ids from the start up to the first that differs."""
     n = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    assert shared(packed(*a), packed(*b)) == shared(packed(*b), packed(*a)) == n
+    assert count_shared(packed(*a), packed(*b)) == count_shared(packed(*b), packed(*a)) == n
 
 
 def test_the_last_token_is_always_evaluated() -> None:
@@ -90,12 +90,12 @@ def test_clearing_brings_back_what_another_slot_holds() -> None:
     mirror = Mirror(2)
     run(mirror, 0, *range(50))
     prompt = packed(*range(40), 7)
-    assert mirror.expected(prompt, 1) == 0
-    assert mirror.cleared(prompt) == 40
+    assert mirror.expect_reused(prompt, 1) == 0
+    assert mirror.expect_cleared(prompt) == 40
     mirror.settle(1, packed(99), packed(99), named=True)
-    assert mirror.expected(prompt, 1) == 40
+    assert mirror.expect_reused(prompt, 1) == 40
     mirror.settle(1, prompt, prompt, named=True)
-    assert mirror.expected(packed(*range(50), 7), 0) == 50
+    assert mirror.expect_reused(packed(*range(50), 7), 0) == 50
 
 
 def test_copies_of_states_are_counted() -> None:
@@ -106,11 +106,11 @@ def test_copies_of_states_are_counted() -> None:
     mirror.settle(1, other, other, named=True)
     assert mirror.state_bytes == 2 * (1 + 1) * 1000
     prompt = packed(*range(100), 7)
-    assert mirror.cleared(prompt) - mirror.expected(prompt, 1) == 100
+    assert mirror.expect_cleared(prompt) - mirror.expect_reused(prompt, 1) == 100
     for price, clears in ((60, True), (200, False)):
         slots = ExclusiveSlots(mirror, 2, lambda price=price: price)  # type: ignore[misc]
-        slots.used("other", 0)
-        slots.used("document", 1)
+        slots.note_use("other", 0)
+        slots.note_use("document", 1)
         assert slots.choose("document", prompt).clear == clears
 
 
@@ -130,8 +130,8 @@ def test_a_server_that_saves_nothing_is_found_out() -> None:
     for _ in range(3):
         run(mirror, 0, *range(50))
         run(mirror, 0, *range(100, 150))
-        assert mirror.expected(packed(*range(50), 7)) == 50
-        mirror.loaded(50, 0)
+        assert mirror.expect_reused(packed(*range(50), 7)) == 50
+        mirror.note_load(50, 0)
     run(mirror, 0, *range(50))
     run(mirror, 0, *range(100, 150))
-    assert mirror.expected(packed(*range(50), 7)) == 0
+    assert mirror.expect_reused(packed(*range(50), 7)) == 0

@@ -16,7 +16,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import object_in
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import BackendError, Reply, Request, Sink, extended, rest
+from server_bridge.protocol import BackendError, Reply, Request, Sink, extend_prompt, rest
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.odd import ODD, places, with_odd
@@ -34,7 +34,7 @@ Key = tuple[str, bytes]
 
 
 def kind(path: str) -> str:
-    """What is asked for, whichever slot it is about."""
+    """Return what is asked for, whichever slot it is about."""
     return "action" if "?action=" in path else path
 
 
@@ -104,7 +104,7 @@ class Replay(Http):
 
 
 async def used(server: LlamaServer) -> list[Any]:
-    """What each operation gives; None for one of our errors."""
+    """Return what each operation gives; None for one of our errors."""
 
     async def written() -> str:
         text = server.continue_long(REQUEST.prompt, 3, Sink.PROMPT)
@@ -121,7 +121,7 @@ async def used(server: LlamaServer) -> list[Any]:
 
     async def continued() -> Reply:
         reply = await server.complete(REQUEST)
-        return await server.complete(replace(REQUEST, prompt=extended(REQUEST.prompt, reply)))
+        return await server.complete(replace(REQUEST, prompt=extend_prompt(REQUEST.prompt, reply)))
 
     found: list[Any] = []
     for ask in (
@@ -139,7 +139,7 @@ async def used(server: LlamaServer) -> list[Any]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, Any]:
-    """What a real server answers when everything is used."""
+    """Return what a real server answers when everything is used."""
     slots = f"{tmp_path_factory.mktemp('slots')}/"
     with llama_server(BUNDLED, endpoint_slots=True, slot_save_path=slots) as url:
         wire = Recording(url)

@@ -26,13 +26,13 @@ FEW = 8
 
 
 async def cost(backend: Backend, at: int = 500, middle: str = MIDDLE) -> Timings:
-    """What a completion costs."""
+    """Return what a completion costs."""
     place = replace(prompt(middle, at=at), path=f"app/{at}.py")
-    return (await backend.complete(Request(place, n_predict=4))).timings
+    return (await (await backend.connect()).complete(Request(place, n_predict=4))).timings
 
 
 async def save(backend: Backend, at: int = 500) -> int:
-    return await backend.save(replace(prompt(MIDDLE, at=at), path=f"app/{at}.py"))
+    return await (await backend.connect()).save(replace(prompt(MIDDLE, at=at), path=f"app/{at}.py"))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
@@ -75,7 +75,7 @@ async def test_a_child_that_died_comes_back_with_its_cache(tmp_path: Path) -> No
     await cost(backend)
     await save(backend)
     psutil.Process(backend.pid).kill()
-    await backend._supervisor.ended()
+    await backend._supervisor.wait_ended()
     assert (await cost(backend)).prompt_n <= FEW
     await backend.aclose()
 

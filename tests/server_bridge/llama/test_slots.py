@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.failover.endpoints import Endpoints
 from server_bridge.http.client import Http
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import Backend, Chunk, Prompt, Request
+from server_bridge.protocol import Chunk, Model, Prompt, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import LINES, TYPED, prompt
@@ -39,7 +40,7 @@ WINDOW = 720  # tokens: all but the ring
 
 
 def in_document(n: int, middle: str = "") -> Prompt:
-    """A prompt in the n-th document, all of which share the ring: some 3,000 tokens."""
+    """Return a prompt in the n-th document, all of which share the ring: some 3,000 tokens."""
     return replace(prompt(middle, at=700 + 100 * n), chunks=RING, path=f"app/d{n}.py")
 
 
@@ -62,11 +63,13 @@ class Heard(Http):
 
 
 @asynccontextmanager
-async def running(kind: str, n: int = 1) -> AsyncIterator[list[Backend]]:
+async def running(kind: str, n: int = 1) -> AsyncIterator[list[Endpoints | LlamaServer]]:
     """A number of backends, each as if it was another editor's, on one server of this kind."""
     async with AsyncExitStack() as stack:
         if kind == EXCLUSIVE:
-            backends = [open_backend(BackendSettings(kind="embedded"))]
+            backends: list[Endpoints | LlamaServer] = [
+                open_backend(BackendSettings(kind="embedded"))
+            ]
         else:
             settings = {"endpoint_slots": True, **SERVERS[kind]}
             url = stack.enter_context(llama_server(BUNDLED, **settings))
@@ -76,7 +79,7 @@ async def running(kind: str, n: int = 1) -> AsyncIterator[list[Backend]]:
         yield backends
 
 
-async def visit(backend: Backend, n_document: int, middle: str) -> int:
+async def visit(backend: Model, n_document: int, middle: str) -> int:
     """Ask twice in a document; returns the tokens evaluated at first. Everything must be foretold."""
     costs = []
     for typed in (middle, middle + "x"):
@@ -88,7 +91,7 @@ async def visit(backend: Backend, n_document: int, middle: str) -> int:
 
 
 def typed(n_round: int) -> str:
-    """What stands after the anchor in this round: a word more than in the one before."""
+    """Return what stands after the anchor in this round: a word more than in the one before."""
     return TYPED[: TYPED.index(" ", 12 * n_round + 12)]
 
 

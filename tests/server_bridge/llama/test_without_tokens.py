@@ -32,12 +32,12 @@ class Heard(Http):
         return await super().post(path, body)
 
     async def text(self) -> str:
-        """The last prompt as text."""
+        """Return the last prompt as text."""
         body = json.dumps({"tokens": self.prompt}).encode()
         return str((await super().post("/detokenize", body))["content"])
 
     async def number(self, mark: str) -> int:
-        """The id of a control token."""
+        """Return the id of a control token."""
         body = json.dumps({"content": mark, "parse_special": True}).encode()
         [found] = (await super().post("/tokenize", body))["tokens"]
         return int(found)
@@ -60,7 +60,7 @@ async def test_a_key_costs_what_it_types(unusual_models: dict[str, Path], kind: 
 
 
 async def shown_to(model: Path) -> str:
-    """What a model is shown of a small prompt with each of its parts."""
+    """Return what a model is shown of a small prompt with each of its parts."""
     asked = Prompt("shop", (Chunk("a.py", "A = 1\n"),), "b.py", "B = 2\n", "LATER = 3\n", "    ret")
     with llama_server(model) as url:
         wire = Heard(url)
@@ -121,6 +121,6 @@ async def test_a_name_may_say_that_a_model_does_not_chat(
     base.symlink_to(unusual_models["chat"])
     with llama_server(base) as url:
         server = LlamaServer(url)
-        state = await server.connect()
+        state = (await server.connect()).state
         await server.aclose()
     assert "not trained to fill in" in state.second_best

@@ -8,7 +8,7 @@ from server_bridge.machine.addresses import (
     is_loopback,
     is_loopback_host,
     port_of,
-    shown,
+    redact_url,
     without_login,
 )
 
@@ -66,7 +66,7 @@ def test_what_listens_for_all_machines_is_not_local(host: str, *, alone: bool) -
 )
 def test_a_password_is_not_seen(url: str, seen: str) -> None:
     """Nor what may be one: users forget to escape the characters in it."""
-    assert shown(url) == seen
+    assert redact_url(url) == seen
 
 
 @pytest.mark.parametrize(

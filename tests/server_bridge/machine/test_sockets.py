@@ -32,7 +32,7 @@ def test_a_row(row: tuple[object, ...], found: Socket, tmp_path: Path) -> None:
     """Of both families; IPv4 in IPv6 is IPv4."""
     table = tmp_path / "tcp"
     table.write_text(HEAD + ROW.format(*row))
-    assert sockets.listed((table, tmp_path / "tcp6")) == [found]
+    assert sockets.read_tables((table, tmp_path / "tcp6")) == [found]
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_only_what_a_process_has_open_has_a_user(
 ) -> None:
     """Also where one half is shut down; of a socket that is closed the table says root."""
     found = Socket(*ENDS, state, 0, inode)
-    monkeypatch.setattr(sockets, "_asked", lambda *_: [found])
-    assert sockets.connected(*ENDS) == (found if is_known else None)
+    monkeypatch.setattr(sockets, "_query_kernel", lambda *_: [found])
+    assert sockets.find_connected(*ENDS) == (found if is_known else None)

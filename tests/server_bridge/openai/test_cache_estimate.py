@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.fim.common_prefix import common_prefix
+from server_bridge.fim.layout import common_prefix
 from server_bridge.openai.cache_estimate import N_TEXTS, CacheEstimate, cut
 
 
@@ -32,32 +32,32 @@ def test_texts_sent_are_held_until_there_are_too_many() -> None:
     """The newest few are remembered, and one that went on stands for its beginnings."""
     estimate = CacheEstimate(3.0)
     for n in range(N_TEXTS + 1):
-        estimate.sent(f"{n} file", 3, None)
-        estimate.sent(f"{n} file and more", 5, None)
-    assert estimate.held("0 file") == 0
-    assert all(estimate.held(f"{n} file and") == 10 for n in range(1, N_TEXTS + 1))
+        estimate.learn(f"{n} file", 3, None)
+        estimate.learn(f"{n} file and more", 5, None)
+    assert estimate.count_held("0 file") == 0
+    assert all(estimate.count_held(f"{n} file and") == 10 for n in range(1, N_TEXTS + 1))
 
 
 def test_a_server_that_reuses_nothing_is_noticed() -> None:
     """A word about the cache counts only where there was something to reuse; silence is no word."""
     estimate, text = CacheEstimate(3.0), "x = 1\n" * 300
-    estimate.sent(text, 600, 0)
+    estimate.learn(text, 600, 0)
     assert estimate.keeps
-    estimate.sent(text, 600, None)
+    estimate.learn(text, 600, None)
     assert estimate.keeps
-    estimate.sent(text, 600, 0)
+    estimate.learn(text, 600, 0)
     assert not estimate.keeps
-    estimate.sent(text, 600, 599)
+    estimate.learn(text, 600, 599)
     assert estimate.keeps
 
 
 def test_a_cache_of_blocks_reuses_whole_ones() -> None:
     """The size of a block is what all counts of reused tokens are multiples of; it is not told."""
     estimate = CacheEstimate(3.0)
-    estimate.sent("a" * 3000, 1000, 960)
-    assert estimate.reused(970) == 970  # one count says too little
+    estimate.learn("a" * 3000, 1000, 960)
+    assert estimate.count_reused(970) == 970  # one count says too little
     for n_cached in (992, 64, 0, 128):
-        estimate.sent("a" * 3000, 1000, n_cached)
-    assert [estimate.reused(n) for n in (31, 32, 970)] == [0, 32, 960]
-    estimate.sent("a" * 3000, 1000, 961)
-    assert estimate.reused(970) == 970  # it was none of blocks
+        estimate.learn("a" * 3000, 1000, n_cached)
+    assert [estimate.count_reused(n) for n in (31, 32, 970)] == [0, 32, 960]
+    estimate.learn("a" * 3000, 1000, 961)
+    assert estimate.count_reused(970) == 970  # it was none of blocks

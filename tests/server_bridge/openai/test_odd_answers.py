@@ -14,7 +14,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import object_in
 from server_bridge.http.shapes import Object
 from server_bridge.openai.backend import OpenAiServer
-from server_bridge.protocol import BackendError, Request, extended
+from server_bridge.protocol import BackendError, Request, extend_prompt
 from tests.server_bridge.odd import ODD, places, with_odd
 from tests.server_bridge.prompts import prompt
 
@@ -65,7 +65,9 @@ async def test_no_answer_is_too_odd(path: str) -> None:
                     reply = await server.complete(REQUEST)
                     assert all((t.logprob or 0) <= 0 for t in reply.tokens)
                     assert min(reply.timings.prompt_n, reply.timings.cache_n) >= 0
-                    await server.complete(replace(REQUEST, prompt=extended(REQUEST.prompt, reply)))
+                    await server.complete(
+                        replace(REQUEST, prompt=extend_prompt(REQUEST.prompt, reply))
+                    )
                 with suppress(BackendError):
                     async for reply in server.stream(REQUEST):
                         assert all((t.logprob or 0) <= 0 for t in reply.tokens)

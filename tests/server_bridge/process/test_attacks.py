@@ -84,7 +84,7 @@ async def attacked(
 @asynccontextmanager
 async def embedded(folder: Path) -> AsyncIterator[Attacked]:
     backend = Embedded(EmbeddedSettings(slots_dir=str(folder)))
-    await backend.complete(Request(short(SECRET), 2))
+    await (await backend.connect()).complete(Request(short(SECRET), 2))
     port = int(backend.state.url.rpartition(":")[2])
     key = await backend._server._link._http._key()
     yield Attacked(port, key, psutil.Process(backend.pid))

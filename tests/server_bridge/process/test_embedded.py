@@ -42,10 +42,10 @@ async def test_is_ready_and_gone_at_once(tmp_path: Path) -> None:
     log = tmp_path / "llama.log"
     backend = Embedded(EmbeddedSettings(slots_dir=str(tmp_path), log=str(log)))
     assert backend.pid is None
-    state = await backend.connect()
+    state = (await backend.connect()).state
     assert state.url.startswith("http://127.0.0.1:")
     child = psutil.Process(backend.pid)
-    assert (await backend.complete(REQUEST)).text
+    assert (await (await backend.connect()).complete(REQUEST)).text
     await backend.aclose()
     assert not child.is_running()
     assert log.stat().st_size > 0
@@ -80,15 +80,15 @@ async def test_the_key_is_nowhere_to_be_read() -> None:
 async def test_a_dead_child_is_replaced() -> None:
     """When the process is killed the request at hand fails and the next one starts another."""
     backend = Embedded(EmbeddedSettings())
-    before, pid = await backend.complete(REQUEST), backend.pid
+    before, pid = await (await backend.connect()).complete(REQUEST), backend.pid
     assert pid is not None
     child = psutil.Process(pid)  # before it is gone
     child.terminate()
     child.wait(5)
     with pytest.raises(BackendUnavailable):
         await backend._server.complete(REQUEST)
-    await backend._supervisor.ended()
-    after = await backend.complete(REQUEST)
+    await backend._supervisor.wait_ended()
+    after = await (await backend.connect()).complete(REQUEST)
     assert after.text == before.text
     assert backend.pid not in (None, pid)
     await backend.aclose()
@@ -144,8 +144,11 @@ async def test_where_nothing_can_be_kept_it_completes_all_the_same(
     folder = tmp_path / "file" / "slots"
     backend = Embedded(EmbeddedSettings(slots_dir=str(folder)))
     for _ in range(2):
-        assert (await backend.complete(REQUEST)).text
-        assert (await backend.save(REQUEST.prompt), backend.state.health) == (0, Health.READY)
+        assert (await (await backend.connect()).complete(REQUEST)).text
+        assert (await (await backend.connect()).save(REQUEST.prompt), backend.state.health) == (
+            0,
+            Health.READY,
+        )
         await backend.aclose()
     assert caplog.text.count("not kept over a restart") == 1
     assert str(folder) in caplog.text

@@ -49,7 +49,7 @@ Make = Callable[[Plan], Program]
 
 @pytest.fixture(params=ENGINES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    """A plan into a program of either kind."""
+    """Return a plan into a program of either kind."""
     machine = programs.machine(None)._replace(cores=1)
     if request.param == INSIDE:
         return lambda plan: programs.inside(machine, plan, tmp_path)
@@ -109,7 +109,7 @@ async def test_every_run_has_a_key_that_editors_of_the_user_find(make: Make) -> 
 
 
 async def used_by_an_editor(program: Program) -> str:
-    """Where an editor's completion comes from that looks at this port unasked."""
+    """Return where an editor's completion comes from that looks at this port unasked."""
     cache = str(program.key_file.parent)
     backend = open_backend(BackendSettings(usual_urls=(program.url,), keys_dir=cache))
     assert (await backend.complete(Request(short("    def "), 2))).text
@@ -126,7 +126,7 @@ async def test_a_key_of_the_users_is_taken(make: Make, monkeypatch: pytest.Monke
         assert "sesame" not in repr(program) + program.log.read_text()
         assert not any("sesame" in repr(each.environ()) for each in children())
         server = LlamaServer(Http(program.url, Key(KEY_ENV)))
-        assert (await server.connect()).health is Health.READY
+        assert (await server.connect()).state.health is Health.READY
         await server.aclose()
 
 

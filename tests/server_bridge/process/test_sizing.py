@@ -122,6 +122,6 @@ async def test_the_child_takes_these_sizes(tmp_path: Path) -> None:
     shape = Shape(n_layers=1, width=64, n_heads=2, n_kv_heads=1, n_ff=64)
     model = write_model(tmp_path / "long.gguf", shape=shape, n_ctx=32768)
     backend = Embedded(EmbeddedSettings(model=str(model)))
-    state = await backend.connect()
+    state = (await backend.connect()).state
     assert (state.n_ctx, state.slots) == (16384, 2)
     await backend.aclose()

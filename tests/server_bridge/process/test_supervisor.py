@@ -88,7 +88,7 @@ async def test_deaths_are_counted_and_ends_are_not() -> None:
     assert one.wait_s == 0
     for _ in range(2):
         await one.start(program("raise SystemExit(3)"))
-        assert await one.ended() == "the server ended with code 3"
+        assert await one.wait_ended() == "the server ended with code 3"
     assert 0 < one.wait_s <= 1
     await one.start(program("import time; time.sleep(600)"))
     await one.fail()

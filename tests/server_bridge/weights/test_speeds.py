@@ -18,7 +18,7 @@ async def test_a_real_model_is_measured() -> None:
     """The bundled model evaluates a page and writes a line."""
     backend = open_backend(BackendSettings(kind="embedded"))
     try:
-        speed = await speeds.measured(backend)
+        speed = await speeds.measure(backend)
         assert speed is not None
         assert speed.prefill_per_s > 0
         assert speed.decode_ms > 0
@@ -31,9 +31,9 @@ def test_the_newest_measurement_is_kept(tmp_path: Path) -> None:
     speeds.keep(tmp_path, "a.gguf", Speed(100.0, 20.0))
     speeds.keep(tmp_path, "b.gguf", Speed(50.0, 40.0))
     speeds.keep(tmp_path, "a.gguf", Speed(110.0, 18.0))
-    assert speeds.kept(tmp_path) == {"a.gguf": (110.0, 18.0), "b.gguf": (50.0, 40.0)}
+    assert speeds.read_speeds(tmp_path) == {"a.gguf": (110.0, 18.0), "b.gguf": (50.0, 40.0)}
     speeds.keep(tmp_path, "b.gguf", None)
-    assert speeds.kept(tmp_path) == {"a.gguf": (110.0, 18.0)}
+    assert speeds.read_speeds(tmp_path) == {"a.gguf": (110.0, 18.0)}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 1}', '{"a": [1]}', '{"a": ["x", 1]}', "\xff"])
@@ -42,7 +42,7 @@ def test_a_broken_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / FILE
     path.write_text(text, "latin-1")
     path.chmod(0o600)
-    assert speeds.kept(tmp_path) == {}
+    assert speeds.read_speeds(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_speeds_that_cannot_be_are_left_out(tmp_path: Path, text: str) -> None:
     path = tmp_path / FILE
     path.write_text(text[:-1] + ', "b": [2, 3]}')
     path.chmod(0o600)
-    assert speeds.kept(tmp_path) == {"b": (2, 3)}
+    assert speeds.read_speeds(tmp_path) == {"b": (2, 3)}
 
 
 @pytest.mark.parametrize(

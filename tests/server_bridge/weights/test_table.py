@@ -10,15 +10,14 @@ import pytest
 from server_bridge.fim import tokens
 from server_bridge.process.command_line import Machine
 from server_bridge.weights import on_disk
-from server_bridge.weights.choice import named, offers
-from server_bridge.weights.table import MODELS, MOST_MS, NAMES
+from server_bridge.weights.table import MODELS, MOST_MS, NAMES, find_offer, offers
 
 GIB = 1 << 30
 POCKET, LAPTOP, DESKTOP = Machine(4 * GIB, 2), Machine(16 * GIB, 8), Machine(64 * GIB, 16)
 
 
 def best(machine: Machine) -> str:
-    found = named(offers(machine, {}), "auto")
+    found = find_offer(offers(machine, {}), "auto")
     return found.model.name if found else ""
 
 
@@ -56,12 +55,12 @@ def test_only_what_everybody_may_use_is_chosen_unasked() -> None:
     """The 3B model's licence has conditions: it is had by its name alone."""
     found = offers(DESKTOP._replace(gpu=7 * GIB), {})
     assert not any(each.is_best and not each.model.is_free for each in found)
-    assert named(found, "qwen-3b").model.name == "qwen-3b"
+    assert find_offer(found, "qwen-3b").model.name == "qwen-3b"
 
 
 def test_estimates_are_what_is_read_and_computed() -> None:
     """1.5 billion weights of 8.5 bits over 40 GB/s; two operations a weight for a window on four threads."""
-    offer = named(offers(LAPTOP, {}), "qwen-1.5b")
+    offer = find_offer(offers(LAPTOP, {}), "qwen-1.5b")
     assert offer.ms_per_token == pytest.approx(40.9, abs=0.1)
     assert offer.ms_per_token < MOST_MS
     assert offer.first_look_s == pytest.approx(11.8, abs=0.1)
@@ -75,7 +74,7 @@ def test_the_table_is_well_formed() -> None:
     for model in MODELS:
         assert re.fullmatch("[0-9a-f]{64}", model.sha256)
         assert re.fullmatch("[0-9a-f]{40}", model.commit)
-        assert tokens.named(model.file)
+        assert tokens.find_by_model(model.file)
         assert model.url("https://mirror.example/").startswith(
             f"https://mirror.example/{model.repo}"
         )
@@ -97,6 +96,9 @@ def test_files_of_other_programs_are_found(tmp_path: Path, monkeypatch: pytest.M
         path.parent.mkdir(parents=True)
         with path.open("wb") as file:
             file.truncate(size)  # takes no room
-    assert on_disk.found(tmp_path / "ours") == {small.name: str(ours), middle.name: str(theirs)}
-    assert on_disk.last_used(tmp_path / "ours") == str(ours)
-    assert on_disk.last_used(tmp_path / "none") == ""
+    assert on_disk.find_paths(tmp_path / "ours") == {
+        small.name: str(ours),
+        middle.name: str(theirs),
+    }
+    assert on_disk.find_last_used(tmp_path / "ours") == str(ours)
+    assert on_disk.find_last_used(tmp_path / "none") == ""

@@ -21,10 +21,9 @@ from typing import NamedTuple
 from fim_lsp import events
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Edit, Position, after, difference, split, unix
-from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, placed
-from fim_lsp.http_server.look_up import LookUp
+from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, place_excerpt
+from fim_lsp.http_server.find_file import LEAST, LookUp, Whose, telling, text_of
 from fim_lsp.http_server.requests import Asked
-from fim_lsp.http_server.whose_text import LEAST, Whose, telling, text_of
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import Selected
 from fim_lsp.workspace.files import uri_of
@@ -52,14 +51,14 @@ class Text:
 
 
 class Place(NamedTuple):
-    """Where a request is to be answered: *selected* is text that counts as if it stood there already."""
+    """The place of a request in a document: *selected* is text that counts as if it stood there already."""
 
     text: Text
     cursor: Position
     selected: Selected | None = None
 
 
-class Texts:
+class ClientDocuments:
     """See the module. *root* is the folder that paths count from, as a URI; "" for none."""
 
     def __init__(self, session: Session, root: str, folder: Path | None) -> None:
@@ -75,7 +74,8 @@ class Texts:
 
     async def place(self, asked: Asked) -> Place | None:
         """
-        Where in the session *asked* is to be answered, its text being as the client has it.
+        Return the place in the session where *asked* is to be answered, its text being as the
+        client has it.
 
         None for a request ahead of the user that is not about what was suggested last. Raises NotKnown.
         """
@@ -85,11 +85,11 @@ class Texts:
         async with self._turn:
             await self._show(asked.extras)
             self._forget_taken()
-            found = self._found(excerpt)
+            found = self._find(excerpt)
             whose = await self._other(found[0], excerpt) if found else None
             if found is None or whose is not None:
-                return None if asked.ahead else await self._opened(excerpt, whose)
-            return self._moved(*found, asked)
+                return None if asked.ahead else await self._open(excerpt, whose)
+            return self._move(*found, asked)
 
     async def show(self, extras: tuple[Chunk, ...]) -> None:
         """Let other texts inform suggestions; files of the folder are known already, as they are on disk."""
@@ -97,7 +97,7 @@ class Texts:
             await self._show(extras)
 
     async def _show(self, extras: tuple[Chunk, ...]) -> None:
-        for uri, text in [*self._named(extras).items()][-SHOWN:]:
+        for uri, text in [*self._collect_named(extras).items()][-SHOWN:]:
             if uri in self._session.documents and uri not in self._shown:
                 continue
             if self._look_up and not await self._look_up.is_new(text):
@@ -121,13 +121,15 @@ class Texts:
 
     # -- which document -------------------------------------------------------------------------
 
-    def _found(self, excerpt: Excerpt) -> tuple[Text, Placed] | None:
-        """The document that *excerpt* is from, with the excerpt in its place."""
+    def _find(self, excerpt: Excerpt) -> tuple[Text, Placed] | None:
+        """Return the document that *excerpt* is from, with the excerpt in its place."""
         keys = [self._uri(excerpt.path)] if excerpt.path else [*reversed(self._kept)]
         best: tuple[str, Placed] | None = None
         for key in keys:
             text = self._kept.get(key)
-            where = placed(self._session.documents[text.uri].lines, excerpt) if text else None
+            where = (
+                place_excerpt(self._session.documents[text.uri].lines, excerpt) if text else None
+            )
             if where and (best is None or where.n_alike > best[1].n_alike):
                 best = key, where
         if best is None:
@@ -136,7 +138,7 @@ class Texts:
         return self._kept[best[0]], best[1]
 
     async def _other(self, text: Text, excerpt: Excerpt) -> Whose | None:
-        """The file that a text without a name is from if it is not the one that it was taken for."""
+        """Return the file that a text without a name is from if it is not the one that it was taken for."""
         lines, edges = telling(excerpt)
         if excerpt.path or self._look_up is None:
             return None
@@ -155,13 +157,13 @@ class Texts:
         return whose
 
     def _note(self, text: Text, lines: frozenset[str]) -> None:
-        """The text was just looked up, with *lines*."""
+        """Note that the text was just looked up, with *lines*."""
         text.lines |= lines
         if self._look_up:
             text.rested_s = asyncio.get_running_loop().time() + PACE * self._look_up.cost_s
 
-    async def _opened(self, excerpt: Excerpt, whose: Whose | None = None) -> Place:
-        """A document for a text that is new, or a part of one that has nothing in common with what was seen of it."""
+    async def _open(self, excerpt: Excerpt, whose: Whose | None = None) -> Place:
+        """Return a document for a text that is new, or a part of one that has nothing in common with what was seen of it."""
         path = excerpt.path
         found = await self._on_disk(path, excerpt) if self._is_there(path) else None
         if self._look_up and not found and not Path(path).is_absolute():
@@ -185,15 +187,15 @@ class Texts:
         return Place(text, where.cursor)
 
     async def _on_disk(self, path: str, excerpt: Excerpt) -> tuple[Sequence[str], Placed] | None:
-        """What the folder's file *path* says, with the excerpt in its place; None where it has none there."""
+        """Return the text of the folder's file *path*, with the excerpt in its place; None where it has none there."""
         if self._folder is None or not path or Path(path).is_absolute():
             return None
         lines = split(unix(await asyncio.to_thread(text_of, self._folder / path)))
-        where = placed(lines, excerpt)
+        where = place_excerpt(lines, excerpt)
         return (lines, where) if where else None
 
     async def _free_uri(self, path: str) -> str:
-        """The URI of *path*; if an editor has that file open, another one that is as private."""
+        """Return the URI of *path*; if an editor has that file open, another one that is as private."""
         uri = self._uri(path)
         if uri not in self._session.documents or uri in self._shown:
             return uri
@@ -202,14 +204,14 @@ class Texts:
         return f"untitled:{uri.removeprefix('file://')}"
 
     def _fresh(self, uri: str, language: str, shown: str) -> Text:
-        """A document of our own."""
+        """Return a document of our own."""
         self._shown.pop(uri, None)
         text = Text(uri, Position(0, 0), next(self._versions))
         self._session.handle(events.Opened(uri, language, text.version, shown))
         return text
 
     def _forget_taken(self) -> None:
-        """Documents that an editor has opened, changed or closed meanwhile are the editor's."""
+        """Forget documents that an editor has opened, changed or closed meanwhile: they are the editor's."""
         documents = self._session.documents
         for key, text in [*self._kept.items()]:
             if text.uri not in documents or documents[text.uri].version != text.version:
@@ -220,8 +222,8 @@ class Texts:
         absolute = Path(path).is_absolute()
         return Path(path).as_uri() if absolute else uri_of(self._root or "untitled:", path)
 
-    def _named(self, extras: tuple[Chunk, ...]) -> dict[str, str]:
-        """The texts by URI that are not on disk below the folder; pieces of one file together."""
+    def _collect_named(self, extras: tuple[Chunk, ...]) -> dict[str, str]:
+        """Return the texts by URI that are not on disk below the folder; pieces of one file together."""
         found: dict[str, str] = {}
         for name, text in extras:
             if name and not self._is_there(name):
@@ -230,16 +232,16 @@ class Texts:
         return found
 
     def _is_there(self, name: str) -> bool:
-        """Whether a client that says *name* means a file of the folder, or one elsewhere."""
+        """Return whether a client that says *name* means a file of the folder, or one elsewhere."""
         folder = self._folder
         return bool(name) and folder is not None and os.path.lexists(folder / name)
 
     # -- edits ----------------------------------------------------------------------------------
 
-    def _moved(self, text: Text, where: Placed, asked: Asked) -> Place | None:
+    def _move(self, text: Text, where: Placed, asked: Asked) -> Place | None:
         """Let the document be as it is shown, but for what is not there yet."""
         document, lines = self._session.documents[text.uri], where.lines
-        inserted = _inserted(document, text.cursor, lines)
+        inserted = _find_insertion(document, text.cursor, lines)
         if inserted is None and asked.ahead:
             return None
         if inserted is not None:
@@ -252,7 +254,7 @@ class Texts:
         return Place(text, where.cursor)
 
     def _insert(self, text: Text, inserted: str) -> None:
-        """The user typed *inserted*, or accepted what was suggested and typed the rest."""
+        """Insert text that the user typed, or accepted in part and typed the rest."""
         at, accepted = text.cursor, text.suggested
         if accepted and len(inserted) > len(accepted) and inserted.startswith(accepted):
             self._change(text, Edit(at, at, accepted))
@@ -264,8 +266,11 @@ class Texts:
         self._session.handle(events.Changed(text.uri, text.version, (edit,), is_a_key=False))
 
 
-def _inserted(document: Document, cursor: Position, lines: tuple[str, ...]) -> str | None:
-    """What was inserted at *cursor* to make *lines* of the document; None where it was something else."""
+def _find_insertion(document: Document, cursor: Position, lines: tuple[str, ...]) -> str | None:
+    """
+    Return the text that was inserted at *cursor* to make *lines* of the document; None where it was
+    something else.
+    """
     old, new = document.lines, lines
     row, column = document.clamp(cursor)
     n_below = len(old) - row - 1

@@ -1,5 +1,5 @@
 """
-What other programs' clients ask of a model server, into the session's answers: the table of paths.
+Requests of other programs' clients into the session's answers: the table of paths.
 
 A completion at a cursor is answered by the session. Anything else a model server can do goes on to it as it came, and
 what it says comes back, and both are counted.
@@ -20,7 +20,7 @@ from fim_lsp import __version__
 from fim_lsp.http_server import answers, requests
 from fim_lsp.http_server.completions import Completion, Completions
 from fim_lsp.http_server.connections import Request, Response
-from fim_lsp.http_server.look_up import NotKnown
+from fim_lsp.http_server.find_file import NotKnown
 from fim_lsp.http_server.requests import Asked, Body
 from fim_lsp.session.session import Session
 from server_bridge.protocol import (
@@ -48,7 +48,7 @@ READERS: dict[str, Callable[[Body], Asked | None]] = {
 log = logging.getLogger(__name__)
 
 
-class Faces:
+class Routes:
     """See the module. *counts* are requests by their path, and those that were passed through."""
 
     def __init__(self, session: Session, completions: Completions) -> None:
@@ -57,7 +57,7 @@ class Faces:
         self._completions = completions
 
     async def answer(self, request: Request) -> Response:
-        """The answer to a request that may be answered."""
+        """Return the answer to a request that may be answered."""
         if request.method == "GET":
             return self._get(request.target)
         if request.method != "POST":
@@ -67,7 +67,7 @@ class Faces:
         except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
-            return error(400, "the body is no JSON object")
+            return error(400, "the body is not a JSON object")
         try:
             return await self._post(request.target, body, request.body)
         except NotKnown as failure:
@@ -80,14 +80,14 @@ class Faces:
         read = READERS.get(path)
         asked = read(body) if read else None
         if asked is None:
-            return await self._passed_through(path, raw, streams=body.get("stream") is True)
+            return await self._pass_through(path, raw, streams=body.get("stream") is True)
         if len(raw) > PROMPT_BYTES:
-            return error(413, "so long a text is not completed")
+            return error(413, "the text is too long to be completed")
         self.counts[path] += 1
         if body.get("stream") is True:
             return Response(200, EVENTS, pieces=self._pieces(path, body, asked))
         done = await self._completions.complete(asked, requests.limits(body))
-        return found(self._answer(path, body, done))
+        return respond(self._answer(path, body, done))
 
     def _answer(self, path: str, body: Body, done: Completion) -> object:
         model = self._session.connection.state.model
@@ -96,7 +96,7 @@ class Faces:
         return answers.infill(body, done.text, done.cost, model)
 
     async def _pieces(self, path: str, body: Body, asked: Asked) -> AsyncGenerator[bytes, None]:
-        """The events of an answer: text as it becomes certain, then the rest with what it cost."""
+        """Yield the events of an answer: text as it becomes certain, then the rest with what it cost."""
         texts = asyncio.Queue[str | None]()
         limits = requests.limits(body)
         task = asyncio.create_task(self._completions.complete(asked, limits, texts.put_nowait))
@@ -123,15 +123,15 @@ class Faces:
         state = self._session.connection.state
         if path in {"/health", "/v1/health"}:
             if state.health is Health.READY:
-                return found({"status": "ok"})
+                return respond({"status": "ok"})
             self._session.connection.reach()
             return error(DOWN, state.message or "the model is not ready yet")
         if path in {"/v1/models", "/models"}:
             model = {"id": state.model, "object": "model", "created": 0, "owned_by": "fim-lsp"}
-            return found({"object": "list", "data": [model]})
+            return respond({"object": "list", "data": [model]})
         if path == "/props":
             generation = {"n_ctx": state.n_ctx}
-            return found(
+            return respond(
                 {
                     "default_generation_settings": generation,
                     "total_slots": state.slots,
@@ -139,17 +139,18 @@ class Faces:
                     "build_info": f"fim-lsp {__version__}",
                 }
             )
-        return error(404, "there is no such page")
+        return error(404, "not found")
 
-    async def _passed_through(self, path: str, raw: bytes, *, streams: bool) -> Response:
+    async def _pass_through(self, path: str, raw: bytes, *, streams: bool) -> Response:
         self.counts["passed through"] += 1
         log.info("passed through: %s", path)
-        events = self._session.connection.backend.forward(path, raw)
+        model = await self._session.connection.model()
+        events = model.forward(path, raw)
         if streams:
             first = await anext(events, None)
             return Response(200, EVENTS, pieces=_events(first, events))
         async with aclosing(events):
-            return found(await anext(events, {}))
+            return respond(await anext(events, {}))
 
 
 async def _events(first: object, events: AsyncGenerator[Any, None]) -> AsyncGenerator[bytes, None]:
@@ -165,20 +166,20 @@ async def _events(first: object, events: AsyncGenerator[Any, None]) -> AsyncGene
 
 
 def _event(said: object) -> bytes:
-    return b"data: " + _written(said) + b"\n\n"
+    return b"data: " + _encode(said) + b"\n\n"
 
 
-def found(answer: object) -> Response:
-    """An answer as JSON."""
-    return Response(200, JSON, _written(answer))
+def respond(answer: object) -> Response:
+    """Return an answer as JSON."""
+    return Response(200, JSON, _encode(answer))
 
 
 def error(status: int, says: str) -> Response:
-    """An error in the shape that llama.cpp and OpenAI's servers give theirs."""
+    """Return an error in the shape that llama.cpp and OpenAI's servers give theirs."""
     body = {"error": {"code": status, "message": says, "type": "fim_lsp_error"}}
-    return Response(status, JSON, _written(body))
+    return Response(status, JSON, _encode(body))
 
 
-def _written(answer: object) -> bytes:
-    """JSON without blanks, as llama.cpp writes it: llama.vim does not take any other for an answer."""
+def _encode(answer: object) -> bytes:
+    """Encode as JSON without blanks, as llama.cpp does: llama.vim does not take any other for an answer."""
     return json.dumps(answer, separators=(",", ":")).encode()

@@ -9,13 +9,17 @@ the rest does not have: a copy that a build made of a public file hides nothing.
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from fim_lsp.documents import unix
 from fim_lsp.http_server.excerpt import Excerpt
+from fim_lsp.workspace.ignore_files import why_private
 from fim_lsp.workspace.regular_files import read
 
 FILES = 20_000
@@ -50,7 +54,7 @@ WhyPrivate = Callable[[str], str]  # of a path below the folder
 
 
 def file_of(excerpt: Excerpt, root: Path, why_private: WhyPrivate) -> Whose:
-    """The file below *root* that has most of the excerpt's lines; a private one rather than another."""
+    """Return the file below *root* that has most of the excerpt's lines; a private one rather than another."""
     lines, edges = telling(excerpt)
     if not lines:
         return Whose()
@@ -65,7 +69,7 @@ def file_of(excerpt: Excerpt, root: Path, why_private: WhyPrivate) -> Whose:
 
 
 def telling(excerpt: Excerpt) -> tuple[frozenset[str], frozenset[str]]:
-    """The lines that tell a text from others; those of them that may be new or cut: the cursor's and the outer ones."""
+    """Return the lines that tell a text from others; those of them that may be new or cut: the cursor's and the outer ones."""
     shown = [line.strip() for line in (excerpt.before + excerpt.after).split("\n")]
     lines = frozenset(line for line in shown if sum(map(str.isalnum, line)) >= WORD)
     return lines, lines & {shown[0], _at_cursor(excerpt), shown[-1]}
@@ -76,14 +80,14 @@ def _at_cursor(excerpt: Excerpt) -> str:
 
 
 def text_of(path: Path) -> str:
-    """What a file says now, "" where it cannot be read."""
-    return _decoded(read(path, FILE_BYTES, follow=False) or b"")[0]
+    """Return the text of a file now, "" where it cannot be read."""
+    return _decode(read(path, FILE_BYTES, follow=False) or b"")[0]
 
 
 def _best(
     fits: list[_Fit], lines: frozenset[str], why_private: WhyPrivate
 ) -> tuple[_Fit | None, bool]:
-    """The file that the text is from, and whether it is private."""
+    """Return the file that the text is from, and whether it is private."""
     ordered = sorted(fits, key=lambda fit: (-len(fit.shared), fit.is_filled))
     public = next((fit for fit in ordered if not why_private(fit.path)), None)
     for fit in ordered:
@@ -93,7 +97,7 @@ def _best(
 
 
 def _may_be(fit: _Fit, public: _Fit | None, lines: frozenset[str]) -> bool:
-    """Whether a text with *lines* that *public* has most of may as well be from the private file *fit*."""
+    """Return whether a text with *lines* that *public* has most of may as well be from the private file *fit*."""
     if public is None or len(fit.shared - public.shared) >= LEAST:
         return True
     if fit.is_filled and fit.shared <= public.shared:
@@ -119,13 +123,13 @@ class _Search:
         self._linked: set[str] = set()
 
     def fits(self, folder: Path, *, is_filled: bool) -> Iterator[_Fit]:
-        """The files below *folder* that may have the text."""
+        """Yield the files below *folder* that may have the text."""
         for path in self._files(folder, is_filled=is_filled):
             self._n_files += 1
             if self._n_files > FILES or self._n_bytes > BYTES:
                 self.ended = True
                 return
-            shared = self._shared(path)
+            shared = self._find_shared(path)
             if len(shared) >= self._least:
                 yield _Fit(path.relative_to(self._root).as_posix(), shared, is_filled)
 
@@ -150,7 +154,7 @@ class _Search:
             self._linked.add(real)
             self.later.append(link)
 
-    def _shared(self, path: Path) -> frozenset[str]:
+    def _find_shared(self, path: Path) -> frozenset[str]:
         data = read(path, MOST_FILES, follow=True) or b""
         if not data or (b"\0" in data[:BINARY] and not _wide(data[:BINARY])):
             return frozenset()
@@ -159,7 +163,7 @@ class _Search:
         self._n_bytes += len(data)
         if len(data) > FILE_BYTES:
             self.ended = True
-        text, is_known = _decoded(data)
+        text, is_known = _decode(data)
         lines = {line.strip() for line in text.split("\n")}
         shared = self._lines & lines
         if not is_known:  # in an encoding of which only ASCII is sure
@@ -168,8 +172,8 @@ class _Search:
         return shared
 
 
-def _decoded(data: bytes) -> tuple[str, bool]:
-    """A file's text, and whether its encoding is known."""
+def _decode(data: bytes) -> tuple[str, bool]:
+    """Return a file's text, and whether its encoding is known."""
     if wide := _wide(data[:BINARY]):
         return unix(data.decode(wide, "replace")), True
     try:
@@ -179,7 +183,7 @@ def _decoded(data: bytes) -> tuple[str, bool]:
 
 
 def _wide(start: bytes) -> str:
-    """The encoding of text in units of more than a byte, "" for any other."""
+    """Return the encoding of text in units of more than a byte, "" for any other."""
     marks = {
         b"\xff\xfe\0\0": "utf-32",
         b"\0\0\xfe\xff": "utf-32",
@@ -197,3 +201,64 @@ def _wide(start: bytes) -> str:
 
 def _plain(line: str) -> str:
     return line.encode("ascii", "ignore").decode().strip()
+
+
+KEPT = 64  # texts that are not looked up again
+UNKNOWN = (
+    "nothing was sent: fim-lsp does not know which file this text is from, and that file may be private; {root} has more "
+    "files than it searches. Choose a smaller folder (fim-lsp http --root), or have the client name the file"
+)
+
+
+class NotKnown(Exception):
+    """A text could be from a file that is private; the message is for the client."""
+
+
+class LookUp:
+    """
+    Texts that clients show without a name into the files that they are from, looked up once. State: what was looked up.
+
+    *folder* is the project, *excludes* what the user's settings exclude; *cost_s* is of the last one.
+    """
+
+    def __init__(self, folder: Path, excludes: Callable[[], tuple[str, ...]]) -> None:
+        self.cost_s = 0.0
+        self._folder = folder
+        self._excludes = excludes
+        self._known: OrderedDict[object, bool] = OrderedDict()  # whether the text is in no file
+
+    async def whose(self, excerpt: Excerpt) -> Whose:
+        """Return the file that *excerpt* is from. Raises NotKnown."""
+        lines, edges = telling(excerpt)
+        if lines - edges in self._known:  # typing on does not make it known
+            raise NotKnown(UNKNOWN.format(root=self._folder))
+        loop = asyncio.get_running_loop()
+        begun_s, judge = loop.time(), partial(self._judge, self._excludes())
+        found = await asyncio.to_thread(file_of, excerpt, self._folder, cache(judge))
+        self.cost_s = loop.time() - begun_s
+        if found.sure:
+            return found
+        self._remember(lines - edges, is_new=False)
+        raise NotKnown(UNKNOWN.format(root=self._folder))
+
+    async def why_private(self, path: str) -> str:
+        """Return why the file *path* of the folder is private, "" if it is not."""
+        return await asyncio.to_thread(self._judge, self._excludes(), path)
+
+    async def is_new(self, text: str) -> bool:
+        """Return whether *text*, which a client shows under a name that no file has, is in no file under another name."""
+        if text not in self._known:
+            try:
+                found = await self.whose(Excerpt(text, ""))
+            except NotKnown:
+                found = Whose(sure=False)
+            self._remember(text, is_new=found == Whose())
+        return self._known[text]
+
+    def _judge(self, excludes: tuple[str, ...], path: str) -> str:
+        return why_private(self._folder / path, self._folder, excludes)
+
+    def _remember(self, key: object, *, is_new: bool) -> None:
+        self._known[key] = is_new
+        while len(self._known) > KEPT:
+            self._known.popitem(last=False)

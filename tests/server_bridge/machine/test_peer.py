@@ -1,4 +1,4 @@
-"""`fim_lsp.lsp.peer`: whose process is at the other end of a connection."""
+"""`server_bridge.machine.peer`: whose process is at the other end of a connection."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from fim_lsp.lsp import peer
-from server_bridge.machine import sockets
+from server_bridge.machine import peer, sockets
 
 
 @pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")

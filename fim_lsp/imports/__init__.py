@@ -1,0 +1,11 @@
+"""
+The import of a name that is used and not imported, where the file's other imports stand. Pure.
+
+statement: import statements, and the place for another one among them
+python: imports in Python
+ecmascript: imports in JavaScript and TypeScript
+go: imports in Go
+java: imports in Java
+rust: imports in Rust
+missing: finds what may be missing, and decides on the change that imports it
+"""

@@ -1,0 +1,238 @@
+"""Imports in JavaScript and TypeScript: `import { A } from './a'`, relative, as the file's others are. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from posixpath import dirname, normpath, relpath
+
+from fim_lsp.context.free_names import FreeName
+from fim_lsp.imports.statement import (
+    LINES,
+    File,
+    Insertion,
+    Language,
+    Lines,
+    Site,
+    Statement,
+    place,
+    runs,
+    with_name,
+    words,
+)
+
+LINE_CHARS = 80  # prettier's; a file with longer lines has another limit, or none
+
+A_PAIR = 2
+
+_QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
+_DEFINED = re.compile(
+    r"export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
+    r"(?:class|function\*?|const\s+enum|const|let|var|interface|type|enum)\s+([\w$]+)"
+)
+_LISTED = re.compile(r"export\s+(?:type\s+)?\{([^{}]*)\}\s*;?$")
+_BRACES = re.compile(r"(import [^{}]*\{ ?)([^{}]*?)( ?\} from .*)")
+_EXTENSION = re.compile(r"\.(?:[cm]?[jt]s|[jt]sx)$")
+_ROW = re.compile(r"[ \t]+([\w$]+),?")  # a name with a line of its own
+
+
+def statements(lines: Lines) -> list[Statement]:
+    """Return those at the left margin that name a module; the style says `type`, and the name of a default import."""
+    found, at, n_lines = list[Statement](), 0, min(len(lines), LINES)
+    while at < n_lines:
+        start, at = at, at + 1
+        if not lines[start].startswith("import"):
+            continue
+        while at < n_lines and not _QUOTED.search(lines[at - 1]) and lines[at - 1].strip():
+            at += 1
+        text = " ".join(lines[start:at])
+        if match := _QUOTED.search(text):
+            found.append(_statement(start, at, text, match[1]))
+    return found
+
+
+def _statement(start: int, end: int, text: str, module: str) -> Statement:
+    head, _, inner = text.removeprefix("import").partition("{")
+    listed = inner.partition("}")[0].split(",")
+    is_type = head.startswith(" type ")
+    default = head.removeprefix(" type ").partition(",")[0].split(" from ")[0].strip(" {")
+    named = (each.strip().removeprefix("type ") for each in listed)
+    has_types = any(each.strip().startswith("type ") for each in listed)
+    names = [each for each in named if each and " as " not in each]
+    is_default = default.isidentifier()
+    style = "type" * is_type + "inline" * has_types + f" {default}" * is_default
+    return Statement(start, end, module, (*names, *[default] * is_default), style)
+
+
+def defines(file: File, name: str) -> bool:
+    """Return whether *name* is exported under this name, once."""
+    n_found = 0
+    for line in file.lines:
+        if line.startswith("export") and name in line:
+            match, listed = _DEFINED.match(line), _LISTED.match(line)
+            n_found += match is not None and match[1] == name
+            n_found += listed is not None and name in map(str.strip, listed[1].split(","))
+    return n_found == 1
+
+
+def module_of(file: File, site: Site, _: File | None) -> str:
+    """Return the path without its extension."""
+    is_script = not site.found and any("require(" in line for line in site.here.lines)
+    return "" if is_script or file.path.endswith(".d.ts") else _EXTENSION.sub("", file.path)
+
+
+def absolute(statement: Statement, path: str, _: Collection[str]) -> str:
+    """Return the same of a module that is written relative to a file; a package's name as it is."""
+    module = statement.module
+    if not module.startswith("."):
+        return module
+    return _EXTENSION.sub("", normpath(f"{dirname(path) or '.'}/{module}"))
+
+
+def is_of(home: str, module: str) -> bool:
+    """A folder's index may hand on; `@/…` and `~/…` are folders of the workspace."""
+    tail = module.partition("/")[2] if module[:1] in "@~#" else ""
+    home, module = home.removesuffix("/index"), module.removesuffix("/index")
+    return (
+        home == module
+        or home.startswith(f"{module}/")
+        or (bool(tail) and home.endswith(f"/{tail}"))
+    )
+
+
+def insert(
+    site: Site, module: str, name: FreeName, others: Sequence[Statement]
+) -> Insertion | None:
+    """Into the statement of the same module, or as a statement of its own."""
+    lines, found = site.here.lines, site.found
+    is_type = name.is_type and _wants_type(found, others, name.name)
+    if any(name.name in each.style.split() for each in others) or (
+        name.is_type and any("inline" in each.style for each in found)
+    ):
+        return None  # a default import, or a style of which little is known
+    same = [each for each in found if _is_open_to(site, each, module)]
+    same.sort(key=lambda each: _is_type(each) != is_type)
+    if same and (is_type or not _is_type(same[0])):
+        return _join(lines, same[0], name.name)
+    written = _spell_module(site, module, others)
+    line = _line(lines, found, name.name, written, "type " * is_type)
+    fresh = Statement(0, 0, written, (name.name,))
+    alike = [each for each in found if each.module.startswith(".") == written.startswith(".")]
+    if not found:
+        return _first(lines, line)
+    block = next(run for run in reversed([*runs(found, lines)]) if (alike or found)[-1] in run)
+    group = [each for each in block if each in alike]
+    return Insertion(place(group, _key, fresh) if group else found[-1].end, (), (line,))
+
+
+def _is_open_to(site: Site, statement: Statement, module: str) -> bool:
+    """Return whether a statement imports names of *module*."""
+    known = absolute(statement, site.here.path, ())
+    text = "".join(site.here.lines[statement.start : statement.end])
+    return known.removesuffix("/index") == module.removesuffix("/index") and "{" in text
+
+
+def _is_type(statement: Statement) -> bool:
+    return statement.style.startswith("type")
+
+
+def _wants_type(found: Sequence[Statement], others: Sequence[Statement], name: str) -> bool:
+    """Return whether types are imported by `import type`: as the file does it, or as all others import the name."""
+    same = [each for each in others if name in each.names]
+    return any(map(_is_type, found)) or (bool(same) and all(map(_is_type, same)))
+
+
+def _spell_module(site: Site, module: str, others: Sequence[Statement]) -> str:
+    """Return the *module* as the file writes it; with an extension where its others have one."""
+    own = [each.module for each in site.found if each.module.startswith(".")]
+    relative = own or [each.module for each in others if each.module.startswith(".")]
+    endings = Counter(match[0] if (match := _EXTENSION.search(each)) else "" for each in relative)
+    ending = endings.most_common(1)[0][0] if endings else ""
+    if module not in {_EXTENSION.sub("", path) for path in site.paths} and not _is_folder(
+        module, site.paths
+    ):
+        return module
+    path = relpath(
+        module if ending else module.removesuffix("/index"), dirname(site.here.path) or "."
+    )
+    return (path if path.startswith(".") else f"./{path}") + ending
+
+
+def _is_folder(module: str, paths: Collection[str]) -> bool:
+    return any(path.startswith(f"{module}/index.") for path in paths)
+
+
+def _line(lines: Lines, found: Sequence[Statement], name: str, module: str, kind: str) -> str:
+    """Return a statement with the quotes, spaces and semicolons of the file's others, or else of its text."""
+    shown = [lines[each.end - 1] for each in found] or [*lines[:LINES]]
+    quote = '"' if sum('"' in each for each in shown) > sum("'" in each for each in shown) else "'"
+    ends = [each.rstrip()[-1:] for each in shown if not each.lstrip().startswith(("//", "*", "/*"))]
+    end = ";" * (ends.count(";") > sum(each.isalnum() or each in "'\"" for each in ends if each))
+    braces = [each.startswith("import { ") for each in shown if each.startswith("import {")]
+    space = "" if 2 * sum(braces) < len(braces) else " "
+    return f"import {kind}{{{space}{name}{space}}} from {quote}{module}{quote}{end}"
+
+
+def _join(lines: Lines, statement: Statement, name: str) -> Insertion | None:
+    """*name* among the names of a statement."""
+    if statement.end == statement.start + 1:
+        return _join_in_line(lines, statement.start, name)
+    start, end = statement.start, statement.end
+    old = lines[start:end]
+    rows = [_ROW.fullmatch(line) for line in old[1:-1]]
+    names = with_name([row[1] for row in rows if row], name, str.lower, str)
+    if not (old[0].endswith("{") and old[-1].startswith("}") and all(rows)):
+        return None
+    at = names.index(name)
+    indent = old[1][: len(old[1]) - len(old[1].lstrip())]
+    if at < len(rows) or old[-2].endswith(","):
+        return Insertion(start + 1 + at, (), (f"{indent}{name},",))
+    is_sorted = names == sorted(names, key=str.lower)
+    return Insertion(end - 2, old[-2:-1], (f"{old[-2]},", indent + name)) if is_sorted else None
+
+
+def _join_in_line(lines: Lines, at: int, name: str) -> Insertion | None:
+    old = lines[at]
+    match = _BRACES.fullmatch(old)
+    listed = [each.strip() for each in match[2].strip(", ").split(",")] if match else []
+    if match is None or (len(listed) == A_PAIR and listed != sorted(listed, key=str.lower)):
+        return None  # two names in another order do not say which order that is
+    names = with_name(listed, name, str.lower, str)
+    line = match[1] + ", ".join(names) + match[3]
+    if len(line) <= LINE_CHARS or any(len(each) > LINE_CHARS for each in lines):
+        return Insertion(at, (old,), (line,))
+    head, tail = match[1].rstrip(), match[3].lstrip()
+    return Insertion(at, (old,), (head, *(f"  {each}," for each in names), tail))
+
+
+def _first(lines: Lines, line: str) -> Insertion:
+    """Return the first import of a text: behind its comments and directives."""
+    at, is_open = 0, False
+    while at < len(lines):
+        text = lines[at].strip()
+        is_comment = is_open or text.startswith(("//", "/*", "#!", "'use ", '"use '))
+        if text and not is_comment:
+            break
+        is_open = is_comment and "*/" not in text and (is_open or text.startswith("/*"))
+        at += 1
+    return Insertion(at, (), (line, ""))
+
+
+def _key(statement: Statement) -> str:
+    return statement.module.lower()
+
+
+_GLOBAL = words(
+    "Array ArrayBuffer Attr Blob Boolean Buffer Cache Comment Console Crypto Data DataView Date Document Element "
+    "Error Event EventEmitter EventListener EventTarget File FileList FormData Function Headers History Image Infinity "
+    "Intl Iterable Iterator JSON Key Location Map Math Message MessageEvent Module NaN Navigator Node NodeJS "
+    "Notification Number Object Option Package Partial Performance Pick Plugin Position Process Promise Proxy Range "
+    "React Readonly Record Reflect RegExp Request Response Screen Selection Set Storage String Symbol Text Thenable "
+    "Touch URL Uint8Array WeakMap WeakSet WebSocket Window Worker alert clearInterval clearTimeout close confirm "
+    "console crypto document event exports fetch focus global globalThis history location module name navigator "
+    "open origin parent performance process prompt require screen self setImmediate setInterval setTimeout status "
+    "stop structuredClone top undefined window describe it test expect beforeEach afterEach beforeAll afterAll jest vi"
+)
+
+ECMASCRIPT = Language(statements, defines, module_of, absolute, is_of, insert, _GLOBAL)

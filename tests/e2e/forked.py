@@ -1,0 +1,158 @@
+"""
+Servers without their start-up, which is most of what a short test costs: forked from a process that has imported everything.
+
+What happens in one is what happens in a server that was started, from `main` on: its own process, pipes, environment and
+exit. tests/e2e/test_life.py starts its servers as an editor does; so does every test where processes cannot be forked so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, NoReturn
+
+ROOT = Path(__file__).parents[2]
+CAN_FORK = sys.platform == "linux"
+LONGEST = 1 << 18  # bytes of a request: an environment, and the code that a test has run first
+
+
+class Forked:
+    """One server, with as much of `subprocess.Popen` as tests use."""
+
+    def __init__(self, template: Template, pid: int, pipes: Sequence[IO[bytes] | None]) -> None:
+        self.pid = pid
+        self.stdin, self.stdout, self.stderr = pipes
+        self._template = template
+
+    def wait(self, timeout: float | None = None) -> int:
+        return self._template.wait(self.pid, timeout)
+
+    def send_signal(self, number: int) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+            return
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+class Template:
+    """The process that servers are forked from."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+        self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])
+        theirs.close()
+        self._codes: dict[int, int] = {}  # of the servers that have ended, by their ids
+
+    def start(
+        self, arguments: Sequence[str], before: str, env: dict[str, str], *, hears_errors: bool
+    ) -> Forked:
+        """Return a server with *arguments* that runs the code *before* first; *hears_errors*: its stderr is a pipe."""
+        read_in, write_in = os.pipe()
+        read_out, write_out = os.pipe()
+        read_errors, write_errors = os.pipe() if hears_errors else (-1, os.dup(2))
+        theirs = [read_in, write_out, write_errors]
+        request = {"arguments": arguments, "before": before, "env": env}
+        socket.send_fds(self._socket, [json.dumps(request).encode()], theirs)
+        for fd in theirs:
+            os.close(fd)
+        while "started" not in (news := self._news(None)):
+            pass
+        errors = os.fdopen(read_errors, "rb") if hears_errors else None
+        pipes = (os.fdopen(write_in, "wb"), os.fdopen(read_out, "rb"), errors)
+        return Forked(self, news["started"], pipes)
+
+    def wait(self, pid: int, timeout: float | None) -> int:
+        """Return the exit code of a server."""
+        while pid not in self._codes:
+            self._news(timeout)
+        return self._codes[pid]
+
+    def close(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+    def _news(self, timeout: float | None) -> dict[str, int]:
+        """Return what the process tells next: that a server was started, or has ended."""
+        if not select.select([self._socket], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired("a server", timeout or 0)
+        news: dict[str, int] = json.loads(self._socket.recv(LONGEST))
+        if "ended" in news:
+            self._codes[news["ended"]] = news["code"]
+        return news
+
+
+def serve(requests: socket.socket) -> None:
+    """Fork a server for each request, and tell the codes that they end with."""
+    from fim_lsp.lsp import server  # noqa: F401, PLC0415 (only here, once for all)
+    from fim_lsp.session import session  # noqa: F401, PLC0415
+
+    pids: dict[int, int] = {}
+    while True:
+        for ready in select.select([requests.fileno(), *pids], [], [])[0]:
+            if ready in pids:
+                pid, status = os.waitpid(pids.pop(ready), 0)
+                os.close(ready)
+                code = os.waitstatus_to_exitcode(status)
+                requests.send(json.dumps({"ended": pid, "code": code}).encode())
+                continue
+            request, fds, _, _ = socket.recv_fds(requests, LONGEST, 3)
+            if not request:
+                return
+            if (pid := os.fork()) == 0:
+                requests.close()
+                _become(fds, **json.loads(request))
+            for fd in fds:
+                os.close(fd)
+            pids[os.pidfd_open(pid)] = pid
+            requests.send(json.dumps({"started": pid}).encode())
+
+
+def _become(fds: list[int], arguments: list[str], before: str, env: dict[str, str]) -> NoReturn:
+    """Be the server, to the end of this process."""
+    code: object = 1
+    try:
+        for number, fd in enumerate(fds):
+            os.dup2(fd, number)
+            os.close(fd)
+        os.environ.clear()
+        os.environ.update(env)
+        exec(before, {})
+        from fim_lsp.__main__ import main  # noqa: PLC0415
+
+        code = main(arguments)
+    except SystemExit as leaving:
+        code = leaving.code
+    except BaseException:  # noqa: BLE001 (as Python does at the end of a program)
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 1)
+
+
+@contextlib.contextmanager
+def template() -> Iterator[Template]:
+    """A process to fork servers from, to its end."""
+    found = Template()
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        serve(requests)
