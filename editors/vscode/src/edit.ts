@@ -103,7 +103,7 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
     const found = vscode.languages.getDiagnostics(editor.document.uri).filter((each) => each.range.intersection(lines) !== undefined);
     const [first] = found;
     if (first === undefined) {
-      void vscode.window.showInformationMessage("fim-lsp: no problem is known here.");
+      void vscode.window.showInformationMessage("fim-lsp: no problem is reported here.");
       return;
     }
     const range = found.map((each) => each.range).reduce((all, each) => all.union(each), first.range);

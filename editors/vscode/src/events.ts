@@ -18,7 +18,7 @@ const REMEMBERED = 8;
 // A cursor that rests so long is not on its way elsewhere.
 const REST_MS = 200;
 
-/** Tell the server what happens in the editor, until disposed of; next edits give way to suggestions. */
+/** Send editor events to the server, until disposed of; next edits are hidden while suggestions show. */
 export function watch(client: LanguageClient, nextEdits: NextEdits): vscode.Disposable {
   const uriOf = (document: vscode.TextDocument) => client.code2ProtocolConverter.asUri(document.uri);
   const notify = (method: string, params: object) => {

@@ -4,6 +4,7 @@
 import * as vscode from "vscode";
 import { type Executable, LanguageClient, RevealOutputChannelOn, State } from "vscode-languageclient/node";
 import { COMMIT_MESSAGE, suggestInMessage, writeCommitMessage } from "./commitMessage";
+import { OtherServers } from "./context";
 import { EDIT, Edits } from "./edit";
 import { watch } from "./events";
 import { installServer, wheelOf } from "./install";
@@ -31,6 +32,7 @@ let client: LanguageClient | undefined;
 let watching: vscode.Disposable | undefined;
 let nextEdits: NextEdits | undefined;
 let edits: Edits | undefined;
+let hasRealModel = false;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const output = vscode.window.createOutputChannel("fim-lsp", { log: true });
@@ -47,9 +49,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       if (configuredPath() !== "") await clearPath(); // and the change starts the server
       else if (await installServer(context)) await start();
     }),
-    vscode.commands.registerCommand("fim.walkthrough", () =>
-      vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH),
-    ),
+    vscode.commands.registerCommand("fim.walkthrough", async () => {
+      await vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH);
+      await tickSteps();
+    }),
     vscode.commands.registerCommand("fim.setup", async () => {
       await inTerminal(context, "setup");
       await start(); // with what it wrote
@@ -100,7 +103,8 @@ async function startClient(
   mine.onNotification("didChangeStatus", (news: Status) => {
     status.update(news);
     const ready = news.kind === "Normal" && !news.busy;
-    void vscode.commands.executeCommand("setContext", "fim.realModel", ready && !news.bundled);
+    hasRealModel = ready && !news.bundled;
+    void tickSteps();
     if (ready && news.bundled) void offerModel(context);
   });
   nextEdits = new NextEdits(mine);
@@ -109,10 +113,23 @@ async function startClient(
     nextEdits,
     edits,
     watch(mine, nextEdits),
+    new OtherServers(mine),
     vscode.window.onDidChangeActiveTextEditor(suggestInMessage),
   );
   await mine.start().catch((error) => output.error(`${command}: ${error}`));
   suggestInMessage(vscode.window.activeTextEditor);
+}
+
+/**
+ * Tick off the steps of the walkthrough that are done. VS Code hears only of contexts that become true after it has read
+ * the walkthrough, which it may do late; so they become true each time, and are not left so.
+ */
+async function tickSteps(): Promise<void> {
+  const done = [...(client?.isRunning() ? ["fim.did.install"] : []), ...(hasRealModel ? ["fim.did.setup"] : [])];
+  for (const step of done) {
+    await vscode.commands.executeCommand("setContext", step, true);
+    await vscode.commands.executeCommand("setContext", step, false);
+  }
 }
 
 /** The extension brings its server: without another one it is installed, when nothing was said against it. */
@@ -170,7 +187,7 @@ function aboutThis(command: string): unknown[] {
   const editor = vscode.window.activeTextEditor;
   if (client === undefined || editor === undefined) return [];
   const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
-  if (["fim.showContext", DISMISS, WHY].includes(command)) return [uri];
+  if (["fim.showContext", "fim.didDismissCompletion", DISMISS, WHY].includes(command)) return [uri];
   if (!["fim.continueLong", "fim.why"].includes(command)) return [];
   return [{ uri, position: client.code2ProtocolConverter.asPosition(editor.selection.active) }];
 }

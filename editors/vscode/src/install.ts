@@ -34,7 +34,7 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
   }
   const wheel = await wheelOf(context);
   if (wheel === undefined) {
-    void vscode.window.showErrorMessage("This build of the extension brings no server; see its README.");
+    void vscode.window.showErrorMessage("This build of the extension contains no server; see its README.");
     return false;
   }
   const title = "Installing fim-lsp, about 165 MB";

@@ -79,7 +79,7 @@ export class NextEdits implements vscode.Disposable {
     this.subscriptions.forEach((one) => one.dispose());
   }
 
-  /** Ghost text came into a line: an edit of it gives way, one that inserts lines below it, and the hint. */
+  /** Ghost text came into a line: hide an edit of it, one that inserts lines below it, and the hint. */
   giveWay(document: vscode.TextDocument, line: number): void {
     this.ghost = { document, version: document.version, line };
     const edit = this.edit;

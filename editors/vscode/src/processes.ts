@@ -69,7 +69,7 @@ export function run(
 }
 
 function absolute(program: string): string {
-  if (!isAbsolute(program)) throw new Error(`${program} is no absolute path.`);
+  if (!isAbsolute(program)) throw new Error(`${program} is not an absolute path.`);
   return program;
 }
 

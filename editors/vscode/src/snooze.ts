@@ -10,7 +10,7 @@ const CHOICES = [5, 10, 30, 60, 240];
 /** The minutes that the user chose, if any; what is on screen goes. */
 export async function askMinutes(): Promise<number | undefined> {
   const rows = CHOICES.map((minutes) => ({ label: minutes < 60 ? `${minutes} minutes` : `${minutes / 60} h`, minutes }));
-  const title = "No suggestions while you type, for";
+  const title = "No automatic suggestions for";
   const chosen = await vscode.window.showQuickPick(rows, { title });
   if (chosen !== undefined) await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
   return chosen?.minutes;

@@ -16,7 +16,7 @@ export interface Status {
   model: string;
   bundled: boolean;
   firstLookS?: number;
-  quietUntil?: string; // nothing comes by itself until then; "" while it does
+  quietUntil?: string; // automatic suggestions are off until then; "" while they are on
 }
 
 /** `fim/stats`: the parts that the menu shows. */

@@ -129,7 +129,7 @@ local function answer(edit, err, result)
   local note = err and err.message or result and result.note or ''
   if err or not result or not result.range then
     close()
-    vim.notify(('fim: nothing is changed: %s'):format(note), vim.log.levels.WARN)
+    vim.notify(('fim: nothing was changed: %s'):format(note), vim.log.levels.WARN)
     return
   end
   edit.result, edit.range = result, result.range
@@ -208,7 +208,7 @@ function M.more()
   if not edit or not edit.result then
     return
   end
-  vim.ui.input({ prompt = 'Go on: ' }, function(instruction)
+  vim.ui.input({ prompt = 'Further instruction: ' }, function(instruction)
     if shown == edit and instruction and instruction ~= '' then
       edit.instruction, edit.diagnostics = instruction, nil
       request(edit, { more = true })

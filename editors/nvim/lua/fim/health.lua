@@ -19,7 +19,7 @@ local function check_command()
   if not program then
     health.info('the server is started by a function')
   elseif not process.path(program) then
-    health.error(('%q is not found; relative folders of the PATH are not looked in'):format(program), {
+    health.error(('%q was not found; relative folders of the PATH are ignored'):format(program), {
       'install it, in a checkout of its repository: pipx install .',
       "or say where it is: vim.lsp.config('fim', { cmd = { '/path/to/fim-lsp', '--stdio' } })",
     })

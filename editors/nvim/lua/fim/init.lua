@@ -39,7 +39,7 @@ function M.wanted(buf)
   return vim.g.fim_enabled ~= false and vim.b[buf].fim_enabled ~= false and not off
 end
 
---- Whether `buf` is a text; in what plugins draw and in prompts nothing comes by itself.
+--- Whether `buf` is a text; in what plugins draw and in prompts there are no automatic suggestions.
 ---@param buf integer
 function M.is_text(buf)
   return vim.list_contains({ '', 'acwrite' }, vim.bo[buf].buftype)

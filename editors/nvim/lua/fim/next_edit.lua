@@ -122,7 +122,7 @@ local function draw()
   end
 end
 
---- Ghost text came into a line: an edit of it gives way, and so does the hint beside the cursor.
+--- Ghost text came into a line: hide an edit of it, and the hint beside the cursor.
 function M.give_way()
   if shown and is_taken(shown) then
     M.hide()

@@ -28,7 +28,7 @@ function M.progress(token, value)
   if value.kind == 'begin' and value.title == WRITING then
     writing = token
   elseif token == writing and value.kind == 'report' then
-    vim.api.nvim_echo({ { ('fim: writing on, %s …'):format(value.message) } }, false, {})
+    vim.api.nvim_echo({ { ('fim: writing, %s …'):format(value.message) } }, false, {})
   end
   return token == writing
 end

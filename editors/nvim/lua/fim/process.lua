@@ -66,7 +66,7 @@ end
 
 ---@param argv string[]
 function M.refuse_relative(argv)
-  assert(vim.fn.isabsolutepath(argv[1]) == 1, argv[1] .. ' is no absolute path')
+  assert(vim.fn.isabsolutepath(argv[1]) == 1, argv[1] .. ' is not an absolute path')
 end
 
 return M

@@ -11,7 +11,7 @@ local TOLD = vim.fs.joinpath(vim.fn.stdpath('state'), 'fim-bundled-model-told')
 ---@field message string
 ---@field model string '' when not known
 ---@field firstLookS integer? seconds that the first look at a place still takes, 0 for none
----@field quietUntil? string until when nothing comes by itself, '' while it does
+---@field quietUntil? string until when automatic suggestions are off, '' while they are on
 ---@field bundled boolean whether it is the tiny model inside the server's package
 
 local statuses = {} ---@type table<integer, fim.Status?>

@@ -27,7 +27,7 @@ end
 function M.run(command, ...)
   local program = process.path(M.program() or '')
   if not program then
-    vim.notify('fim: the program is not found; see :checkhealth fim', vim.log.levels.ERROR)
+    vim.notify('fim: the program fim-lsp was not found; see :checkhealth fim', vim.log.levels.ERROR)
     return
   end
   local argv = vim.list_extend({ program, command, ... }, project(command))

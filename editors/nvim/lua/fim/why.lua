@@ -28,7 +28,7 @@ function M.reason(buf)
     return off
   end
   if not require('fim').is_text(buf) then
-    return 'This buffer is not a text; nothing comes by itself here. Ask by hand.'
+    return 'This buffer is not a text; automatic suggestions are off here. Ask by hand.'
   end
   local status = require('fim.status').of(client.id)
   if not status or status.busy then
