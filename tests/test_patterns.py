@@ -9,6 +9,7 @@ processor times of a text and of one twice as long, so that a slow machine is as
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import itertools
 import re
@@ -24,8 +25,11 @@ from tests.test_tidy import PATHS, name_of
 
 parser: Any = importlib.import_module("re._parser")
 
-# Characters of a text: the first sizes tell an exponential pattern and a cubic one.
+# Characters of a text: the first sizes tell an exponential pattern and a cubic one. A repeat with a bound looks quadratic
+# in texts that are not much longer than the bound, so where it costs much there, longer ones tell.
 SIZES = (20, 250, 1000, 4000)
+BOUNDS = 3  # times the greatest bound: what is still quadratic in such a text is
+TOO_MUCH = 0.5  # seconds for a text of any of these sizes, linear or not
 MUCH = 0.003  # seconds from which twice the text is compared with once: steps of `re` take 2 ns or more
 # Most attacks are known to be harmless at the third size: what costs no more than this there costs less than `MUCH` at
 # four times the size, also if it is quadratic; and so does what costs little more than eight times the cost of an eighth.
@@ -157,14 +161,30 @@ def sequences(items: Any) -> Iterator[list[Any]]:
             yield from sequences(each)
 
 
+def parsed(pattern: re.Pattern[Any]) -> Any:
+    """Return the items of *pattern* as `re` parses them."""
+    source = pattern.pattern
+    return parser.parse(
+        source if isinstance(source, str) else source.decode("latin-1"), pattern.flags
+    )
+
+
+@functools.cache
+def bound(pattern: re.Pattern[Any]) -> int:
+    """Return the greatest finite number of times that something in *pattern* is repeated."""
+    repeats = [
+        item[1][1]
+        for each in sequences(parsed(pattern))
+        for item in each
+        if str(item[0]).endswith("_REPEAT")
+    ]
+    return max((int(most) for most in repeats if most != parser.MAXREPEAT), default=0)
+
+
 def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
     """Yield what stands in front, what is repeated, and how the text ends."""
-    source = (
-        pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
-    )
-    parsed = parser.parse(source, pattern.flags)
     made = {("", char) for char in CHARS}
-    for n, items in itertools.product(range(N_SAMPLES), sequences(parsed)):
+    for n, items in itertools.product(range(N_SAMPLES), sequences(parsed(pattern))):
         for at in range(len(items)):
             pumps = {joined(items[at:end], n) for end in (at + 1, at + 2, len(items))}
             made |= {(head, pump) for pump in pumps for head in ("", joined(items[:at], n))}
@@ -193,13 +213,16 @@ def cost(used: Used, attack: tuple[str, str, str], size: int, times: int) -> flo
 
 
 def is_linear(used: Used, attack: tuple[str, str, str]) -> bool:
-    """Return whether twice the text costs twice the time, at the first size where it costs much."""
-    for size in SIZES:
+    """Return whether twice the text costs twice the time, at the first size that tells where it costs much."""
+    enough = BOUNDS * bound(used.pattern)
+    for size in sorted({*SIZES, max(enough, SIZES[0])}):
         once = cost(used, attack, size, 1)
         if once > MUCH and size == SIZES[0]:
             return cost(used, attack, size, TIMES[1]) <= MUCH  # twice an exponential one is endless
-        if once > MUCH:
+        if once > MUCH and size >= enough:
             return any(_doubles(used, attack, size, times) for times in TIMES)
+        if once > TOO_MUCH:
+            return False
         if size == 8 * AN_EIGHTH and (
             once <= LITTLE or once <= 8 * MOST * cost(used, attack, AN_EIGHTH, TIMES[1])
         ):
