@@ -66,7 +66,7 @@ def record(model: Path, wanted: list[Place], file: Path) -> None:
     known = {each.place for each in read(file)} if file.exists() else set[Place]()
     missing = [place for place in wanted if place not in known]
     if missing:
-        with serving(model) as url, file.open("a", encoding="utf-8") as lines:
+        with serving(model, n_threads=1) as url, file.open("a", encoding="utf-8") as lines:
             asyncio.run(_record(url, missing, lines))
 
 

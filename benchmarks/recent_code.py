@@ -61,7 +61,7 @@ def _of_language(
     files = [
         (repository, path)
         for repository in repositories
-        for path in _git(repository, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
+        for path in git(repository, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
         if language_of(path) == language
     ]
     rng.shuffle(files)
@@ -70,7 +70,7 @@ def _of_language(
     for repository, path in files:
         if len(plain) >= n_plain and len(headers) >= n_headers:
             break
-        text = _git(repository, "show", f"HEAD:{path}").replace("\r\n", "\n")
+        text = git(repository, "show", f"HEAD:{path}").replace("\r\n", "\n")
         if not FILE_CHARS[0] < len(text) < FILE_CHARS[1]:
             continue
         lines, recent = text.split("\n"), recent_lines(repository, path)
@@ -89,7 +89,7 @@ def recent_lines(repository: Path, path: str) -> list[int]:
     found: list[int] = []
     times: dict[str, float] = {}
     commit, line = "", 0
-    for row in _git(repository, "blame", "--porcelain", "HEAD", "--", path).split("\n"):
+    for row in git(repository, "blame", "--porcelain", "HEAD", "--", path).split("\n"):
         if row.startswith("\t"):
             if times[commit] >= SINCE:
                 found.append(line)
@@ -153,6 +153,6 @@ def _place(  # noqa: PLR0913, PLR0917 (a value of that many parts)
     )
 
 
-def _git(repository: Path, *command: str) -> str:
+def git(repository: Path, *command: str) -> str:
     ran = subprocess.run(("git", "-C", repository, *command), capture_output=True, check=True)
     return ran.stdout.decode("utf-8", "replace")

@@ -1,5 +1,5 @@
 """
-What signatures of what is used near the cursor do for a real model: the same places with three prompts.
+What the ring, signatures and git's history do for a real model: the same places with four prompts.
 
     python -m benchmarks.signatures --model GGUF ~/src/mlx-lm ~/src/pygls
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.recall.history import History
-from benchmarks.recent_code import SEED, SHORTEST, recent_lines
+from benchmarks.recent_code import SEED, SHORTEST, git, recent_lines
 from benchmarks.serve import serving
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.definitions import read_syntax
@@ -35,12 +35,14 @@ from fim_lsp.context.update import Viewport, update_ring
 from fim_lsp.documents import split
 from fim_lsp.prompt.healing import heal
 from fim_lsp.suggest.lines import indent
+from fim_lsp.workspace.git_files import Checkout
+from fim_lsp.workspace.git_history import list_commits
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Chunk, Prompt, Request
 
 ABOVE, LEAD, BELOW = 24, 5, 8  # lines: frozen above, then with the middle, frozen below
-WAYS = ("window only", "ring without signatures", "ring with signatures")
+WAYS = ("window only", "ring", "ring with signatures", "the same with git's history")
 KINDS = ("beginning of a line", "inside a line")
 N_TOKENS = 32
 PATIENCE_S = 600.0
@@ -93,6 +95,7 @@ class Project:
         """Return the ring when the user has typed up to the place inside the line."""
         if way == WAYS[0]:
             return ()
+        index = self.index if way != WAYS[3] else replace(self.index, commits=self._commits(line))
         text = self.texts[line.path].split("\n")
         text[line.number] = text[line.number][: line.column]
         memory = Memory(Limits(16, 64, n_chars))
@@ -100,9 +103,9 @@ class Project:
         first, last = max(0, line.number - ABOVE - LEAD), line.number + 1 + BELOW
         view = Viewport(line.path, line.number, first, last)
         snapshot = memory.snapshot(view)
-        others = [*read_unopened(self.index, snapshot, self._closed)]
-        if way == WAYS[2]:
-            others = [*signatures(self.index, snapshot, self._closed), *others]
+        others = [*read_unopened(index, snapshot, self._closed)]
+        if way in WAYS[2:]:
+            others = [*signatures(index, snapshot, self._closed), *others]
         memory.accept(update_ring(replace(snapshot, others=tuple(others))))
         return tuple(Chunk(each.name, each.text) for each in memory.visible(view))
 
@@ -114,6 +117,16 @@ class Project:
         prefix = "".join(lines[max(0, anchor - ABOVE) : anchor])
         suffix = "\n" + "".join(lines[line.number + 1 : line.number + 1 + BELOW])
         return Prompt(self.name, chunks, line.path, prefix, suffix, middle, forced=forced)
+
+    def _commits(self, line: Line) -> tuple[frozenset[str], ...]:
+        """Return the files of the commits that came before the one that wrote *line*."""
+        only = f"{line.number + 1},{line.number + 1}"
+        blamed = git(self.repository, "blame", "--porcelain", "-L", only, "HEAD", "--", line.path)
+        objects = next(
+            o for o in (self.repository / "objects", self.repository / ".git/objects") if o.is_dir()
+        )
+        commits = list_commits(Checkout(f"{blamed.split()[0]}^", objects.resolve()))
+        return tuple(frozenset(filter(self.texts.__contains__, each)) for each in commits)
 
     def _closed(self, path: str) -> Source | None:
         return _source(path, self.texts[path])
