@@ -35,7 +35,7 @@ from fim_lsp.context.update import Viewport, update_ring
 from fim_lsp.documents import split
 from fim_lsp.prompt.healing import heal
 from fim_lsp.suggest.lines import indent
-from fim_lsp.workspace.git_files import Checkout
+from fim_lsp.workspace.borrowed_git import Checkout
 from fim_lsp.workspace.git_history import list_commits
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer

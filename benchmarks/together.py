@@ -25,7 +25,7 @@ from fim_lsp.context.index import Entry, Index, names, rank_files, update_index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport
-from fim_lsp.workspace.git_files import Checkout
+from fim_lsp.workspace.borrowed_git import Checkout
 from fim_lsp.workspace.git_history import list_commits
 
 FIRST = (1, 3, 5, 12)  # 12 files are read for one choice of chunks

@@ -5,9 +5,10 @@ paths: turns URIs into files, and into the names that a model may see
 regular_files: reads regular files only, and no more than asked for
 git_config: reads git's configuration files; runs nothing
 git_files: finds the repository of a folder, and its rules besides `.gitignore`
-git_history: the files that the newest commits changed; runs git without the user's configuration
+borrowed_git: runs git on the commits of a repository, in an empty one that borrows its objects
+git_history: the files that the newest commits changed
 ignore_files: decides whether a file is private, by the ignore files above it
-git_commit: what a model may see of the staged diff, and the last subjects; runs git without the user's configuration
+git_commit: what a model may see of the staged diff, and the last subjects
 files: lists and reads the files of a workspace
 syntax_child: the process that parses files: a line of JSON in, a line out
 syntax_process: has that process parse texts, and restarts it

@@ -1,51 +1,30 @@
 """
 A repository into what its next commit changes, and the subjects of its last ones. Blocking.
 
-Git runs in an empty repository of our own that borrows the objects and the index of the user's. So it reads
-nothing that the user's repository says: no configuration, attributes, hooks or grafts, and there is no work
-tree to filter. It gets no other environment, may not reach any server, and has limits of time and size.
+Then, below, into what a model may be shown of that: public files only.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import tempfile
 from collections.abc import Collection
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from fim_lsp.prompt.commit_message import FileDiff, file_diffs
 from fim_lsp.workspace import paths
+from fim_lsp.workspace.borrowed_git import borrow, checkout_of
 from fim_lsp.workspace.git_config import is_unc_path, values
-from fim_lsp.workspace.git_files import common_folder, git_folder
-from fim_lsp.workspace.git_history import git_program, leads_to_other_machine
+from fim_lsp.workspace.git_files import git_folder
 from fim_lsp.workspace.ignore_files import why_private
 from fim_lsp.workspace.regular_files import read
-from server_bridge.machine import executables
 
 FILE = "COMMIT_EDITMSG"
 SUBJECTS = 10
 LIMIT_S = 5.0  # for git, each time; a repository of a million files takes one
 LONGEST = 400_000  # bytes of a diff: many times what a model is shown
 _POINTER_BYTES = 8192
-_REFS_BYTES = 32_000_000  # of `packed-refs`: half a million branches and tags
-_SHA256 = 64  # hexadecimal digits of such a repository's names
-
-_COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_REF = re.compile(rb"ref: (refs/[^\s:?*\[\\^~]{1,1000})\s*")
-_EMPTY_TREE = {
-    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    _SHA256: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-}
-_CONFIG = """\
-[core]
-	repositoryformatversion = {}
-	bare = true
-	quotePath = false
-	bigFileThreshold = 1m
-"""
-_KEPT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _DIFF = (
     "diff-index", "--cached", "--patch", "--unified=3", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames",
     "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=dirty",
@@ -93,76 +72,16 @@ def next_commit(folder: Path, index: Path) -> NextCommit:
 
     Raises OSError where there is no git, or it fails.
     """
-    git, common = git_program(), common_folder(folder)
-    if git is None or leads_to_other_machine(common / "objects"):
-        raise OSError("there is no git on the PATH, or the repository is on another machine")
-    commit = _head(folder, common)
-    n_digits = len(commit) or 40
-    with tempfile.TemporaryDirectory(prefix="fim-lsp-") as name:
-        own = Path(name)
-        _make_repository(own, n_digits, read(common / "shallow", LONGEST, follow=False) or b"")
-        environment = _environment(own, common / "objects", index)
+    found = checkout_of(folder)
+    with borrow(found, index) as git:
 
         def ask(*arguments: str) -> str:
-            argv = (git, "--no-pager", *arguments)
-            data = executables.read_output(
-                argv, own, environment, LIMIT_S, LONGEST, must_succeed=True
-            )
+            data = git(*arguments, "--", limit_s=LIMIT_S, longest=LONGEST, must_succeed=True)
             return data.decode("utf-8", "replace")
 
-        diff = ask(*_DIFF, commit or _EMPTY_TREE[n_digits], "--")
-        log = ask(*_LOG, commit, "--").splitlines() if commit else []
+        diff = ask(*_DIFF, found.commit or _EMPTY_TREE)
+        log = ask(*_LOG, found.commit).splitlines() if found.commit else []
     return NextCommit(diff, tuple(filter(None, log[1::2])))  # each follows a line with the commit
-
-
-def _head(folder: Path, common: Path) -> str:
-    """Return the commit that is checked out, "" for none yet. Raises OSError where it is not known."""
-    text = read(folder / "HEAD", _POINTER_BYTES, follow=False) or b""
-    if (common / "reftable").exists():
-        raise OSError("the repository keeps its branches in a form that is not read")
-    named = _REF.fullmatch(text)
-    if named and b".." not in named[1]:
-        text = read(common / os.fsdecode(named[1]), _POINTER_BYTES, follow=False) or b""
-        if not text:
-            packed = read(common / "packed-refs", _REFS_BYTES, follow=False) or b""
-            end = packed.find(b" " + named[1] + b"\n")
-            text = packed[packed.rfind(b"\n", 0, end) + 1 : end] if end >= 0 else b""
-        if not text:
-            return ""
-    found = _COMMIT.fullmatch(text.strip())
-    if found is None:
-        raise OSError("the repository does not say in a file what is checked out")
-    return found[0].decode()
-
-
-def _make_repository(own: Path, n_digits: int, shallow: bytes) -> None:
-    (own / "objects").mkdir()
-    (own / "refs").mkdir()
-    (own / "HEAD").write_text("ref: refs/heads/none\n")
-    if shallow:
-        (own / "shallow").write_bytes(shallow)
-    is_sha256 = n_digits == _SHA256
-    extensions = "[extensions]\n\tobjectFormat = sha256\n" if is_sha256 else ""
-    (own / "config").write_text(_CONFIG.format(int(is_sha256)) + extensions)
-
-
-def _environment(own: Path, objects: Path, index: Path) -> dict[str, str]:
-    kept = {name: value for name in _KEPT if (value := os.environ.get(name))}
-    return kept | {
-        "HOME": str(own),
-        "LC_ALL": "C",
-        "GIT_DIR": str(own),
-        "GIT_OBJECT_DIRECTORY": str(objects),
-        "GIT_INDEX_FILE": str(index),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_ALLOW_PROTOCOL": "",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
 
 
 # -- staged --------------------------------------------------------------------------------------

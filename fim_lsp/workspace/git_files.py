@@ -2,7 +2,7 @@
 A folder into the git repository whose work tree begins there: its rules besides `.gitignore`. Blocking.
 
 Git itself is not asked: it may be missing, and it does what the `.git/config` of a stranger's archive
-says (`git_history` asks it without any configuration). Read are `.git` (a folder, or the file of a worktree or a submodule), `info/exclude` in the
+says (`borrowed_git` runs it without any configuration). Read are `.git` (a folder, or the file of a worktree or a submodule), `info/exclude` in the
 repository's common folder, and of the configuration `core.excludesFile` and `core.ignoreCase`.
 """
 
@@ -13,7 +13,6 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import LONGEST
 from fim_lsp.context.privacy import Repository
@@ -29,30 +28,8 @@ from fim_lsp.workspace.git_config import (
 from fim_lsp.workspace.regular_files import read
 
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")  # a branch, or a commit
-_COMMIT = re.compile(rb"[0-9a-f]{40}")
-_BRANCH = re.compile(rb"ref:\s*(refs(?:/(?!\.)[^/\s]+)+)\s*")
-_HASH_CHARS = 40
-_PACKED_BYTES = 16_000_000  # of the file of all branches and tags: 200,000 of them
 _POINTER_BYTES = 8192  # of a file that names another: more than a path can have
 _EXCLUDES = "core.excludesfile"
-
-
-class Checkout(NamedTuple):
-    """The state of a work tree: a commit, and the folder of the repository's objects."""
-
-    commit: str
-    objects: Path
-
-
-def checkout(folder: Path) -> Checkout | None:
-    """Return the commit that is checked out at *folder*; None where no work tree begins there, or it cannot be read."""
-    private = git_folder(folder / ".git")
-    if private is None:
-        return None
-    common, said = common_folder(private), _head(private / "HEAD").strip()
-    if branch := _BRANCH.fullmatch(said):
-        said = _branch_commit(common, branch[1])
-    return Checkout(said.decode(), common / "objects") if _COMMIT.fullmatch(said) else None
 
 
 def repository(folder: Path) -> Repository | None:
@@ -109,7 +86,7 @@ def git_folder(path: Path) -> Path | None:
         private = path if path.is_dir() else _read_pointer(path)
         if private is None or (is_unc_path(private) and not is_unc_path(path)):
             return None
-        if not _HEAD.match(_head(private / "HEAD")):
+        if not _HEAD.match(head(private)):
             return None
         common = common_folder(private)
         return private if (common / "objects").is_dir() and (common / "refs").is_dir() else None
@@ -125,21 +102,12 @@ def _read_pointer(path: Path) -> Path | None:
     return path.parent / os.fsdecode(text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
 
 
-def _head(path: Path) -> bytes:
-    """Return what is checked out; a link to the branch is the old form."""
+def head(private: Path) -> bytes:
+    """Return what is checked out in the repository in *private*; a link to the branch is the old form."""
+    path = private / "HEAD"
     if path.is_symlink():
         return b"ref: " + os.fsencode(path.readlink())
     return read(path, _POINTER_BYTES, follow=False) or b""
-
-
-def _branch_commit(common: Path, branch: bytes) -> bytes:
-    """Return the commit of a branch, from its own file or that of all branches; b"" for none."""
-    own = read(common / os.fsdecode(branch), _POINTER_BYTES, follow=False)
-    if own:
-        return own.strip()
-    packed = read(common / "packed-refs", _PACKED_BYTES, follow=False) or b""
-    rows = (line.split(b" ", 1) for line in packed.splitlines())
-    return next((row[0] for row in rows if row[1:] == [branch] and len(row[0]) == _HASH_CHARS), b"")
 
 
 def common_folder(private: Path) -> Path:
