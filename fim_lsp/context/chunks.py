@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -51,6 +52,9 @@ _QUOTES = '"""'
 
 TOLD_LINES = 24
 """Lines of a piece that another language server told: the head of a class, or a whole function."""
+
+_ALIAS = re.compile(r'import \w+|module ".*"')
+"""What TypeScript's server says below the signature of an imported name; the module is a path of this machine."""
 
 HEADING = 4  # characters a chunk costs besides its name and text: separator token, line ends
 
@@ -203,7 +207,8 @@ def piece_of(source: Source, why: Why, span: tuple[int, int]) -> Piece | None:
 
 def read_server_text(source: Source, text: str) -> Piece | None:
     """Return the piece of *source* that a language server sent, at its place there; None as for a yank."""
-    lines = unix(text).strip("\n").split("\n")[:TOLD_LINES]
+    told = unix(text).strip("\n").split("\n")
+    lines = [line for line in told if not _ALIAS.fullmatch(line)][:TOLD_LINES]
     piece = _piece(source, lines, Why.SERVER, (0, len(lines)), PIECE_CHARS)
     if piece is None:
         return None

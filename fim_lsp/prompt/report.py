@@ -86,5 +86,9 @@ def _note(measure: Measure | None) -> str:
 
 
 def _reason(chunk: ContextChunk) -> str:
-    """Return why each of its pieces is there; lines count from 1."""
-    return "; ".join(f"lines {p.start + 1} to {p.end} {p.why.value}" for p in chunk.pieces)
+    """Return why each of its pieces is there; lines count from 1, and what a server told may have none."""
+    reasons = (
+        f"lines {p.start + 1} to {p.end} {p.why.value}" if p.end > p.start else p.why.value
+        for p in chunk.pieces
+    )
+    return "; ".join(dict.fromkeys(reasons))

@@ -82,6 +82,16 @@ async def test_a_definition_is_shown(project: Project) -> None:
         assert await project.tell(carrier) == f"# lib/carrier.py\n{CARRIER}"
 
 
+async def test_a_signature_comes_without_the_path_of_its_module(project: Project) -> None:
+    """TypeScript's server says below it what an imported name stands for. It stands in no line of its file."""
+    signature = "(alias) function freightOf(parcel: number, surcharge: number): number"
+    told = f'{signature}\nimport freightOf\nmodule "{project.root}/lib/carrier"'
+    uri = project.uri("lib/carrier.py")
+    assert await project.tell(Snippet(uri, told)) == f"# lib/carrier.py\n{signature}\n"
+    report = await project.session.context(project.uri("main.py"))
+    assert "told by another language server" in {part.why for part in report.segments}
+
+
 async def test_what_is_told_later_comes_behind(project: Project) -> None:
     """Nothing that was evaluated is evaluated again."""
     first = await project.tell(Snippet(project.uri("lib/carrier.py"), CARRIER))
