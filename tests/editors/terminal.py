@@ -24,7 +24,7 @@ import pyte
 COLUMNS, ROWS = 90, 24
 DEVICE_CONTROL = re.compile(rb"\x1bP.*?\x1b\\", re.DOTALL)  # pyte would print these questions
 # Editors start in well under a second here; a 2-core machine that also loads a model needs more.
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0  # of a busy machine
 POLL_S = 0.02
 SETTLE_S = 3.0
 GRACE_S = 3.0  # Neovim gives its language servers half a second to leave
