@@ -13,10 +13,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.git import git
 from benchmarks.serve import BUNDLED
 from fim_lsp.prompt.commit_message import SUBJECT_CHARS, file_diffs
 from fim_lsp.session.commit_messages import CommitMessages
@@ -73,7 +73,7 @@ def main() -> None:
 def commits(repository: Path, n: int) -> list[Commit]:
     """*n* commits that change some text, the newest first."""
     found: list[Commit] = []
-    lines = _git(
+    lines = git(
         repository, "log", "--no-merges", "--format=%H %s", f"-{EVERY * n * 6}"
     ).splitlines()
     log = [line.partition(" ")[::2] for line in lines]
@@ -82,7 +82,7 @@ def commits(repository: Path, n: int) -> list[Commit]:
             log[at],
             tuple(each for _, each in log[at + 1 : at + 1 + SUBJECTS]),
         )
-        diff = _git(
+        diff = git(
             repository, "show", "--format=", "--no-renames", "--no-ext-diff", "--no-textconv", name
         )
         if len(diff) in DIFF_CHARS and len(found) < n:
@@ -121,13 +121,6 @@ async def _measured(model: str, found: list[Commit]) -> list[str]:
         await messages.aclose()
         await connection.aclose()
     return said
-
-
-def _git(repository: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(repository), *arguments]
-    return subprocess.run(command, capture_output=True, check=True).stdout.decode(
-        "utf-8", "replace"
-    )
 
 
 if __name__ == "__main__":

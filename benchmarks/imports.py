@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.git import git
 from benchmarks.next_edit.commits import MAX_CHARS, PROSE, hunks_of
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.free_names import FreeName, free_names
@@ -207,7 +208,7 @@ class Repository:
     def state(self, commit: str) -> State:
         """Return the repository after a commit; the index goes on from that of the one before."""
         blobs = {}
-        for row in self._git("ls-tree", "-r", commit).splitlines():
+        for row in git(self._path, "ls-tree", "-r", commit).splitlines():
             meta, path = row.split("\t", 1)
             is_code = language_of(path) not in PROSE or path.endswith("go.mod")
             if is_code and meta.split()[1] == "blob" and "vendor/" not in path:
@@ -224,7 +225,7 @@ class Repository:
 
     def cases(self, limit: int) -> Iterator[tuple[State, Case]]:
         """Yield the imports that commits added, the newest commit first."""
-        log = self._git(
+        log = git(self._path,
             "log", "--no-merges", f"--since={SINCE}", "--format=commit %H", "-p", "-U0", "--no-renames",
             "--diff-filter=M", "--no-color", "--no-ext-diff",
         )  # fmt: skip
@@ -246,7 +247,7 @@ class Repository:
                         return
 
     def _before(self, commit: str, path: str) -> Lines:
-        return tuple(self._git("show", f"{commit}^:{path}").split("\n"))
+        return tuple(git(self._path, "show", f"{commit}^:{path}").split("\n"))
 
     def _read(self, blobs: set[str]) -> None:
         command = ["git", "-C", str(self._path), "cat-file", "--batch"]
@@ -259,12 +260,6 @@ class Repository:
             text = done[start : start + size].decode("utf-8", "replace").replace("\r\n", "\n")
             self._texts[blob] = tuple(text.split("\n")) if len(text) <= MAX_CHARS else ()
             at = start + size + 1
-
-    def _git(self, *args: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(self._path), *args], capture_output=True, check=True
-        )
-        return done.stdout.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _cases(state: State, path: str, came: set[str], before: Lines) -> Iterator[Case]:

@@ -14,12 +14,12 @@ of the file stands around the cursor as it is; what is missing there is what a s
 from __future__ import annotations
 
 import random
-import subprocess
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.git import git
 from fim_lsp.context.grammars import language_of
 from fim_lsp.suggest.lines import CLOSER, find_unclosed, indent, opens_block, width
 
@@ -70,7 +70,7 @@ def _of_language(
     for repository, path in files:
         if len(plain) >= n_plain and len(headers) >= n_headers:
             break
-        text = git(repository, "show", f"HEAD:{path}").replace("\r\n", "\n")
+        text = git(repository, "show", f"HEAD:{path}")
         if not FILE_CHARS[0] < len(text) < FILE_CHARS[1]:
             continue
         lines, recent = text.split("\n"), recent_lines(repository, path)
@@ -151,8 +151,3 @@ def _place(  # noqa: PLR0913, PLR0917 (a value of that many parts)
     return Place(
         kind, language, path, text, line, column, "\n".join(lines[first:end])[len(typed) :]
     )
-
-
-def git(repository: Path, *command: str) -> str:
-    ran = subprocess.run(("git", "-C", repository, *command), capture_output=True, check=True)
-    return ran.stdout.decode("utf-8", "replace")

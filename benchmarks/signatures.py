@@ -20,8 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.git import git, objects
 from benchmarks.recall.history import History
-from benchmarks.recent_code import SEED, SHORTEST, git, recent_lines
+from benchmarks.recent_code import SEED, SHORTEST, recent_lines
 from benchmarks.serve import serving
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.definitions import read_syntax
@@ -122,10 +123,7 @@ class Project:
         """Return the files of the commits that came before the one that wrote *line*."""
         only = f"{line.number + 1},{line.number + 1}"
         blamed = git(self.repository, "blame", "--porcelain", "-L", only, "HEAD", "--", line.path)
-        objects = next(
-            o for o in (self.repository / "objects", self.repository / ".git/objects") if o.is_dir()
-        )
-        commits = list_commits(Checkout(f"{blamed.split()[0]}^", objects.resolve()))
+        commits = list_commits(Checkout(f"{blamed.split()[0]}^", objects(self.repository)))
         return tuple(frozenset(filter(self.texts.__contains__, each)) for each in commits)
 
     def _closed(self, path: str) -> Source | None:

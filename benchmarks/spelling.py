@@ -17,11 +17,11 @@ import asyncio
 import difflib
 import random
 import re
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.git import git
 from benchmarks.serve import BUNDLED, serving
 from fim_lsp.documents import Document, Position, open_document
 from fim_lsp.prompt import compose, window
@@ -169,7 +169,7 @@ def _doubtful(typed: str, said: str, text: str) -> list[str]:
 
 
 def _files(repository: Path, rng: random.Random) -> list[str]:
-    names = _git(repository, "ls-files").splitlines()
+    names = git(repository, "ls-files").splitlines()
     found = [name for name in names if _is_code(repository / name)]
     rng.shuffle(found)
     return found[:N_FILES]
@@ -180,7 +180,7 @@ def _is_code(path: Path) -> bool:
 
 
 def _places(repository: Path, path: str) -> Iterator[Place]:
-    blamed = list(_blamed(_git(repository, "blame", "--line-porcelain", "--", path)))
+    blamed = list(_blamed(git(repository, "blame", "--line-porcelain", "--", path)))
     text = "".join(line + "\n" for line, _ in blamed)
     n = 12
     while n < len(blamed) - N_LINES - 5:
@@ -199,13 +199,6 @@ def _blamed(porcelain: str) -> Iterator[tuple[str, int]]:
             since = int(line.split()[1])
         elif line.startswith("\t"):
             yield line[1:], since
-
-
-def _git(repository: Path, *words: str) -> str:
-    command = ["git", "-C", str(repository), *words]
-    return subprocess.run(command, check=True, capture_output=True).stdout.decode(
-        "utf-8", "replace"
-    )
 
 
 if __name__ == "__main__":

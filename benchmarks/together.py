@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from benchmarks.git import objects
 from benchmarks.next_edit.commits import History, Lines
 from fim_lsp.context.chunks import Source, read
 from fim_lsp.context.definitions import read_syntax
@@ -55,7 +56,6 @@ def main() -> None:
 def played(path: Path, n_commits: int) -> Iterator[Counter[str]]:
     """Yield how many files there were to find from each open file, and how many of them are among the first k."""
     history = History(path, n_commits)
-    objects = next(each for each in (path / "objects", path / ".git/objects") if each.is_dir())
     index, blobs = Index(), dict[str, str]()
     for commit in history.commits:
         files = history.files(commit)
@@ -64,7 +64,7 @@ def played(path: Path, n_commits: int) -> Iterator[Counter[str]]:
         blobs = commit.blobs
         changed = {hunk.path: hunk.start for hunk in reversed(commit.hunks) if hunk.path in files}
         if len(changed) in FILES:
-            before = list_commits(Checkout(f"{commit.id}^", objects.resolve()))
+            before = list_commits(Checkout(f"{commit.id}^", objects(path)))
             known = tuple(frozenset(filter(files.__contains__, each)) for each in before)
             for here in changed:
                 yield _found(index, known, files, here, changed)

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.git import git
 from fim_lsp.context.grammars import language_of
 
 PROSE = {"json", "html", "css", ""}  # no code, or no grammar
@@ -60,7 +61,7 @@ class History:
         return {path: lines for path, lines in found.items() if lines}
 
     def _commits(self, n_commits: int, skip: int) -> list[Commit]:
-        log = self._git(
+        log = git(self._path,
             "log", "--no-merges", "--format=commit %H", f"-n{4 * n_commits + skip}", "-p", "-U0",
             "--no-renames", "--diff-filter=M", "--no-color", "--no-ext-diff",
         )  # fmt: skip
@@ -73,7 +74,7 @@ class History:
 
     def _tree(self, tree: str) -> dict[str, str]:
         blobs = {}
-        for row in self._git("ls-tree", "-r", tree).splitlines():
+        for row in git(self._path, "ls-tree", "-r", tree).splitlines():
             meta, path = row.split("\t", 1)
             if language_of(path) not in PROSE and meta.split()[1] == "blob":
                 blobs[path] = meta.split()[2]
@@ -93,12 +94,6 @@ class History:
             text = data.decode("utf-8", "replace").replace("\r\n", "\n")
             self._texts[blob] = tuple(text.split("\n")) if len(text) <= MAX_CHARS else ()
         return self._texts[blob]
-
-    def _git(self, *args: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(self._path), *args], capture_output=True, check=True
-        )
-        return done.stdout.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def hunks_of(log: str) -> Iterator[Commit]:

@@ -17,6 +17,7 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.git import git
 from fim_lsp.context.grammars import language_of
 from fim_lsp.suggest.lines import indent
 
@@ -127,10 +128,10 @@ def _is_typed(block: Sequence[str]) -> bool:
 
 def _written(repo: Path, part: str, seed: int) -> Iterator[Written]:
     """Yield the blocks of a history, one of each file, in an order that the seed decides."""
-    commit = _git(repo, "rev-parse", "HEAD").strip()
-    paths = sorted(path for path in _git(repo, "ls-tree", "-r", "--name-only", commit).split("\n"))
+    commit = git(repo, "rev-parse", "HEAD").strip()
+    paths = sorted(path for path in git(repo, "ls-tree", "-r", "--name-only", commit).split("\n"))
     code = [path for path in paths if language_of(path) not in PROSE and not _is_made(path)]
-    log = _git(repo, "log", f"--since={SINCE}", "--name-only", "--format=", commit)
+    log = git(repo, "log", f"--since={SINCE}", "--name-only", "--format=", commit)
     touched = {path for path in log.split("\n") if in_set(path) == part}
     mine = [path for path in code if path in touched]
     random.Random(f"{seed} {part}").shuffle(mine)
@@ -160,7 +161,7 @@ def _others(path: str, code: Sequence[str], rng: random.Random) -> tuple[str, ..
 def _blamed(repo: Path, commit: str, path: str) -> tuple[list[str], list[bool]]:
     """Return the lines of a file, and which of them were written since `SINCE`."""
     lines, recent, is_recent = [], [], False
-    for row in _git(repo, "blame", "--line-porcelain", commit, "--", path).split("\n"):
+    for row in git(repo, "blame", "--line-porcelain", commit, "--", path).split("\n"):
         if row.startswith("author-time "):
             at = datetime.fromtimestamp(int(row.split()[1]), UTC)
             is_recent = at.date() >= SINCE
@@ -168,8 +169,3 @@ def _blamed(repo: Path, commit: str, path: str) -> tuple[list[str], list[bool]]:
             lines.append(row[1:].removesuffix("\r"))
             recent.append(is_recent)
     return lines, recent
-
-
-def _git(repo: Path, *args: str) -> str:
-    done = subprocess.run(["git", "-C", str(repo), *args], capture_output=True, check=True)
-    return done.stdout.decode("utf-8", "replace")

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.git import git
 from fim_lsp.context.grammars import language_of
 
 _PROSE = {"json", "html", "css", ""}  # no identifiers to complete there
@@ -65,7 +66,9 @@ class History:
 
     def __init__(self, path: Path, n_commits: int, skip: int = 0) -> None:
         self._git_dir = path
-        ids = self._git("log", "--first-parent", "--format=%H", f"-n{n_commits * 8 + skip}").split()
+        ids = git(
+            self._git_dir, "log", "--first-parent", "--format=%H", f"-n{n_commits * 8 + skip}"
+        ).split()
         touching = [c for c in ids[skip:] if self._has_parent(c) and self._changes(c)]
         self.commits = touching[:n_commits][::-1]
 
@@ -75,7 +78,7 @@ class History:
 
     def files(self, commit: str) -> dict[str, str]:
         """Return the code files at *commit*, by path."""
-        tree = self._git("ls-tree", "-r", "--name-only", commit).splitlines()
+        tree = git(self._git_dir, "ls-tree", "-r", "--name-only", commit).splitlines()
         paths = [p for p in tree if language_of(p) not in _PROSE]
         return {path: self._text(commit, path) for path in paths}
 
@@ -83,8 +86,8 @@ class History:
         """Yield all of it, commit by commit."""
         previous = self.commits[0] + "^"
         for commit in self.commits:
-            drift = self._git(
-                "diff", "--name-only", "--no-renames", previous, f"{commit}^"
+            drift = git(
+                self._git_dir, "diff", "--name-only", "--no-renames", previous, f"{commit}^"
             ).splitlines()
             outside = {
                 p: self._lines(f"{commit}^", p) for p in drift if language_of(p) not in _PROSE
@@ -113,7 +116,7 @@ class History:
 
     def _hunks(self, commit: str, path: str) -> Iterator[tuple[int, int, list[str]]]:
         """(line in the text so far, lines removed, lines added) from top to bottom."""
-        diff = self._git("diff", "-U0", "--no-renames", f"{commit}^", commit, "--", path)
+        diff = git(self._git_dir, "diff", "-U0", "--no-renames", f"{commit}^", commit, "--", path)
         hunk: tuple[int, int, list[str]] | None = None
         for row in diff.split("\n"):
             if match := _HUNK.match(row):
@@ -127,24 +130,25 @@ class History:
             yield hunk
 
     def _changes(self, commit: str) -> list[str]:
-        rows = self._git(
-            "diff", "--name-only", "--no-renames", "--diff-filter=AM", f"{commit}^", commit
+        rows = git(
+            self._git_dir,
+            "diff",
+            "--name-only",
+            "--no-renames",
+            "--diff-filter=AM",
+            f"{commit}^",
+            commit,
         )
         return [p for p in rows.splitlines() if language_of(p) not in _PROSE]
 
     def _has_parent(self, commit: str) -> bool:
-        return len(self._git("rev-list", "--parents", "-n1", commit).split()) > 1
+        return len(git(self._git_dir, "rev-list", "--parents", "-n1", commit).split()) > 1
 
     def _text(self, commit: str, path: str) -> str:
-        return self._git("show", f"{commit}:{path}").replace("\r\n", "\n")
+        return git(self._git_dir, "show", f"{commit}:{path}")
 
     def _lines(self, commit: str, path: str) -> tuple[str, ...] | None:
         try:
             return tuple(self._text(commit, path).split("\n"))
         except subprocess.CalledProcessError:
             return None
-
-    def _git(self, *args: str) -> str:
-        command = ["git", "-C", str(self._git_dir), *args]
-        done = subprocess.run(command, capture_output=True, check=True)
-        return done.stdout.decode("utf-8", "replace")
