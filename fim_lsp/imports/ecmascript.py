@@ -10,6 +10,7 @@ from posixpath import dirname, normpath, relpath
 from fim_lsp.context.free_names import FreeName
 from fim_lsp.imports.statement import (
     LINES,
+    QUOTED,
     File,
     Insertion,
     Language,
@@ -18,6 +19,7 @@ from fim_lsp.imports.statement import (
     Statement,
     place,
     runs,
+    stand_in_code,
     with_name,
     words,
 )
@@ -26,7 +28,12 @@ LINE_CHARS = 80  # prettier's; a file with longer lines has another limit, or no
 
 A_PAIR = 2
 
-_QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
+# Not `import(…)`, `import.meta` or `importScripts(…)`.
+_STATEMENT = re.compile(r"""import\s*["'{*]|import\s+[\w$]""")
+# In the last line of a statement.
+_MODULE = re.compile(r"""(?:^import|\bfrom|\brequire\(|^)\s*["']([^"'\n]+)["']""")
+_TEXTS = {"/*": "*/", "`": "`"}
+_BEGINS = re.compile(rf"/\*|`|//.*|{QUOTED}")
 _DEFINED = re.compile(
     r"export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
     r"(?:class|function\*?|const\s+enum|const|let|var|interface|type|enum)\s+([\w$]+)"
@@ -35,20 +42,32 @@ _LISTED = re.compile(r"export\s+(?:type\s+)?\{([^{}]*)\}\s*;?$")
 _BRACES = re.compile(r"(import [^{}]*\{ ?)([^{}]*?)( ?\} from .*)")
 _EXTENSION = re.compile(r"\.(?:[cm]?[jt]s|[jt]sx)$")
 _ROW = re.compile(r"[ \t]+([\w$]+),?")  # a name with a line of its own
+_FOR_THE_NEXT = re.compile(
+    r"\s*//.*(?:@ts-ignore|@ts-expect-error|eslint-disable-next-line|prettier-ignore|biome-ignore)"
+)
+_DIRECTIVES = ("#!", "'use ", '"use ')
+_OF_THE_FILE = re.compile(
+    r"/\*!|///|@(?:file|flow|format|jest|license|ts-)|eslint|licen[cs]e|copyright|©|\(c\)",
+    re.IGNORECASE,
+)
 
 
 def statements(lines: Lines) -> list[Statement]:
-    """Return those at the left margin that name a module; the style says `type`, and the name of a default import."""
+    """
+    Return those at the left margin that name a module.
+
+    The style says `type`, the name of a default import, and `bare` for one that brings no name.
+    """
     found, at, n_lines = list[Statement](), 0, min(len(lines), LINES)
+    in_code = stand_in_code(lines[:LINES], _BEGINS, _TEXTS)
     while at < n_lines:
         start, at = at, at + 1
-        if not lines[start].startswith("import"):
+        if not in_code[start] or not _STATEMENT.match(lines[start]):
             continue
-        while at < n_lines and not _QUOTED.search(lines[at - 1]) and lines[at - 1].strip():
+        while at < n_lines and not _MODULE.search(lines[at - 1]) and lines[at - 1].strip():
             at += 1
-        text = " ".join(lines[start:at])
-        if match := _QUOTED.search(text):
-            found.append(_statement(start, at, text, match[1]))
+        if match := _MODULE.search(lines[at - 1]):
+            found.append(_statement(start, at, " ".join(lines[start:at]), match[1]))
     return found
 
 
@@ -62,6 +81,7 @@ def _statement(start: int, end: int, text: str, module: str) -> Statement:
     names = [each for each in named if each and " as " not in each]
     is_default = default.isidentifier()
     style = "type" * is_type + "inline" * has_types + f" {default}" * is_default
+    style += "bare" * head.lstrip().startswith(("'", '"'))
     return Statement(start, end, module, (*names, *[default] * is_default), style)
 
 
@@ -118,12 +138,17 @@ def insert(
     written = _spell_module(site, module, others)
     line = _line(lines, found, name.name, written, "type " * is_type)
     fresh = Statement(0, 0, written, (name.name,))
-    alike = [each for each in found if each.module.startswith(".") == written.startswith(".")]
     if not found:
         return _first(lines, line)
+    alike = [
+        each
+        for each in found
+        if each.module.startswith(".") == written.startswith(".") and each.style != "bare"
+    ]  # what is imported for its effects only may have to come first
     block = next(run for run in reversed([*runs(found, lines)]) if (alike or found)[-1] in run)
     group = [each for each in block if each in alike]
-    return Insertion(place(group, _key, fresh) if group else found[-1].end, (), (line,))
+    at = place(group, _key, fresh) if group else found[-1].end
+    return None if at and _FOR_THE_NEXT.match(lines[at - 1]) else Insertion(at, (), (line,))
 
 
 def _is_open_to(site: Site, statement: Statement, module: str) -> bool:
@@ -207,16 +232,19 @@ def _join_in_line(lines: Lines, at: int, name: str) -> Insertion | None:
 
 
 def _first(lines: Lines, line: str) -> Insertion:
-    """Return the first import of a text: behind its comments and directives."""
-    at, is_open = 0, False
+    """Return the first import of a text: behind its comments and directives, but for a comment on what follows."""
+    at, end, is_open = 0, 0, False  # *end*: of what is followed by an empty line
     while at < len(lines):
         text = lines[at].strip()
-        is_comment = is_open or text.startswith(("//", "/*", "#!", "'use ", '"use '))
+        is_comment = is_open or text.startswith(("//", "/*", *_DIRECTIVES))
         if text and not is_comment:
             break
         is_open = is_comment and "*/" not in text and (is_open or text.startswith("/*"))
         at += 1
-    return Insertion(at, (), (line, ""))
+        if not is_open and (not text or text.startswith(_DIRECTIVES)):
+            end = at
+    is_of_the_file = any(map(_OF_THE_FILE.search, lines[end:at]))
+    return Insertion(at if is_of_the_file else end, (), (line, ""))
 
 
 def _key(statement: Statement) -> str:

@@ -14,6 +14,7 @@ from fim_lsp.context.free_names import FreeName
 from fim_lsp.documents import n_common
 from fim_lsp.imports.statement import (
     LINES,
+    QUOTED,
     File,
     Insertion,
     Language,
@@ -22,6 +23,7 @@ from fim_lsp.imports.statement import (
     Statement,
     place,
     runs,
+    stand_in_code,
 )
 
 USUAL_GROUPS = 2  # the standard library, and all others; where there are more, each has its own
@@ -31,12 +33,18 @@ HOST_PARTS = 3  # of `github.com/user/project`
 _SPEC = re.compile(r'(?:import\s+|\s+)(?:([\w.]+)\s+)?"([^"\s]+)"')
 _DEFINED = re.compile(r"(?:func|type|var|const)\s+(\w+)|\t(\w+)")
 _VERSION = re.compile(r"v[0-9]+")
+_TEXTS = {"/*": "*/", "`": "`"}
+_BEGINS = re.compile(rf"/\*|`|//.*|{QUOTED}")
+_C = "C"  # cgo's: the comment above its import is C code, and must stand right above it
 
 
 def statements(lines: Lines) -> list[Statement]:
     """Return a statement for each path; the style says `(` for those in a block, and which block."""
     found, block = list[Statement](), ""
+    in_code = stand_in_code(lines[:LINES], _BEGINS, _TEXTS)
     for at, line in enumerate(lines[:LINES]):
+        if not in_code[at]:
+            continue
         if line.startswith("import ("):
             block = f"({at}"
         elif line.startswith(")"):
@@ -62,9 +70,12 @@ def defines(file: File, name: str) -> bool:
 
 def module_of(file: File, site: Site, manifest: File | None) -> str:
     """Return the import path of a file's folder; "" for the one that the site is in."""
-    folder = dirname(file.path)
-    if manifest is None or folder == dirname(site.here.path) or file.path.endswith("_test.go"):
+    folder, here = dirname(file.path), dirname(site.here.path)
+    if manifest is None or folder == here or file.path.endswith("_test.go"):
         return ""
+    above, is_internal, _ = f"/{folder}/".rpartition("/internal/")
+    if is_internal and not f"/{here}/".startswith(f"{above}/"):
+        return ""  # for the folders beside it only
     words = next((line.split() for line in manifest.lines if line.startswith("module ")), [])
     below = relpath(folder or ".", dirname(manifest.path) or ".")
     return words[1] + f"/{below}" * (below != ".") if len(words) > 1 else ""
@@ -91,7 +102,7 @@ def insert(site: Site, module: str, name: FreeName, _: Sequence[Statement]) -> I
         at = next((n for n, text in enumerate(lines) if text.startswith("package ")), -1)
         return Insertion(at + 1, (), ("", f'import "{module}"')) if at >= 0 else None
     if not blocks:
-        return _block(lines, found, module) if len(found) == 1 else None
+        return _block(lines, found[0], module) if len(found) == 1 else None
     groups = [*runs([each for each in blocks if each.style == blocks[-1].style], lines)]
     nearest = max(groups, key=lambda group: max(_nearness(each, module) for each in group))
     n_parts = max(_nearness(each, module) for each in nearest)
@@ -105,9 +116,10 @@ def insert(site: Site, module: str, name: FreeName, _: Sequence[Statement]) -> I
     return Insertion(place(foreign[-1], _key, fresh), (), (line,))
 
 
-def _block(lines: Lines, found: Sequence[Statement], module: str) -> Insertion | None:
-    """Return a single import and another one as a block."""
-    (only,) = found
+def _block(lines: Lines, only: Statement, module: str) -> Insertion | None:
+    """Return a single import and another one as a block, or behind cgo's."""
+    if only.module == _C:
+        return Insertion(only.end, (), ("", f'import "{module}"'))
     old = lines[only.start]
     spec = old.removeprefix("import").strip()
     after = ("import (", f"\t{spec}", "", f'\t"{module}"', ")")

@@ -11,6 +11,7 @@ from fim_lsp.documents import n_common
 from fim_lsp.imports.statement import (
     ALL,
     LINES,
+    QUOTED,
     File,
     Insertion,
     Language,
@@ -19,6 +20,7 @@ from fim_lsp.imports.statement import (
     Statement,
     place,
     runs,
+    stand_in_code,
     words,
 )
 
@@ -27,14 +29,17 @@ _PACKAGE = re.compile(r"package\s+([\w.]+)\s*;")
 _DEFINED = re.compile(
     r"public\s+(?:(?:abstract|final|sealed|non-sealed|strictfp)\s+)*(?:class|interface|enum|record|@interface)\s+(\w+)"
 )
+_TEXTS = {"/*": "*/", '"""': '"""'}
+_BEGINS = re.compile(rf'/\*|"{{3}}|//.*|{QUOTED}')
 _OPEN = ("java.", "javax.")  # packages of which all names may be imported at once
 
 
 def statements(lines: Lines) -> list[Statement]:
     """Return the imports; of a static one the names are those of the members."""
     found = list[Statement]()
+    in_code = stand_in_code(lines[:LINES], _BEGINS, _TEXTS)
     for at, line in enumerate(lines[:LINES]):
-        if line.startswith("import") and (match := _IMPORT.match(line)):
+        if in_code[at] and line.startswith("import") and (match := _IMPORT.match(line)):
             is_open = match[3] == "*" and (bool(match[1]) or f"{match[2]}.".startswith(_OPEN))
             names = () if is_open else (ALL if match[3] == "*" else match[3],)
             found.append(Statement(at, at + 1, match[2], names, "static" * bool(match[1])))

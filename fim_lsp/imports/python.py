@@ -10,6 +10,7 @@ from fim_lsp.context.free_names import FreeName
 from fim_lsp.documents import n_common
 from fim_lsp.imports.statement import (
     LINES,
+    QUOTED,
     File,
     Insertion,
     Language,
@@ -18,6 +19,7 @@ from fim_lsp.imports.statement import (
     Statement,
     place,
     runs,
+    stand_in_code,
     with_name,
 )
 
@@ -27,13 +29,18 @@ _IMPORT = re.compile(r"(?:from\s+([.\w]+)\s+import\b|import\s+([.\w]+))")
 _DEFINED = re.compile(r"(?:async\s+def|def|class|type)\s+(\w+)|(\w+)\s*[:=](?!=)")
 _PLAIN = re.compile(r"from [.\w]+ import (\w+(?:, \w+)*)")  # a line that another name can join
 _ONE = re.compile(r"[ \t]+(\w+),")  # a name with a line of its own
+# A docstring of one line.
+_SHORT_TEXT = re.compile(r"""[rRuU]?(?:"(?!"")[^"\n]*"|'(?!'')[^'\n]*')\s*(?:#.*)?""")
+_TEXTS = {'"""': '"""', "'''": "'''"}
+_BEGINS = re.compile(rf"""\"{{3}}|'{{3}}|#.*|{QUOTED}""")
 
 
 def statements(lines: Lines) -> list[Statement]:
     """Return those at the left margin."""
     found, at, n_lines = list[Statement](), 0, min(len(lines), LINES)
+    in_code = stand_in_code(lines[:LINES], _BEGINS, _TEXTS)
     while at < n_lines:
-        match = _IMPORT.match(lines[at])
+        match = _IMPORT.match(lines[at]) if in_code[at] else None
         end, text = at + 1, lines[at].partition("#")[0]
         if match is None:
             at += 1
@@ -98,6 +105,8 @@ def insert(
 ) -> Insertion | None:
     """Into the statement of the same module, or as a statement of its own."""
     lines = site.here.lines
+    # One below would come too late: for what is read while the module is loaded.
+    site = site._replace(found=[each for each in site.found if each.end <= name.line])
     if module.startswith("?") or _is_private(site, module):
         return None
     written = _spell_module(site, module, others)
@@ -121,7 +130,8 @@ def insert(
     last = site.found[-1]
     if not written.startswith(".") and last.module.startswith("."):
         block = next(run for run in runs(site.found, lines) if run[-1] == last)
-        return Insertion(block[0].start, (), (line, ""))
+        first = next(each for each in block if each.module.startswith("."))
+        return Insertion(first.start, (), (line, "") if first == block[0] else (line,))
     return Insertion(last.end, (), ("", line))
 
 
@@ -182,8 +192,8 @@ def _first(lines: Lines, line: str) -> Insertion:
     while at < len(lines) and (lines[at].startswith("#") or not lines[at].strip()):
         at += 1
     quote = lines[at].lstrip("rRuU")[:3] if at < len(lines) else ""
-    if quote in ('"""', "'" * 3):
-        if lines[at].count(quote) == 1:
+    if quote in _TEXTS or (quote and _SHORT_TEXT.fullmatch(lines[at])):
+        if quote in _TEXTS and lines[at].count(quote) == 1:
             at = next((n for n in range(at + 1, len(lines)) if quote in lines[n]), at)
         at += 1
         while at < len(lines) and not lines[at].strip():

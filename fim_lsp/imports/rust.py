@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from fim_lsp.context.free_names import FreeName
 from fim_lsp.imports.statement import (
     LINES,
+    QUOTED,
     File,
     Insertion,
     Language,
@@ -16,6 +17,7 @@ from fim_lsp.imports.statement import (
     Statement,
     place,
     runs,
+    stand_in_code,
     with_name,
     words,
 )
@@ -27,6 +29,8 @@ _DEFINED = re.compile(
     r"pub(?:\((?:crate|super)\))?\s+(?:(?:async|const|unsafe)\s+)*"
     r"(?:fn|struct|enum|union|trait|type|const|static)\s+(\w+)"
 )
+_TEXTS = {"/*": "*/", 'r"': '"', 'r#"': '"#', 'r##"': '"##'}
+_BEGINS = re.compile(rf'/\*|r#{{0,2}}"|//.*|{QUOTED}')
 _WORD = re.compile(r"[{},]|[^{},\s](?:[^{},]*[^{},\s])?")
 
 
@@ -34,12 +38,13 @@ def statements(lines: Lines) -> list[Statement]:
     """
     Return those at the left margin, one for each module that a statement names.
 
-    The style says `pub`, and `nested` where a statement names several modules.
+    The style says `pub`, `nested` where a statement names several modules, and `if` where an attribute stands above it.
     """
     found, at, n_lines = list[Statement](), 0, min(len(lines), LINES)
+    in_code = stand_in_code(lines[:LINES], _BEGINS, _TEXTS)
     while at < n_lines:
         start, at = at, at + 1
-        if not lines[start].startswith(("use ", "pub use ", "pub(")):
+        if not in_code[start] or not lines[start].startswith(("use ", "pub use ", "pub(")):
             continue
         while at < n_lines and ";" not in lines[at - 1] and lines[at - 1].strip():
             at += 1
@@ -55,6 +60,7 @@ def statements(lines: Lines) -> list[Statement]:
         style = "pub" * bool(match[1]) + "nested" * (
             len(modules) > 1 or match[2].count("{") > 1 or " as " in match[2]
         )
+        style += "if" * (start > 0 and lines[start - 1].startswith(("#[", ")]")))
         found += (
             Statement(start, at, module, tuple(names), style) for module, names in modules.items()
         )
@@ -146,6 +152,7 @@ def insert(site: Site, module: str, name: FreeName, _: Sequence[Statement]) -> I
     written = f"crate::{path}".removesuffix("::") if has_crate else module
     first = written.partition("::")[0]
     found = [each for each in site.found if not each.style.startswith("pub")]
+    found = [each for each in found if not each.style.endswith("if")]
     for each in found:
         if absolute(each, site.here.path, site.paths) == module and not each.style:
             return _join(lines, each, name.name)

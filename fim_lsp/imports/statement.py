@@ -6,15 +6,20 @@ A `Language` is what each language has to say; `missing` asks it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fim_lsp.context.free_names import FreeName
+from fim_lsp.documents import LINE_CHARS
 
 Lines = tuple[str, ...]
 LINES = 1_000  # of a text in which imports are looked for: CPython's longest block of them ends at line 160
 
 ALL = "*"  # the name that an import of everything brings
+
+# A text within a line, as a part of a pattern.
+QUOTED = r"""'(?:\\.|[^'\\])*(?:'|$)|"(?:\\.|[^"\\])*(?:"|$)"""
 
 
 class File(NamedTuple):
@@ -80,6 +85,31 @@ class Language(NamedTuple):
 def words(text: str) -> frozenset[str]:
     """Names written as words."""
     return frozenset(text.split())
+
+
+def stand_in_code(lines: Lines, begins: re.Pattern[str], ends: Mapping[str, str]) -> list[bool]:
+    """
+    Return of each line whether it begins outside of the texts and comments of several lines.
+
+    *ends* says by what begins one what ends it; *begins* finds that, and texts and comments within a line.
+    """
+    found, end = list[bool](), ""
+    for line in lines:
+        found.append(not end)
+        if not end and not any(mark in line for mark in ends):
+            continue
+        at, line = 0, line[:LINE_CHARS]  # noqa: PLW2901
+        while True:
+            if end:
+                at = line.find(end, at)
+                if at < 0:
+                    break
+                at, end = at + len(end), ""
+            mark = begins.search(line, at)
+            if mark is None:
+                break
+            at, end = mark.end(), ends.get(mark[0], "")
+    return found
 
 
 def runs(found: Sequence[Statement], lines: Lines) -> Iterator[list[Statement]]:
