@@ -50,6 +50,7 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
     first = next((line for line in selection.clean if line.strip()), "")
     new_first = next((line for line in lines if line.strip()), "")
     old, new = _indent(first), _indent(new_first)
+    shift = old.removesuffix(new) if old.endswith(new) else ""  # of lines that are indented less
     secrets = [
         (shown, line)
         for shown, line in zip(selection.clean, selection.lines, strict=True)
@@ -57,7 +58,7 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
     ]
     found = []
     for line in lines:
-        moved = (old + line.removeprefix(new)) if line.startswith(new) else line
+        moved = old + line.removeprefix(new) if line.startswith(new) else shift + line
         moved = moved if line.strip() else ""
         for n, (shown, secret) in enumerate(secrets):
             if shown.strip() == moved.strip():

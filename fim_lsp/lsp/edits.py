@@ -156,7 +156,9 @@ def _place(editor: Editor, given: Params) -> Place | None:
             start = convert.place_of(first, cell, editor.encoding)
             end = convert.place_of(last, cell, editor.encoding)
             if cell is not None and start is not None and end is not None:
-                if given.get("diagnostics"):  # a fix may take more than the place of the fault
+                is_whole = start.column == end.column == 0 and start.line < end.line
+                is_known = given.get("again") is True and is_whole  # the range of the last answer
+                if given.get("diagnostics") and not is_known:  # a fix may take more than the fault
                     lines = around(cell, start.line, end.line)
                     start, end = answer.span(cell, lines.start, lines.stop)
                 return Place(cell, *editor.notebooks.place(uri), start, end)

@@ -74,6 +74,13 @@ class EditLog:
         """Forget all edits of a document: it became private, or is gone."""
         self._entries = [entry for entry in self._entries if entry.uri != uri]
 
+    def reopen(self, document: Document) -> None:
+        """Forget the edits of a document that is opened again and does not say what they left."""
+        lines = document.lines
+        mine = [entry for entry in self._entries if entry.uri == document.uri]
+        if any(tuple(map(body, lines[e.line : e.end])) != e.after for e in mine):
+            self.forget(document.uri)
+
     def list_finished(self, now: float) -> tuple[FinishedEdit, ...]:
         """Return the edits, oldest first; the newest only if the user paused since."""
         done = [*self._entries]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator
+from functools import cached_property
 
 from fim_lsp.context.free_names import FreeName
 from fim_lsp.documents import Document, body
@@ -34,8 +35,9 @@ async def propose_import(
     """Return the first missing import in a document that was edited; *opened* are the paths of all open ones, private or not."""
     if question.known is None or not question.known.entries:
         return None
-    search = _Search(workspace, question, opened, config)
-    return await asyncio.to_thread(lambda: next(search.offers(), None))
+    return await asyncio.to_thread(
+        lambda: next(_Search(workspace, question, opened, config).offers(), None)
+    )
 
 
 class _Search:
@@ -48,7 +50,11 @@ class _Search:
         self._question = question
         self._opened = opened
         self._config = config
-        self._usable = {each.path: each for each in map(self._file, question.documents)}
+
+    @cached_property
+    def _usable(self) -> dict[str, File]:
+        """The open documents that may be read, by path: made once a name may be missing."""
+        return {each.path: each for each in map(self._file, self._question.documents)}
 
     def offers(self) -> Iterator[NextEdit]:
         """Yield what may be offered, in the document of the last edit first."""

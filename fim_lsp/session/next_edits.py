@@ -58,6 +58,10 @@ class NextEdits:
         if doc.verdict is not Verdict.PRIVATE:
             doc.workspace.edits.log.note_change(before, doc.document, event.edits, self._clock())
 
+    def reopen(self, doc: OpenDocument) -> None:
+        """Take in that *doc* was opened: it may have been closed without saving, or changed since."""
+        doc.workspace.edits.log.reopen(doc.document)
+
     def seconds_unsettled(self, uri: str) -> float:
         """Return how many seconds the newest edit in the workspace of *uri* needs to be finished, if none follows."""
         doc = self._open.by_uri.get(uri)

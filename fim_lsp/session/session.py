@@ -133,7 +133,9 @@ class Session:
         """Take in one event; fast, and never waits."""
         match event:
             case events.Opened():
-                self._judging.begin([self._open.open(*event)])
+                opened = self._open.open(*event)
+                self.next_edits.reopen(opened)
+                self._judging.begin([opened])
                 self.connection.reach()
             case events.FoldersChanged(roots):
                 self.workspaces.roots = roots

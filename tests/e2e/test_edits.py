@@ -209,6 +209,33 @@ def test_what_another_server_found_wrong_can_be_fixed(ready: Editor, server: Scr
     assert "Lines 4 to 6 of " in told
 
 
+def test_a_fix_is_tried_again_for_the_same_lines(ready: Editor, server: Scripted) -> None:
+    """Whether the client names the fault or the range of the answer, also where more lines follow."""
+    name = A.replace("a.py", "b.py")
+    ready.open(name, f"{TEXT}\nx = 1\n")
+    fault = {"start": {"line": 5, "character": 4}, "end": {"line": 5, "character": 9}}
+    wrong = [{"message": "w is unknown"}]
+
+    def fixed(place: object, *, again: bool) -> Any:
+        return command(
+            ready,
+            textDocument={"uri": name},
+            diagnostics=wrong,
+            instruction=None,
+            preview=True,
+            range=place,
+            again=again,
+        )
+
+    first = fixed(fault, again=False)
+    assert first["range"]["end"] == {"line": 6, "character": 0}
+    for place in (fault, first["range"]):
+        again = fixed(place, again=True)
+        assert again["range"] == first["range"]
+        assert "Lines 4 to 6 of " in server.asked[-1]["messages"][0]["content"]
+        assert server.asked[-1]["seed"] != server.asked[0].get("seed")
+
+
 def test_the_bundled_model_offers_nothing_and_says_why(editor: Editor) -> None:
     """It can only fill in."""
     editor.initialize(capabilities=ABLE)

@@ -92,6 +92,16 @@ def test_an_answer_is_indented_as_the_selection(lines: tuple[str, ...]) -> None:
     assert place_lines(selection(), lines) == ("    def f(x: int):", "        return x")
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [("    return x + 1", "", "def g(y, z):"), ("        return x + 1", "", "    def g(y, z):")],
+)
+def test_an_answer_may_go_on_less_indented_than_it_begins(lines: tuple[str, ...]) -> None:
+    """As the selection does, whose first line is indented more than the others."""
+    placed = place_lines(selection(first=3, last=6), lines)
+    assert placed == ("        return x + 1", "", "    def g(y, z):")
+
+
 def test_a_secret_that_comes_back_as_it_was_shown_is_put_back() -> None:
     """What the model was not shown is not lost; where it cannot be told where it belongs, the answer is refused."""
     shown = selection(f"user = 'me'\ntoken = '{KEY}'\n", 0, 2)

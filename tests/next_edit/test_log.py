@@ -75,6 +75,20 @@ def test_lines_deleted_one_after_the_other_are_one_edit() -> None:
     assert editor.edits() == [(1, ("b", "c"), ())]
 
 
+@pytest.mark.parametrize(
+    ("text", "n_edits"),
+    [("a\nx\ny\nb\n", 1), ("a\nb\n", 0), ("a\n", 0), ("a\ny\nx\n", 0)],
+)
+def test_a_text_that_is_opened_again_without_its_edits_has_none(text: str, n_edits: int) -> None:
+    """It was closed unsaved, or changed since; what still says what they left keeps them."""
+    editor = Editor("a\nb\n")
+    editor.replace((0, 1), (0, 1), "\nx\ny")
+    editor.log.reopen(open_document("file:///b.py", "python", 1, ""))
+    editor.log.reopen(open_document("file:///a.py", "python", 1, text))
+
+    assert len(editor.edits()) == n_edits
+
+
 def test_an_undone_edit_disappears() -> None:
     """At once, and after an edit elsewhere."""
     editor = Editor("a = 1\nb = 2\n\n\nc = 3\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.documents import Edit, Position
-from fim_lsp.events import Changed, FoldersChanged, Opened
+from fim_lsp.events import Changed, Closed, FoldersChanged, Opened
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
@@ -228,3 +228,17 @@ async def test_nothing_of_a_closed_document() -> None:
 
     assert await desk.proposed(A) is None
     assert await desk.proposed(B) is None
+
+
+async def test_edits_that_were_not_saved_are_none_when_the_document_is_opened_again() -> None:
+    """What it says now was never renamed, so nothing is to be repeated."""
+    session = Session(Config(), lambda _: Unusable("openai", "there is none"))
+    session.handle(FoldersChanged(("file:///w",)))
+    session.handle(Opened(A, "python", 1, TEXT))
+    for line in (0, 1):
+        at = Position(line, TEXT.split("\n")[line].index("ight"))
+        session.handle(Changed(A, 2 + line, (Edit(at, at, "e"),)))
+    session.handle(Closed(A))
+    session.handle(Opened(A, "python", 1, TEXT))
+    assert await session.next_edit(A, unasked=True) is None
+    await session.aclose()
