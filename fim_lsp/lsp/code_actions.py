@@ -37,7 +37,10 @@ async def code_action(
 
 def _wants(params: types.CodeActionParams, kind: types.CodeActionKind) -> bool:
     wanted = params.context.only
-    return not wanted or any(kind == each or kind.startswith(f"{each}.") for each in wanted)
+    return not wanted or any(
+        each in ("", kind) or kind.startswith(f"{each}.")  # "" is the root of all kinds
+        for each in wanted
+    )
 
 
 async def _next_edit(editor: Editor, uri: str) -> list[types.CodeAction]:

@@ -39,7 +39,7 @@ def minutes_in(arguments: tuple[object, ...]) -> float:
         said = said.get("minutes")
     try:
         minutes = float(said) if isinstance(said, int | float | str) else MINUTES
-    except ValueError:
+    except (ValueError, OverflowError):
         return MINUTES
     return minutes if minutes >= 0 else MINUTES  # NaN is neither
 

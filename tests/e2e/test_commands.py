@@ -63,6 +63,7 @@ def test_not_now(editor: Editor) -> None:
     outcomes = editor.request("fim/stats", {})["outcomes"]
     assert outcomes["not now"] == 1  # and the one after it ended otherwise
     assert run(editor, "fim.snooze", "soon") != ""
+    assert run(editor, "fim.snooze", 10**400) != ""
     told = [status["quietUntil"] for status in editor.messages("didChangeStatus")]
     assert next(filter(None, told)) == until
     assert "" in told[told.index(until) :]

@@ -192,6 +192,7 @@ def test_a_selection_has_code_actions(ready: Editor, server: Scripted) -> None:
     )
     assert "Add documentation" in server.asked[-1]["messages"][0]["content"]
     assert actions(ready, only=["source"]) == []
+    assert [each["title"] for each in actions(ready, only=[""])] == titles
 
 
 def test_what_another_server_found_wrong_can_be_fixed(ready: Editor, server: Scripted) -> None:

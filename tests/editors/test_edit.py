@@ -26,6 +26,11 @@ vim.lsp.enable('fim')
 """
 MARKS = "#vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['fim.edit'], 0, -1, {})"
 SHOWN = "(require('fim.edit').current() or {}).result ~= nil"
+GROWN = (
+    "(function() local edit, M = require('fim.edit').current(), require('fim.edit');"
+    " edit.request = 1; M.grew(edit.token, { newText = 'import os' });"
+    f" edit.request = nil; return {MARKS} end)()"
+)
 EDITED = "import os\n\n\n" + NEW.rstrip("\n")
 
 
@@ -124,6 +129,8 @@ def test_a_diagnostic_is_fixed(opened: Neovim, server: Scripted) -> None:
     )
     ask(opened, "Fim fix")
     assert "- w is unknown" in last(server)
+    drawn = opened.lua(MARKS)
+    assert opened.lua(GROWN) == drawn  # which lines the text is for, the whole answer says
     opened.send("\r")
     opened.wait_until(lambda: opened.buffer == EDITED, "the change in the text")
 

@@ -73,6 +73,30 @@ def editor(home: Path, project: Path) -> Iterator[Neovim]:
     neovim.close()
 
 
+def shown(editor: Neovim, project: Path) -> list[dict[str, str]]:
+    """Return the parts of the prompt in `main.py`."""
+    client = "vim.lsp.get_clients({name='fim'})[1]"
+    asked = f"{{command='fim.showContext', arguments={{'{(project / 'main.py').as_uri()}'}}}}"
+    call = f"{client}:request_sync('workspace/executeCommand', {asked}, 20000).result"
+    parts: list[dict[str, str]] = editor.lua(call)["segments"]
+    return parts
+
+
+def test_a_loaded_file_whose_name_begins_alike_is_another_one(
+    editor: Neovim, project: Path
+) -> None:
+    """What is told of `ship.py` is what that file says."""
+    (project / "ship.py-old").write_text("\n\nnot = 'this'\n")
+    editor.send(f":call bufload(bufadd('{project}/ship.py-old'))\r")
+    editor.edit(project / "main.py")
+    editor.send("\x1b:4\rw")
+    editor.wait_until(lambda: editor.stats(".ring.chunks") >= 2, "what was told in the ring")
+    editor.wait_until(lambda: editor.stats(".tokens.background") > 110, "their evaluation")
+
+    [text] = (p["text"] for p in shown(editor, project) if p["part"] == "chunk of ship.py")
+    assert text == "\n".join(SHIP.split("\n")[2:5]) + "\n"
+
+
 def test_definitions_and_signatures_reach_the_prompt(editor: Neovim, project: Path) -> None:
     """When the cursor rests; each name is asked for once, and the page says why it is there."""
     editor.edit(project / "main.py")
@@ -80,16 +104,12 @@ def test_definitions_and_signatures_reach_the_prompt(editor: Neovim, project: Pa
     editor.wait_until(lambda: editor.stats(".ring.chunks") == 2, "what was told in the ring")
     # The window has some 50 tokens: first alone, then behind the two chunks.
     editor.wait_until(lambda: editor.stats(".tokens.background") > 110, "their evaluation")
-    uri = (project / "main.py").as_uri()
-    client = "vim.lsp.get_clients({name='fim'})[1]"
-    asked = f"{{command='fim.showContext', arguments={{'{uri}'}}}}"
-    call = f"{client}:request_sync('workspace/executeCommand', {asked}, 20000).result"
 
     expected = {
         "chunk of ship.py": "\n".join(SHIP.split("\n")[2:5]) + "\n",
         "chunk of site-packages/tolls.py": "(function) def toll_of(fare: int) -> Hovered\n",
     }
-    parts = editor.lua(call)["segments"]
+    parts = shown(editor, project)
     assert {p["part"]: p["text"] for p in parts if "chunk" in p["part"]} == expected
     assert "told by another language server" in str(parts)
     questions = editor.lua("_G.asked")

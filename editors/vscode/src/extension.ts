@@ -17,6 +17,7 @@ import { changedByUser, toggle, toggleLanguage } from "./settings";
 import { SNOOZE, askMinutes } from "./snooze";
 import { StatusBar, type Status } from "./status";
 import { projectFolder, runInTerminal } from "./terminal";
+import { inTurn } from "./turns";
 
 // What the status bar shows for the server's process. The server itself reports on its backend, as
 // soon as a document is open.
@@ -37,7 +38,7 @@ let hasRealModel = false;
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const output = vscode.window.createOutputChannel("fim-lsp", { log: true });
   const status = new StatusBar(() => client);
-  const start = () => startClient(context, output, status);
+  const start = inTurn(() => startClient(context, output, status)); // a second one would register all commands again
   context.subscriptions.push(
     output,
     status,

@@ -65,12 +65,10 @@ end
 --- What stands at a location, nil where that cannot be read.
 ---@return string?
 local function text_at(uri, range)
-  local from, lines = range.start.line, nil
-  local buf = vim.fn.bufnr(vim.uri_to_fname(uri))
-  if buf > 0 and vim.api.nvim_buf_is_loaded(buf) then
-    lines = vim.api.nvim_buf_get_lines(buf, from, from + LINES, false)
+  local from, lines, path = range.start.line, nil, vim.uri_to_fname(uri)
+  if vim.fn.bufloaded(path) == 1 then -- `bufnr` would take the path for a pattern: 'ship.pyi' for 'ship.py'
+    lines = vim.api.nvim_buf_get_lines(vim.fn.bufadd(path), from, from + LINES, false)
   else
-    local path = vim.uri_to_fname(uri)
     local about = vim.uv.fs_stat(path)
     if not about or about.type ~= 'file' or about.size > BYTES then
       return nil

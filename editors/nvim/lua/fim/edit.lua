@@ -170,7 +170,9 @@ end
 ---@param value table
 function M.grew(token, value)
   if shown and shown.token == token and shown.request then
-    draw(shown, value.newText)
+    if not shown.diagnostics then -- which lines a fix is for, the answer says
+      draw(shown, value.newText)
+    end
     return true
   end
   return type(token) == 'string' and vim.startswith(token, 'fim.edit:') -- too late
