@@ -135,6 +135,28 @@ def test_a_diagnostic_is_fixed(opened: Neovim, server: Scripted) -> None:
     opened.wait_until(lambda: opened.buffer == EDITED, "the change in the text")
 
 
+def test_another_edit_gives_the_first_file_its_keys_back(opened: Neovim, project: Path) -> None:
+    """To that file, and to no other."""
+    mapped = "vim.fn.maparg('ga', 'n')"
+    opened.send(":nnoremap <buffer> ga :echo 1<CR>\r")
+    first = int(opened.lua("vim.api.nvim_get_current_buf()"))
+    ask(opened, "Fim edit add a comment")
+    (project / "another.py").write_text(TEXT)
+    opened.send(f":edit {project / 'another.py'}\r6G")
+    attached = "#vim.lsp.get_clients({name='fim', bufnr=0, _uninitialized=false}) > 0"
+    opened.wait_until(
+        lambda: opened.lua(f"vim.api.nvim_get_current_buf() ~= {first} and {attached}"), "it"
+    )
+    here = "require('fim.edit').current().buf == vim.api.nvim_get_current_buf()"
+    opened.send(":Fim edit add a comment\r")
+    opened.wait_until(lambda: opened.lua(f"{here} and {SHOWN}"), "the change")
+    opened.send("\x1b")
+    opened.wait_until(lambda: not opened.lua(SHOWN), "nothing on screen")
+    assert opened.lua(mapped) == ""
+    opened.send(f":buffer {first}\r")
+    opened.wait_until(lambda: opened.lua(mapped) == ":echo 1<CR>", "the key of the first file")
+
+
 def test_what_came_to_nothing_is_said(opened: Neovim, server: Scripted) -> None:
     """In one sentence; the text and the keys are as they were."""
     server.text = "I cannot."

@@ -89,14 +89,18 @@ local function unmap(edit)
   for action in pairs(KEYS) do
     pcall(vim.keymap.del, 'n', key(action), { buffer = edit.buf })
   end
-  for _, map in ipairs(edit.maps) do
-    vim.fn.mapset('n', false, map)
-  end
+  vim.api.nvim_buf_call(edit.buf, function() -- another one may be current by now
+    for _, map in ipairs(edit.maps) do
+      vim.fn.mapset('n', false, map)
+    end
+  end)
 end
 
 local function map(edit)
   for action in pairs(KEYS) do
-    local before = vim.fn.maparg(key(action), 'n', false, true)
+    local before = vim.api.nvim_buf_call(edit.buf, function()
+      return vim.fn.maparg(key(action), 'n', false, true)
+    end)
     if before.buffer == 1 then
       table.insert(edit.maps, before)
     end
