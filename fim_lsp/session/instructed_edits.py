@@ -107,8 +107,10 @@ class InstructedEdits:
             doc = await self._admit(uri)
             document = doc.document
             goes_on = self._newest(doc, document, lambda _: True)
+            last = doc.dialogue
             dialogue = await self._begin(doc, document, select_lines(document, start, end), "")
-            doc.discuss(dialogue)
+            if last is None or dialogue.context is not last.context:
+                doc.discuss(dialogue)  # else the last one may still be asked for again
             await self._evaluate(_prompt(dialogue, document), goes_on)
 
     async def edit(self, uri: str, asked: Asked, hear: Hear) -> Edited:

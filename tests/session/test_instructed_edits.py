@@ -267,3 +267,17 @@ async def test_prompts_with_turns_are_chats_to_an_openai_server() -> None:
     assert "a = 1\n<GAP/>b = 2\n" in said[0]["content"]
     assert said[0]["content"].endswith("\n\none")
     assert [each["content"] for each in said[1:]] == ["done", "two"]
+
+
+async def test_an_instruction_that_was_begun_and_left_changes_nothing_of_the_last_one(
+    sessions: list[Session],
+) -> None:
+    """Another try is one at what was asked."""
+    backend = says(ANSWER)
+    user = typist(sessions, backend)
+    await edit(user)
+    await user.session.edits.prepare(user.uri, AREA.start, AREA.end)
+    await edit(user, AREA._replace(again=True))
+    request = backend.seen[-1]
+    assert request.prompt.turns[0].endswith("Instruction:\nadd a comment")
+    assert request.sample == 1
