@@ -103,7 +103,7 @@ def module_of(file: File, site: Site, _: File | None) -> str:
 
 
 def absolute(statement: Statement, path: str, _: Collection[str]) -> str:
-    """Return the same of a module that is written relative to a file; a package's name as it is."""
+    """Return the module that a statement names as `module_of` has it; a package's name as it is."""
     module = statement.module
     if not module.startswith("."):
         return module

@@ -82,7 +82,7 @@ def module_of(file: File, site: Site, manifest: File | None) -> str:
 
 
 def absolute(statement: Statement, _path: str, _paths: Collection[str]) -> str:
-    """Return paths are absolute."""
+    """Paths are absolute."""
     return statement.module
 
 

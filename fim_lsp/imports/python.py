@@ -94,7 +94,7 @@ def is_of(home: str, module: str) -> bool:
 
 
 def hands_on(_: Statement, file: File, site: Site) -> str:
-    """Return a package knows what its `__init__` imports; modules of the package itself do not ask that."""
+    """Return the package whose `__init__` imports the names; "" where the site is in it: its modules do not ask that."""
     package = _package(file.path, site.paths)
     is_inside = f"{_package(site.here.path, site.paths)}.".startswith(f"{package}.")
     return package if _stem(file.path) == "__init__" and not is_inside else ""

@@ -107,7 +107,7 @@ def module_of(file: File, site: Site, _manifest: File | None) -> str:
 
 
 def absolute(statement: Statement, path: str, paths: Collection[str]) -> str:
-    """Return the same of a module that a file of the crate names; another crate's as it is."""
+    """Return the module that a statement names as `module_of` has it; another crate's as it is."""
     first, _, rest = statement.module.partition("::")
     crate, own = _module(path)
     parts = own.split("::") if own else []
@@ -135,7 +135,7 @@ def is_of(home: str, module: str) -> bool:
 
 
 def hands_on(statement: Statement, file: File, site: Site) -> str:
-    """Return a `pub use` makes its names known in the module that it stands in."""
+    """Return the module in which a `pub use` makes its names known; "" where the site is in it."""
     crate, path = _module(file.path)
     is_inside = _module(site.here.path)[1].startswith(path)
     return f"{crate}|{path}" if statement.style.startswith("pub") and not is_inside else ""

@@ -117,7 +117,7 @@ class Quietness:
     # -- what became of them ---------------------------------------------------------------------
 
     def begin(self, uri: str) -> OnScreen | None:
-        """Return the suggestion that `shows` was asked about last is on screen in *uri*; None where that was another one."""
+        """Return what `shows` was asked about last, on screen in *uri* from now on; None where that was another document."""
         following, self._next = self._next, None
         is_it = following is not None and following[0] == uri
         return OnScreen(following[1], self._clock()) if following and is_it else None
