@@ -11,10 +11,10 @@ import pytest
 from hypothesis import settings
 
 from tests.again import pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401  (hooks)
+from tests.fuzz import EXAMPLES, FUZZ
+from tests.longest import begin_with_the_longest
 from tests.models import of_family
 
-EXAMPLES = 40  # of each property; scripts/test-security sets FIM_FUZZ: so many times as many
-FUZZ = int(os.environ.get("FIM_FUZZ", "1"))
 # Machines are shared: a slow one is no failure.
 settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES * FUZZ)
 settings.load_profile("untimed")
@@ -24,7 +24,8 @@ NAMED = tuple(re.findall(r"`(tests/[\w/]+\.py(?:::\w+)?)`", SECURITY.read_text("
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests that SECURITY.md names are marked `security`."""
+    """The tests that SECURITY.md names are marked `security`; those of the longest files come first."""
+    begin_with_the_longest(items)
     for item in items:
         name = item.nodeid.partition("[")[0]
         if any(name == each or name.startswith(f"{each}::") for each in NAMED):

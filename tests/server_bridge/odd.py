@@ -6,13 +6,22 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from tests.fuzz import FUZZ
+
 MISSING = object()
 ODD: tuple[Any, ...] = (
     MISSING, None, True, -1, 0, 7, 2**31, 2**80, 0.5, -1e300, 1e300, "", "x", "\ufffd", [], [[]], {},
     {"a": {}}, [None], [-1], ["x"],
 )  # fmt: skip
 
+SHARE = 3
+
 Place = tuple[Any, ...]
+
+
+def some(n: int) -> tuple[Any, ...]:
+    """Return values for the *n*-th place: one in `SHARE`, others in the next place; all with FIM_FUZZ, see scripts/test-security."""
+    return ODD if FUZZ > 1 else ODD[n % SHARE :: SHARE]
 
 
 def places(value: Any, depth: int = 6) -> Iterator[Place]:

@@ -20,11 +20,12 @@ import pytest
 from fim_lsp.workspace.files import list_files
 from fim_lsp.workspace.ignore_files import why_private
 from tests.context.test_ignore_rules import CASES
+from tests.fuzz import FUZZ
 from tests.workspace.git_repos import Repository, git, git_verdicts, repository, write_rules
 
-REPOSITORIES = 75 * int(os.environ.get("FIM_FUZZ", "1"))
+REPOSITORIES = 38 * FUZZ
 PATHS = 40  # in each
-NESTED = 10 * int(os.environ.get("FIM_FUZZ", "1"))
+NESTED = 5 * FUZZ
 
 # Before 2.52 git does not see what stands before the first wildcard, later it does: `foo**/bar`.
 DIFFERS = re.compile(rb"^!?[^*?[\\\n]*[^*?[\\/\n]\*\*", re.MULTILINE)

@@ -1,0 +1,39 @@
+"""
+The files that take longest, each by one worker of `scripts/test`: begun first, so that no worker is left alone with one.
+
+pytest-xdist would begin with the files of many tests, most of which are quick: `--no-loadscope-reorder`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+# By what they took in November 2026, the longest first: `scripts/test --durations=0` tells.
+LONGEST = (
+    "tests/server_bridge/test_contract.py",
+    "tests/server_bridge/llama/test_slots.py",
+    "tests/e2e/test_life.py",
+    "tests/cli/test_bundle.py",
+    "tests/session/test_persistence.py",
+    "tests/cli/test_commands.py",
+    "tests/test_patterns.py",
+    "tests/server_bridge/llama/test_backend.py",
+    "tests/session/test_other_models.py",
+    "tests/e2e/test_next_edit_model.py",
+    "tests/session/test_budgets.py",
+    "tests/server_bridge/failover/test_endpoints.py",
+    "tests/server_bridge/failover/test_odd_servers.py",
+    "tests/session/test_rules.py",
+    "tests/session/test_spelling.py",
+    "tests/session/test_canary.py",
+    "tests/benchmarks/test_tokens_per_key.py",
+    "tests/workspace/test_syntax_process.py",
+    "tests/e2e/test_leaving.py",
+    "tests/e2e/test_limits.py",
+)
+
+
+def begin_with_the_longest(items: list[pytest.Item]) -> None:
+    """Sort *items* by file; what is in no such file stays in its order, behind them."""
+    places = {name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
