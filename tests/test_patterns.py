@@ -14,7 +14,7 @@ import importlib
 import itertools
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -22,18 +22,19 @@ import pytest
 from fim_lsp.suggest import lines
 from server_bridge.fim import text, tokens
 from tests.test_tidy import PATHS, name_of
+from tests.test_tidy import parsed as syntax
 
 parser: Any = importlib.import_module("re._parser")
 
 # Characters of a text: the first sizes tell an exponential pattern and a cubic one. A repeat with a bound looks quadratic
 # in texts that are not much longer than the bound, so where it costs much there, longer ones tell.
-SIZES = (20, 250, 1000, 4000)
+SIZES = (20, 125, 1000, 4000)
 BOUNDS = 3  # times the greatest bound: what is still quadratic in such a text is
 TOO_MUCH = 0.5  # seconds for a text of any of these sizes, linear or not
 MUCH = 0.003  # seconds from which twice the text is compared with once: steps of `re` take 2 ns or more
-# Most attacks are known to be harmless at the third size: what costs no more than this there costs less than `MUCH` at
-# four times the size, also if it is quadratic; and so does what costs little more than eight times the cost of an eighth.
-LITTLE, AN_EIGHTH = MUCH / 16, 1000 // 8
+# Most attacks are known to be harmless at the second or third size: what costs no more than this there costs less than
+# `MUCH` at the last one, also if it is quadratic; and so does what costs little more than eight times the cost of an eighth.
+LITTLE = {size: MUCH / (SIZES[-1] / size) ** 2 for size in SIZES[1:3]}
 MOST = 3.0  # twice the text costs twice the time, four times if it is quadratic
 TIMES = (1, 3, 10)  # runs, of which the fastest counts; more where it seems to cost more
 
@@ -46,6 +47,9 @@ CATEGORIES = {
 N_SAMPLES = 3
 LONGEST_PUMP = 200
 TAILS = ("", "\n\0")
+LEAVES = {"LITERAL", "NOT_LITERAL", "ANY", "IN"}  # what matches one character
+WORD = re.compile(r"\w")
+REPEATED = re.compile(r"\A(.+?)\1+\Z", re.DOTALL)
 
 # Patterns that functions make.
 MADE = {
@@ -101,7 +105,7 @@ def collected() -> Iterator[Used]:
 def written() -> Iterator[Used]:
     """Yield the patterns that stand in calls like `re.search("…", text)`; a variable there is refused."""
     for path in PATHS:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(syntax(path)):
             call = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if isinstance(node, ast.Call) and re.fullmatch(r"re\.(?!compile|escape)[a-z]+", call):
                 flags = re.findall(r"re\.([A-Z]+)", ast.unparse(node))
@@ -161,6 +165,13 @@ def sequences(items: Any) -> Iterator[list[Any]]:
             yield from sequences(each)
 
 
+def words(items: list[Any]) -> Iterator[list[Any]]:
+    """Yield the items of a sequence one by one, but literals that follow one another together: no part of a word is repeated."""
+    for is_word, run in itertools.groupby(items, lambda item: str(item[0]) == "LITERAL"):
+        together = [*run]
+        yield from [together] if is_word else [[item] for item in together]
+
+
 def parsed(pattern: re.Pattern[Any]) -> Any:
     """Return the items of *pattern* as `re` parses them."""
     source = pattern.pattern
@@ -181,16 +192,46 @@ def bound(pattern: re.Pattern[Any]) -> int:
     return max((int(most) for most in repeats if most != parser.MAXREPEAT), default=0)
 
 
+def traits(pattern: re.Pattern[Any]) -> Callable[[str], str]:
+    """Return what replaces each character by the first of those that *pattern* cannot tell from it."""
+    items = [item for each in sequences(parsed(pattern)) for item in each]
+    if any("GROUP" in str(item[0]) for item in items):  # compares characters with one another
+        return str
+    leaves = [item for item in items if str(item[0]) in LEAVES]
+    first: dict[object, str] = {}
+
+    @functools.cache
+    def replaced(char: str) -> str:
+        cases = [each for each in (char, char.lower(), char.upper()) if len(each) == 1]
+        seen = [[accepts(leaf, each) for leaf in leaves] for each in cases]
+        return first.setdefault(
+            repr((seen, WORD.match(char) is None, char == "\n", ord(char) > 127)), char
+        )
+
+    return lambda text: "".join(map(replaced, text))
+
+
 def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what stands in front, what is repeated, and how the text ends."""
+    """
+    Yield what stands in front, what is repeated, and how the text ends.
+
+    Of those that make the same text, or texts that *pattern* cannot tell from one another, only one.
+    """
     made = {("", char) for char in CHARS}
     for n, items in itertools.product(range(N_SAMPLES), sequences(parsed(pattern))):
-        for at in range(len(items)):
-            pumps = {joined(items[at:end], n) for end in (at + 1, at + 2, len(items))}
-            made |= {(head, pump) for pump in pumps for head in ("", joined(items[:at], n))}
-    for head, pump in sorted(made):
-        if 0 < len(pump) <= LONGEST_PUMP:
-            yield from ((head, pump, tail) for tail in TAILS)
+        made |= {("", sampled(item, n)) for item in items}
+        parts = [joined(each, n) for each in words(items)]
+        for at in range(len(parts)):
+            pumps = {"".join(parts[at:end]) for end in (at + 1, at + 2, len(parts))}
+            made |= {*itertools.product(("", "".join(parts[:at])), pumps)}
+    plain = traits(pattern)
+    distinct = {
+        (plain(head), REPEATED.sub(r"\1", plain(pump))): (head, pump)
+        for head, pump in sorted(made, reverse=True)
+        if 0 < len(pump) <= LONGEST_PUMP
+    }
+    for head, pump in distinct.values():
+        yield from ((head, pump, tail) for tail in TAILS)
 
 
 def cost(used: Used, attack: tuple[str, str, str], size: int, times: int) -> float:
@@ -205,17 +246,17 @@ def cost(used: Used, attack: tuple[str, str, str], size: int, times: int) -> flo
         calls = [lambda whole: sum(1 for _ in used.pattern.finditer(whole))]  # type: ignore[list-item]
     least = float("inf")
     for _ in range(times):
-        start = time.process_time()
+        start = time.thread_time()
         for call in calls:
             call(subject)
-        least = min(least, time.process_time() - start)
+        least = min(least, time.thread_time() - start)
     return least
 
 
 def is_linear(used: Used, attack: tuple[str, str, str]) -> bool:
     """Return whether twice the text costs twice the time, at the first size that tells where it costs much."""
     enough = BOUNDS * bound(used.pattern)
-    for size in sorted({*SIZES, max(enough, SIZES[0])}):
+    for size in sorted({*SIZES, enough} if enough > SIZES[2] else SIZES):
         once = cost(used, attack, size, 1)
         if once > MUCH and size == SIZES[0]:
             return cost(used, attack, size, TIMES[1]) <= MUCH  # twice an exponential one is endless
@@ -223,8 +264,8 @@ def is_linear(used: Used, attack: tuple[str, str, str]) -> bool:
             return any(_doubles(used, attack, size, times) for times in TIMES)
         if once > TOO_MUCH:
             return False
-        if size == 8 * AN_EIGHTH and (
-            once <= LITTLE or once <= 8 * MOST * cost(used, attack, AN_EIGHTH, TIMES[1])
+        if once <= LITTLE.get(size, 0.0) or (
+            size == SIZES[2] and once <= 8 * MOST * cost(used, attack, SIZES[1], TIMES[1])
         ):
             return True
     return True
@@ -242,7 +283,7 @@ def test_all_functions_that_make_patterns_are_known() -> None:
     makers = {
         f"{name_of(path)}.{node.name}"
         for path in PATHS
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(syntax(path))
         if isinstance(node, ast.FunctionDef) and "re.compile(" in ast.unparse(node)
     }
     assert makers == {

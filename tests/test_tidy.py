@@ -93,10 +93,16 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax of a module, for all tests that read it; none changes it."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imports(path: Path) -> set[str]:
     """Return every module *path* imports, dotted; of our own packages the module, not what it holds."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -132,7 +138,7 @@ def test_imports_point_up_the_map(path: Path) -> None:
 @pytest.mark.parametrize("path", [p for p in PATHS if inside(name_of(p), PURE)], ids=name_of)
 def test_pure_folders_only_compute(path: Path) -> None:
     """No I/O, no clock, no `async` where decisions are made."""
-    tree = ast.parse(path.read_text("utf-8"))
+    tree = parsed(path)
     waiting = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
     assert not {name.split(".")[0] for name in imports(path)} & IMPURE
@@ -153,7 +159,7 @@ def test_their_coverage_is_measured() -> None:
 def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
     """A module opens with a docstring and can be read in one go."""
     source = path.read_text("utf-8")
-    assert ast.get_docstring(ast.parse(source)), path
+    assert ast.get_docstring(parsed(path)), path
     assert len(source.splitlines()) <= 400, path
 
 
@@ -230,7 +236,7 @@ def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     return [
         (name_of(path), node)
         for path in PATHS
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 

@@ -118,7 +118,7 @@ FAMILIES = (
     # StarCoder (arXiv 2305.06161) §5.2; Granite Code
     Family(
         "starcoder", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<reponame>", "<filename>",
-        models="starcoder|granite.*code", controls=STARCODER,
+        models="starcoder|granite.{0,80}code", controls=STARCODER,
     ),
     # StableCode, Refact, Yi-Coder
     Family(
