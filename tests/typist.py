@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fim_lsp import events
 from fim_lsp.documents import Document, Edit, Position
@@ -18,6 +18,8 @@ ROOT = "file:///home/me/shop"
 
 
 QUICK = Config(completion=CompletionConfig(debounce_ms=0, min_confidence=0.0, candidates=1))
+# For real models, which take as long for a token as for ten of the prompt, where the length of the text does not matter.
+BRIEF = replace(QUICK, completion=replace(QUICK.completion, max_tokens=24))
 
 
 def embedded(config: Config = QUICK, model: str = "") -> Session:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dataclasses import replace
 
 from benchmarks.decoding import N_TOKENS, STREAM, Row, _text, decoded, endless, table, waited
@@ -10,6 +12,7 @@ from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
 
+@pytest.mark.engine
 async def test_all_ways_give_the_same_text() -> None:
     """Token by token, half-typed words included; a further request evaluates the last token only."""
     with llama_server(BUNDLED) as url:

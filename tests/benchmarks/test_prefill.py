@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.places import LIBRARY, places
 from benchmarks.prefill import MODES, QUIET, measured, table
 from server_bridge.llama.backend import LlamaServer
@@ -9,6 +11,7 @@ from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
 
+@pytest.mark.engine
 async def test_steps_cost_nothing_and_let_a_key_in() -> None:
     """However it is evaluated, a prompt costs its tokens once; a key waits for one step of it."""
     (place,) = places([LIBRARY], 1, 1)

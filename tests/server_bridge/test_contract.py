@@ -317,15 +317,18 @@ async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Model
 async def test_typing_evaluates_what_was_typed(backend: Model) -> None:
     """On a trace of keys every prediction of the cache holds, and a key costs a few tokens."""
     prompt_n = []
-    for middle, half in keystrokes():
+    # Few keys show how long the tokens of another vocabulary are, and that text is estimated.
+    usual = backend.state.model in ("fim-tiny-q8_0.gguf", fake_backend.MODEL)
+    every = 3 if usual and counts(backend) else 9
+    for middle, half in keystrokes(every):
         typed = prompt(middle, half, at=300)
-        reply = await backend.complete(Request(typed, n_predict=4))
+        reply = await backend.complete(Request(typed, n_predict=2))
         timings = reply.timings
         assert timings.expected_n in (None, timings.cache_n)
         if counts(backend):
             assert (await backend.measure(typed)).total == timings.cache_n + timings.prompt_n
         prompt_n.append(timings.prompt_n)
-    assert len(prompt_n) > 100
+    assert len(prompt_n) > 300 // every
     assert sorted(prompt_n[1:])[len(prompt_n) // 2] <= 2 + partial_block(backend)
     assert max(prompt_n[1:]) <= 12 + partial_block(backend)
 

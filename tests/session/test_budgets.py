@@ -26,7 +26,7 @@ from server_bridge.protocol import Chunk, Prompt
 from tests.asked import model_of
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
-from tests.typist import QUICK, ROOT, Typist
+from tests.typist import BRIEF, ROOT, Typist
 
 PYTHON = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:400])
 # Six tokens a character: nothing in this vocabulary but bytes.
@@ -51,7 +51,7 @@ async def test_a_small_context_is_never_too_small(
 ) -> None:
     """Whatever the text weighs, typing into it gets answers, and no prompt is longer than the context."""
     url, n_ctx = server
-    config = dataclasses.replace(QUICK, prompt=PromptConfig(layout=layout))
+    config = dataclasses.replace(BRIEF, prompt=PromptConfig(layout=layout))
     settings = BackendSettings(kind="llama-server", url=url)
     session = Session(config, lambda _: open_backend(settings))
     await session.connection.wait_ready()

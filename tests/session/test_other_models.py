@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.typist import Typist, embedded
+from tests.typist import BRIEF, Typist, embedded
 
 pytestmark = pytest.mark.engine
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
-KEYS = "\ndef total(items, rate):\n    price = sum(item.price for item in items)\n    re"
+KEYS = "\ndef total(items):\n    price = sum(items)\n    re"
 FEW = 24  # tokens: what was typed, a half word twice, and one a stream
 
 
@@ -22,7 +22,7 @@ async def test_typing_is_cheap_and_suggestions_come(
     unusual_models: dict[str, Path], kind: str
 ) -> None:
     """As with the bundled model: a few tokens a key, as foretold, line ends included, and text to show for it."""
-    session = embedded(model=str(unusual_models[kind]))
+    session = embedded(BRIEF, str(unusual_models[kind]))
     await session.connection.wait_ready()
     try:
         typist = Typist(session, CODE)
@@ -46,7 +46,7 @@ async def test_nothing_is_evaluated_again_at_rest(
     unusual_models: dict[str, Path], kind: str
 ) -> None:
     """What the background evaluates it evaluates once: no loop."""
-    session = embedded(model=str(unusual_models[kind]))
+    session = embedded(BRIEF, str(unusual_models[kind]))
     await session.connection.wait_ready()
     try:
         typist = Typist(session, CODE)

@@ -20,7 +20,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config, StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Health
-from tests.typist import QUICK, Typist
+from tests.typist import BRIEF, Typist
 
 pytestmark = pytest.mark.engine
 
@@ -31,7 +31,7 @@ FEW = 8
 
 
 @asynccontextmanager
-async def session(cache: Path, config: Config = QUICK) -> AsyncIterator[Session]:
+async def session(cache: Path, config: Config = BRIEF) -> AsyncIterator[Session]:
     """A session as a new process would have it, and its end."""
     settings = BackendSettings(kind="embedded", slots_dir=str(cache / "slots"))
     session = Session(config, lambda _: open_backend(settings), cache)
@@ -57,7 +57,7 @@ def at(session: Session, root: Path, name: str = "cart.py") -> Typist:
     return Typist(session, (root / name).read_text(), uri=uri, root=root.as_uri())
 
 
-async def work(cache: Path, root: Path, config: Config = QUICK) -> int:
+async def work(cache: Path, root: Path, config: Config = BRIEF) -> int:
     """Return a session with two files; returns what its first completion evaluated."""
     async with session(cache, config) as ours:
         at(ours, root, "freight.py")
@@ -72,7 +72,7 @@ async def work(cache: Path, root: Path, config: Config = QUICK) -> int:
 
 
 async def again(
-    cache: Path, root: Path, config: Config = QUICK, name: str = "cart.py"
+    cache: Path, root: Path, config: Config = BRIEF, name: str = "cart.py"
 ) -> dict[str, int]:
     """Return the first completion of another session: what it cost, and what stands in the ring."""
     async with session(cache, config) as ours:
@@ -139,7 +139,7 @@ async def test_who_deleted_all_leaves_as_everybody_does(tmp_path: Path, root: Pa
 
 async def test_who_wants_nothing_kept_has_nothing_kept(tmp_path: Path, root: Path) -> None:
     """With fim.state.save off no file is written and none is read."""
-    off = replace(QUICK, state=StateConfig(save=False))
+    off = replace(BRIEF, state=StateConfig(save=False))
     await work(tmp_path / "off", root, off)
     assert not (tmp_path / "off" / "workspaces").exists()
     assert list((tmp_path / "off").rglob("*.bin")) == []

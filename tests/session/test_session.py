@@ -19,7 +19,7 @@ from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, BackendUnavailable, Health
 from tests.asked import requests_to
 from tests.fake_backend import FakeBackend
-from tests.typist import QUICK, ROOT, Typist, embedded, faked
+from tests.typist import BRIEF, QUICK, ROOT, Typist, embedded, faked
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 # Tokens: what was typed, and one a stream. The prompts have over a thousand; how it is split into requests differs.
@@ -37,7 +37,7 @@ async def session() -> AsyncIterator[Session]:
 @pytest.fixture
 async def real() -> AsyncIterator[Session]:
     """Return a session on llama.cpp with the bundled model."""
-    session = embedded()
+    session = embedded(BRIEF)
     await session.connection.wait_ready()
     yield session
     await session.aclose()

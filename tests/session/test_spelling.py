@@ -18,7 +18,7 @@ from server_bridge.llama.link import Link
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.protocol import Prompt, Reply, Request, Token
 from tests.asked import model_of
-from tests.llama_server import llama_server
+from tests.llama_server import PROGRAM, llama_server
 from tests.models import BUNDLED
 from tests.typist import QUICK, Typist
 
@@ -34,7 +34,13 @@ SEEDS = range(3)
         *("bundled", "sentencepiece"),
         pytest.param(
             "qwen",
-            marks=[pytest.mark.slow, pytest.mark.skipif(not QWEN.exists(), reason="no Qwen here")],
+            marks=[
+                pytest.mark.slow,
+                pytest.mark.server,
+                pytest.mark.skipif(
+                    not (PROGRAM and QWEN.exists()), reason="run by scripts/test-server, with Qwen"
+                ),
+            ],
         ),
     ]
 )

@@ -16,7 +16,7 @@ from server_bridge.protocol import Chunk, Prompt, Request, Stop
 from tests.llama_server import llama_server
 from tests.server_bridge.prompts import keystrokes, prompt, short
 
-pytestmark = pytest.mark.usefixtures("patient")
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("patient")]
 
 N_KEYS = 40
 
