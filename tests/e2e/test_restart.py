@@ -15,6 +15,8 @@ from tests.e2e.client import Editor
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:200])
 TYPED = "\nclass Parser:\n    def __init__(self, na"
 EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": {"candidates": 1}}}
+# A busy machine may need longer to save than an editor waits: tests/e2e/test_leaving.py is about that time.
+IN_NO_HURRY = "from fim_lsp.lsp import ending, server\nending.LEAVE_S = server.CLOSE_S = 60.0\n"
 ENDINGS: dict[str, Callable[[Editor], int]] = {
     "shutdown": Editor.bye,
     "shutdown without waiting": Editor.leave,  # Neovim does
@@ -50,7 +52,7 @@ def test_however_it_ended_the_next_one_goes_on(
     folder = tmp_path / "shop"
     folder.mkdir()
     (folder / "parser.py").write_text(CODE + TYPED)
-    before = launch()
+    before = launch(before=IN_NO_HURRY)
     cold = first_completion(before, folder)
     ENDINGS[ending](before)
     after = launch()

@@ -29,6 +29,8 @@ FILES = {
     "../elsewhere/lib/python3.12/site-packages/carriers/api.py": CARRIER,
 }
 
+pytestmark = pytest.mark.usefixtures("short_rests")
+
 
 class Project:
     """A workspace with `main.py` open and nothing read but that."""

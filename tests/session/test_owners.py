@@ -18,7 +18,9 @@ from tests.typist import QUICK, Typist, wait_judged
 
 CANARY = "def freight(weight):\n    C4N4RY = weight * 7\n    return C4N4RY\n" * 3
 CODE = "import other\n\n\ndef price(weight):\n    return fre"
-N_FOLDERS = 50
+N_FOLDERS = 20  # more than twice those that are remembered
+
+pytestmark = pytest.mark.usefixtures("short_rests")
 
 
 @pytest.fixture
@@ -81,7 +83,7 @@ async def test_lines_in_sight_are_of_the_same_folder(session: Session, tmp_path:
 
 
 async def test_nothing_is_kept_of_what_was_closed(session: Session, tmp_path: Path) -> None:
-    """Fifty folders opened, edited and closed: all but the last few are forgotten."""
+    """Folders opened, edited and closed: all but the last few are forgotten."""
     for n in range(N_FOLDERS):
         user = typist(session, tmp_path / f"closed-{n}/src/main.py", CODE)
         await user.ask(invoked=True)

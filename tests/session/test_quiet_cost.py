@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-import selectors
-import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -16,6 +14,7 @@ from fim_lsp.quiet import worth
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import RingConfig
 from server_bridge.protocol import Reply, Request
+from tests.clock import run
 from tests.fake_backend import CORPUS, FakeBackend
 from tests.typist import QUICK, Typist
 
@@ -26,34 +25,6 @@ ROUNDING = (
 )
 TOKEN_S = 0.02  # of the model, so that keys come while it writes
 RESTS_S = (0.06, 0.1, 0.3, 1.5)  # between two keys
-
-
-class Clock(selectors.DefaultSelector):
-    """A selector that does not wait: *now* is the time when the next timer is due."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        self.now += timeout or 0.0
-        return super().select(timeout and 0)
-
-
-class Loop(asyncio.SelectorEventLoop):
-    """An event loop on that clock and without threads, so that the same keys always do the same."""
-
-    def __init__(self) -> None:
-        self._clock = Clock()
-        super().__init__(self._clock)
-
-    def time(self) -> float:
-        return self._clock.now
-
-    def run_in_executor(  # type: ignore[override]
-        self, _: object, func: Callable[..., Any], *args: Any
-    ) -> asyncio.Future[Any]:
-        future = self.create_future()
-        future.set_result(func(*args))
-        return future
 
 
 class Writing(FakeBackend):
@@ -118,14 +89,6 @@ def history(rng: random.Random) -> worth.Record:
     return record
 
 
-def run(seed: int, monkeypatch: pytest.MonkeyPatch, *, learn: bool) -> Typed:
-    with asyncio.Runner(loop_factory=Loop) as runner:
-        loop = runner.get_loop()
-        monkeypatch.setattr(time, "perf_counter", loop.time)
-        monkeypatch.setattr(time, "monotonic", loop.time)
-        return runner.run(typed(seed, learn=learn))
-
-
 def test_nothing_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     With every history no more requests, and of tokens written and computed no more than `ROUNDING`; fewer of each in the sum.
@@ -133,7 +96,7 @@ def test_nothing_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
     A token that is typed is evaluated once, or was written before: so there may be more of the one and fewer of the other.
     """
     learning, without = (
-        [run(seed, monkeypatch, learn=learn) for seed in range(N_HISTORIES)]
+        [run(typed(seed, learn=learn), monkeypatch) for seed in range(N_HISTORIES)]
         for learn in (True, False)
     )
     for one, other in zip(learning, without, strict=True):

@@ -26,6 +26,7 @@ from server_bridge.protocol import (
     Timings,
     Warmed,
 )
+from tests.clock import run
 from tests.fault_proxy import ANSWERS, FaultProxy, fault_proxy
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
@@ -163,18 +164,24 @@ class Slow:
         pass
 
 
-async def test_moving_to_a_cold_server_warms_it_for_a_moment_only() -> None:
+def test_moving_to_a_cold_server_warms_it_for_a_moment_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Where the other server has long to read, the completion is given up, and what was read stays."""
-    first, second = Slow("a", 0), Slow("b", 1000)
-    backend = Endpoints([Endpoint(cast(Backend, each)) for each in (first, second)])
-    assert (await backend.complete(REQUEST)).text == "a"
-    first.fails = True
-    with pytest.raises(BackendError, match="still evaluating"):
-        await backend.complete(REQUEST)
-    while second.left:
-        await second.warm(REQUEST.prompt, 125)
-    assert (await backend.complete(REQUEST)).text == "b"
-    await backend.aclose()
+
+    async def move() -> None:
+        first, second = Slow("a", 0), Slow("b", 1000)
+        backend = Endpoints([Endpoint(cast(Backend, each)) for each in (first, second)])
+        assert (await backend.complete(REQUEST)).text == "a"
+        first.fails = True
+        with pytest.raises(BackendError, match="still evaluating"):
+            await backend.complete(REQUEST)
+        while second.left:
+            await second.warm(REQUEST.prompt, 125)
+        assert (await backend.complete(REQUEST)).text == "b"
+        await backend.aclose()
+
+    run(move(), monkeypatch)
 
 
 class Breaking(Slow):

@@ -52,7 +52,7 @@ async def serving(
     async with await asyncio.start_server(server.accept, "127.0.0.1") as listening:
         server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         transport = PlainTransport(keep_s)
-        async with httpx.AsyncClient(transport=transport, timeout=5, trust_env=False) as client:
+        async with httpx.AsyncClient(transport=transport, timeout=60, trust_env=False) as client:
             yield server, client
         for task in server.tasks:
             task.cancel()
@@ -136,6 +136,6 @@ async def test_what_is_no_answer(kind: str) -> None:
 async def test_no_server_is_there() -> None:
     """Refused at once."""
     transport = PlainTransport(KEEP_S)
-    async with httpx.AsyncClient(transport=transport, timeout=5, trust_env=False) as client:
+    async with httpx.AsyncClient(transport=transport, timeout=60, trust_env=False) as client:
         with pytest.raises(httpx.ConnectError):
             await client.get("http://127.0.0.1:1")
