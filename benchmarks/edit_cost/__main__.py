@@ -157,7 +157,7 @@ def type_on(editor: Neovim, client: str, url: str) -> tuple[tuple[int, ...], tup
     rest(editor, REST_S)
     editor.send("GA")
     rest(editor, REST_S)
-    costs, waited = [], []
+    costs, waited = list[int](), list[int]()
     for key in KEYS:
         before, n_waited = evaluated(url), editor.stats(WAITED) if client == OURS else 0
         editor.send(key)
@@ -198,9 +198,7 @@ def line_of(rows: list[Row]) -> str:
 def main() -> None:
     """Play, print, write."""
     options = _options()
-    os.environ.update(
-        SPINS
-    )  # as `fim-lsp serve` has it: threads that wait leave the core to others
+    os.environ.update(SPINS)  # threads that wait leave the core to others, as with `fim-lsp serve`
     rows: list[Row] = []
     for case in CASES[options.skip :][: options.files]:
         for client in options.clients:
