@@ -17,6 +17,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -140,7 +141,11 @@ def main() -> None:
     parser.add_argument(
         "--far", action="store_true", help="only lines that name what another file defines"
     )
-    parser.add_argument("--json", type=Path, help="the answers, written after every line")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        help="the answers, written after every line; what is in it already is not asked again",
+    )
     options = parser.parse_args()
     projects = [Project(path) for path in options.histories]
     rng, found = random.Random(SEED), list[tuple[Project, Line]]()
@@ -160,7 +165,10 @@ async def _ask(
     url: str, found: Sequence[tuple[Project, Line]], options: argparse.Namespace
 ) -> None:
     server, rows = LlamaServer(Http(url, patience_s=PATIENCE_S)), list[dict[str, object]]()
-    for n, (project, line) in enumerate(found):
+    if options.json and options.json.exists():
+        rows += json.loads(options.json.read_text("utf-8"))
+    n_known = len(rows) // (len(WAYS) * len(KINDS))
+    for n, (project, line) in islice(enumerate(found), n_known, None):
         text = project.texts[line.path].split("\n")[line.number]
         for way in WAYS:
             chunks = project.chunks(line, way, options.chars)
