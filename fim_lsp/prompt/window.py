@@ -43,9 +43,9 @@ FIRST_TOKENS = (96, 192)
 FIRST_S = 1.0
 RUNG = 2  # how much larger each rung of the ladder above it is: all of them cost less than twice the last
 
-# Lines above the cursor with which a middle begins. A model goes on better when it has just read how
-# the code goes: exact rest of line 14 % without, 19 % with five (bundled model, 100 held-out places,
-# `python -m benchmarks.layouts`); they cost nothing, being evaluated behind the suffix instead of before.
+# Lines above the cursor with which a middle begins. A model goes on better when it has just read how the code goes, and
+# they cost nothing, being evaluated behind the suffix instead of before. Qwen2.5-Coder 0.5B at 47 places in code of 2025:
+# 12 first lines right and 555 characters without, 15 and 797 with five, 15 and 844 with twelve.
 LEAD = 5
 CLOSERS = frozenset(")]}>\"'`;:, \t")  # what editors close by themselves, and what follows it
 

@@ -17,7 +17,7 @@ from fim_lsp.session.connection import Connection
 from fim_lsp.session.open_document import OpenDocument
 from server_bridge.protocol import Measure, Prompt, PromptTooLong
 
-COLD = 128  # tokens to evaluate; from here on a new small window may be cheaper than one at hand
+COLD = 128  # tokens to evaluate, about as many as a first look (`window.FIRST_TOKENS`): a new one may be cheaper
 # How much larger than now the largest window may turn out: a token has more characters than was thought.
 SPARE = 1.25
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -215,9 +216,14 @@ class Days:
         self._path = folder / FILE if folder else None
         self._stats = stats
         self._written: Mapping[str, int] = dict.fromkeys(NAMES, 0)
+        self._one = threading.Lock()  # the page may read the days while the session ends
 
     def write(self, today: date) -> dict[str, Day]:
         """Add what was counted since the last time to *today*; all days that are kept. Blocking."""
+        with self._one:
+            return self._write(today)
+
+    def _write(self, today: date) -> dict[str, Day]:
         now = self._stats.totals
         fresh = {name: now[name] - self._written[name] for name in NAMES}
         self._written = now

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
-from fim_lsp.session.stats import FILE, N_DAYS, Days, Stats
+from fim_lsp.session import stats as stats_module
+from fim_lsp.session.stats import FILE, N_DAYS, Day, Days, Stats
 
 TODAY = date(2026, 11, 22)
 
@@ -35,6 +39,33 @@ def test_sessions_add_up(tmp_path: Path) -> None:
     assert [day["shown"] for day in days.values()] == [10, 2]
     assert days == Days(tmp_path, Stats()).write(TODAY)
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+
+
+def test_the_page_and_the_end_write_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each reads the file first: what one adds would be lost to the other."""
+    stats, read, may_read = Stats(), stats_module._read, threading.Event()
+    days, begun = Days(tmp_path, stats), threading.Event()
+
+    def read_late(path: Path) -> dict[str, Day]:
+        found = read(path)
+        begun.set()
+        may_read.wait(10)
+        return found
+
+    monkeypatch.setattr(stats_module, "_read", read_late)
+    shown(stats, 1)
+    with ThreadPoolExecutor(2) as threads:
+        page = threads.submit(days.write, TODAY)
+        begun.wait(10)
+        shown(stats, 2)
+        end = threads.submit(days.write, TODAY)
+        with contextlib.suppress(TimeoutError):
+            end.result(0.1)  # without a lock it reads here what the page has not written yet
+        may_read.set()
+        page.result(10)
+        assert end.result(10)[TODAY.isoformat()]["accepted"] == 3
 
 
 def test_old_days_go(tmp_path: Path) -> None:
