@@ -18,10 +18,20 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 ROOT = Path(__file__).parents[2]
 CAN_FORK = sys.platform == "linux"
+# As an editor's child has them: tests that run in the background of a shell, or under nohup, ignore the first two.
+SIGNALS: dict[int, Any] = (
+    {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGHUP: signal.SIG_DFL,
+        signal.SIGTERM: signal.SIG_DFL,
+    }
+    if CAN_FORK
+    else {}
+)
 LONGEST = 1 << 18  # bytes of a request: an environment, and the code that a test has run first
 
 
@@ -129,6 +139,8 @@ def _become(fds: list[int], arguments: list[str], before: str, env: dict[str, st
             os.close(fd)
         os.environ.clear()
         os.environ.update(env)
+        for number, handler in SIGNALS.items():
+            signal.signal(number, handler)
         exec(before, {})
         from fim_lsp.__main__ import main  # noqa: PLC0415
 
