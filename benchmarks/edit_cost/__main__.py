@@ -25,6 +25,7 @@ from benchmarks.edit_cost.cases import CASES, Case, lines_of, outcome
 from benchmarks.edit_cost.screen import WATCH, Drawn, is_whole, times
 from benchmarks.edit_tasks.checks import Task
 from benchmarks.real_sessions.arguments import SIZES, model_file
+from benchmarks.real_sessions.editing import FIM_LSP
 from benchmarks.side_by_side import evaluated, rest
 from server_bridge.process.supervisor import SPINS
 from tests.editors.conftest import furnish
@@ -37,11 +38,6 @@ BEGUN = "def total(values):\r    res"  # typed at the end of the file, before th
 WAITED = ".tokens.evaluated"
 KEYS = ("u", "l")  # typed on behind each edit
 
-FIM_LSP = """
-vim.g.fim = {{ ghost_text = 'own' }}
-vim.lsp.config('fim', {{ settings = {{ fim = {{ backend = {{ kind = 'llama-server', url = '{url}' }} }} }} }})
-vim.lsp.enable('fim')
-"""
 LLAMA_VIM = """
 vim.opt.rtp:append('{llama_vim}')
 vim.g.llama_config = {{
