@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from dataclasses import replace
+
+import pytest
 
 from benchmarks.decoding import N_TOKENS, STREAM, Row, _text, decoded, endless, table, waited
 from benchmarks.places import LIBRARY, frame, places, prompt

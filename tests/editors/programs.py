@@ -61,9 +61,13 @@ def written(file: Path, since_ns: int, writer: int) -> bool:
     """
     Return whether *file* was written after *since_ns* and closed by *writer* and the processes it started.
 
-    An editor that empties the file before it writes has it open meanwhile.
+    An editor that empties the file before it writes has it open meanwhile; one that moves the old file away (Helix) has
+    none there for a moment.
     """
-    if file.stat().st_mtime_ns <= since_ns:
+    try:
+        if file.stat().st_mtime_ns <= since_ns:
+            return False
+    except FileNotFoundError:
         return False
     process = psutil.Process(writer)
     return not any(_has_open(each, file) for each in (process, *process.children(recursive=True)))
