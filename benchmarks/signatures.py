@@ -168,15 +168,19 @@ async def _ask(
     if options.json and options.json.exists():
         rows += json.loads(options.json.read_text("utf-8"))
     n_known = len(rows) // (len(WAYS) * len(KINDS))
+    replies: dict[Prompt, str] = {}  # of one line: two ways may find the same chunks
     for n, (project, line) in islice(enumerate(found), n_known, None):
         text = project.texts[line.path].split("\n")[line.number]
+        replies.clear()
         for way in WAYS:
             chunks = project.chunks(line, way, options.chars)
             columns = (len(indent(text)), line.column)
             for kind, column in zip(KINDS, columns, strict=True):
                 prompt = project.prompt(line, column, chunks)
-                reply = await server.complete(Request(prompt, N_TOKENS, stop=("\n",)))
-                said = reply.text[len(prompt.forced) :].split("\n")[0].rstrip()
+                if prompt not in replies:
+                    reply = await server.complete(Request(prompt, N_TOKENS, stop=("\n",)))
+                    replies[prompt] = reply.text[len(prompt.forced) :]
+                said = replies[prompt].split("\n")[0].rstrip()
                 rows.append({
                     "line": n, "far": line.is_far, "way": way, "kind": kind, "where": f"{line.path}:{line.number + 1}",
                     "rest": text[column:], "said": said, "exact": said == text[column:].rstrip(),
