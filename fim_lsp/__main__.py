@@ -12,6 +12,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -22,11 +23,14 @@ from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendUnusable, TextModel
 
 if TYPE_CHECKING:
+    from fim_lsp.http_server.lent_port import LentPort
     from fim_lsp.http_server.local_port import LocalPort
     from fim_lsp.lsp.offer import RealModel
+    from fim_lsp.session.lending import Answer
     from fim_lsp.session.session import Session
     from server_bridge.bridge import BackendSettings
 
+LENT = "lent"  # the folder in our cache where editors announce the engines that they lend
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
 
 
@@ -139,7 +143,11 @@ def _serve(given: argparse.Namespace) -> NoReturn:
         host, port = given.tcp
         address = server.Address(host, port, given.token_file or token)
     open_session = partial(
-        Session, open_backend=open_backend, cache=_cache(), open_model=open_model
+        Session,
+        open_backend=partial(open_backend, borrows=given.borrow),
+        cache=_cache(),
+        open_model=open_model,
+        open_lent_port=None if given.borrow else _open_lent_port,
     )
     server.run(address, open_session, overrides, _real_model, _open_port)
 
@@ -149,15 +157,22 @@ async def _open_port(session: Session, port: int, root: str) -> LocalPort:
     from functools import partial
 
     from fim_lsp.cli.http import advice
-    from fim_lsp.http_server import announced, local_port
+    from fim_lsp.http_server import client_key, local_port
     from fim_lsp.settings import files
     from server_bridge.llama.props import open_to_pages
 
     advise = partial(advice, session, open_to_pages)
-    token = announced.own_key(files.client_key_file())
+    token = client_key.own_key(files.client_key_file())
     return await local_port.open_local_port(
         session, _cache(), port=port, token=token, root=root, advise=advise
     )
+
+
+async def _open_lent_port(answer: Answer, model: str) -> LentPort:
+    """Return a port at which the engine inside is lent; imported only where it is opened."""
+    from fim_lsp.http_server.lent_port import open_lent_port
+
+    return await open_lent_port(_cache() / LENT, answer, model)
 
 
 def _real_model() -> RealModel | None:
@@ -167,12 +182,18 @@ def _real_model() -> RealModel | None:
     return model_server.real_model()
 
 
-def open_backend(config: Config) -> Backend:
-    """Return the backend that the settings ask for; nothing is started or sent yet. Never fails."""
+def open_backend(config: Config, *, borrows: bool = False) -> Backend:
+    """
+    Return the backend that the settings ask for; nothing is started or sent yet. Never fails.
+
+    *borrows*: the engine of a running editor goes before one of our own.
+    """
     from server_bridge import bridge
 
+    settings = _bridge_settings(config.backend, saves=config.state.save)
+    lent_dir = str(_cache() / LENT) if borrows else ""
     try:
-        return bridge.open_backend(_bridge_settings(config.backend, saves=config.state.save))
+        return bridge.open_backend(replace(settings, lent_dir=lent_dir))
     except BackendUnusable as error:
         return bridge.Unusable(config.backend.kind, str(error))
 

@@ -19,6 +19,7 @@ from server_bridge.failover.endpoints import Endpoints
 from server_bridge.failover.local_servers import LocalServers
 from server_bridge.http.api_key import Key, ServedKey
 from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust
+from server_bridge.lent_engine import LentEngine
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
@@ -55,7 +56,8 @@ class BackendSettings:
     *model* is one of a server's, or a GGUF file for the embedded engine ("" for the bundled one).
     *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
     no server at it. What *session_header*, *cache_salt* and *user* say goes to *url* only as well.
-    *keys_dir* is the folder where `fim-lsp serve` leaves the keys of the servers that it runs.
+    *keys_dir* is the folder where `fim-lsp serve` leaves the keys of the servers that it runs, *lent_dir* the one
+    where editors announce engines that they lend; without it none is asked.
     """
 
     kind: Literal["auto", "llama-server", "openai", "embedded"] = "auto"
@@ -71,6 +73,7 @@ class BackendSettings:
     user: str = ""
     slots_dir: str = ""
     keys_dir: str = ""
+    lent_dir: str = ""
     log: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
     languages: tuple[str, ...] = ()  # of an endpoint: what it is for, nothing for everything
@@ -87,6 +90,8 @@ def open_backend(settings: BackendSettings) -> Endpoints:
         return Endpoints(_make_endpoints(settings.endpoints))
     if settings.kind == "auto":
         return _auto(settings)
+    if settings.kind == "embedded" and settings.lent_dir:
+        return Endpoints(_inside(settings))
     return Endpoints([Endpoint(_one(settings))])
 
 
@@ -191,7 +196,16 @@ def _auto(settings: BackendSettings) -> _Auto:
         Endpoint(servers.server(url, model, settings.slots_dir), named=False)
         for url in settings.usual_urls
     ]
-    return _Auto([*endpoints, Endpoint(_make_embedded(settings), last=True)], servers)
+    return _Auto([*endpoints, *_inside(settings)], servers)
+
+
+def _inside(settings: BackendSettings) -> list[Endpoint]:
+    """Return our own engine, behind that of a running editor with the same model where one may be asked."""
+    own = Endpoint(_make_embedded(settings), last=True)
+    if not settings.lent_dir:
+        return [own]
+    lent = LentEngine(Path(settings.lent_dir), _embedded_model(settings))
+    return [Endpoint(lent, named=False), own]
 
 
 def _local_servers(settings: BackendSettings) -> LocalServers:
@@ -211,23 +225,29 @@ class _Auto(Endpoints):
     def state(self) -> State:
         """See `Backend`."""
         state = super().state
-        is_last = state.health is Health.READY and state.kind == "embedded"
+        is_last = state.health is Health.READY and state.kind in ("embedded", "editor")
         return replace(state, message=state.message or self._servers.notice) if is_last else state
 
 
 def _make_embedded(settings: BackendSettings) -> Embedded:
     """Return the engine inside: the tiny bundled model on one thread, one of the user's on as many as `serve` takes."""
-    ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
-    model = ours or str(programs.BUNDLED)
-    n_threads = command_line.threads(programs.machine(None)) if ours else 1
+    model = _embedded_model(settings)
+    is_bundled = model == programs.BUNDLED
+    n_threads = 1 if is_bundled else command_line.threads(programs.machine(None))
     return Embedded(
         EmbeddedSettings(
-            model=model,
+            model=str(model),
             n_threads=settings.n_threads or n_threads,
             slots_dir=settings.slots_dir,
             log=settings.log,
         )
     )
+
+
+def _embedded_model(settings: BackendSettings) -> Path:
+    """Return the file that the engine inside runs: the user's, else the bundled one."""
+    ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
+    return Path(ours or programs.BUNDLED)
 
 
 class Unusable:

@@ -26,7 +26,7 @@ PARTICIPLES_LEFT = 0
 QUESTIONS_LEFT = 0
 
 CONTRACT = {
-    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.executables", "server_bridge.machine.peer",
+    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.announcements", "server_bridge.machine.executables", "server_bridge.machine.peer",
     "server_bridge.machine.private_files", "server_bridge.machine.sockets", "server_bridge.weights.table", "server_bridge.fim.reading",
 }  # fmt: skip
 

@@ -20,11 +20,12 @@ from typing import NamedTuple
 
 from fim_lsp import __version__
 from fim_lsp.cli.client import ServerError, editor
-from fim_lsp.http_server import announced
+from fim_lsp.http_server.local_port import FOLDER
 from fim_lsp.settings import egress
 from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import user_file
+from server_bridge.machine import announcements
 from server_bridge.machine.addresses import is_loopback, redact_url
 from server_bridge.protocol import (
     Backend,
@@ -280,13 +281,13 @@ async def cache(target: Target) -> list[Finding]:
 async def ports(target: Target) -> list[Finding]:
     """List the ports at which sessions of this user answer other programs, and check that they still do."""
     findings = []
-    for each in announced.find_announced(target.cache) if target.cache else ():
+    for each in announcements.find_announced(target.cache / FOLDER) if target.cache else ():
         host, _, port = each.url.removeprefix("http://").rpartition(":")
         try:
             _, writer = await asyncio.open_connection(host, int(port))
             writer.close()
         except (OSError, ValueError):
-            announced.withdraw(each.file)  # its process was killed
+            announcements.withdraw(each.file)  # its process was killed
         else:
             says = (
                 f"process {each.pid} answers other programs at {each.url}, where its page is, too"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.http_server import announced, local_port
+from fim_lsp.http_server import client_key, local_port
 from fim_lsp.http_server.page import Advice
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Days
@@ -47,7 +47,7 @@ class Key(NamedTuple):
 
 def read_key(path: Path) -> Key:
     """Return the key of this user's clients, which is made where there is none yet."""
-    return Key(announced.own_key(path), path)
+    return Key(client_key.own_key(path), path)
 
 
 def run(

@@ -11,7 +11,8 @@ completions: the text to insert for one request
 admission: decides from its head whether a request may be answered; pure
 connections: reads requests from a port, and writes the answers
 routes: the table of paths: answered here, or forwarded
-announced: the private files that say which ports are open, and keep the key of this user's clients
+client_key: the key of this user's completion clients
 page: the page, made of the session's counters
 local_port: a port that answers for a session
+lent_port: a port at which `fim-lsp complete` uses the engine of a session
 """

@@ -14,7 +14,7 @@ import secrets
 from collections import Counter
 from pathlib import Path
 
-from fim_lsp.http_server import admission, announced, connections
+from fim_lsp.http_server import admission, connections
 from fim_lsp.http_server.client_documents import ClientDocuments
 from fim_lsp.http_server.completions import Completions
 from fim_lsp.http_server.connections import Request, Response
@@ -22,7 +22,9 @@ from fim_lsp.http_server.page import OWN, Advice, Advise, Page
 from fim_lsp.http_server.routes import Routes, error
 from fim_lsp.session.session import Session
 from fim_lsp.workspace import paths
+from server_bridge.machine import announcements
 
+FOLDER = "http"  # of the announcements, in our cache folder
 SAFE = {
     "x-content-type-options": "nosniff",
     "cross-origin-resource-policy": "same-origin",
@@ -76,14 +78,14 @@ class LocalPort:
         """Begin to listen at *port*, 0 for a free one. Raises OSError where it is taken."""
         self._listener = await connections.listen(port, self._refusal, self._answer, self._refuse)
         self.port = self._listener.port
-        self._announcement = announced.announce(cache, self.url, self.token)
+        self._announcement = announcements.announce(cache / FOLDER, self.url, self.token)
 
     async def aclose(self) -> None:
         """Listen no more."""
         if self._listener is not None:
             await self._listener.aclose()
         if self._announcement is not None:
-            announced.withdraw(self._announcement)
+            announcements.withdraw(self._announcement)
         self._texts.close()
 
     def _refusal(self, request: Request) -> Response | None:

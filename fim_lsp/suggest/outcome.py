@@ -51,6 +51,8 @@ FILTERED = {
     "trailing_space": "the model's answer was only white space",
     "too_short": "the model's answer is too short to be worth a key",
 }
+# The engines that a user knows no address of, by the kind of backend.
+WHERE = {"embedded": "inside this package", "editor": "the engine of a running editor"}
 # Ends of a request while typing that one by hand may not come to.
 BY_HAND = frozenset({
     "automatic suggestions are off", "not sure", "in a comment", "in a string", "inside a word",
@@ -84,7 +86,7 @@ def source(outcome: str, backend: Mapping[str, Any]) -> str:
     """Return the source of a suggestion with this outcome."""
     if outcome == "local":
         return "a line in sight that begins as this one does"
-    where = "inside this package" if backend.get("kind") == "embedded" else backend.get("url")
+    where = WHERE.get(str(backend.get("kind"))) or backend.get("url")
     return f"{backend.get('model') or 'the model'} ({where})"
 
 

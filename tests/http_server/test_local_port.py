@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from fim_lsp import events
-from fim_lsp.http_server import announced
+from fim_lsp.http_server.local_port import FOLDER
 from fim_lsp.session.answer import Answer
+from server_bridge.machine.announcements import find_announced
 from server_bridge.protocol import Reply, Request
 from tests.asked import model_of
 from tests.http_server.clients import Served, served, vim
@@ -348,8 +349,8 @@ async def test_it_says_where_it_is_while_it_is_open(tmp_path: Path) -> None:
     """In a file that only this user may read."""
     cache = tmp_path / "cache"
     async with served(faked(), tmp_path, cache, token="secret") as at_port:
-        [there] = announced.find_announced(cache)
+        [there] = find_announced(cache / FOLDER)
         assert (there.url, there.token) == (at_port.port.url, "secret")
-    assert announced.find_announced(cache) == []
+    assert find_announced(cache / FOLDER) == []
     with pytest.raises(OSError):
         await asyncio.open_connection("127.0.0.1", at_port.port.port)
