@@ -159,7 +159,9 @@ class LentEngine:
         if "error" in said:
             raise Refused(str(said["error"]))
         state = read(State, said.get("state"), self.state.url)
-        self.state = replace(state, kind=KIND, model=self._model.name, message="", streams=False)
+        self.state = replace(
+            state, kind=KIND, url=self._http.url if self._http else "", message="", streams=False
+        )
         return said.get("result")
 
 

@@ -50,6 +50,9 @@ def lines(place: str, all_tried: Sequence[Tried], backend: Mapping[str, Any]) ->
 
 
 SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
+# The server in use ended while it wrote, as the engine of an editor does with its editor: the next one has to evaluate
+# the whole prompt first, for which only a new request has the time.
+COLD, N_TRIES = "Cold", 2
 
 
 def run(arguments: Namespace) -> int:
@@ -117,9 +120,12 @@ async def _try(
         screen.status(f"the model reads the file: {n_tokens:,} tokens … {seconds:.1f} s")
 
     path, at = position.path, position.position
-    answer = await server.complete(path, at, invoked=invoked, progress=progress)
+    for _ in range(N_TRIES):
+        answer = await server.complete(path, at, invoked=invoked, progress=progress)
+        last = (await server.stats())["last"]
+        if last["outcome"] != COLD:
+            break
     screen.status("")
-    last = (await server.stats())["last"]
     return Tried(answer, last["outcome"], last["reason"], by_hand=invoked)
 
 

@@ -20,7 +20,8 @@ from typing import Protocol
 import msgspec
 
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.generation import step_tokens
+from fim_lsp.session.scheduler import Scheduler, end_tasks
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
@@ -33,6 +34,8 @@ from server_bridge.protocol import (
     State,
     Warmed,
 )
+
+MOST = 8  # tokens that are decoded in a step, however many are asked for
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +62,8 @@ class Lending:
         self._model = ""
         self._port: Port | None = None
         self._turn = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._changes: set[asyncio.Task[None]] = set()
+        self._steps: set[asyncio.Task[Measure | Warmed | Reply]] = set()
 
     def follow(self, state: State) -> None:
         """Take in which server is in use now."""
@@ -67,8 +71,8 @@ class Lending:
         if self._open_port is not None and model != self._model:
             self._model = model
             task = asyncio.create_task(self._change(self._open_port, model), name="lend engine")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._changes.add(task)
+            task.add_done_callback(self._changes.discard)
 
     async def answer(self, call: str, asked: bytes) -> bytes:
         """Return the result of a *call* and the state of the engine, or what is wrong; as JSON."""
@@ -76,7 +80,7 @@ class Lending:
             result = None
             if call != "state":
                 request = msgspec.json.decode(asked, type=Request)
-                result = await self._scheduler.lend(lambda: self._call(call, request))
+                result = await self._lend(call, request)
             self._check()
         except PromptTooLong as error:
             return msgspec.json.encode({"too_long": [error.n_prompt, error.n_ctx]})
@@ -87,22 +91,42 @@ class Lending:
     async def aclose(self) -> None:
         """Lend nothing more."""
         self._open_port = None
-        for task in self._tasks:
+        for task in self._changes:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._changes, return_exceptions=True)
         await self._close()
+        await end_tasks(self._steps)
+
+    async def _lend(self, call: str, request: Request) -> Measure | Warmed | Reply:
+        """Return the result of a call. A step that has begun is done also for a client that hangs up: see the scheduler."""
+        begun = False
+
+        async def step() -> Measure | Warmed | Reply:
+            nonlocal begun
+            begun = True
+            return await self._call(call, request)
+
+        work = asyncio.create_task(self._scheduler.lend(step), name=f"lend {call}")
+        self._steps.add(work)
+        work.add_done_callback(self._steps.discard)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            if not begun:
+                work.cancel()
+            raise
 
     async def _call(self, call: str, request: Request) -> Measure | Warmed | Reply:
         self._check()
         model = await self._connection.model()
-        prompt = replace(request.prompt, apart=True)
+        prompt, n = replace(request.prompt, apart=True), request.n_predict
         match call:
             case "measure":
                 return await model.measure(prompt)
             case "warm":
-                return await model.warm(prompt, request.n_predict)
+                return await model.warm(prompt, min(n, step_tokens(self._connection.state)))
             case "complete":
-                return await model.complete(replace(request, prompt=prompt))
+                return await model.complete(replace(request, prompt=prompt, n_predict=min(n, MOST)))
         raise BackendRejected("there is no such call")
 
     def _check(self) -> None:

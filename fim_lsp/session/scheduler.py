@@ -33,7 +33,7 @@ LAST_S = 0.3  # a step, and a little more
 log = logging.getLogger(__name__)
 
 
-async def end_tasks(tasks: set[asyncio.Task[None]]) -> None:
+async def end_tasks(tasks: set[asyncio.Task[T]]) -> None:
     """Wait for *tasks* for the length of a step, then cancel them: what is cut short leaves an unknown cache."""
     if tasks:
         await asyncio.wait(tasks, timeout=LAST_S)

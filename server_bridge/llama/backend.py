@@ -314,9 +314,9 @@ class LlamaServer:
         kind, marks_only = parts.pop()
         parts.append((kind, join_runs((marks_only, ids([t.id for t in middle])))))
         whole = join_runs(run for _, run in parts)
-        # Instructions have a slot of their own, so that the next key finds its own as it was; so have other programs.
-        whose = "\ninstructions" * bool(prompt.turns) + "\napart" * prompt.apart
-        document = f"{prompt.repo}\n{prompt.path}{whose}"
+        # Instructions have a slot of their own, so that the next key finds its own as it was. Other programs share one.
+        document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
+        document = "\napart" if prompt.apart else document
         return connected, Encoded(document, tuple(parts), whole, middle)
 
     async def _reply(self, connected: Connected, encoded: Encoded, found: Evaluated) -> Reply:
