@@ -15,7 +15,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -43,8 +42,6 @@ from server_bridge.protocol import (
 
 KIND = "editor"
 CALL_S = 10.0  # a step takes a quarter of a second; an editor whose user types on is not waited for
-
-T = TypeVar("T")
 
 
 class Refused(BackendUnavailable):
@@ -137,7 +134,10 @@ class LentEngine:
 
     def _find(self) -> list[Announced]:
         """Return the editors with this very model. Blocking."""
-        ours = announcements.describe_file(self._model)
+        try:
+            ours = announcements.describe_file(self._model)
+        except OSError:  # our own engine says what is wrong with it
+            return []
         found = announcements.find_announced(self._folder)
         return [each for each in found if each.facts == ours]
 

@@ -69,6 +69,14 @@ async def test_another_model_is_not_used(tmp_path: Path) -> None:
     assert editor.heard == []
 
 
+async def test_a_model_that_is_not_there_is_left_to_our_own_engine(tmp_path: Path) -> None:
+    """Which says so, and how to fix it."""
+    with recorder(answer=HERE) as editor:
+        announce(tmp_path, editor.url)
+        await refused(tmp_path, tmp_path / "none.gguf")
+    assert editor.heard == []
+
+
 @pytest.mark.parametrize(
     "answer",
     [{}, {"/state": b"<html>"}, {"/state": b"{}"}, {"/state": b'{"state": {"health": 3}}'}],
