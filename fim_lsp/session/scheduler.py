@@ -99,11 +99,11 @@ class Scheduler:
     async def lend(self, step: Callable[[], Awaitable[T]]) -> T:
         """Run *step* for another program: alone on the wire, when no foreground step is due."""
         while True:
-            async with (
-                self._wire
-            ):  # first come, first served: behind the foreground step that is due
+            async with self._wire:
                 if not self._n_due:
                     return await step()
+            # The wire goes to who came first, so next to the step that is due; one that was cancelled ends meanwhile.
+            await asyncio.sleep(0)
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
         """Leave *step* for when the foreground has been quiet for *delay* seconds."""
