@@ -123,12 +123,14 @@ def _program(given: Namespace) -> programs.Program:
     if given.draft and not machine.gpu and not given.dry_run:
         serve.warn_of_draft()
     cache = files.cache_folder()
+    path = _model(given, config, machine)
     plan = command_line.Plan(
-        model=_model(given, config, machine),
+        model=path,
         port=given.port,
         draft=_check(given.draft) if given.draft else "",
         speculate=not given.no_speculation,
         slots_dir=str(cache / "slots") if config.state.save else "",
+        threads_dir=str(_folder()) if path else "",
     )
     if server is None or build is None:
         return programs.inside(machine, plan, cache)

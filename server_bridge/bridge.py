@@ -24,9 +24,10 @@ from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextServer
-from server_bridge.process import command_line, programs
+from server_bridge.process import programs
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
+from server_bridge.process.thread_choice import usual
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -57,7 +58,8 @@ class BackendSettings:
     *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
     no server at it. What *session_header*, *cache_salt* and *user* say goes to *url* only as well.
     *keys_dir* is the folder where `fim-lsp serve` leaves the keys of the servers that it runs, *lent_dir* the one
-    where editors announce engines that they lend; without it none is asked.
+    where editors announce engines that they lend; without it none is asked. *threads_dir* is the folder where it is kept how
+    many threads are fastest with a model; without it that is not measured.
     """
 
     kind: Literal["auto", "llama-server", "openai", "embedded"] = "auto"
@@ -75,6 +77,7 @@ class BackendSettings:
     keys_dir: str = ""
     lent_dir: str = ""
     log: str = ""
+    threads_dir: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
     languages: tuple[str, ...] = ()  # of an endpoint: what it is for, nothing for everything
     endpoints: tuple[BackendSettings, ...] = ()
@@ -233,11 +236,13 @@ def _make_embedded(settings: BackendSettings) -> Embedded:
     """Return the engine inside: the tiny bundled model on one thread, one of the user's on as many as `serve` takes."""
     model = _embedded_model(settings)
     is_bundled = model == programs.BUNDLED
-    n_threads = 1 if is_bundled else command_line.threads(programs.machine(None))
+    n_threads = 1 if is_bundled else usual(programs.usable_cores())
+    is_open = not (is_bundled or settings.n_threads)
     return Embedded(
         EmbeddedSettings(
             model=str(model),
             n_threads=settings.n_threads or n_threads,
+            threads_dir=settings.threads_dir if is_open else "",
             slots_dir=settings.slots_dir,
             log=settings.log,
         )

@@ -99,7 +99,7 @@ async def _watch(states: AsyncGenerator[State, None], screen: Screen, key_file: 
         async for state in states:
             seconds = time.monotonic() - started
             if state.health is Health.LOADING:
-                screen.status(f"loading the model … {seconds:.1f} s")
+                screen.status(f"{state.message or 'loading the model'} … {seconds:.1f} s")
                 continue
             screen.status("")
             if state.health is Health.READY:

@@ -87,7 +87,8 @@ class Messages:
             now = status(state, quiet_until=quiet_until)
             self._server.protocol.notify("didChangeStatus", now)
         if state.health is Health.LOADING:
-            self._begin(MODEL, f"Loading {sanitize(state.model) or 'the model'}")
+            what = state.message or f"loading {state.model or 'the model'}"
+            self._begin(MODEL, sanitize(what[:1].upper() + what[1:]))
         else:
             self._end(MODEL)
         if state.health is Health.READY and not state.message:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.machine.addresses import USUAL_PORTS
-from server_bridge.process import sizing
+from server_bridge.process import sizing, thread_choice
 
 HOST = "127.0.0.1"  # there is no switch for another: a server for others needs more thought
 N_SLOTS = 2  # serve any number of documents, see `slots`
@@ -33,7 +33,7 @@ BY_NGRAMS, BY_MODEL = "ngram-mod", "draft-simple"
 
 
 class Machine(NamedTuple):
-    """Bytes of memory, logical cores, and bytes that are free on the largest GPU (0 without one)."""
+    """Bytes of memory, logical cores that we may use, and bytes that are free on the largest GPU (0 without one)."""
 
     memory: int
     cores: int
@@ -52,8 +52,8 @@ class Plan:
     """
     The plan of a server: the GGUF file *model*, whose header says *facts*.
 
-    *draft* is a small model of the same vocabulary, "" for none. The server is to ask for the key in
-    *key_file*.
+    *draft* is a small model of the same vocabulary, "" for none. The server is to ask for the key in *key_file*.
+    *threads_dir*: see `programs.EmbeddedSettings`.
     """
 
     model: str = ""
@@ -63,6 +63,7 @@ class Plan:
     speculate: bool = True
     slots_dir: str = ""
     key_file: str = ""
+    threads_dir: str = ""
 
 
 def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
@@ -82,7 +83,7 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         ("--predict", str(N_PREDICT)),
         ("--batch-size", str(N_BATCH)),
         ("--ubatch-size", str(N_BATCH)),
-        ("--threads", str(threads(machine))),
+        ("--threads", str(thread_choice.usual(machine.cores))),
         ("--cache-ram", str(sizing.set_aside(plan.facts, N_SLOTS, machine.memory) >> 20)),
         # Our prompts grow at their end: there is nothing to shift in the middle, and what is reused
         # that way is not what would have been evaluated.
@@ -109,16 +110,6 @@ def _rolling_back(machine: Machine, plan: Plan) -> list[tuple[str, ...]]:
         found.append(("--ctx-checkpoints", str(copies)))
         found.append(("--checkpoint-min-step", str(CLOSE_STEP)))
     return found
-
-
-def threads(machine: Machine) -> int:
-    """
-    Return half of the cores, which are all that compute where each has two threads; two at least, if there
-    are two.
-
-    Two threads on two cores are 1.2 to 1.9 times as fast as one, on idle cores and on busy ones (`supervisor.SPINS`).
-    """
-    return max(machine.cores // 2, min(2, machine.cores))
 
 
 def _drafting(build: Build, plan: Plan) -> list[tuple[str, ...]]:

@@ -10,17 +10,20 @@ import json
 import os
 import re
 import secrets
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from server_bridge.http.api_key import ServedKey
 from server_bridge.machine.executables import PACKAGES, neutral_folder, python_command, run
-from server_bridge.process import command_line, sizing
+from server_bridge.process import command_line, sizing, thread_choice
 from server_bridge.protocol import BackendUnusable
 
 KEY_ENV = "LLAMA_API_KEY"  # llama-server's own name for it
 KEY = re.compile(r"[!\"$-~][!-~]*")  # one line of llama-server's file, in which # begins a comment
 ASK_S = 30.0  # a --help takes 20 ms, a look at the GPUs through a cold driver some seconds
+CPU_TIME = Path("/sys/fs/cgroup/cpu.max")  # microseconds, and of how many; of a container its own
 PACKAGE = Path(__file__).resolve().parent.parent
 BUNDLED = PACKAGE / "models" / "fim-tiny-q8_0.gguf"
 # Without these it would listen for other machines, or answer every process and page on this one.
@@ -32,13 +35,16 @@ class EmbeddedSettings:
     """
     The settings of this package's engine.
 
-    One thread is enough for the bundled model. *n_ctx* is the most tokens per slot, see `sizing`: a full ring of 16
+    One thread is enough for the bundled model; *n_batch_threads* read prompts, 0 for as many as write. With *threads_dir*
+    both are measured once, and kept in that folder (`thread_trial`). *n_ctx* is the most tokens per slot, see `sizing`: a full ring of 16
     chunks of 64 lines takes some 12,000. Two slots serve any number of documents, see `slots`.
     Without *slots_dir* no state can be saved; without *log* the child's log is dropped.
     """
 
     model: str = str(BUNDLED)
     n_threads: int = 1
+    n_batch_threads: int = 0
+    threads_dir: str = ""
     n_slots: int = command_line.N_SLOTS
     n_ctx: int = command_line.N_CTX
     n_batch: int = command_line.N_BATCH
@@ -53,7 +59,7 @@ class Program:
     log to the file *log*; it needs *folders*.
 
     It serves the file *model*, and asks for *key*, which editors find in *key_file*. *answers*: its stdout is for its parent.
-    *is_foreign*: it does not end by itself when its parent does.
+    *is_foreign*: it does not end by itself when its parent does. *engine* are the settings of our own child.
     """
 
     argv: tuple[str, ...]
@@ -67,6 +73,7 @@ class Program:
     settings: bytes = field(default=b"", repr=False)  # they have the key
     answers: bool = False
     is_foreign: bool = False
+    engine: EmbeddedSettings | None = None
 
     @property
     def url(self) -> str:
@@ -77,7 +84,17 @@ class Program:
 def machine(server: str | None) -> command_line.Machine:
     """Return memory and cores, and the largest GPU that the llama-server at *server* can use."""
     devices = _read_printed(server, "--list-devices") if server else ""
-    return command_line.Machine(sizing.physical(), os.cpu_count() or 1, command_line.gpu(devices))
+    return command_line.Machine(sizing.physical(), usable_cores(), command_line.gpu(devices))
+
+
+def usable_cores() -> int:
+    """Return the logical cores that this process may use; a container may have less time than they have."""
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    try:
+        share, period = map(int, CPU_TIME.read_text("ascii").split())
+    except (OSError, ValueError):  # another system, no limit ("max"), or an older kernel
+        return cores
+    return min(cores, max(1, -(-share // period)))
 
 
 def build(server: str) -> command_line.Build:
@@ -108,19 +125,37 @@ def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) 
     """Return the engine of this package, on a port where any editor finds it."""
     settings = EmbeddedSettings(
         model=_resolve_paths(plan).model,
-        n_threads=command_line.threads(machine),
+        n_threads=thread_choice.usual(machine.cores),
+        threads_dir=plan.threads_dir,
         slots_dir=plan.slots_dir,
     )
     program = _prepare_served(plan, cache)
     child = embedded(settings, program.key, plan.port)
     return replace(
-        program, argv=child.argv, model=settings.model, cwd=child.cwd, settings=child.settings
+        program,
+        argv=child.argv,
+        model=settings.model,
+        cwd=child.cwd,
+        settings=child.settings,
+        engine=settings,
     )
 
 
-def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
-    """Return the engine of this package, which tells its parent at which *port* it is (0: at any)."""
-    given = {**asdict(settings), "key": key, "port": port}
+def with_engine(program: Program, settings: EmbeddedSettings) -> Program:
+    """Return *program*, our own child, with other *settings*."""
+    given = embedded(settings, program.key, program.port).settings
+    return replace(program, settings=given, engine=settings)
+
+
+def embedded(
+    settings: EmbeddedSettings, key: str, port: int = 0, candidates: Sequence[int] = ()
+) -> Program:
+    """
+    Return the engine of this package, which tells its parent at which *port* it is (0: at any).
+
+    With *candidates*, numbers of threads, it tells what each takes instead, and ends.
+    """
+    given = {**asdict(settings), "key": key, "port": port, "candidates": candidates}
     return Program(
         argv=python_command("server_bridge.process.embedded_child"),
         port=port,
@@ -129,6 +164,7 @@ def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
         log=Path(settings.log) if settings.log else None,
         settings=json.dumps(given).encode() + b"\n",
         answers=True,
+        engine=settings,
     )
 
 

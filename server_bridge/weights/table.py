@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from server_bridge.process.command_line import Machine, threads
+from server_bridge.process.command_line import Machine
+from server_bridge.process.thread_choice import usual
 
 HUB = "https://huggingface.co"
 BUNDLED = (
@@ -179,7 +180,7 @@ def find_offer(found: list[Offer], name: str) -> Offer | None:
 
 
 def _offer(model: Model, machine: Machine, path: str) -> Offer:
-    n_threads = threads(machine)
+    n_threads = usual(machine.cores)
     fits_gpu = bool(machine.gpu) and model.n_bytes <= machine.gpu * GPU_SHARE
     reads = GPU_READS if fits_gpu else min(n_threads * THREAD_READS, MEMORY_READS)
     counts = GPU_COUNTS if fits_gpu else n_threads * THREAD_COUNTS
