@@ -100,10 +100,13 @@ class Embedded:
 
     async def _choose_threads(self) -> None:
         """Take the numbers of threads that are fastest, measured at the first start with a model."""
-        if thread_trial.is_wanted(self._settings):
+        settings = self._settings
+        if not settings.threads_dir:
+            return
+        if await asyncio.to_thread(thread_trial.is_wanted, settings):
             self._state = replace(self._state, health=Health.LOADING, message=thread_trial.SAYS)
-            await thread_trial.measure(self._settings)
-        self._settings = thread_trial.apply(self._settings)
+            await thread_trial.measure(settings)
+        self._settings = await asyncio.to_thread(thread_trial.apply, settings)
 
     async def _new_child(self, key: str) -> dict[str, str]:
         """Start a child; what it says of itself."""

@@ -9,13 +9,13 @@ cores and the same llama.cpp.
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import secrets
 import time
 from contextlib import suppress
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -157,8 +157,15 @@ def _find(settings: EmbeddedSettings) -> Trial | None:
 
 def _conditions(settings: EmbeddedSettings) -> tuple[int, int, str]:
     """Return bytes of the model, cores, and the version of llama.cpp. Raises OSError."""
+    return (Path(settings.model).stat().st_size, programs.usable_cores(), _engine())
+
+
+@functools.cache
+def _engine() -> str:
+    """Return the version of the engine inside, "" without one."""
+    from importlib import metadata  # noqa: PLC0415 (20 ms)
+
     try:
-        engine = metadata.version("xllamacpp")
+        return metadata.version("xllamacpp")
     except metadata.PackageNotFoundError:
-        engine = ""
-    return (Path(settings.model).stat().st_size, programs.usable_cores(), engine)
+        return ""

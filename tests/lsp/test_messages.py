@@ -59,3 +59,27 @@ def test_a_first_look_is_told_to_those_who_want_it(
     assert [(each["firstLookS"], each["message"], each["busy"]) for each in told] == [
         (6, "first look: 6 s", False)
     ][:wants]
+
+
+@pytest.mark.parametrize(
+    ("model", "message", "title"),
+    [
+        ("a.gguf", "", "Loading a.gguf"),
+        ("", "", "Loading the model"),
+        (
+            "a.gguf",
+            "measuring how many threads are fastest",
+            "Measuring how many threads are fastest",
+        ),
+    ],
+)
+def test_what_a_start_waits_for_is_said(
+    model: str, message: str, title: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the title of the progress."""
+    messages = Messages(LanguageServer("fim-lsp", "0", types.NotebookDocumentSyncOptions([])))
+    begun: list[str] = []
+    monkeypatch.setattr(messages, "_begin", lambda _, title: begun.append(title))
+    state = State(Health.LOADING, "embedded", model=model, message=message)
+    messages.show_state(state, notify=False)
+    assert begun == [title]
