@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
@@ -120,6 +122,23 @@ async def test_a_start_goes_on_where_the_trial_fails(
     assert kept(settings)[REAL].day == ""
     assert not thread_trial.is_wanted(settings)
     assert "not measured" in thread_trial.in_words(Path(settings.threads_dir), REAL)
+
+
+async def test_a_trial_that_is_cancelled_is_made_again(
+    children: list[Program], settings: EmbeddedSettings
+) -> None:
+    """An editor that is closed meanwhile leaves no process, and no usual number that nothing measured."""
+    backend = Embedded(settings)
+    connecting = asyncio.create_task(backend.connect())
+    while not (children and psutil.Process().children()):
+        await asyncio.sleep(0.01)
+    assert REAL in kept(settings)
+    connecting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await connecting
+    assert not psutil.Process().children()
+    assert kept(settings) == {}
+    await backend.aclose()
 
 
 async def test_where_nothing_can_be_kept_nothing_is_measured(
