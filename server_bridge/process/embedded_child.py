@@ -26,6 +26,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -70,11 +71,23 @@ def _start_server(settings: dict[str, Any]) -> tuple[dict[str, str], Any]:
     try:
         import xllamacpp  # noqa: PLC0415 (a failing import is an answer too)
 
-        server = xllamacpp.Server(_parameters(settings, xllamacpp.CommonParams()))
+        params = _parameters(settings, xllamacpp.CommonParams())
+        params.fit_params = has_gpu(xllamacpp.get_device_info())
+        server = xllamacpp.Server(params)
         url, engine = server.listening_address, xllamacpp.__version__
     except Exception as error:  # noqa: BLE001 (the parent gets it, whatever it was)
         return {"error": str(error) or type(error).__name__}, None
     return {"url": url, "engine": engine, "not_saved": not_saved}, server
+
+
+def has_gpu(devices: Sequence[Mapping[str, Any]]) -> bool:
+    """
+    Return whether there is a GPU among llama.cpp's *devices*.
+
+    Only then is there anything to fit to its memory. For that llama.cpp reads the model once before it loads it, which
+    takes half of the start of Qwen2.5-Coder 0.5B: 2.0 s with it, 1.2 s without.
+    """
+    return any(each["type"].name.endswith("GPU") for each in devices)
 
 
 def _compare(settings: dict[str, Any], out: TextIO) -> None:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.process.embedded import Embedded
+from server_bridge.process.embedded_child import has_gpu
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import (
     BackendError,
@@ -51,6 +53,15 @@ async def test_is_ready_and_gone_at_once(tmp_path: Path) -> None:
     assert not child.is_running()
     assert log.stat().st_size > 0
     assert backend.state.health is Health.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("kinds", "has_one"), [("CPU", False), ("CPU ACCEL", False), ("CPU GPU", True), ("IGPU", True)]
+)
+def test_a_gpu_is_found_among_the_devices(kinds: str, has_one: bool) -> None:
+    """By the names of llama.cpp's `ggml_backend_dev_type`."""
+    names = [f"GGML_BACKEND_DEVICE_TYPE_{kind}" for kind in kinds.split()]
+    assert has_gpu([{"type": SimpleNamespace(name=name)} for name in names]) is has_one
 
 
 async def test_a_library_that_the_system_lacks_is_named(
