@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scrub import scrub_text
+from fim_lsp.context.secrets.scrub import BLOT, scrub_text
 from fim_lsp.prompt.healing import heal
 from server_bridge.protocol import Chunk, Prompt, State
 
@@ -29,6 +29,7 @@ ASK = (
 )
 
 _FILE = re.compile(r"^diff --", re.MULTILINE)
+_HUNK = re.compile(r"@@(@{0,8}) [^@\n]{0,400}@@")
 _UNSTAGED = re.compile(r"^\S -{50}$", re.MULTILINE)  # what `git commit -v -v` shows below
 _NAMED = ("--- ", "+++ ", "rename from ", "rename to ", "copy from ", "copy to ")
 _NOISE = ("index ", "old mode ", "new mode ", "similarity index ", "dissimilarity index ")
@@ -81,7 +82,7 @@ def prompt_of(
     The prompt of a chat says how the subject begins, because there an answer cannot be begun.
     """
     log = "".join(f"{scrub_text(each)}\n" for each in reversed(subjects))
-    diff = Chunk("staged.diff", scrub_text(_fit(diffs, n_chars)))
+    diff = Chunk("staged.diff", scrub_diff(_fit(diffs, n_chars)))
     kept, half = heal(typed)
     if scrub_text(typed) != typed:
         kept, half = scrub_text(typed), ""
@@ -92,6 +93,23 @@ def prompt_of(
         kept, half = "", ""
     chunks = (Chunk(LOG, log), diff)
     return Prompt(repo, chunks, "", "", "", kept, forced=half, language="gitcommit", turns=(ask,))
+
+
+def scrub_diff(diff: str) -> str:
+    """
+    Return a diff without what looks like a secret, before its changes and after them.
+
+    Signs stand in front of its lines, and lines that go between those that come: so each side is looked at as the text
+    that it was. A secret may begin in the line that a hunk names, which stands somewhere above it.
+    """
+    lines, start, found = diff.split("\n"), 0, list[str]()
+    for end in [
+        *(n for n, line in enumerate(lines) if line.startswith(("@@", "diff --"))),
+        len(lines),
+    ]:
+        found += _scrub_hunk(lines[start:end])
+        start = end
+    return "\n".join(found)
 
 
 def line_of(said: str, prompt: Prompt, typed: str) -> str:
@@ -107,13 +125,33 @@ def line_of(said: str, prompt: Prompt, typed: str) -> str:
     return line if typed and not typed.endswith(" ") else line.lstrip()
 
 
+def _scrub_hunk(lines: Sequence[str]) -> list[str]:
+    """Return the *lines* of a hunk, or of what stands above the first one, without secrets."""
+    head = _HUNK.match(lines[0]) if lines else None
+    if head is None:
+        return scrub_text("\n".join(lines)).split("\n") if lines else []
+    n_signs, at = 1 + len(head[1]), head.end()
+    signs = ["", *(line[:n_signs] for line in lines[1:])]
+    texts = [lines[0][at:], *(line[n_signs:] for line in lines[1:])]
+    clean = [*texts]
+    for other in "+-":
+        side = [n for n, each in enumerate(signs) if other not in each]
+        shown = scrub_text("\n".join(texts[n] for n in side)).split("\n")
+        for n, line in zip(side, shown, strict=True):
+            if line != texts[n]:
+                clean[n] = line if clean[n] in (texts[n], line) else BLOT
+    return [lines[0][:at] + clean[0], *map(str.__add__, signs[1:], clean[1:])]
+
+
 def _file_diff(text: str) -> FileDiff:
     header, _, _ = text.partition("\n@@")
-    first, *rest = header.splitlines()
+    first, *rest = header.split(
+        "\n"
+    )  # names and lines may hold what Python takes for further line ends
     names = [_unquote(line[len(key) :]) for line in rest for key in _NAMED if line.startswith(key)]
     names = names or _halves(first.removeprefix("diff --git "))
     known = {shorter for name in names if name != "/dev/null" for shorter in _spell_name(name)}
-    lines = [line for line in text.splitlines() if not line.startswith(_NOISE)]
+    lines = [line for line in text.removesuffix("\n").split("\n") if not line.startswith(_NOISE)]
     return FileDiff(tuple(sorted(known)), "".join(f"{line}\n" for line in lines))
 
 
@@ -125,8 +163,8 @@ def _halves(pair: str) -> list[str]:
 
 
 def _spell_name(name: str) -> list[str]:
-    """Return a name as it stands, and without the prefix of its side (`a/`, or another by `diff.mnemonicPrefix`)."""
-    return [name, name[2:]] if name[1:2] == "/" else [name]
+    """Return a name as it stands, and without the prefix of its side (`a/`, or another by git's settings)."""
+    return [name, bare] if (bare := name.partition("/")[2]) else [name]
 
 
 def _unquote(name: str) -> str:

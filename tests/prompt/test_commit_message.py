@@ -11,6 +11,7 @@ from fim_lsp.prompt.commit_message import (
     file_diffs,
     line_of,
     prompt_of,
+    scrub_diff,
 )
 from server_bridge.protocol import Health, State
 
@@ -52,6 +53,7 @@ def test_files_of_a_diff() -> None:
     ("header", "name"),
     [
         ("diff --git a/x y.png b/x y.png\nBinary files differ\n", "x y.png"),
+        ("diff --git old/x.py new/x.py\n--- old/x.py\n+++ new/x.py\n", "x.py"),
         ("diff --git i/x.py w/x.py\nold mode 100644\nnew mode 100755\n", "x.py"),
         ("diff --git x.py x.py\nnew file mode 100644\n", "x.py"),
         ('diff --git "a/caf\\303\\251.py" "b/caf\\303\\251.py"\n--- "a/caf\\303\\251.py"\n', "café.py"),
@@ -123,3 +125,46 @@ def test_the_line_that_follows(state: str, said: str, typed: str, line: str) -> 
     """One line, which continues what is typed; a chat says all of it, maybe in quotes."""
     prompt = prompt_of("shop", [], (), typed, 1000, state=globals()[state])
     assert line_of(said, prompt, typed) == line
+
+
+OLD, NEW = (
+    "".join(f"{sign}{f'{letter}9+k' * 16}\n" for _ in range(4)) for sign, letter in ("-x", "+y")
+)
+
+
+@pytest.mark.parametrize(
+    ("hunk", "secrets"),
+    [
+        (f" -----BEGIN PRIVATE KEY-----\n{OLD}{NEW} -----END PRIVATE KEY-----\n", "x9+k y9+k"),
+        (f'-k = """-----BEGIN RSA PRIVATE KEY-----\n{OLD}', "x9+k"),  # cut off
+        (" password: |\n-  r3Vyww0xakpfPE*x\n+  IFsKixR57DJMt~8L\n", "r3Vy IFsK"),
+        ("+password: >-\n+  r3Vyww0xakpfPE*x\n", "r3Vy"),
+        ("-DB_PASSWORD = (\n+DB_PASSWORD=(\n     'r3Vyww0xakpfPE*x'\n", "r3Vy"),
+        ("++++ password = 'r3Vyww0xakpfPE*x'\n\\ No newline at end of file\n", "r3Vy"),
+    ],
+)
+def test_secrets_of_several_lines(hunk: str, secrets: str) -> None:
+    """They are found on each side of a diff, whatever signs stand in front of their lines; the other lines stay."""
+    head = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@ def f():\n"
+    shown = scrub_diff(f"{head}{hunk}+plain = 1\n{CART}")
+    assert shown.startswith(head)
+    assert shown.endswith(f"+plain = 1\n{CART}")
+    assert shown.count("\n") == f"{head}{hunk}+plain = 1\n{CART}".count("\n")
+    assert not [each for each in secrets.split() if each in shown]
+
+
+def test_a_secret_that_begins_above_its_hunk() -> None:
+    """The line that a hunk names is looked at with it, also in the diff of a merge."""
+    for marks, signs in (("@@", "+"), ("@@@", "++")):
+        head = f"{marks} -4,3 +4,3 {marks} db_password: |"
+        assert "r3Vy" not in scrub_diff(f"{head}\n{signs}  r3Vyww0xakpfPE*x\n")
+
+
+def test_a_line_that_has_other_line_ends_is_one() -> None:
+    """A form feed ends no line of a diff, so what follows it has a sign, and is no name of a file."""
+    text = CART.replace("+total = 1", "+total = 1\f--- a/other\x85rename to key.pem")
+    assert file_diffs(text)[0].text.count("\n") == CART.count("\n") - 1
+    header = (
+        "diff --git a/x\u2028y/z b/x\u2028y/z\n--- a/x\u2028y/z\n+++ b/x\u2028y/z\n@@ -1 +1 @@\n"
+    )
+    assert "x\u2028y/z" in file_diffs(header)[0].names
