@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fim_lsp.context.definitions import Definition, Syntax, read_syntax
+from fim_lsp.context.secrets.above import REACH, key_lines, n_begun_above
 from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.context.similarity import WORD
 from fim_lsp.documents import LINE_CHARS, body, unix
@@ -44,6 +45,8 @@ PIECE_LINES = 16
 TELLING_WORDS = 5
 """Words from which a line is a copy when it stands in two files; shorter ones are idioms, like
 `def __init__(self) -> None:` and `from __future__ import annotations`."""
+
+ABOVE = 8  # lines above a piece that may say that it holds a secret
 
 _PLACES = 50
 """Places of one line that are looked at for the lines around it: a text may be one line 100,000 times."""
@@ -180,10 +183,16 @@ def pieces(source: Source) -> tuple[Piece, ...]:
 
 def cut(source: Source, syntax: Syntax) -> Cut:
     """Cut *source* where the units of *syntax* begin and end."""
-    lines = unix("".join(source.lines)).split("\n")
+    text = unix("".join(source.lines))
+    lines, keys = text.split("\n"), [*key_lines(text)]
     borders = {0, len(lines)} | {u.start for u in syntax.units} | {u.end for u in syntax.units}
     spans = _spans(sorted(borders))
-    each = (_piece(source, lines, Why.OPENED, span, PIECE_CHARS) for span in spans)
+    shown = (
+        each
+        for each in spans
+        if not any(key.start < each[1] and each[0] < key.stop for key in keys)
+    )
+    each = (_piece(source, lines, Why.OPENED, span, PIECE_CHARS) for span in shown)
     known = itertools.islice((piece for piece in each if piece is not None), PIECES)
     names = dict.fromkeys(name for unit in syntax.units for name in unit.names)
     return Cut(tuple(known), tuple(names), syntax.definitions)
@@ -194,7 +203,8 @@ def read_yank(source: Source, text: str) -> Piece | None:
     if len(text) > YANK_CHARS:
         return None
     lines = unix(text).strip("\n").split("\n")
-    return _piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
+    piece = _piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
+    return piece if piece and _is_whole(source, locate(piece, source)) else None
 
 
 def piece_of(source: Source, why: Why, span: tuple[int, int]) -> Piece | None:
@@ -202,7 +212,8 @@ def piece_of(source: Source, why: Why, span: tuple[int, int]) -> Piece | None:
     start, end = span
     lines = [body(line) for line in source.lines[start:end]]
     piece = _piece(source, lines, why, (0, len(lines)), PIECE_CHARS)
-    return piece and replace(piece, start=start + piece.start, end=start + piece.end)
+    place = piece and replace(piece, start=start + piece.start, end=start + piece.end)
+    return place if place and _is_whole(source, place) else None
 
 
 def read_server_text(source: Source, text: str) -> Piece | None:
@@ -213,6 +224,8 @@ def read_server_text(source: Source, text: str) -> Piece | None:
     if piece is None:
         return None
     place = locate(piece, source)
+    if not _is_whole(source, place):
+        return None
     return place if place.fresh else replace(piece, start=0, end=0)
 
 
@@ -332,9 +345,30 @@ def _piece(
         return None
     text = "\n".join(lines[start:end])
     known = words(text) if len(text) <= n_chars else frozenset()
-    if not known:
+    if not known or _goes_on(_join_above(lines, start, "\n"), text):
         return None
     return Piece(source.uri, source.name, start, end, source.version, text, why, known)
+
+
+def _is_whole(source: Source, piece: Piece) -> bool:
+    """Return whether no secret that begins above the place of *piece* goes on in it."""
+    return not (piece.fresh and _goes_on(_join_above(source.lines, piece.start), piece.text))
+
+
+def _join_above(lines: Sequence[str], start: int, end: str = "") -> str:
+    """Return the last characters of what stands above the line *start*; *end*: what the lines are without."""
+    return unix("".join(f"{each[-REACH:]}{end}" for each in lines[max(0, start - ABOVE) : start]))[
+        -REACH:
+    ]
+
+
+def _goes_on(above: str, text: str) -> bool:
+    return _n_begun_above(above[-REACH:], text) > 0
+
+
+_n_begun_above = functools.lru_cache(maxsize=1024)(
+    n_begun_above
+)  # after an edit most are as they were
 
 
 @functools.lru_cache(maxsize=1024)  # after an edit most pieces of a file are as they were

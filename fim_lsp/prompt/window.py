@@ -24,6 +24,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from fim_lsp.context.secrets.above import key_lines, n_begun_above
 from fim_lsp.documents import (
     LINE_CHARS,
     Document,
@@ -41,6 +42,7 @@ NEAR_SUFFIX = 4  # likewise below the cursor
 # 512, 8 with 120. It gets what is evaluated in `FIRST_S`, within these bounds.
 FIRST_TOKENS = (96, 192)
 FIRST_S = 1.0
+ABOVE = 120  # lines above a window that may say that it begins inside a secret: a key of 8,192 bits has 100
 RUNG = 2  # how much larger each rung of the ladder above it is: all of them cost less than twice the last
 
 # Lines above the cursor with which a middle begins. A model goes on better when it has just read how the code goes, and
@@ -123,7 +125,10 @@ def place_window(
     n_prefix, n_suffix = int(budget.prefix * share), int(budget.suffix * share)
     first = _find_shared_first(document, anchor, budget, old, n_prefix)
     if first is None:
-        first = _first_fresh(document, anchor, n_prefix)
+        first = _below_secret(document, _first_fresh(document, anchor, n_prefix), position.line)
+        while first < anchor and not document.lines[first].strip():
+            first += 1
+        anchor = max(anchor, first)
     return Window(
         first=first,
         anchor=anchor,
@@ -232,11 +237,20 @@ def _find_shared_first(
 
 
 def _first_fresh(document: Document, anchor: int, n_chars: int) -> int:
-    """Return the first of the lines above *anchor* that fit into *n_chars*, and not a blank one."""
+    """Return the first of the lines above *anchor* that fit into *n_chars*."""
     first, size = anchor, 0
     while first > 0 and size + len(document.lines[first - 1]) <= n_chars:
         first -= 1
         size += len(document.lines[first])
-    while first < anchor and not document.lines[first].strip():
-        first += 1
     return first
+
+
+def _below_secret(document: Document, first: int, last: int) -> int:
+    """Return the first of the lines [first, last] in which no secret goes on that begins above it: nothing would tell."""
+    top = max(0, first - ABOVE)
+    above = unix("".join(line[-LINE_CHARS:] for line in document.lines[top:first]))
+    text = unix("".join(document.lines[first:last]))
+    if n_chars := n_begun_above(above, text):
+        first += text.count("\n", 0, n_chars) + (text[n_chars - 1] != "\n")
+    keys = ((top + key.start, top + key.stop) for key in key_lines(above + text))
+    return min(last, max((stop for start, stop in keys if start < first < stop), default=first))

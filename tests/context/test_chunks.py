@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.context.chunks import PIECE_LINES, Piece, Source, Why, group, locate, pieces, read_yank
+from fim_lsp.context.chunks import (
+    PIECE_LINES,
+    Piece,
+    Source,
+    Why,
+    group,
+    locate,
+    piece_of,
+    pieces,
+    read_server_text,
+    read_yank,
+)
 from fim_lsp.documents import split
 
 LINES = ["", "def f(x):", "    return x", "class A:", "    def m(self): pass", "import os", "x = 1"]
@@ -48,7 +60,33 @@ def test_a_piece_with_a_secret_does_not_exist() -> None:
 
     assert cut
     assert not any(key in piece.text for piece in cut)
-    assert read_yank(source(text), text) is None
+
+
+KEY = "".join(f"    '{'A9+k' * 16}'\n" for _ in range(40))
+SPREAD = {
+    "password = (\n    'r3Vyww0xakpfPE*x'\n)\n": "r3Vy",
+    'PASSWORD = """\\\nr3Vyww0xakpfPE*x\n"""\n': "r3Vy",
+    f"k = ('-----BEGIN PRIVATE KEY-----'\n{KEY}'-----END PRIVATE KEY-----')\n": "A9+k",
+}
+
+
+@pytest.mark.parametrize("secret", SPREAD, ids=SPREAD.values())
+def test_no_piece_holds_a_part_of_a_secret(secret: str) -> None:
+    """Wherever a text is cut: the lines above a piece may tell what it is."""
+    for n in range(20):
+        cut = pieces(source("alpha()\n" * n + secret + "gamma()\n" * 20))
+        assert cut
+        assert not any(SPREAD[secret] in piece.text for piece in cut)
+
+
+def test_nothing_is_taken_from_the_middle_of_a_secret() -> None:
+    """A yank, what a language server tells and the head of a definition may begin below the line that tells."""
+    value = "    'r3Vyww0xakpfPE*x'\n)\ngamma()\n"
+    hidden, shown = source(f"alpha()\npassword = (\n{value}"), source(f"alpha()\nname = (\n{value}")
+    for text, is_known in ((hidden, False), (shown, True)):
+        assert (read_yank(text, value) is not None) == is_known
+        assert (read_server_text(text, value) is not None) == is_known
+        assert (piece_of(text, Why.SIGNATURE, (2, 5)) is not None) == is_known
 
 
 def test_a_yank_is_kept_as_taken_and_found_again_where_it_went() -> None:

@@ -16,6 +16,8 @@ from fim_lsp.documents import (
     open_document,
     unix,
 )
+from fim_lsp.prompt.compose import compose
+from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Budget, Fit, closes_only, fit, middle, move, place_window
 
 BUDGET = Budget(prefix=400, suffix=200, middle=200)
@@ -161,3 +163,25 @@ def test_closers_are_what_editors_insert() -> None:
     assert closes_only(')]}"; ')
     assert closes_only("")
     assert not closes_only(") + x")
+
+
+KEY = "".join(f"    {'A9+k' * 16}\n" for _ in range(20))
+SPREAD = {
+    "password: |\n  r3Vyww0xakpfPE*x\n": "r3Vy",
+    "DB_PASSWORD = (\n    'r3Vyww0xakpfPE*x'\n)\n": "r3Vy",
+    f"k = '''-----BEGIN PRIVATE KEY-----\n{KEY}-----END PRIVATE KEY-----'''\n": "A9+k",
+}
+
+
+@pytest.mark.parametrize("secret", SPREAD, ids=SPREAD.values())
+def test_a_window_does_not_begin_in_a_secret(secret: str) -> None:
+    """Wherever its first line is: what tells of the secret may stand above that."""
+    around = ["".join(f"{name}_{n}: beta\n" for n in range(20)) for name in ("alpha", "gamma")]
+    text = document(secret.join(around))
+    for line in range(20 + secret.count("\n"), len(text.lines)):
+        for n_chars in range(20, 900, 37):
+            window = place_window(text, Position(line, 0), Budget(n_chars, 100, 400), None)
+            frame = Frame(Header("shop", (), "a.yaml"), window)
+            prompt = compose(frame, "".join(text.lines[window.anchor : line]))
+            assert SPREAD[secret] not in prompt.prefix + prompt.middle + prompt.suffix
+            assert window.first <= window.anchor <= line

@@ -12,6 +12,7 @@ statements: finds the literals of a statement, from the name of its field on
 fields: finds secrets by the name in front of them
 tokens: finds tokens of known issuers
 scan: finds every secret in a text, private keys among them
+above: finds the part of a text that belongs to a secret which begins above it
 growing: finds the secret that the user is typing
 scrub: redacts the secrets of texts
 """
