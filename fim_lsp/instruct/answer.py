@@ -8,13 +8,16 @@ selection, and where a line with a secret comes back as it was shown, the secret
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.scrub import BLOT
-from fim_lsp.documents import Document, Edit, Position, line_end
+from fim_lsp.documents import Document, Edit, Position, alike, line_end
 from fim_lsp.instruct.selection import Selection
+
+MOST_STEPS = 4_000_000  # of a comparison of lines: 0.4 s
 
 OPENING = re.compile(r"^[ \t]{0,8}(`{3,9})[^`\n]{0,40}\n", re.MULTILINE)
 REDACTED = "the lines hold what looks like a secret, and the answer would have changed it"
@@ -51,20 +54,16 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
     new_first = next((line for line in lines if line.strip()), "")
     old, new = _indent(first), _indent(new_first)
     shift = old.removesuffix(new) if old.endswith(new) else ""  # of lines that are indented less
-    secrets = [
-        (shown, line)
-        for shown, line in zip(selection.clean, selection.lines, strict=True)
-        if shown != line
-    ]
+    secrets = defaultdict[str, list[str]](list)  # by what was shown, the last one first
+    for shown, line in zip(reversed(selection.clean), reversed(selection.lines), strict=True):
+        if shown != line:
+            secrets[shown.strip()].append(line)
     found = []
     for line in lines:
         moved = old + line.removeprefix(new) if line.startswith(new) else shift + line
         moved = moved if line.strip() else ""
-        for n, (shown, secret) in enumerate(secrets):
-            if shown.strip() == moved.strip():
-                moved = secret
-                del secrets[n]
-                break
+        if secrets and secrets.get(moved.strip()):
+            moved = secrets[moved.strip()].pop()
         found.append(moved)
     return tuple(found)
 
@@ -91,14 +90,31 @@ def add_line_ends(document: Document, last: int, lines: Sequence[str]) -> list[s
 
 
 def edits(document: Document, first: int, last: int, lines: Sequence[str]) -> list[Edit]:
-    """Return the edits, none overlapping, that put *lines* in place of the lines [first, last)."""
-    old, new = document.lines[first:last], add_line_ends(document, last, lines)
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    """
+    Return the edits, none overlapping, that put *lines* in place of the lines [first, last).
+
+    Of lines that are too many or too much alike to be compared, all between the first and the last that differ are one.
+    """
+    old, new = document.lines[first:last], tuple(add_line_ends(document, last, lines))
+    head, tail = alike(old, new)
+    inner, fresh = old[head : len(old) - tail], new[head : len(new) - tail]
+    first += head
+    if _n_steps(inner, fresh) > MOST_STEPS:
+        end = _start(document, first + len(inner))
+        return [Edit(_start(document, first), end, "".join(fresh))]
+    matcher = SequenceMatcher(None, inner, fresh, autojunk=False)
     return [
-        Edit(_start(document, first + a), _start(document, first + b), "".join(new[c:d]))
+        Edit(_start(document, first + a), _start(document, first + b), "".join(fresh[c:d]))
         for kind, a, b, c, d in matcher.get_opcodes()
         if kind != "equal"
     ]
+
+
+def _n_steps(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many steps a comparison takes at most: each equal pair of lines, for each part that is alike."""
+    counts, others = Counter(old), Counter(new)
+    n_pairs = sum(n * others[line] for line, n in counts.items())
+    return (n_pairs + len(old)) * min(len(old), len(new))
 
 
 def span(document: Document, first: int, last: int) -> tuple[Position, Position]:

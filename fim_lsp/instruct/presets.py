@@ -8,11 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from fim_lsp.context.secrets.scrub import scrub_text
 from fim_lsp.display import sanitize
 
 TITLE_CHARS = 60
 MOST_PROBLEMS = 3  # of a place; the first is often the cause of the others
 MESSAGE_CHARS = 400
+LOOKED_AT = (
+    4 * MESSAGE_CHARS
+)  # of a message, for secrets: one that is cut off is not known any more
 
 
 class Preset(NamedTuple):
@@ -49,7 +53,8 @@ class Definition(NamedTuple):
 
 def fix(problems: Sequence[str], definitions: Sequence[Definition] = ()) -> Preset:
     """Return the instruction to fix *problems*, each the message of a diagnostic."""
-    told = [sanitize(problem, MESSAGE_CHARS) for problem in problems[:MOST_PROBLEMS]]
+    clean = (scrub_text(problem[:LOOKED_AT]) for problem in problems[:MOST_PROBLEMS])
+    told = [sanitize(problem, MESSAGE_CHARS) for problem in clean]
     parts = ["Fix this problem, and change nothing else:", *(f"- {each}" for each in told)]
     for path, text in definitions:
         parts.append(f"For this, from {path}, which stays as it is:\n{text}")

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
+from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.events import Informed, Snippet
 from fim_lsp.lsp.convert import replace_surrogates
 from fim_lsp.lsp.editor import Editor
@@ -19,8 +20,10 @@ from fim_lsp.lsp.editor import Editor
 CONTEXT = "fim/context"
 ITEMS = 32  # of a notification: what a plugin asks servers for in one pause is a fourth of it
 VALUE_CHARS = 4_000  # of an item: a longer one is a file
+_VALUES = 100  # diagnostics that are looked at: language servers send up to so many of a file
 _DIAGNOSTICS = 5  # of a file, as Copilot shows
 _MESSAGE_CHARS = 300
+_LOOKED_AT = 4 * _MESSAGE_CHARS  # for secrets: one that is cut off is not known any more
 _ERROR = 1  # of DiagnosticSeverity
 
 log = logging.getLogger(__name__)
@@ -63,12 +66,14 @@ def _snippets(items: list[Any]) -> Iterator[Snippet]:
 
 
 def _errors(values: list[Any]) -> str:
-    """Return the first errors, a line each, as compilers print them."""
+    """Return the first errors, a line each, as compilers print them; none that quotes a secret."""
     lines = []
-    for value in values:
+    for value in values[:_VALUES]:
         match value:
             case {"message": str(message), "range": {"start": {"line": int(line)}}}:
                 if value.get("severity", _ERROR) == _ERROR:
                     first = replace_surrogates(message).split("\n", 1)[0]
+                    if looks_secret(first[:_LOOKED_AT]):
+                        continue
                     lines.append(f"line {line + 1}: {first[:_MESSAGE_CHARS]}")
     return "\n".join(lines[:_DIAGNOSTICS])

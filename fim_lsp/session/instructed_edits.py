@@ -235,8 +235,8 @@ class InstructedEdits:
             async for reply in replies:
                 work.add(reply)
                 work.goes_on(work.lines())
-                if work.block().is_whole:
-                    return False
+                if work.block().is_whole or work.request.n_predict < -LEAST_TOKENS:
+                    return False  # or the server does not stop where it was told to
                 if self._scheduler.wanted and work.rests and reply.stop is Stop.LIMIT:
                     return work.request.n_predict > 0
         return False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.documents import Document, Position, apply_edits, open_document
 from fim_lsp.instruct.answer import block, edits, loses_secret, place_lines, span
-from fim_lsp.instruct.presets import definitions, fix, names
+from fim_lsp.instruct.presets import MESSAGE_CHARS, definitions, fix, names
 from fim_lsp.instruct.selection import Selection, around, begin_answer, further, select_lines, turn
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -122,6 +124,31 @@ def test_the_fewest_lines_are_changed(end: str) -> None:
     ]
 
 
+@pytest.mark.timed
+@pytest.mark.parametrize("every", [2, 3])
+def test_lines_that_are_much_alike_are_compared_in_time(every: int) -> None:
+    """A table of equal lines and an answer with some of them: what is equal at both ends stays."""
+    before = document("top\n" + "x = 1\n" * 1_000 + "end\n")
+    new = ("top", *("x = 1" if n % every else f"y{n}" for n in range(3_000)), "end")
+    start = time.thread_time()
+    found = edits(before, 0, 1_002, new)
+    assert time.thread_time() - start < 2
+    assert apply_edits(before, reversed(found), 2).text == "\n".join((*new, ""))
+    assert found[0].start == (1, 0)
+    assert found[-1].end < (1_001, 0)
+
+
+@pytest.mark.timed
+def test_many_secrets_are_put_back_in_time() -> None:
+    """Each in its place, also where they were shown alike."""
+    values = [f"password = 'Xy{n}zzQ!{n}w'" for n in range(2_000)]
+    shown = selection("\n".join(values), 0, len(values))
+    assert len({*values} & {*shown.clean}) < 9
+    start = time.thread_time()
+    assert list(place_lines(shown, shown.clean)) == values
+    assert time.thread_time() - start < 0.5
+
+
 lines = st.lists(st.sampled_from(["", "a", "b", "  c", "é"]), min_size=1, max_size=8)
 
 
@@ -163,6 +190,13 @@ def test_a_fix_tells_the_problem_and_what_it_is_about() -> None:
     assert told.title.startswith('Fix: Argument 1 to "price"')
     assert problem in told.instruction
     assert "cents: int" in told.instruction
+
+
+def test_a_fix_tells_no_part_of_a_secret() -> None:
+    """A message is cut where it is long, and the beginning of a token is no token any more."""
+    for n in range(MESSAGE_CHARS - len(KEY) - 2, MESSAGE_CHARS):
+        told = turn(selection(), "a.py", "python", fix([f"{'x' * n} '{KEY}' is none"]).instruction)
+        assert KEY[:8] not in told
 
 
 def test_a_fix_may_change_the_block_around_the_fault() -> None:

@@ -10,6 +10,7 @@ from fim_lsp.events import Informed, Snippet
 from fim_lsp.lsp.context_items import ITEMS, VALUE_CHARS, parse_context
 
 URI = "file:///shop/ship.py"
+KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 RANGE = {"start": {"line": 4, "character": 0}, "end": {"line": 4, "character": 1}}
 ERROR = {"message": "x is not defined\nmore of it", "severity": 1, "range": RANGE}
 
@@ -17,6 +18,10 @@ ITEMS_READ = {
     "a snippet": ({"uri": URI, "value": "x = 1", "importance": 50}, Snippet(URI, "x = 1")),
     "diagnostics": (
         {"uri": URI, "values": [ERROR]},
+        Snippet(URI, "line 5: x is not defined", True),
+    ),
+    "a secret that would be cut off": (
+        {"uri": URI, "values": [{**ERROR, "message": f"{'so ' * 95}'{KEY}' is none"}, ERROR]},
         Snippet(URI, "line 5: x is not defined", True),
     ),
     "none any more": ({"uri": URI, "values": []}, Snippet(URI, "", True)),

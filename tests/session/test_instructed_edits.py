@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 import pytest
 
@@ -15,7 +15,7 @@ from fim_lsp.session.session import Session
 from server_bridge.llama import completion
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.openai import chat
-from server_bridge.protocol import Health, Prompt, State
+from server_bridge.protocol import Health, Prompt, Reply, Request, State, Stop, Timings
 from tests.fake_backend import FakeBackend
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, CHATML, rewritten
@@ -86,6 +86,21 @@ async def test_an_answer_that_is_none_changes_nothing(
     """And the note says why."""
     found = await edit(typist(sessions, says(answer)))
     assert (found.lines, found.note) == (None, note)
+
+
+async def test_a_server_that_does_not_stop_is_left(sessions: list[Session]) -> None:
+    """It was told how long an answer may be."""
+    backend = says("")
+    piece = Reply("x = 1\n", (), (), Stop.LIMIT, Timings(predicted_n=1))
+
+    async def endless(request: Request) -> AsyncGenerator[Reply, None]:
+        for _ in range(20_000):
+            yield piece
+        raise AssertionError("it was not left")
+
+    backend.stream = endless  # type: ignore[method-assign]
+    found = await edit(typist(sessions, backend))
+    assert (found.lines, "broke off" in found.note) == (None, True)
 
 
 async def test_a_model_that_only_fills_in_says_so(sessions: list[Session]) -> None:
