@@ -112,9 +112,12 @@ def _is_inside(node: Node, kind: str) -> bool:
 
 
 def _field(parent: Node, node: Node) -> str:
-    """Return the field of *parent* that *node* is in, "" for none."""
-    at = next((n for n, child in enumerate(parent.children) if child == node), -1)
-    return (at >= 0 and parent.field_name_for_child(at)) or ""
+    """Return the field of *parent* that *node* is in, "" for none; it may have a million children."""
+    cursor = parent.walk()
+    is_one = cursor.goto_first_child_for_byte(node.start_byte) is not None
+    while is_one and cursor.node != node:
+        is_one = cursor.goto_next_sibling()
+    return (is_one and cursor.field_name) or ""
 
 
 def _table(reads: str, *, neutral: str = "", binds: str = "") -> dict[str, bool | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fim_lsp.context.free_names import NAMES, FreeName, free_names
@@ -69,3 +71,12 @@ def test_the_names_are_bounded() -> None:
     """Those of one edit are few."""
     names = [f"name_{n}" for n in range(NAMES + 5)]
     assert len(free_names("python", "\n".join(names), names)) == NAMES
+
+
+@pytest.mark.timed
+def test_a_place_in_a_long_list_is_found_in_time() -> None:
+    """A node may have very many children; a text that takes two seconds ends the process that parses."""
+    text = f"x = [{', '.join(['other'] * 40_000 + ['Aa'] * 150)}]\n"
+    start = time.thread_time()
+    assert free_names("python", text, ["Aa"]) == (FreeName("Aa", 0, is_type=False),)
+    assert time.thread_time() - start < 2

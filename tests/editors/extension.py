@@ -20,7 +20,8 @@ def run(script: str, cwd: Path, into: Path, **environment: str) -> str:
     bundle = into / "script.mjs"
     stub = Path(__file__).with_name("vscode_stub.mjs")
     command = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning"]
-    made = [f"--alias:vscode={stub}", f"--outfile={bundle}"]
+    aliases = [f"--alias:{name}={stub}" for name in ("vscode", "vscode-languageclient/node")]
+    made = [*aliases, f"--outfile={bundle}"]
     subprocess.run(
         [str(ESBUILD), *command, *made], cwd=FOLDER / "src", input=script.encode(), check=True
     )

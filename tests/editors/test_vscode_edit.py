@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.test_edits import Scripted, scripted
 from tests.editors.conftest import furnish
+from tests.editors.extension import CAN_RUN, run
 from tests.editors.test_vscode import VSIX, needs_workbench
 from tests.editors.vscode import Workbench
 
-pytestmark = [pytest.mark.editors, needs_workbench]
+pytestmark = pytest.mark.editors
 
 AREA = "import os\n\n\ndef area(w, h):\n    return w * h\n"
 MODEL = '[backend]\nkind = "openai"\nurl = "http://127.0.0.1:{}"\n'
@@ -69,6 +72,7 @@ def closed(workbench: Workbench) -> None:
     workbench.wait_until(lambda: not workbench("exists", DIFF), "no diff")
 
 
+@needs_workbench
 def test_accepting(workbench: Workbench, server: Scripted) -> None:
     """The file is as it was until Tab applies the edit, in one undo step."""
     edited(workbench, server, "accept.py")
@@ -81,6 +85,7 @@ def test_accepting(workbench: Workbench, server: Scripted) -> None:
     assert workbench.saved() == AREA
 
 
+@needs_workbench
 def test_rejecting(workbench: Workbench, server: Scripted) -> None:
     """Escape closes the diff, and nothing has changed."""
     edited(workbench, server, "reject.py")
@@ -92,6 +97,7 @@ def test_rejecting(workbench: Workbench, server: Scripted) -> None:
     assert workbench.saved() == AREA
 
 
+@needs_workbench
 def test_again_and_further(workbench: Workbench, server: Scripted) -> None:
     """Another try takes the place of the first; a further instruction goes on from there."""
     edited(workbench, server, "again.py")
@@ -110,6 +116,7 @@ def test_again_and_further(workbench: Workbench, server: Scripted) -> None:
     assert "# width by height, in metres\n" in workbench.saved()
 
 
+@needs_workbench
 def test_fixing_what_another_extension_found(workbench: Workbench, server: Scripted) -> None:
     """The problem goes to the model in that extension's words."""
     server.text = '```json\n{\n  "a": 1\n}\n```\n'
@@ -132,3 +139,53 @@ def test_fixing_what_another_extension_found(workbench: Workbench, server: Scrip
         lambda: not workbench("exists", ".tab.active[aria-label*='fix']"), "no diff"
     )
     assert workbench.saved() == '{\n  "a": 1\n}\n'
+
+
+# A code action of one file, which is run when another one is in front; what the server is asked, and what is edited.
+ACTION = """
+import * as vscode from "vscode";
+import { Edits } from "./edit";
+
+const open = (path) => ({
+  uri: { scheme: "file", with: () => ({ toString: () => `edit:${path}` }), toString: () => `file://${path}` },
+  version: 3,
+  getText: () => "x\\n",
+});
+const [front, other] = [open("/front.py"), open("/other.py")];
+const range = { start: { line: 4, character: 0 }, end: { line: 5, character: 0 } };
+const answer = { range, newText: "y\\n", edits: [{ range, newText: "y\\n" }], note: "" };
+const asked = [], edited = [], said = [], known = {};
+Object.assign(vscode.window, {
+  activeTextEditor: { document: front },
+  showInformationMessage: (text) => said.push(text),
+  showTextDocument: async () => undefined,
+  tabGroups: { all: [], onDidChangeTabs: () => ({}) },
+});
+Object.assign(vscode.workspace, {
+  textDocuments: [front, other],
+  registerTextDocumentContentProvider: () => ({}),
+  asRelativePath: String,
+  applyEdit: async ({ changes }) => edited.push(...changes.map(([uri]) => uri)),
+});
+Object.assign(vscode.commands, { executeCommand: async () => undefined, registerCommand: (name, run) => (known[name] = run) });
+const edits = new Edits({
+  code2ProtocolConverter: { asUri: String, asRange: (each) => each },
+  protocol2CodeConverter: { asRange: (each) => each },
+  onProgress: () => ({ dispose: () => undefined }),
+  sendRequest: async (_, { arguments: [given] }) => (asked.push(given.textDocument), answer),
+});
+for (const [uri, version] of [["file:///other.py", 3], ["file:///other.py", 2], ["file:///closed.py", 3]]) {
+  await edits.start({ textDocument: { uri, version }, range, instruction: "add types" });
+  await known["fim.edit.accept"]();
+}
+console.log(JSON.stringify({ asked, edited, said }));
+"""
+
+
+@pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first")
+def test_a_code_action_is_for_the_text_that_it_was_made_for(tmp_path: Path) -> None:
+    """Whatever is in front when it runs; one of a text that was changed or closed since changes nothing."""
+    said = json.loads(run(ACTION, tmp_path, tmp_path))
+    assert said["asked"] == [{"uri": "file:///other.py", "version": 3}]
+    assert said["edited"] == ["file:///other.py"]
+    assert said["said"] == ["fim-lsp changed nothing: the text was changed meanwhile."] * 2

@@ -26,6 +26,25 @@ export class Location {
     Object.assign(this, { uri, range });
   }
 }
+export class Range {
+  constructor(...numbers) {
+    this.numbers = numbers;
+  }
+}
+export class EventEmitter {
+  fire = nothing;
+}
+export class CancellationTokenSource {
+  token = { isCancellationRequested: false };
+  cancel = nothing;
+}
+export class WorkspaceEdit {
+  changes = [];
+  replace(uri, range, text) {
+    this.changes.push([uri.toString(), range, text]);
+  }
+}
+export class ProgressType {} // of vscode-languageclient
 export const DiagnosticSeverity = { Error: 0 };
 export const FileType = { File: 1 };
 export const languages = {};

@@ -8,12 +8,19 @@ import { type LanguageClient, ProgressType, type Range as LspRange, type TextEdi
 export const EDIT = "fim.edit";
 const SCHEME = "fim-edit"; // of what the file would be; keys and buttons go by it
 const EXECUTE = "workspace/executeCommand";
+const CHANGED = "fim-lsp changed nothing: the text was changed meanwhile.";
 const written = new ProgressType<{ newText: string }>();
 
 /** What is asked for: an instruction, or problems to fix. */
 interface Wish {
   instruction?: string | undefined;
   diagnostics?: { message: string }[] | undefined;
+}
+
+/** The argument of a code action: what is asked for, and where. */
+interface Wished extends Wish {
+  textDocument?: { uri: string; version?: number | null };
+  range?: LspRange;
 }
 
 /** The answer to `fim.edit` with `preview`; without `range` there is nothing to apply. */
@@ -79,20 +86,27 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
 
   /** Edit the selection, or the line of the cursor: as a code action of the server says, or as the user does. */
   async start(given: unknown): Promise<void> {
-    const asked = given as { textDocument?: { uri: string }; range?: LspRange } & Wish | undefined;
+    const asked = given as Wished | undefined;
+    if (asked?.instruction !== undefined || asked?.diagnostics !== undefined) return this.follow(asked);
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.uri.scheme === SCHEME) return this.more();
     if (editor === undefined) return;
-    const { asRange } = this.client.code2ProtocolConverter;
-    const range = asked?.range ?? asRange(editor.selection);
-    if (asked?.instruction !== undefined || asked?.diagnostics !== undefined) {
-      const { instruction, diagnostics } = asked;
-      return this.ask(editor.document, range, { instruction, diagnostics });
-    }
+    const range = asked?.range ?? this.client.code2ProtocolConverter.asRange(editor.selection);
     const place = { textDocument: this.named(editor.document), range };
     void this.execute("fim.edit.prepare", place).catch(() => undefined);
     const instruction = await typedInstruction("Edit these lines: what should become of them?");
     if (instruction !== undefined) await this.ask(editor.document, range, { instruction });
+  }
+
+  /** Do what a code action says, in the text that it was made for: another one may be in front by now, or it was changed. */
+  private async follow({ textDocument, range, instruction, diagnostics }: Wished): Promise<void> {
+    const named = vscode.workspace.textDocuments.find((each) => this.named(each).uri === textDocument?.uri);
+    const document = textDocument === undefined ? vscode.window.activeTextEditor?.document : named;
+    if (document === undefined || range === undefined || (textDocument?.version ?? document.version) !== document.version) {
+      void vscode.window.showInformationMessage(CHANGED);
+      return;
+    }
+    await this.ask(document, range, { instruction, diagnostics });
   }
 
   /** Fix what any extension finds wrong at the cursor. */
@@ -183,7 +197,7 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
     }
     const isSame = shown.document.version === shown.version;
     if (!isSame || !(await vscode.workspace.applyEdit(change))) {
-      void vscode.window.showInformationMessage("fim-lsp changed nothing: the text was changed meanwhile.");
+      void vscode.window.showInformationMessage(CHANGED);
     }
     const selection = new vscode.Range(shown.first, 0, shown.first, 0);
     await vscode.window.showTextDocument(shown.document, { selection });
