@@ -23,7 +23,9 @@ ASK = (
     "first the last line of that beginning, copied to the sign and completed, then the lines that belong behind it, "
     f"if any. Repeat nothing of what stands after {GAP}.\n\n"
 )
-MESSAGE = CHAT._replace(middle=ASK, stop="")
+# What begins or ends a turn of Gemma's and of Mistral's, besides `CONTROLS`; which model answers is not known here.
+TURNS = r"<(?:start|end)_of_turn>|\[/?(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
+MESSAGE = CHAT._replace(middle=ASK, stop="", controls=TURNS)
 
 OPENING = re.compile(r"\s{0,8}```[\w+#.-]{0,20}[ \t]{0,8}\n")
 CLOSING = re.compile(r"^[ \t]{0,64}```", re.MULTILINE)

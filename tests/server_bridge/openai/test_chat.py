@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.fim.chat import GAP, TASK
+from server_bridge.fim.text import render
 from server_bridge.http.client import Http
 from server_bridge.openai import chat
 from server_bridge.openai.backend import OpenAiServer
@@ -32,6 +33,7 @@ from server_bridge.protocol import (
     rest,
 )
 from tests.llama_server import llama_server
+from tests.server_bridge.fim.controls import CONTROLS, OTHERS
 
 PROMPT = Prompt(
     "shop", (Chunk("a.py", "A = 1\n"),), "b.py", "def f(x):\n", "LATER = 3\n", "    y = 1\n    "
@@ -120,6 +122,18 @@ async def test_a_model_is_asked_in_words(backends: list[OpenAiServer]) -> None:
     assert not {"stop", "prompt", "logprobs"} & asked.keys()
     assert (reply.text, reply.stop) == ("return x + y\n    # done\n", Stop.END)
     assert b"".join(token.text for token in reply.tokens).decode() == reply.text
+
+
+@pytest.mark.parametrize(
+    "token",
+    [*CONTROLS["qwen"], *OTHERS, "<start_of_turn>", "<end_of_turn>", "[/INST]", "[TOOL_CALLS]"],
+)
+def test_no_text_begins_another_turn(token: str) -> None:
+    """Neither of a file nor of an instruction, a diagnostic or an earlier answer."""
+    shown = (Chunk(token, token),) * 2
+    evil = Prompt(token, shown, token, token, token, "", turns=(token, token, token))
+    assert token not in json.dumps(chat.messages(evil, is_told=False))
+    assert token not in "".join(part.text for part in render(evil, chat.MESSAGE))
 
 
 async def test_a_message_only_grows(backends: list[OpenAiServer]) -> None:
