@@ -12,7 +12,11 @@ from typing import NamedTuple
 from fim_lsp.context.secrets.scrub import scrub_parts, scrub_text
 from fim_lsp.documents import Document, Position, body, unix
 
-AROUND = 300  # lines looked at for secrets that reach into the selection
+AROUND = 300  # lines looked at for secrets that reach into the selection …
+AROUND_CHARS = 20_000  # … and so many characters at most: what a private key of 16,384 bits takes
+LONGEST = (
+    64_000  # characters of a selection: no model on a machine of one's own writes so many anew
+)
 # Stands first, so that it is evaluated once for all selections.
 TASK = (
     "Change the following lines as the instruction below them says. Answer with one block of code: "
@@ -38,17 +42,31 @@ class Selection(NamedTuple):
 
 def select_lines(document: Document, start: Position, end: Position) -> Selection:
     """Return the whole lines from *start* to *end*; the line that a selection ends before does not count."""
+    first, last = _span(document, start, end)
+    lines = tuple(map(body, document.lines[first:last]))
+    around = (
+        document.lines[max(0, first - AROUND) : first],
+        document.lines[last : last + AROUND],
+    )
+    above, below = (unix("".join(each)) for each in around)
+    above, below = above[-AROUND_CHARS:], below[:AROUND_CHARS]
+    shown = scrub_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]
+    clean = tuple(shown.split("\n"))
+    return Selection(first, last, lines, clean, _indent(clean))
+
+
+def is_too_long(document: Document, start: Position, end: Position) -> bool:
+    """Return whether so much is selected that it is not even looked at."""
+    first, last = _span(document, start, end)
+    return sum(map(len, document.lines[first:last])) > LONGEST
+
+
+def _span(document: Document, start: Position, end: Position) -> tuple[int, int]:
     first, last = sorted((document.clamp(start), document.clamp(end)))
     end_line = last.line + (last.column > 0 or last.line == first.line)
     if end_line == len(document.lines) > first.line + 1 and not document.lines[-1]:
         end_line -= 1
-    lines = tuple(map(body, document.lines[first.line : end_line]))
-    top, bottom = max(0, first.line - AROUND), end_line + AROUND
-    around = (document.lines[top : first.line], document.lines[end_line:bottom])
-    above, below = (unix("".join(each)) for each in around)
-    shown = scrub_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]
-    clean = tuple(shown.split("\n"))
-    return Selection(first.line, end_line, lines, clean, _indent(clean))
+    return first.line, end_line
 
 
 def around(document: Document, first: int, last: int) -> range:

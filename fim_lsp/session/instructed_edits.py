@@ -17,7 +17,14 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import presets
 from fim_lsp.instruct.answer import REDACTED, Block, block, loses_secret, place_lines
 from fim_lsp.instruct.dialogue import Asked, Dialogue, Edited, Tokens, continue_dialogue
-from fim_lsp.instruct.selection import FENCE, Selection, begin_answer, select_lines, turn
+from fim_lsp.instruct.selection import (
+    FENCE,
+    Selection,
+    begin_answer,
+    is_too_long,
+    select_lines,
+    turn,
+)
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import step_tokens
@@ -38,6 +45,7 @@ from server_bridge.protocol import (
 )
 
 LEAST_TOKENS = 256  # of an answer: a docstring, or a few lines more than there were
+TOO_LONG = "the selection is too long for the model: select fewer lines"
 GROWTH = 3  # how many times longer than the selection an answer may be
 
 Hear = Callable[[Sequence[str]], bool]  # gets the lines so far; whether to go on
@@ -108,7 +116,7 @@ class InstructedEdits:
             document = doc.document
             goes_on = self._newest(doc, document, lambda _: True)
             last = doc.dialogue
-            dialogue = await self._begin(doc, document, select_lines(document, start, end), "")
+            dialogue = await self._begin(doc, document, _select(document, start, end), "")
             if last is None or dialogue.context is not last.context:
                 doc.discuss(dialogue)  # else the last one may still be asked for again
             await self._evaluate(_prompt(dialogue, document), goes_on)
@@ -124,7 +132,7 @@ class InstructedEdits:
             doc = await self._admit(uri)
             document = doc.document
             goes_on = self._newest(doc, document, hear)
-            selection = select_lines(document, asked.start, asked.end)
+            selection = _select(document, asked.start, asked.end)
             dialogue = continue_dialogue(doc.dialogue, asked, selection.lines)
             if dialogue is None:
                 problems = asked.problems
@@ -209,9 +217,7 @@ class InstructedEdits:
                     pass
             except PromptTooLong:
                 if each is bare:
-                    raise Ended(
-                        "the selection is too long for the model: select fewer lines"
-                    ) from None
+                    raise Ended(TOO_LONG) from None
             else:
                 return
 
@@ -269,6 +275,12 @@ class InstructedEdits:
                 yield other.file.path, other.document.lines
         for chunk in doc.workspace.memory.ring.chunks:
             yield chunk.name, chunk.text.split("\n")
+
+
+def _select(document: Document, start: Position, end: Position) -> Selection:
+    if is_too_long(document, start, end):
+        raise Ended(TOO_LONG)
+    return select_lines(document, start, end)
 
 
 def _prompt(dialogue: Dialogue, document: Document) -> Prompt:

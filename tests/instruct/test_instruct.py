@@ -125,6 +125,16 @@ def test_the_fewest_lines_are_changed(end: str) -> None:
 
 
 @pytest.mark.timed
+def test_a_line_between_long_ones_is_selected_in_time() -> None:
+    """Looking for secrets takes time with the text, so what is far away is not looked at."""
+    text = ('password: (foo, "ab1cd" ' * 400 + "\n") * 100
+    start = time.thread_time()
+    shown = selection(f"{text}x = 1\n{text}", 100, 101)
+    assert time.thread_time() - start < 2
+    assert shown.clean == ("x = 1",)
+
+
+@pytest.mark.timed
 @pytest.mark.parametrize("every", [2, 3])
 def test_lines_that_are_much_alike_are_compared_in_time(every: int) -> None:
     """A table of equal lines and an answer with some of them: what is equal at both ends stays."""

@@ -11,6 +11,7 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.instruct.dialogue import Asked, Edited
+from fim_lsp.session.instructed_edits import TOO_LONG
 from fim_lsp.session.session import Session
 from server_bridge.llama import completion
 from server_bridge.llama.backend import LlamaServer
@@ -86,6 +87,15 @@ async def test_an_answer_that_is_none_changes_nothing(
     """And the note says why."""
     found = await edit(typist(sessions, says(answer)))
     assert (found.lines, found.note) == (None, note)
+
+
+async def test_what_is_far_too_long_is_not_looked_at(sessions: list[Session]) -> None:
+    """Not by the model, and not for secrets either."""
+    user = typist(sessions, backend := says(ANSWER))
+    user.session.handle(events.Opened(user.uri, "python", 9, "password: (foo, 'ab1cd' " * 40_000))
+    found = await edit(user, Asked(Position(0, 0), Position(0, 5), "shorten it"))
+    assert found.note == TOO_LONG
+    assert not backend.seen
 
 
 async def test_a_server_that_does_not_stop_is_left(sessions: list[Session]) -> None:
