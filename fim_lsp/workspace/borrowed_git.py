@@ -45,11 +45,15 @@ _APPLE = (
 
 
 class Checkout(NamedTuple):
-    """The *commit* that is checked out, "" for none yet, the repository's objects, and the commits where they end."""
+    """
+    The *commit* that is checked out, "" for none yet, the repository's objects, the commits where they end, and the
+    *branch*, "" for none.
+    """
 
     commit: str
     objects: Path
     shallow: bytes = b""
+    branch: str = ""
 
 
 class Git(Protocol):
@@ -77,14 +81,15 @@ def checkout_of(private: Path) -> Checkout:
     if (common / "reftable").exists():
         raise OSError("the repository keeps its branches in a form that is not read")
     said = head(private).strip()
-    if branch := _BRANCH.fullmatch(said):
-        said = _branch_commit(common, branch[1])
+    branch = ""
+    if named := _BRANCH.fullmatch(said):
+        branch, said = os.fsdecode(named[1]), _branch_commit(common, named[1])
         if not said:
-            return Checkout("", common / "objects")
+            return Checkout("", common / "objects", branch=branch)
     if not _COMMIT.fullmatch(said):
         raise OSError("the repository does not say in a file what is checked out")
     shallow = read(common / "shallow", _REFS_BYTES, follow=False) or b""
-    return Checkout(said.decode(), common / "objects", shallow)
+    return Checkout(said.decode(), common / "objects", shallow, branch)
 
 
 @contextmanager

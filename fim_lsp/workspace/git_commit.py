@@ -15,7 +15,7 @@ from fim_lsp.prompt.commit_message import FileDiff, file_diffs
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.borrowed_git import borrow, checkout_of
 from fim_lsp.workspace.git_config import is_unc_path, values
-from fim_lsp.workspace.git_files import git_folder
+from fim_lsp.workspace.git_files import common_folder, git_folder
 from fim_lsp.workspace.ignore_files import why_private
 from fim_lsp.workspace.regular_files import read
 
@@ -47,7 +47,7 @@ def is_message(path: PurePath | None) -> bool:
 def work_tree(folder: Path) -> Path | None:
     """Return the work tree that belongs to the repository in *folder*; None where none does, or it belongs to another."""
     if folder.name == ".git":
-        tree = folder.parent
+        tree = Path(os.path.realpath(folder) if folder.is_symlink() else folder).parent
     elif named := read(folder / "gitdir", _POINTER_BYTES, follow=True):  # a further worktree
         tree = (folder / os.fsdecode(named.rstrip(b"\r\n"))).parent
     else:  # a submodule, or a repository that stands elsewhere
@@ -73,6 +73,8 @@ def next_commit(folder: Path, index: Path) -> NextCommit:
     Raises OSError where there is no git, or it fails.
     """
     found = checkout_of(folder)
+    if not _is_own(folder, index, found.branch):
+        raise OSError("the repository is made of another one's files")
     with borrow(found, index) as git:
 
         def ask(*arguments: str) -> str:
@@ -84,11 +86,25 @@ def next_commit(folder: Path, index: Path) -> NextCommit:
     return NextCommit(diff, tuple(filter(None, log[1::2])))  # each follows a line with the commit
 
 
+def _is_own(folder: Path, index: Path, branch: str) -> bool:
+    """
+    Return whether what tells of commits and files is of the repository in *folder*.
+
+    A stranger's archive may hold links, or a `commondir`, to another repository of the user, of which other rules hold.
+    """
+    common = common_folder(folder)
+    own, shared = os.path.realpath(folder), os.path.realpath(common)
+    is_one = own == shared or Path(own).parent == Path(shared, "worktrees")
+    is_index = Path(os.path.realpath(index)) == Path(own, index.name)
+    return is_one and is_index and Path(os.path.realpath(common / branch)) == Path(shared, branch)
+
+
 # -- staged --------------------------------------------------------------------------------------
 # A repository into what a model may be shown of its next commit: public files only. Blocking.
 
 
 NOTHING = "nothing is staged that a model may be shown"
+NO_TREE = "the work tree of its repository was not found"
 NO_GIT = "git cannot tell what is staged: {}"
 MOST_FILES = 200  # of a diff; each is judged
 
@@ -144,6 +160,8 @@ def of_index(top: Path, rules: Rules) -> Staged:
     folder = git_folder(top / ".git")
     if folder is None:
         return Staged(note="there is no git repository")
+    if (tree := work_tree(folder)) is None or os.path.realpath(tree) != os.path.realpath(top):
+        return Staged(note=NO_TREE)
     try:
         found = next_commit(folder, folder / "index")
     except OSError as error:
@@ -155,7 +173,7 @@ def _judge(folder: Path, diff: str, subjects: tuple[str, ...], rules: Rules) -> 
     """Return *diff* without the files that are private in the work tree of the repository in *folder*."""
     top = work_tree(folder)
     if top is None:
-        return Staged(note="the work tree of its repository was not found")
+        return Staged(note=NO_TREE)
     root = paths.local_path(paths.root_of(top, rules.roots)) or top
     if reason := why_private(top / FILE, root, rules.excludes):
         return Staged(note=f"the commit message is private ({reason})")

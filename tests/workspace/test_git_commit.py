@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -147,6 +148,40 @@ def test_a_diff_is_read_to_a_limit(top: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(git_commit, "LIMIT_S", 0.2)
     with pytest.raises(OSError, match="longer than"):
         staged(top)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+@pytest.mark.parametrize("made_of", ["commondir", "refs", "branch", "index", "folder", "pointer"])
+def test_a_repository_that_is_made_of_another_one(made_of: str, top: Path, tmp_path: Path) -> None:
+    """A stranger's archive names one of the user's, of which other rules hold: nothing of that is read."""
+    archive, theirs = tmp_path / "archive", top / ".git"
+    ours = archive / ".git"
+    ours.mkdir(parents=True)
+    for name in ("refs/heads", "objects/info"):
+        (ours / name).mkdir(parents=True)
+    (ours / "HEAD").write_text("ref: refs/heads/main\n")
+    (ours / "objects/info/alternates").write_text(f"{theirs}/objects\n")
+    if made_of == "commondir":
+        (ours / "commondir").write_text(f"{theirs}\n")
+    elif made_of == "refs":
+        (ours / "refs/heads").rmdir()
+        (ours / "refs/heads").symlink_to(theirs / "refs/heads")
+    elif made_of == "branch":
+        (ours / "HEAD").unlink()
+        (ours / "refs/x").symlink_to(theirs / "refs/heads")
+        (ours / "HEAD").write_text("ref: refs/x/main\n")
+    elif made_of == "index":
+        (ours / "index").symlink_to(theirs / "index")
+    else:
+        shutil.rmtree(ours)
+        if made_of == "folder":
+            ours.symlink_to(theirs)
+        else:
+            ours.write_text(f"gitdir: {theirs}\n")
+    found = git_commit.of_index(archive, git_commit.Rules((archive.as_uri(),), ()))
+    assert found.note
+    assert not found.diffs + found.subjects
+    assert staged(top).diff
 
 
 @pytest.fixture
