@@ -15,7 +15,7 @@ from fim_lsp.documents import Document, Position, body, unix
 AROUND = 300  # lines looked at for secrets that reach into the selection …
 AROUND_CHARS = 20_000  # … and so many characters at most: what a private key of 16,384 bits takes
 LONGEST = (
-    64_000  # characters of a selection: no model on a machine of one's own writes so many anew
+    64_000  # characters of a selection: a model at home would take an hour to write them again
 )
 # Stands first, so that it is evaluated once for all selections.
 TASK = (
