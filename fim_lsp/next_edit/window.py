@@ -143,12 +143,13 @@ def with_cursor(ask: Ask, mark: str) -> Lines:
 
 
 def _name_edit(edit: FinishedEdit, names: Mapping[str, str]) -> Edit:
-    before, after = map(_clean, (edit.before, edit.after))
+    before, after = (_clean(lines, edit.above) for lines in (edit.before, edit.after))
     return Edit(names[edit.uri], edit.line, before, after)
 
 
-def _clean(lines: Lines) -> Lines:
-    return tuple(scrub_text("\n".join(lines)).split("\n")) if lines else ()
+def _clean(lines: Lines, above: str) -> Lines:
+    """Return *lines* without secrets; the line *above* may tell what they are."""
+    return tuple(scrub_text("\n".join((above, *lines))).split("\n")[1:])
 
 
 def _end(old: str, new: str) -> int:

@@ -217,6 +217,25 @@ def test_secrets_are_not_sent() -> None:
         assert ask((*edits, edit), lines, NAMES, begin) is None
 
 
+def test_the_line_above_an_edit_may_tell_of_a_secret() -> None:
+    """An edit is shown without it, also when the user works elsewhere by then."""
+    value, other = "  r3Vyww0xakpfPE*x", "  IFsKixR57DJMt~8L"
+    edits = [
+        FinishedEdit(URI, 19, (value,), (other, "next: 1"), "password: |", at=0.5),
+        FIRST,
+        NEWEST,
+    ]
+    lines = (*NOW, *[""] * 9, "password: |", other)
+    about = ask(edits, lines, NAMES, choose_shown(edits, lines, None))
+    assert about is not None
+    for model in RIGHT:
+        found = format_of(model)
+        assert found is not None
+        prompt = prompt_of(found, about) or ""
+        assert "next: 1" in prompt
+        assert not [each for each in (value, other) if each.strip()[:6] in prompt]
+
+
 def test_a_prompt_grows() -> None:
     """What it begins with stays; after twelve edits, or in another file, it begins again."""
     edits = [FIRST, NEWEST]
