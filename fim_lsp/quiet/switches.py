@@ -8,7 +8,7 @@ begins with `!` takes back what an entry before it said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 
 from fim_lsp.context.ignore_rules import below, compile_rules, scope, why_ignored
 
@@ -27,7 +27,8 @@ PROMPT_LANGUAGES = frozenset({
 IN_A_PROMPT = "in a prompt"
 
 
-def why_disabled(entries: Iterable[str], uri: str, language: str, path: str) -> str:
+@lru_cache(maxsize=256)  # asked at each key; a project's list may have thousands of entries
+def why_disabled(entries: tuple[str, ...], uri: str, language: str, path: str) -> str:
     """Return the reason why a document gets no automatic suggestions, "" for none; *path* is within its workspace."""
     scheme = uri.partition(":")[0].lower()
     if scheme in PROMPT_SCHEMES or language in PROMPT_LANGUAGES:

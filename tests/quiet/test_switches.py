@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fim_lsp.quiet.switches import IN_A_PROMPT, why_disabled
@@ -46,3 +48,15 @@ def test_the_last_entry_that_names_a_file_counts(
 def test_prompts_get_none(uri: str, language: str) -> None:
     """A commit message, a chat and a picker are no code; no entry takes that back."""
     assert why_disabled(("!*",), uri, language, "x") == IN_A_PROMPT
+
+
+@pytest.mark.timed
+def test_a_long_list_of_a_project_costs_no_key_its_time() -> None:
+    """It is gone through once for a file, however many keys are typed there."""
+    entries = tuple(f"*{n}z*" for n in range(2_000))
+    path = "/".join(["folder"] * 20) + "/cart.py"
+    assert why_disabled(entries, A, "python", path) == ""
+    start = time.thread_time()
+    for _ in range(100):
+        assert why_disabled(entries, A, "python", path) == ""
+    assert time.thread_time() - start < 0.5
