@@ -124,9 +124,11 @@ class Lending:
             case "measure":
                 return await model.measure(prompt)
             case "warm":
-                return await model.warm(prompt, min(n, step_tokens(self._connection.state)))
+                return await model.warm(prompt, max(1, min(n, step_tokens(self._connection.state))))
             case "complete":
-                return await model.complete(replace(request, prompt=prompt, n_predict=min(n, MOST)))
+                return await model.complete(
+                    replace(request, prompt=prompt, n_predict=max(0, min(n, MOST)))
+                )
         raise BackendRejected("there is no such call")
 
     def _check(self) -> None:

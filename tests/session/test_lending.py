@@ -87,6 +87,12 @@ async def test_a_step_is_short_however_much_is_asked_for() -> None:
         said = await lending.answer(call, ASKED)
     assert engine.asked == [("warm", 25, True), ("complete", 8, True)]
     assert b"no such call" in said
+    endless = msgspec.json.encode(
+        Request(Prompt("", (), "", "x", "", ""), -1)
+    )  # llama.cpp's way to say so
+    for call in ("warm", "complete"):
+        await lending.answer(call, endless)
+    assert engine.asked[2:] == [("warm", 1, True), ("complete", 0, True)]
     assert b"error" in await lending.answer("warm", b'{"prompt": 3}')
     await lending.aclose()
 
