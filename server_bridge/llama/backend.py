@@ -225,9 +225,11 @@ class LlamaServer:
     async def forward(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """See `Model`."""
         await self.connect()
-        async with aclosing(self._link.forward(path, body)) as events:
-            async for event in events:
-                yield event
+        assert self._connected is not None
+        with self._connected.cache.client.sharing():
+            async with aclosing(self._link.forward(path, body)) as events:
+                async for event in events:
+                    yield event
 
     async def aclose(self) -> None:
         """Close the connection."""
