@@ -32,6 +32,12 @@ _ONE = re.compile(r"[ \t]+(\w+),")  # a name with a line of its own
 # A docstring of one line.
 _SHORT_TEXT = re.compile(r"""[rRuU]?(?:"(?!"")[^"\n]*"|'(?!'')[^'\n]*')\s*(?:#.*)?""")
 _TEXTS = {'"""': '"""', "'''": "'''"}
+_OF_THE_FILE = re.compile(
+    r"#!|#.*coding[:=]|#.*(?:licen[cs]e|copyright|©|\(c\)|spdx)"
+    r"|#\s*(?:flake8|isort|mypy|pylint|pyright|ruff|type|vim?):|#\s*(?:-\*-|///)",
+    re.IGNORECASE,
+)
+_DEFINITIONS = ("def ", "class ", "@", "async ")
 _BEGINS = re.compile(rf"""\"{{3}}|'{{3}}|#.*|{QUOTED}""")
 
 
@@ -187,19 +193,41 @@ def _join(lines: Lines, statement: Statement, name: str) -> Insertion | None:
 
 
 def _first(lines: Lines, line: str) -> Insertion:
-    """Return the first import of a text: behind its comments and its docstring."""
-    at = 0
+    """Return the first import of a text: behind its docstring and comments, but for a comment on what follows."""
+    text = _skip(lines, 0)  # where code begins, or the docstring
+    end = _end_of_docstring(lines, text)
+    at = end if end > text else _end_of_header(lines, text)
+    above = ("",) if at == end > text else ()  # right behind a docstring
+    while at < len(lines) and not lines[at].strip():
+        at, above = at + 1, ()
+    code = _skip(lines, at)
+    is_definition = code < len(lines) and lines[code].startswith(_DEFINITIONS)
+    return Insertion(at, (), (*above, line, "", *[""] * is_definition))
+
+
+def _skip(lines: Lines, at: int) -> int:
+    """Return the line of the next code or text: behind comments and empty lines."""
     while at < len(lines) and (lines[at].startswith("#") or not lines[at].strip()):
         at += 1
+    return at
+
+
+def _end_of_docstring(lines: Lines, at: int) -> int:
+    """Return the line behind the docstring that begins at *at*, or *at* where none does."""
     quote = lines[at].lstrip("rRuU")[:3] if at < len(lines) else ""
-    if quote in _TEXTS or (quote and _SHORT_TEXT.fullmatch(lines[at])):
-        if quote in _TEXTS and lines[at].count(quote) == 1:
-            at = next((n for n in range(at + 1, len(lines)) if quote in lines[n]), at)
-        at += 1
-        while at < len(lines) and not lines[at].strip():
-            at += 1
-    is_definition = at < len(lines) and lines[at].startswith(("def ", "class ", "@", "async "))
-    return Insertion(at, (), (line, "", *[""] * is_definition))
+    if quote not in _TEXTS:
+        return at + bool(quote and _SHORT_TEXT.fullmatch(lines[at]))
+    if lines[at].count(quote) == 1:
+        at = next((n for n in range(at + 1, len(lines)) if quote in lines[n]), at)
+    return at + 1
+
+
+def _end_of_header(lines: Lines, code: int) -> int:
+    """Return the line behind the comments on the file, which stand above *code*; others right above it are on the code."""
+    block = code
+    while block and lines[block - 1].startswith("#"):
+        block -= 1
+    return code if any(map(_OF_THE_FILE.match, lines[block:code])) else block
 
 
 def _package(path: str, paths: Collection[str]) -> str:
