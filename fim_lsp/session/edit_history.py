@@ -7,6 +7,7 @@ The next edit in one workspace: what was edited, answered and offered there. Sta
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from fim_lsp.next_edit.edits import FinishedEdit
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.log import EditLog
 from fim_lsp.next_edit.window import Shown
+
+SEARCHES = 12  # that are remembered: three questions, each to four sources
 
 
 class NextEdit(NamedTuple):
@@ -41,22 +44,55 @@ class Question(NamedTuple):
     documents: tuple[Document, ...]  # that of the last edit first
     refused: frozenset[object]
     known: Index | None  # of the workspace's files; None where those are not wanted
-    unopened: bool = True  # whether the edit may be in a file that is not open
+
+
+class Search(NamedTuple):
+    """What one source looks for, to answer a question."""
+
+    source: str
+    question: Question
+    answer: asyncio.Task[NextEdit | None]
 
 
 @dataclass(slots=True)
 class EditHistory:
-    """*shown* is the id of the edit that the editor drew last, *prompt* what the model's prompts begin with."""
+    """
+    *shown* is the id of the edit that the editor drew last, *prompt* what the model's prompts begin with.
+
+    *searches* are those in the texts as they are now, finished ones, too.
+    """
 
     log: EditLog = field(default_factory=EditLog)
     answers: Answers = field(default_factory=Answers)
-    question: Question | None = None
-    answer: asyncio.Task[NextEdit | None] | None = None  # to the question
+    searches: list[Search] = field(default_factory=list)
     offered: NextEdit | None = None
     shown: str = ""
     prompt: Shown | None = None
 
+    def answer(
+        self,
+        source: str,
+        question: Question,
+        search: Callable[[], Coroutine[None, None, NextEdit | None]],
+    ) -> asyncio.Task[NextEdit | None]:
+        """Return the answer of a source to *question*: one *search* for all who ask the same."""
+        for each in self.searches:
+            if each.source == source and each.question == question:
+                return each.answer
+        answer = asyncio.create_task(search(), name="next edit")
+        self.searches = [*self.searches[1 - SEARCHES :], Search(source, question, answer)]
+        return answer
+
+    def stop_older(self, documents: Iterable[Document]) -> None:
+        """End the searches in other texts than *documents*; the requests that wait for them are cancelled."""
+        now = {*map(id, documents)}
+        searches, self.searches = self.searches, []
+        for each in searches:
+            if now.issuperset(map(id, each.question.documents)):
+                self.searches.append(each)
+            else:
+                each.answer.cancel()
+
     def stop(self) -> None:
-        """End the search under way; a request that waits for it is cancelled."""
-        if self.answer is not None:
-            self.answer.cancel()
+        """End all searches under way."""
+        self.stop_older(())

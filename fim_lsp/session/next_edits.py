@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
+from functools import partial
 
 from fim_lsp.documents import Document
 from fim_lsp.events import Changed
@@ -75,20 +76,16 @@ class NextEdits:
         """
         while (doc := self._open.by_uri.get(uri)) is not None and doc.is_usable:
             workspace = doc.workspace
-            question = self._question(doc, unopened=unopened)
+            question = self._question(doc)
             if question is None:
                 return None
             edits = workspace.edits
-            if question != edits.question or edits.answer is None:
-                edits.stop()
-                edits.question = question
-                work = self._search(workspace, question)
-                edits.answer = asyncio.create_task(work, name="next edit")
-            found = await asyncio.shield(edits.answer)
+            edits.stop_older(question.documents)
+            found = await self._search(workspace, question, unopened=unopened)
             if found is None:
                 return None
             if not await self._is_unchanged(workspace, found):
-                edits.question = None  # to be looked for again
+                edits.searches = []  # to be looked for again
                 return None
             if not edits.answers.is_undone(found.proposal, found.document.lines):
                 return self._offer(edits, found)
@@ -136,7 +133,7 @@ class NextEdits:
 
     # -- looking for one -------------------------------------------------------------------------
 
-    def _question(self, doc: OpenDocument, *, unopened: bool) -> Question | None:
+    def _question(self, doc: OpenDocument) -> Question | None:
         """Return the question in the workspace of *doc* now; None where nothing was edited that may be used."""
         workspace, edits = doc.workspace, doc.workspace.edits
         usable = {each.uri: each.document for each in self._open.of(workspace) if each.is_usable}
@@ -151,16 +148,31 @@ class NextEdits:
         if config.next_edit.files:
             workspace.files.explore(doc.file.path, config)
             index = workspace.files.index
-        return Question(
-            mine, tuple(usable[each] for each in order), edits.answers.refused, index, unopened
-        )
+        documents = tuple(usable[each] for each in order)
+        return Question(mine, documents, edits.answers.refused, index)
 
-    async def _search(self, workspace: Workspace, question: Question) -> NextEdit | None:
-        """Return the first proposal that a source has."""
-        sources = self._repeat, self._import, self._repeat_elsewhere, self._ask_model
-        for source in sources:
-            if found := await source(workspace, question):
-                return found
+    async def _search(
+        self, workspace: Workspace, question: Question, *, unopened: bool
+    ) -> NextEdit | None:
+        """
+        Return the first proposal that a source has.
+
+        Several requests may search at once: each source looks once for all of them.
+        """
+        of_texts = question._replace(known=None)
+        steps = (
+            (self._repeat, of_texts),
+            (self._import, question),
+            (self._repeat_elsewhere, question),
+            # The model is shown the document of the last edit only.
+            (self._ask_model, of_texts._replace(documents=question.documents[:1])),
+        )
+        for source, asked in steps:
+            if source != self._repeat_elsewhere or unopened:
+                search = partial(source, workspace, asked)
+                answer = workspace.edits.answer(source.__name__, asked, search)
+                if found := await asyncio.shield(answer):
+                    return found
         return None
 
     async def _repeat(self, _: Workspace, question: Question) -> NextEdit | None:
@@ -180,7 +192,7 @@ class NextEdits:
     async def _repeat_elsewhere(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Repeat an earlier edit in a file that is not open."""
         doc = self._open.by_uri.get(question.edits[-1].uri)
-        if question.known is None or doc is None or not question.unopened:
+        if question.known is None or doc is None:
             return None
         near, opened = doc.file.path, self._open_paths(workspace)
         return await unopened_files.propose_elsewhere(

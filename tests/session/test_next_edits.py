@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from fim_lsp.documents import Edit, Position
@@ -77,6 +79,53 @@ async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
     desk.rename(A, 2)
     assert await desk.proposed() == (A, 3, "total = height + 1")
     assert desk.stats.next_edits == {"offered": 2, "taken": 1}
+
+
+async def test_two_that_ask_at_once_are_both_answered() -> None:
+    """An inline edit and a code action, which may read other files and be asked from another document."""
+    desk = Desk(A, B)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    desk.now += 1
+
+    one, two, three = await asyncio.gather(
+        desk.next_edits.propose(A, unopened=False),
+        desk.next_edits.propose(A),
+        desk.next_edits.propose(B),
+    )
+    assert one is not None
+    assert one == two == three
+    assert desk.stats.next_edits == {"offered": 1}
+
+
+async def test_a_search_in_an_older_text_ends() -> None:
+    """The request that waits for it is cancelled."""
+    desk = Desk(A)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    desk.now += 1
+    old = asyncio.create_task(desk.next_edits.propose(A))
+    await asyncio.sleep(0)
+    desk.rename(A, 2)
+
+    assert await desk.proposed() == (A, 3, "total = height + 1")
+    with pytest.raises(asyncio.CancelledError):
+        await old
+
+
+async def test_the_model_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its prompt does not depend on the request."""
+    desk, asked = Desk(A, B), list[object]()
+
+    async def propose(*arguments: object) -> None:
+        asked.append(arguments)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(desk.model, "propose", propose)
+    desk.remove(A, 3)
+    desk.now += 1
+    assert await asyncio.gather(*map(desk.next_edits.propose, (A, B, A))) == [None] * 3
+    assert len(asked) == 1
 
 
 async def test_a_dismissed_pattern_is_not_proposed_again() -> None:
