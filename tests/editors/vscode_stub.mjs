@@ -46,5 +46,6 @@ export class WorkspaceEdit {
 }
 export class ProgressType {} // of vscode-languageclient
 export const DiagnosticSeverity = { Error: 0 };
+export const EndOfLine = { LF: 1, CRLF: 2 };
 export const FileType = { File: 1 };
 export const languages = {};

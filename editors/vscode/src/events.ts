@@ -1,19 +1,10 @@
-// Notifications to the server beside the text: the active file, what was copied, and how much of a
-// suggestion was accepted.
+// Notifications to the server beside the text: the active file, where the cursor rests, what was copied, and how
+// much of a suggestion was accepted.
 
 import * as vscode from "vscode";
 import { State, type LanguageClient } from "vscode-languageclient/node";
 import type { NextEdits } from "./nextEdit";
-
-interface Shown {
-  uri: string;
-  offset: number; // of the suggestion in the document
-  text: string;
-  item: object; // as the server sent it
-}
-
-// Suggestions as the server sent them, newest last; the one on screen is among the last few.
-const REMEMBERED = 8;
+import { watchPartialAcceptance } from "./partialAcceptance";
 
 // A cursor that rests so long is not on its way elsewhere.
 const REST_MS = 200;
@@ -67,41 +58,4 @@ function watchCopies(copied: (document: vscode.TextDocument, text: string) => vo
   };
   const nothing = { providedPasteEditKinds: [], copyMimeTypes: [], pasteMimeTypes: [] };
   return vscode.languages.registerDocumentPasteEditProvider({ scheme: "file" }, provider, nothing);
-}
-
-/**
- * Accepting a word or a line runs no command (vscode#172384) but is an edit of its own: more than
- * one character, at the suggestion, and the suggestion's own text.
- */
-function watchPartialAcceptance(
-  client: LanguageClient,
-  nextEdits: NextEdits,
-  notify: (method: string, params: object) => void,
-): vscode.Disposable {
-  const shown: Shown[] = [];
-  client.middleware.provideInlineCompletionItems = async (document, position, context, token, next) => {
-    const result = await next(document, position, context, token);
-    const items = Array.isArray(result) ? result : (result?.items ?? []);
-    for (const { insertText, range, command } of items) {
-      const text = typeof insertText === "string" ? insertText : insertText.value;
-      const offset = document.offsetAt(range?.start ?? position);
-      shown.push({ uri: document.uri.toString(), offset, text, item: { insertText: text, command } });
-    }
-    if (items.length > 0) nextEdits.giveWay(document, position.line);
-    shown.splice(0, shown.length - REMEMBERED);
-    return result;
-  };
-  return vscode.workspace.onDidChangeTextDocument(({ document, contentChanges: [change] }) => {
-    if (change === undefined || change.text.length < 2) return;
-    const uri = document.uri.toString();
-    for (const { offset, text, item, uri: where } of shown.toReversed()) {
-      const start = change.rangeOffset - offset;
-      if (where !== uri || start < 0 || !text.startsWith(change.text, start)) continue;
-      const acceptedLength = start + change.text.length;
-      if (acceptedLength < text.length) {
-        notify("textDocument/didPartiallyAcceptCompletion", { item, acceptedLength });
-      }
-      return;
-    }
-  });
 }

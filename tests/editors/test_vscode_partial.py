@@ -1,0 +1,54 @@
+"""How much of a suggestion was accepted in VS Code, as the extension tells the server: its part in Node."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.editors.extension import CAN_RUN, run
+
+pytestmark = [
+    pytest.mark.editors,
+    pytest.mark.skipif(not CAN_RUN, reason="no node, or run scripts/build-vscode first"),
+]
+
+# A suggestion after "if x", taken in two pieces, in documents of both line ends.
+PIECES = """
+import * as vscode from "vscode";
+import { watchPartialAcceptance } from "./partialAcceptance";
+
+const TEXT = " > 1:\\n    stop()\\n    return";
+
+async function take(eol, pieces) {
+  const document = { uri: { toString: () => "file:///a.py" }, eol: vscode.EndOfLine[eol], offsetAt: () => 4 };
+  const told = [];
+  let changed;
+  vscode.workspace.onDidChangeTextDocument = (listener) => (changed = listener);
+  const client = { middleware: {} };
+  watchPartialAcceptance(client, { giveWay: () => undefined }, (method, { acceptedLength }) => told.push(acceptedLength));
+  const next = () => [{ insertText: TEXT, range: undefined, command: {} }];
+  await client.middleware.provideInlineCompletionItems(document, { line: 0 }, {}, {}, next);
+  let rangeOffset = 4;
+  for (const text of pieces) {
+    changed({ document, contentChanges: [{ rangeOffset, text }] });
+    rangeOffset += text.length;
+  }
+  return told.map((length) => TEXT.slice(0, length));
+}
+
+console.log(JSON.stringify({
+  lf: await take("LF", [" > 1:", "\\n    stop()", "\\n    return"]),
+  crlf: await take("CRLF", [" > 1:", "\\r\\n    stop()", "\\r\\n    return"]),
+  typed: await take("CRLF", [" ", "> 1:", "\\r\\n"]),
+}));
+"""
+
+
+def test_lines_are_accepted_one_by_one_with_either_line_end(tmp_path: Path) -> None:
+    """The length counts in the text that the server sent; the whole of it is no part."""
+    said = json.loads(run(PIECES, tmp_path, tmp_path))
+    assert said["lf"] == [" > 1:", " > 1:\n    stop()"]
+    assert said["crlf"] == said["lf"]
+    assert said["typed"] == [" > 1:"]  # the key Enter is one character
