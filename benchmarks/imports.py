@@ -33,6 +33,7 @@ from fim_lsp.next_edit.log import EDIT_LINES
 from fim_lsp.workspace.explorer import HOLDING
 
 SINCE = "2025-01-01"
+MANIFESTS = ("go.mod", "package.json", "Cargo.toml")
 CASES = 300  # of one history: the newest
 
 
@@ -82,8 +83,9 @@ def _decided(state: State, here: File, origin: Origin, free: FreeName) -> Insert
     near = holding(state.known, [origin.name.rpartition(".")[2]], here.path)
     others = [File(path, state.files[path]) for path in islice(near, HOLDING)]
     home = File(origin.home, state.files[origin.home])
-    manifest = _manifest(state, row.manifest if row else "", origin.home)
-    known = Known(home, others, manifest, state.known.entries.keys())
+    needed = row.needs(origin.home, here.path) if row else ()
+    more = {path: File(path, state.files[path]) for path in needed if path in state.files}
+    known = Known(home, others, more, state.known.entries.keys())
     return missing_import(language, here, origin, free, known)
 
 
@@ -185,16 +187,6 @@ def _family(language: str) -> str:
     )
 
 
-def _manifest(state: State, name: str, home: str) -> File | None:
-    folder = home
-    while name and folder:
-        folder = folder.rpartition("/")[0]
-        path = f"{folder}/{name}".lstrip("/")
-        if path in state.files:
-            return File(path, state.files[path])
-    return None
-
-
 class Repository:
     """A clone: its commits, and what its files define."""
 
@@ -210,7 +202,7 @@ class Repository:
         blobs = {}
         for row in git(self._path, "ls-tree", "-r", commit).splitlines():
             meta, path = row.split("\t", 1)
-            is_code = language_of(path) not in PROSE or path.endswith("go.mod")
+            is_code = language_of(path) not in PROSE or path.endswith(MANIFESTS)
             if is_code and meta.split()[1] == "blob" and "vendor/" not in path:
                 blobs[path] = meta.split()[2]
         self._read({blob for blob in blobs.values() if blob not in self._texts})
@@ -270,7 +262,7 @@ def _cases(state: State, path: str, came: set[str], before: Lines) -> Iterator[C
     if row is None or not lines:
         return
     old = {name for each in row.statements(before) for name in each.names}
-    is_package = bool(row.manifest)
+    is_package = language == "go"
     for each in row.statements(lines):
         came_with = any(line in came for line in lines[each.start : each.end])
         if not came_with or each.style.startswith(("static", "pub")):

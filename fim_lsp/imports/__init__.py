@@ -6,6 +6,7 @@ python: imports in Python
 ecmascript: imports in JavaScript and TypeScript
 go: imports in Go
 java: imports in Java
+rust_modules: where a file stands in its crate, which modules may name it, and what the crate depends on
 rust: imports in Rust
 missing: finds what may be missing, and decides on the change that imports it
 """

@@ -96,7 +96,7 @@ def defines(file: File, name: str) -> bool:
     return n_found == 1
 
 
-def module_of(file: File, site: Site, _: File | None) -> str:
+def module_of(file: File, site: Site) -> str:
     """Return the path without its extension."""
     is_script = not site.found and any("require(" in line for line in site.here.lines)
     return "" if is_script or file.path.endswith(".d.ts") else _EXTENSION.sub("", file.path)

@@ -7,7 +7,7 @@ What is missing is the package: the names here are `pkg.Name`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from posixpath import dirname, relpath
 
 from fim_lsp.context.free_names import FreeName
@@ -21,6 +21,7 @@ from fim_lsp.imports.statement import (
     Lines,
     Site,
     Statement,
+    above,
     place,
     runs,
     stand_in_code,
@@ -35,6 +36,8 @@ _DEFINED = re.compile(r"(?:func|type|var|const)\s+(\w+)|\t(\w+)")
 _VERSION = re.compile(r"v[0-9]+")
 _TEXTS = {"/*": "*/", "`": "`"}
 _BEGINS = re.compile(rf"/\*|`|//.*|{QUOTED}")
+_MODULE = re.compile(r"module\s+\S")
+_MANIFEST = "go.mod"
 _C = "C"  # cgo's: the comment above its import is C code, and must stand right above it
 
 
@@ -68,17 +71,35 @@ def defines(file: File, name: str) -> bool:
     return any(match is not None and name in match.groups() for match in found)
 
 
-def module_of(file: File, site: Site, manifest: File | None) -> str:
-    """Return the import path of a file's folder; "" for the one that the site is in."""
+def needs(home: str, here: str) -> Iterator[str]:
+    """Yield the manifests above either file."""
+    yield from above(home, _MANIFEST)
+    yield from above(here, _MANIFEST)
+
+
+def module_of(file: File, site: Site) -> str:
+    """Return the import path of a file's folder; "" for the one that the site is in, and in a module it does not know."""
     folder, here = dirname(file.path), dirname(site.here.path)
+    manifest, own = _nearest(file.path, site), _nearest(site.here.path, site)
     if manifest is None or folder == here or file.path.endswith("_test.go"):
         return ""
     above, is_internal, _ = f"/{folder}/".rpartition("/internal/")
     if is_internal and not f"/{here}/".startswith(f"{above}/"):
         return ""  # for the folders beside it only
-    words = next((line.split() for line in manifest.lines if line.startswith("module ")), [])
+    module = next((line.split()[1] for line in manifest.lines if _MODULE.match(line)), "")
+    if not module or (own != manifest and (own is None or not _requires(own, module))):
+        return ""
     below = relpath(folder or ".", dirname(manifest.path) or ".")
-    return words[1] + f"/{below}" * (below != ".") if len(words) > 1 else ""
+    return module + f"/{below}" * (below != ".")
+
+
+def _nearest(path: str, site: Site) -> File | None:
+    return next(filter(None, map(site.more.get, above(path, _MANIFEST))), None)
+
+
+def _requires(manifest: File, module: str) -> bool:
+    """Return whether a manifest requires *module*: alone in its line, or behind `require`."""
+    return any(module in line.split()[:2] for line in manifest.lines)
 
 
 def absolute(statement: Statement, _path: str, _paths: Collection[str]) -> str:
@@ -140,4 +161,4 @@ def _key(statement: Statement) -> str:
     return statement.module
 
 
-GO = Language(statements, defines, module_of, absolute, is_of, insert, manifest="go.mod")
+GO = Language(statements, defines, module_of, absolute, is_of, insert, needs=needs)

@@ -54,7 +54,7 @@ def defines(file: File, name: str) -> bool:
     return any(match is not None and match[1] == name for match in found)
 
 
-def module_of(file: File, site: Site, _: File | None) -> str:
+def module_of(file: File, site: Site) -> str:
     """Return the package of a file; "" for that of the site, and for tests where that is none."""
     package = _package(file.lines)
     is_test = "/test/" in file.path and "/test/" not in site.here.path

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fim_lsp.context.free_names import FreeName
@@ -57,12 +57,12 @@ class Known(NamedTuple):
     """
     What the workspace says: the file *home* that defines a name, and *others* that may import it.
 
-    *manifest* is the nearest above the home, in a language that has them; *paths* are those of all files.
+    *more* are the files that the language needs, by path, as far as they exist; *paths* are those of all files.
     """
 
     home: File
     others: Sequence[File]
-    manifest: File | None
+    more: Mapping[str, File]
     paths: Collection[str]
 
 
@@ -114,10 +114,10 @@ def missing_import(
     row = language_row(language)
     if row is None or not row.defines(known.home, origin.name):
         return None
-    site = Site(here, row.statements(here.lines), known.paths)
+    site = Site(here, row.statements(here.lines), known.paths, known.more)
     if any(origin.word in each.names or ALL in each.names for each in site.found):
         return None
-    own = row.module_of(known.home, site, known.manifest)
+    own = row.module_of(known.home, site)
     texts = [(each, row.statements(each.lines)) for each in known.others if each.path != here.path]
     alike = [(file, each) for file, found in texts for each in found if origin.word in each.names]
     if not own or not all(

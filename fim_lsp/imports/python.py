@@ -74,7 +74,7 @@ def defines(file: File, name: str) -> bool:
     return sum(match is not None and name in match.groups() for match in found) == 1
 
 
-def module_of(file: File, site: Site, _: File | None) -> str:
+def module_of(file: File, site: Site) -> str:
     """Return the full name of a module; one in no package is only sure to end like its path, and gets a `?`."""
     package, stem = _package(file.path, site.paths), _stem(file.path)
     if not package:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from fim_lsp.context.free_names import FreeName
+from fim_lsp.imports.rust_modules import crate_name, depends, is_visible, module_at, needs
 from fim_lsp.imports.statement import (
     LINES,
     QUOTED,
@@ -26,7 +27,7 @@ LINE_CHARS = 100  # rustfmt's
 
 _USE = re.compile(r"(pub(?:\([^()]*\))? )?use ([^;]*);")
 _DEFINED = re.compile(
-    r"pub(?:\((?:crate|super)\))?\s+(?:(?:async|const|unsafe)\s+)*"
+    r"pub(?:\(crate\))?\s+(?:(?:async|const|unsafe)\s+)*"
     r"(?:fn|struct|enum|union|trait|type|const|static)\s+(\w+)"
 )
 _TEXTS = {"/*": "*/", 'r"': '"', 'r#"': '"#', 'r##"': '"##'}
@@ -99,9 +100,9 @@ def defines(file: File, name: str) -> bool:
     return sum(match is not None and name == match[1] for match in found) == 1
 
 
-def module_of(file: File, site: Site, _manifest: File | None) -> str:
+def module_of(file: File, site: Site) -> str:
     """Return the crate's folder and the path in it: `shop/src|cart::item`; "" for a module below, of which names differ."""
-    (crate, path), (own, above) = _module(file.path), _module(site.here.path)
+    (crate, path), (own, above) = module_at(file.path), module_at(site.here.path)
     is_below = crate == own and bool(above) and path.startswith(f"{above}::")
     return f"{crate}|{path}" if crate and not is_below else ""
 
@@ -109,7 +110,7 @@ def module_of(file: File, site: Site, _manifest: File | None) -> str:
 def absolute(statement: Statement, path: str, paths: Collection[str]) -> str:
     """Return the module that a statement names as `module_of` has it; another crate's as it is."""
     first, _, rest = statement.module.partition("::")
-    crate, own = _module(path)
+    crate, own = module_at(path)
     parts = own.split("::") if own else []
     folder = "/".join([crate, *parts, first])
     if f"{folder}.rs" in paths or f"{folder}/mod.rs" in paths:
@@ -127,7 +128,7 @@ def absolute(statement: Statement, path: str, paths: Collection[str]) -> str:
 
 def is_of(home: str, module: str) -> bool:
     """A module may hand on what those below it define; another crate's is taken at its word, by its name."""
-    crate = _crate_name(home.partition("|")[0])
+    crate = crate_name(home.partition("|")[0])
     is_below = home.startswith((f"{module}::", f"{module}|")) or module.endswith("|")
     if "|" in module:
         return home == module or (is_below and home.startswith(module))
@@ -135,20 +136,25 @@ def is_of(home: str, module: str) -> bool:
 
 
 def hands_on(statement: Statement, file: File, site: Site) -> str:
-    """Return the module in which a `pub use` makes its names known; "" where the site is in it."""
-    crate, path = _module(file.path)
-    is_inside = _module(site.here.path)[1].startswith(path)
-    return f"{crate}|{path}" if statement.style.startswith("pub") and not is_inside else ""
+    """Return the module in which a `pub use` makes its names known; "" where the site is in it, or may not name it."""
+    crate, path = module_at(file.path)
+    is_inside = module_at(site.here.path)[1].startswith(path)
+    if is_inside or not statement.style.startswith("pub") or not is_visible(path, site):
+        return ""
+    return f"{crate}|{path}"
 
 
 def insert(site: Site, module: str, name: FreeName, _: Sequence[Statement]) -> Insertion | None:
     """Into the statement of the same module, or as a statement of its own."""
-    lines, crate = site.here.lines, _module(site.here.path)[0]
+    lines, crate = site.here.lines, module_at(site.here.path)[0]
     home, has_crate, path = module.rpartition("|")
-    if not crate or (
-        home != crate if has_crate else module.partition("::")[0] == _crate_name(crate)
-    ):
-        return None  # another crate's path is not to be seen from here, or is not that of this one
+    is_known = (
+        home == crate and is_visible(path, site)
+        if has_crate
+        else depends(site, module.partition("::")[0])
+    )
+    if not crate or not is_known:
+        return None  # a private module, or one of a crate that this one does not know
     written = f"crate::{path}".removesuffix("::") if has_crate else module
     first = written.partition("::")[0]
     found = [each for each in site.found if not each.style.startswith("pub")]
@@ -178,27 +184,6 @@ def _join(lines: Lines, statement: Statement, name: str) -> Insertion | None:
     return Insertion(statement.start, old, (line,)) if is_sure else None
 
 
-def _module(path: str) -> tuple[str, str]:
-    """Return a crate's folder of sources, and the module's path in it; "" for files that are no part of one."""
-    crate, _, below = f"/{path}".rpartition("/src/")
-    if (
-        not below
-        or below.startswith("bin/")
-        or not path.endswith(".rs")
-        or "/src/" not in f"/{path}"
-    ):
-        return "", ""
-    parts = below.removesuffix(".rs").split("/")
-    if parts[-1] in ("mod", "lib", "main"):
-        parts.pop()
-    return f"{crate}/src".lstrip("/"), "::".join(parts)
-
-
-def _crate_name(folder: str) -> str:
-    """Return the name of the crate with this folder of sources, where it is called as its folder."""
-    return folder.removesuffix("/src").rpartition("/")[2].replace("-", "_")
-
-
 def _order(name: str) -> tuple[int, str]:
     """Sort as rustfmt does: modules and functions, types, constants."""
     return (2 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 0, name)
@@ -215,4 +200,4 @@ _PRELUDE = words(
     "Sized Some String Sync ToOwned ToString TryFrom TryInto Vec"
 )
 
-RUST = Language(statements, defines, module_of, absolute, is_of, insert, _PRELUDE, hands_on)
+RUST = Language(statements, defines, module_of, absolute, is_of, insert, _PRELUDE, hands_on, needs)

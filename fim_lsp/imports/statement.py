@@ -7,7 +7,7 @@ A `Language` is what each language has to say; `missing` asks it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fim_lsp.context.free_names import FreeName
@@ -52,11 +52,12 @@ class Insertion(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Where a name is missing: the file, its statements, and the paths of the workspace."""
+    """Where a name is missing: the file, its statements, the paths of the workspace, and what the language *needs*."""
 
     here: File
     found: Sequence[Statement]
     paths: Collection[str]
+    more: Mapping[str, File]
 
 
 class Language(NamedTuple):
@@ -64,8 +65,8 @@ class Language(NamedTuple):
     What a language has to say.
 
     *statements* reads a text; *defines* says whether a text lets others import a name. *module_of* is the full name
-    of a file's module as it is seen from a site, "" where it cannot be imported; the nearest *manifest* above the file
-    is given where the language has one. *absolute* is the full name of the module of a statement in a file. *is_of*
+    of a file's module as it is seen from a site, "" where it cannot be imported. *needs* are the paths of the further
+    files that say so, as manifests, for the file that defines a name and the one where it is missing. *absolute* is the full name of the module of a statement in a file. *is_of*
     says whether the second module may hand on what the first one defines. *insert* is the change that imports a
     name from a module; the statements of other files show how they do it. *known* names need no import.
     *hands_on* is the full name of the module in which a statement makes its names known to the site, "" for none.
@@ -73,18 +74,26 @@ class Language(NamedTuple):
 
     statements: Callable[[Lines], Sequence[Statement]]
     defines: Callable[[File, str], bool]
-    module_of: Callable[[File, Site, File | None], str]
+    module_of: Callable[[File, Site], str]
     absolute: Callable[[Statement, str, Collection[str]], str]
     is_of: Callable[[str, str], bool]
     insert: Callable[[Site, str, FreeName, Sequence[Statement]], Insertion | None]
     known: Collection[str] = ()
     hands_on: Callable[[Statement, File, Site], str] = lambda *_: ""
-    manifest: str = ""
+    needs: Callable[[str, str], Iterable[str]] = lambda *_: ()
 
 
 def words(text: str) -> frozenset[str]:
     """Names written as words."""
     return frozenset(text.split())
+
+
+def above(path: str, name: str) -> Iterator[str]:
+    """Yield where a file of that *name* may be above *path*, the nearest first."""
+    folder = path
+    while folder:
+        folder = folder.rpartition("/")[0]
+        yield f"{folder}/{name}".lstrip("/")
 
 
 def stand_in_code(lines: Lines, begins: re.Pattern[str], ends: Mapping[str, str]) -> list[bool]:

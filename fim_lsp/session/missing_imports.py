@@ -85,10 +85,10 @@ class _Search:
         row, known = language_row(document.language), self._question.known
         if home is None or row is None or known is None:
             return
-        manifest = self._manifest(origin.home, row.manifest)
+        more = map(self._read, dict.fromkeys(row.needs(origin.home, here.path)))
         others = [*self._usable.values(), *self._read_unopened(origin, here.path)]
         everything = {*known.entries, *self._usable}
-        texts = Known(home, others, manifest, everything)
+        texts = Known(home, others, {each.path: each for each in more if each}, everything)
         found = missing_import(document.language, here, origin, free, texts)
         if found is not None:
             proposal = Proposal(document.uri, *found, confidence=1.0, origin=origin)
@@ -101,15 +101,6 @@ class _Search:
         name = origin.name.rpartition(".")[2]
         found = self._workspace.files.find_holding([name], near, self._opened, self._config)
         return map(self._file, found)
-
-    def _manifest(self, home: str, name: str) -> File | None:
-        """Return the nearest file of that *name* above the file *home*."""
-        folder = home
-        while name and folder:
-            folder = folder.rpartition("/")[0]
-            if found := self._read(f"{folder}/{name}".lstrip("/")):
-                return found
-        return None
 
     def _read(self, path: str) -> File | None:
         """Return a file as it is, in the editor or on disk; none that is private, as documents are that are not here."""

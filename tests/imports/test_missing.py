@@ -52,10 +52,35 @@ GO = {
     "deep/internal/safe/safe.go": "package safe\n\nfunc Open() {}\n",
     "main/odd.go": "package other\n\nfunc Odd() {}\n",
 }
+MODULES = {
+    "a/go.mod": "module example.com/a\n",
+    "a/cart/cart.go": "package cart\n\nfunc New() int { return 1 }\n",
+    "b/go.mod": "module example.com/b\n",
+    "c/go.mod": "module example.com/c\n\nrequire (\n\texample.com/a v1.0.0\n)\n",
+}
 RUST = {
-    "src/cart.rs": "pub struct Cart;\npub struct Item;\nstruct Hidden;\npub fn fill() {}\n",
-    "src/deep/mod.rs": "mod till;\npub use till::Till;\n",
-    "src/deep/till.rs": "pub struct Till;\n",
+    "src/lib.rs": "mod cart;\nmod deep;\npub mod till;\n",
+    "src/cart.rs": "pub struct Cart;\npub struct Item;\nstruct Hidden;\npub fn fill() {}\npub(super) struct Beside;\n",
+    "src/deep/mod.rs": "mod till;\npub use till::Till;\npub(crate) mod saw;\n#[cfg(test)]\npub mod only;\npub(super) mod nail;\n",
+    "src/deep/till.rs": "pub struct Till;\npub struct Coin;\n",
+    "src/deep/saw.rs": "pub(crate) struct Saw;\npub mod blade;\n",
+    "src/deep/saw/blade.rs": "pub struct Blade;\n",
+    "src/deep/nail.rs": "pub struct Nail;\n",
+    "src/deep/only.rs": "pub struct Only;\n",
+    "src/loose.rs": "pub struct Loose;\n",
+}
+CRATES = {
+    "shop-core/Cargo.toml": '[package]\nname = "shop-core"\n',
+    "shop-core/src/lib.rs": "pub mod cart;\n",
+    "shop-core/src/cart.rs": "pub struct Cart;\n",
+    "front/Cargo.toml": '[dependencies]\nshop-core = { path = "../shop-core" }\n',
+    "front/src/lib.rs": "mod a;\n",
+    "front/src/a.rs": "use shop_core::cart::Cart;\n",
+    "back/Cargo.toml": '[dependencies]\nserde = "1"\n\n[dev-dependencies]\nshop-core.workspace = true\n',
+    "both/src/lib.rs": "pub mod saw;\n",
+    "both/src/main.rs": "mod own;\n",
+    "both/src/saw.rs": "pub struct Saw;\n",
+    "both/src/own.rs": "pub struct Own;\n",
 }
 JAVA = {
     "src/main/java/a/shop/Cart.java": "package a.shop;\n\npublic class Cart {}\n",
@@ -145,6 +170,8 @@ CASES = [
     (GO, "here.go", "package p\n\nvar _ = main.Odd()\n"),
     (GO, "here.go", 'package p\n\n// #include <a.h>\nimport "C"\n+\n+import "example.com/me/shop/cart"\n\nvar _ = cart.New()\n'),
     (GO, "here.go", 'package p\n+\n+import "example.com/me/shop/cart"\n/*\nimport "fmt"\n*/\n\nvar _ = cart.New()\n'),
+    (MODULES, "b/here.go", "package b\n\nvar _ = cart.New()\n"),
+    (MODULES, "c/here.go", 'package c\n+\n+import "example.com/a/cart"\n\nvar _ = cart.New()\n'),
     (GO, "here.go", "package p\n\nvar _ = safe.Open()\n"),
     (GO, "deep/a/here.go", 'package a\n+\n+import "example.com/me/shop/deep/internal/safe"\n\nvar _ = safe.Open()\n'),
     (RUST, "src/here.rs", "use crate::a::A;\n+use crate::cart::Cart;\nuse std::fmt;\n\nfn f(x: Cart) {}\n"),
@@ -156,6 +183,17 @@ CASES = [
     (RUST, "src/here.rs", "use std::fmt;\nuse super::*;\n\nfn f(x: Cart) {}\n"),
     (RUST, "src/here.rs", "use crate::{a::A, b::B};\n\nfn f(x: Cart) {}\n"),
     (RUST, "src/here.rs", "use std::fmt;\n\nfn f(x: Hidden) { fill() }\n"),
+    # through modules that others may name, and in crates that this one depends on
+    (RUST, "src/deep/here.rs", "+use crate::deep::till::Coin;\nuse std::fmt;\n\nfn f(x: Coin) {}\n"),
+    (RUST, "src/here.rs", "use std::fmt;\n\nfn f(x: Coin) {}\n"),
+    (RUST, "src/here.rs", "+use crate::deep::saw::Saw;\nuse std::fmt;\n\nfn f(x: Saw) {}\n"),
+    (RUST, "src/here.rs", "+use crate::deep::saw::blade::Blade;\nuse std::fmt;\n\nfn f(x: Blade) {}\n"),
+    (RUST, "src/here.rs", "+use crate::deep::nail::Nail;\nuse std::fmt;\n\nfn f(x: Nail) {}\n"),
+    (RUST, "src/here.rs", "use std::fmt;\n\nfn f(x: Only, y: Loose, z: Beside) {}\n"),
+    (CRATES, "front/src/here.rs", "+use shop_core::cart::Cart;\nuse std::fmt;\n\nfn f(x: Cart) {}\n"),
+    (CRATES, "back/src/here.rs", "use std::fmt;\n\nfn f(x: Cart) {}\n"),
+    (CRATES, "both/src/main.rs", "+use crate::own::Own;\nuse std::fmt;\n\nmod own;\n\nfn f(x: Own) {}\n"),
+    (CRATES, "both/src/main.rs", "use std::fmt;\n\nmod own;\n\nfn f(x: Saw) {}\n"),
     (JAVA, HERE, f"{HEAD}\nimport a.b.X;\n+import a.shop.Cart;\nimport a.tree.Y;\n\nclass Here {{ Cart x; }}\n"),
     (JAVA, HERE, f"{HEAD}\nimport java.util.*;\n+\n+import a.till.Till;\n\nclass Here {{ Till x; }}\n"),
     (JAVA, HERE, f"{HEAD}+\n+import a.till.Till;\n\nclass Here {{ Till x; }}\n"),
@@ -187,7 +225,9 @@ def imported(files: Mapping[str, str], path: str, text: str) -> str:
         if row is None or origin.word not in free:
             continue
         others = [each for name, each in texts.items() if name != origin.home]
-        about = Known(texts[origin.home], others, texts.get(row.manifest), known.entries.keys())
+        needed = row.needs(origin.home, path)
+        more = {each: texts[each] for each in needed if each in texts}
+        about = Known(texts[origin.home], others, more, known.entries.keys())
         found = missing_import(language, File(path, lines), origin, free[origin.word], about)
         if found:
             end = found.line + len(found.before)
