@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
-from posixpath import dirname, normpath, relpath
 
 from fim_lsp.context.free_names import FreeName
+from fim_lsp.imports.ecmascript_modules import (
+    EXTENSION,
+    is_of_modules,
+    is_one_package,
+    kind,
+    needs,
+    resolve,
+    spell,
+)
 from fim_lsp.imports.statement import (
     LINES,
     QUOTED,
@@ -40,7 +47,6 @@ _DEFINED = re.compile(
 )
 _LISTED = re.compile(r"export\s+(?:type\s+)?\{([^{}]*)\}\s*;?$")
 _BRACES = re.compile(r"(import [^{}]*\{ ?)([^{}]*?)( ?\} from .*)")
-_EXTENSION = re.compile(r"\.(?:[cm]?[jt]s|[jt]sx)$")
 _ROW = re.compile(r"[ \t]+([\w$]+),?")  # a name with a line of its own
 _FOR_THE_NEXT = re.compile(
     r"\s*//.*(?:@ts-ignore|@ts-expect-error|eslint-disable-next-line|prettier-ignore|biome-ignore)"
@@ -97,17 +103,23 @@ def defines(file: File, name: str) -> bool:
 
 
 def module_of(file: File, site: Site) -> str:
-    """Return the path without its extension."""
-    is_script = not site.found and any("require(" in line for line in site.here.lines)
-    return "" if is_script or file.path.endswith(".d.ts") else _EXTENSION.sub("", file.path)
+    """Return the path without its extension; "" in another package, and for scripts, which import nothing."""
+    is_other = file.path.endswith(".d.ts") or not is_one_package(file.path, site)
+    return "" if is_other or _is_script(site) else EXTENSION.sub("", file.path)
 
 
-def absolute(statement: Statement, path: str, _: Collection[str]) -> str:
+def _is_script(site: Site) -> bool:
+    """Return whether the site is no module, or is not sure to be one."""
+    lines = site.here.lines
+    if site.found or any(line.startswith("export ") for line in lines):
+        return False
+    is_plain = site.here.path.endswith(".js") and not is_of_modules(site)
+    return is_plain or any("require(" in line for line in lines)
+
+
+def absolute(statement: Statement, path: str, paths: Collection[str]) -> str:
     """Return the module that a statement names as `module_of` has it; a package's name as it is."""
-    module = statement.module
-    if not module.startswith("."):
-        return module
-    return _EXTENSION.sub("", normpath(f"{dirname(path) or '.'}/{module}"))
+    return resolve(statement.module, path, paths)
 
 
 def is_of(home: str, module: str) -> bool:
@@ -135,15 +147,15 @@ def insert(
     same.sort(key=lambda each: _is_type(each) != is_type)
     if same and (is_type or not _is_type(same[0])):
         return _join(lines, same[0], name.name)
-    written = _spell_module(site, module, others)
+    written = spell(module, site, others)
+    if not written:
+        return None
     line = _line(lines, found, name.name, written, "type " * is_type)
     fresh = Statement(0, 0, written, (name.name,))
     if not found:
         return _first(lines, line)
     alike = [
-        each
-        for each in found
-        if each.module.startswith(".") == written.startswith(".") and each.style != "bare"
+        each for each in found if kind(each.module) == kind(written) and each.style != "bare"
     ]  # what is imported for its effects only may have to come first
     block = next(run for run in reversed([*runs(found, lines)]) if (alike or found)[-1] in run)
     group = [each for each in block if each in alike]
@@ -153,7 +165,7 @@ def insert(
 
 def _is_open_to(site: Site, statement: Statement, module: str) -> bool:
     """Return whether a statement imports names of *module*."""
-    known = absolute(statement, site.here.path, ())
+    known = absolute(statement, site.here.path, site.paths)
     text = "".join(site.here.lines[statement.start : statement.end])
     return known.removesuffix("/index") == module.removesuffix("/index") and "{" in text
 
@@ -166,26 +178,6 @@ def _wants_type(found: Sequence[Statement], others: Sequence[Statement], name: s
     """Return whether types are imported by `import type`: as the file does it, or as all others import the name."""
     same = [each for each in others if name in each.names]
     return any(map(_is_type, found)) or (bool(same) and all(map(_is_type, same)))
-
-
-def _spell_module(site: Site, module: str, others: Sequence[Statement]) -> str:
-    """Return the *module* as the file writes it; with an extension where its others have one."""
-    own = [each.module for each in site.found if each.module.startswith(".")]
-    relative = own or [each.module for each in others if each.module.startswith(".")]
-    endings = Counter(match[0] if (match := _EXTENSION.search(each)) else "" for each in relative)
-    ending = endings.most_common(1)[0][0] if endings else ""
-    if module not in {_EXTENSION.sub("", path) for path in site.paths} and not _is_folder(
-        module, site.paths
-    ):
-        return module
-    path = relpath(
-        module if ending else module.removesuffix("/index"), dirname(site.here.path) or "."
-    )
-    return (path if path.startswith(".") else f"./{path}") + ending
-
-
-def _is_folder(module: str, paths: Collection[str]) -> bool:
-    return any(path.startswith(f"{module}/index.") for path in paths)
 
 
 def _line(lines: Lines, found: Sequence[Statement], name: str, module: str, kind: str) -> str:
@@ -263,4 +255,4 @@ _GLOBAL = words(
     "stop structuredClone top undefined window describe it test expect beforeEach afterEach beforeAll afterAll jest vi"
 )
 
-ECMASCRIPT = Language(statements, defines, module_of, absolute, is_of, insert, _GLOBAL)
+ECMASCRIPT = Language(statements, defines, module_of, absolute, is_of, insert, _GLOBAL, needs=needs)

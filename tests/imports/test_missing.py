@@ -44,7 +44,29 @@ TYPESCRIPT = {
     "src/util/fill.ts": "export const fill = () => {\n  return 1\n}\nexport default class Whole {}\n",
     "src/ui/button.tsx": "export function Button() { return <a/> }\n",
 }
-JAVASCRIPT = {"lib/cart.js": "export class Cart {}\n"}
+JAVASCRIPT = {
+    "lib/cart.js": "export class Cart {}\n",
+    "esm/package.json": '{"type": "module"}',
+    "esm/till.js": "export class Till {}\n",
+}
+PACKAGES = {
+    "package.json": '{"name": "root", "workspaces": ["packages/*"]}',
+    "packages/core/package.json": '{"name": "@shop/core", "exports": {".": "./src/cart.ts"}}',
+    "packages/core/src/cart.ts": "export class Cart {}\n",
+    "packages/core/src/util/index.ts": "export const fill = 1\n",
+    "packages/core/src/ui/button.tsx": "export function Button() { return 1 }\n",
+    "packages/core/src/ui/button.test.tsx": "export const b = 1\n",
+    "packages/core/lib/package.json": '{"type": "module"}',
+    "packages/core/lib/saw.mts": "export class Saw {}\n",
+    "packages/front/package.json": '{"name": "front", "type": "module"}',
+    "packages/front/src/ui/button.tsx": "export const Other = 1\n",
+    "packages/front/src/till.ts": "export class Till {}\n",
+    "packages/front/src/coin.tsx": "export class Coin {}\n",
+    "apps/one/src/one.ts": "export class One {}\n",
+    "broken/package.json": "{" * 9_999,
+    "broken/nail.ts": "export class Nail {}\n",
+}
+CORE, FRONT = "packages/core/src", "packages/front/src"
 GO = {
     "go.mod": "module example.com/me/shop\n\ngo 1.24\n",
     "cart/cart.go": "package cart\n\nfunc New() int { return 1 }\n",
@@ -161,6 +183,28 @@ CASES = [
     (TYPESCRIPT, "src/here.ts", "import Cart from 'a'\n\nnew Cart()\n"),
     (TYPESCRIPT, "src/here.ts", "import { B as Cart } from 'a'\n\nnew Cart()\n"),
     (JAVASCRIPT, "lib/here.js", "const x = require('./a')\n\nnew Cart()\n"),
+    # scripts import nothing
+    (JAVASCRIPT, "lib/here.js", "new Cart()\n"),
+    (JAVASCRIPT, "lib/here.js", "+import { Cart } from './cart'\n+\nexport const x = new Cart()\n"),
+    (JAVASCRIPT, "esm/here.js", "import fs from 'node:fs'\n+import { Till } from './till.js'\nimport x from './x.js'\n\nnew Till()\n"),
+    # within one package; another one would be imported by its name
+    (PACKAGES, f"{FRONT}/here.ts", "import { x } from './x'\n\nnew Cart()\n"),
+    (PACKAGES, f"{CORE}/here.ts", "import { x } from './a'\n+import { Cart } from './cart'\n\nnew Cart()\n"),
+    (PACKAGES, "apps/two/src/here.ts", "import { x } from './x'\n\nnew One()\n"),
+    (PACKAGES, "broken/here.ts", "import { x } from './a'\n+import { Nail } from './nail'\n\nnew Nail()\n"),
+    # with the extension that the runtime wants, where it is known
+    (PACKAGES, f"{FRONT}/here.ts", "import x from 'x'\n\nnew Till()\n"),
+    (PACKAGES, f"{FRONT}/here.tsx", "import x from 'x'\n+import { Till } from './till'\n\nnew Till()\n"),
+    (PACKAGES, f"{FRONT}/here.ts", "import './a.css'\nimport { x } from './a.js'\n+import { Coin } from './coin.js'\n\nnew Coin()\n"),
+    (PACKAGES, f"{FRONT}/here.ts", "import { x } from './a.ts'\n+import { Coin } from './coin.tsx'\n\nnew Coin()\n"),
+    (PACKAGES, "packages/core/lib/here.ts", "import { x } from './a.js'\n+import { Saw } from './saw.mjs'\n\nnew Saw()\n"),
+    (PACKAGES, f"{CORE}/here.ts", "import { x } from './a.js'\n+import { fill } from './util/index.js'\n\nfill()\n"),
+    # by the alias of the file's others
+    (PACKAGES, f"{CORE}/a/here.ts", "+import { Cart } from '@/cart'\nimport { b } from '@/ui/button'\n\nnew Cart()\n"),
+    (PACKAGES, f"{CORE}/a/here.ts", "import { b } from '@/ui/button'\n+import { fill } from '@/util'\nimport { x } from './x'\n\nfill()\n"),
+    (PACKAGES, f"{CORE}/here.ts", "import { b } from '@/ui/button'\nimport { x } from './a'\n+import { Cart } from './cart'\n\nnew Cart()\n"),
+    (PACKAGES, f"{CORE}/a/here.ts", "-import { b } from '@/cart'\n+import { b, Cart } from '@/cart'\n\nnew Cart()\n"),
+    (PACKAGES, "packages/core/here.ts", "import { b } from '@/nowhere'\n\nnew Cart()\n"),
     (GO, "here.go", 'package p\n\nimport (\n\t"fmt"\n+\n+\t"example.com/me/shop/cart"\n)\n\nvar _ = cart.New()\n'),
     (GO, "here.go", 'package p\n\nimport (\n\t"fmt"\n\n\t"example.com/me/shop/a"\n+\t"example.com/me/shop/deep/till"\n\t"x.com/y"\n)\n\nvar _ till.Till\n'),
     (GO, "here.go", 'package p\n\n-import "fmt"\n+import (\n+\t"fmt"\n+\n+\t"example.com/me/shop/cart"\n+)\n\nvar _ = cart.New()\n'),
