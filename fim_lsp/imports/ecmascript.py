@@ -122,7 +122,7 @@ def absolute(statement: Statement, path: str, paths: Collection[str]) -> str:
     return resolve(statement.module, path, paths)
 
 
-def is_of(home: str, module: str) -> bool:
+def is_of(home: str, module: str, _: Site) -> bool:
     """A folder's index may hand on; `@/…` and `~/…` are folders of the workspace."""
     tail = module.partition("/")[2] if module[:1] in "@~#" else ""
     home, module = home.removesuffix("/index"), module.removesuffix("/index")

@@ -107,7 +107,7 @@ def absolute(statement: Statement, _path: str, _paths: Collection[str]) -> str:
     return statement.module
 
 
-def is_of(home: str, module: str) -> bool:
+def is_of(home: str, module: str, _: Site) -> bool:
     """A package hands on nothing."""
     return home == module
 

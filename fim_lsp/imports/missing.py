@@ -121,7 +121,7 @@ def missing_import(
     texts = [(each, row.statements(each.lines)) for each in known.others if each.path != here.path]
     alike = [(file, each) for file, found in texts for each in found if origin.word in each.names]
     if not own or not all(
-        row.is_of(own, row.absolute(each, file.path, known.paths)) for file, each in alike
+        row.is_of(own, row.absolute(each, file.path, known.paths), site) for file, each in alike
     ):
         return None  # not to be imported here, or another thing of that name
     like = [each for _, found in texts for each in found]

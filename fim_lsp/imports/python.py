@@ -92,7 +92,7 @@ def absolute(statement: Statement, path: str, paths: Collection[str]) -> str:
     return ".".join([*kept, rest] if rest else kept)
 
 
-def is_of(home: str, module: str) -> bool:
+def is_of(home: str, module: str, _: Site) -> bool:
     """A package may hand on what its modules define."""
     if home.startswith("?"):
         return f".{home[1:]}".endswith(f".{module}")

@@ -6,7 +6,14 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from fim_lsp.context.free_names import FreeName
-from fim_lsp.imports.rust_modules import crate_name, depends, is_visible, module_at, needs
+from fim_lsp.imports.rust_modules import (
+    crate_name,
+    depends,
+    is_in_program,
+    is_visible,
+    module_at,
+    needs,
+)
 from fim_lsp.imports.statement import (
     LINES,
     QUOTED,
@@ -126,9 +133,9 @@ def absolute(statement: Statement, path: str, paths: Collection[str]) -> str:
     return f"{crate}|{'::'.join([*kept, rest] if rest else kept)}"
 
 
-def is_of(home: str, module: str) -> bool:
+def is_of(home: str, module: str, site: Site) -> bool:
     """A module may hand on what those below it define; another crate's is taken at its word, by its name."""
-    crate = crate_name(home.partition("|")[0])
+    crate = crate_name(home.partition("|")[0], site)
     is_below = home.startswith((f"{module}::", f"{module}|")) or module.endswith("|")
     if "|" in module:
         return home == module or (is_below and home.startswith(module))
@@ -147,20 +154,15 @@ def hands_on(statement: Statement, file: File, site: Site) -> str:
 def insert(site: Site, module: str, name: FreeName, _: Sequence[Statement]) -> Insertion | None:
     """Into the statement of the same module, or as a statement of its own."""
     lines, crate = site.here.lines, module_at(site.here.path)[0]
-    home, has_crate, path = module.rpartition("|")
-    is_known = (
-        home == crate and is_visible(path, site)
-        if has_crate
-        else depends(site, module.partition("::")[0])
-    )
-    if not crate or not is_known:
-        return None  # a private module, or one of a crate that this one does not know
-    written = f"crate::{path}".removesuffix("::") if has_crate else module
+    written = _spell_module(site, module)
+    if not crate or not written:
+        return None
     first = written.partition("::")[0]
     found = [each for each in site.found if not each.style.startswith("pub")]
     found = [each for each in found if not each.style.endswith("if")]
     for each in found:
-        if absolute(each, site.here.path, site.paths) == module and not each.style:
+        known = _spell_module(site, absolute(each, site.here.path, site.paths))
+        if known == written and not each.style:
             return _join(lines, each, name.name)
     if any("nested" in each.style and each.module.startswith((first, "super")) for each in found):
         return None
@@ -173,6 +175,23 @@ def insert(site: Site, module: str, name: FreeName, _: Sequence[Statement]) -> I
     if len(blocks) == 1:
         return Insertion(place(blocks[0], _key, fresh), (), (line,))
     return Insertion(found[-1].end, (), ("", line)) if found else None
+
+
+def _spell_module(site: Site, module: str) -> str:
+    """Return the *module* as the site writes it; "" for a private one, and one of a crate that this one does not know."""
+    crate = module_at(site.here.path)[0]
+    home, has_crate, path = module.rpartition("|")
+    name, _, rest = module.partition("::")
+    if not has_crate and name == crate_name(crate, site) and not is_in_program(site):
+        home, has_crate, path = (
+            crate,
+            "|",
+            rest,
+        )  # a program names its library so; the library does not
+    if not has_crate:
+        return module if depends(site, name) or name == crate_name(crate, site) else ""
+    is_known = home == crate and is_visible(path, site)
+    return f"crate::{path}".removesuffix("::") if is_known else ""
 
 
 def _join(lines: Lines, statement: Statement, name: str) -> Insertion | None:

@@ -7,22 +7,21 @@ from collections.abc import Iterator, Sequence
 
 from fim_lsp.imports.statement import Site
 
-_MANIFEST = "Cargo.toml"
 _ROOTS = ("lib", "main")  # each is a crate of its own
 
 _DECLARED = re.compile(r"(pub(?:\([^()]*\))?\s+)?mod\s+(\w+)\s*[;{]")
 _IN_CRATE = ("pub", "pub(crate)")
 # In a manifest; also those for one kind of system. Those for tests only are none.
 _DEPENDENCIES = re.compile(r"\[(?:target\..*\.)?dependencies(?:\.([\w-]+))?\]")
-_KEY = re.compile(r'"?([\w-]+)"?\s*[.=]')
+_KEY = re.compile(r'"?([\w-]+)"?\s*[.=]\s*"?([\w-]*)')
 
 
 def needs(home: str, here: str) -> Iterator[str]:
-    """Yield the files that declare the modules around *home*, the roots, and the manifest of *here*."""
+    """Yield the files that declare the modules around *home*, the roots, and the manifests."""
     (crate, path), (own, _) = module_at(home), module_at(here)
     if not crate or not own:
         return
-    yield f"{own.removesuffix('src')}{_MANIFEST}"
+    yield from (_manifest(crate), _manifest(own))
     yield from (f"{crate}/{root}.rs" for root in _ROOTS)
     parts = path.split("::")
     for n in range(1, len(parts)):
@@ -45,9 +44,15 @@ def module_at(path: str) -> tuple[str, str]:
     return f"{crate}/src".lstrip("/"), "::".join(parts)
 
 
-def crate_name(folder: str) -> str:
-    """Return the name of the crate with this folder of sources, where it is called as its folder."""
-    return folder.removesuffix("/src").rpartition("/")[2].replace("-", "_")
+def crate_name(folder: str, site: Site) -> str:
+    """Return the name by which others import the crate with this folder of sources; without a manifest, as the folder is called."""
+    found = {section: text for section, key, text in _read_manifest(site, folder) if key == "name"}
+    name = (
+        found.get("[lib]")
+        or found.get("[package]")
+        or folder.removesuffix("/src").rpartition("/")[2]
+    )
+    return name.replace("-", "_")
 
 
 def is_visible(path: str, site: Site) -> bool:
@@ -93,18 +98,34 @@ def _find_declarations(site: Site, paths: Sequence[str], name: str) -> dict[str,
     return found
 
 
+def is_in_program(site: Site) -> bool:
+    """Return whether the site belongs to the program of a crate that has a library, too."""
+    crate, here = module_at(site.here.path)
+    library, program = (f"{crate}/{root}.rs" for root in _ROOTS)
+    is_ours = bool(here) and bool(_find_declarations(site, [program], here.partition("::")[0]))
+    return library in site.more and (is_ours or site.here.path == program)
+
+
 def depends(site: Site, crate: str) -> bool:
     """Return whether the crate of the site depends on another one, by its manifest."""
-    manifest = site.more.get(f"{module_at(site.here.path)[0].removesuffix('src')}{_MANIFEST}")
-    is_listed = False
-    for line in manifest.lines if manifest else ():
+    found = _read_manifest(site, module_at(site.here.path)[0])
+    return any(
+        (match[1] or key).replace("-", "_") == crate
+        for section, key, _ in found
+        if (match := _DEPENDENCIES.fullmatch(section))
+    )
+
+
+def _read_manifest(site: Site, folder: str) -> Iterator[tuple[str, str, str]]:
+    """Yield what a crate's manifest says: the section, the key, and the text behind it."""
+    file, section = site.more.get(_manifest(folder)), ""
+    for line in file.lines if file else ():
         if line.startswith("["):
-            match = _DEPENDENCIES.match(line)
-            is_listed = match is not None and not match[1]
-            key = match[1] if match else None
-        else:
-            named = _KEY.match(line) if is_listed else None
-            key = named[1] if named else None
-        if key and key.replace("-", "_") == crate:
-            return True
-    return False
+            section = line.partition("#")[0].strip()
+            yield section, "", ""
+        elif match := _KEY.match(line):
+            yield section, match[1], match[2]
+
+
+def _manifest(folder: str) -> str:
+    return f"{folder.removesuffix('src')}Cargo.toml"

@@ -76,7 +76,7 @@ class Language(NamedTuple):
     defines: Callable[[File, str], bool]
     module_of: Callable[[File, Site], str]
     absolute: Callable[[Statement, str, Collection[str]], str]
-    is_of: Callable[[str, str], bool]
+    is_of: Callable[[str, str, Site], bool]
     insert: Callable[[Site, str, FreeName, Sequence[Statement]], Insertion | None]
     known: Collection[str] = ()
     hands_on: Callable[[Statement, File, Site], str] = lambda *_: ""

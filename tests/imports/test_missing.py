@@ -103,6 +103,10 @@ CRATES = {
     "both/src/main.rs": "mod own;\n",
     "both/src/saw.rs": "pub struct Saw;\n",
     "both/src/own.rs": "pub struct Own;\n",
+    "named/Cargo.toml": '[package]\nname = "till-count"\n\n[dependencies.serde]\nversion = "1"\n',
+    "named/src/lib.rs": "pub mod coin;\nmod inner;\n",
+    "named/src/main.rs": "mod own;\n\nuse till_count::coin::Coin;\n",
+    "named/src/coin.rs": "pub struct Coin;\n",
 }
 JAVA = {
     "src/main/java/a/shop/Cart.java": "package a.shop;\n\npublic class Cart {}\n",
@@ -236,6 +240,9 @@ CASES = [
     (RUST, "src/here.rs", "use std::fmt;\n\nfn f(x: Only, y: Loose, z: Beside) {}\n"),
     (CRATES, "front/src/here.rs", "+use shop_core::cart::Cart;\nuse std::fmt;\n\nfn f(x: Cart) {}\n"),
     (CRATES, "back/src/here.rs", "use std::fmt;\n\nfn f(x: Cart) {}\n"),
+    (CRATES, "named/src/inner.rs", "+use crate::coin::Coin;\nuse std::fmt;\n\nfn f(x: Coin) {}\n"),
+    (CRATES, "named/src/inner.rs", "-use crate::coin::Dime;\n+use crate::coin::{Coin, Dime};\n\nfn f(x: Coin) {}\n"),
+    (CRATES, "named/src/own.rs", "use std::fmt;\n+use till_count::coin::Coin;\n\nfn f(x: Coin) {}\n"),
     (CRATES, "both/src/main.rs", "+use crate::own::Own;\nuse std::fmt;\n\nmod own;\n\nfn f(x: Own) {}\n"),
     (CRATES, "both/src/main.rs", "use std::fmt;\n\nmod own;\n\nfn f(x: Saw) {}\n"),
     (JAVA, HERE, f"{HEAD}\nimport a.b.X;\n+import a.shop.Cart;\nimport a.tree.Y;\n\nclass Here {{ Cart x; }}\n"),
