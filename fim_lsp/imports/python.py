@@ -75,11 +75,25 @@ def defines(file: File, name: str) -> bool:
 
 
 def module_of(file: File, site: Site) -> str:
-    """Return the full name of a module; one in no package is only sure to end like its path, and gets a `?`."""
-    package, stem = _package(file.path, site.paths), _stem(file.path)
-    if not package:
-        return "?" + file.path.removesuffix(".py").replace("/", ".")
-    return package if stem == "__init__" else f"{package}.{stem}"
+    """
+    Return the full name of a module, "" for one that imports the site: neither could be loaded first.
+
+    One in no package is only sure to end like its path, and gets a `?`.
+    """
+    own = _full_name(site.here.path, site.paths)
+    for each in statements(file.lines) if own else ():
+        module = absolute(each, file.path, site.paths)
+        if own in (module, *(f"{module}.{name}" for name in each.names)):
+            return ""
+    return (
+        _full_name(file.path, site.paths) or f"?{file.path.removesuffix('.py').replace('/', '.')}"
+    )
+
+
+def _full_name(path: str, paths: Collection[str]) -> str:
+    """Return the full name of the module in a file, "" for one in no package."""
+    package, stem = _package(path, paths), _stem(path)
+    return package if stem == "__init__" or not package else f"{package}.{stem}"
 
 
 def absolute(statement: Statement, path: str, paths: Collection[str]) -> str:

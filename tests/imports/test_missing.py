@@ -36,6 +36,9 @@ PYTHON = {
     "shop/till.py": "class Till: ...\n",
     "tests/test_cart.py": "class CartMaker: ...\n",
     "script.py": "class Lonely: ...\n",
+    "shop/ring.py": "from .here import x\nclass Ring: ...\n",
+    "shop/round.py": "from shop import here\nclass Round: ...\n",
+    "shop/types.py": "if TYPE_CHECKING:\n    from .here import x\nclass Typed: ...\n",
     "tools/__init__.py": "",
     "tools/saw.py": "class Saw: ...\n",
 }
@@ -160,6 +163,8 @@ CASES = [
     (PYTHON, "shop/here.py", "from __future__ import annotations\n\nPair()\n"),
     (PYTHON, "shop/here.py", "import os\n\nInner, Till, CartMaker, Own\n"),
     (PYTHON, "here.py", "import os\n\nLonely()\n"),
+    (PYTHON, "shop/here.py", "import os\n\nRing(), Round()\n"),  # each would load the other
+    (PYTHON, "shop/here.py", "import os\n+\n+from shop.types import Typed\n\nTyped()\n"),
     (PYTHON, "shop/deep/here.py", "import os\n+\n+from shop.deep._own import Own\n\nOwn()\n"),
     (TYPESCRIPT, "src/here.ts", "import { x } from './a';\n+import { Cart } from './cart';\n\nnew Cart()\n"),
     (TYPESCRIPT, "src/here.ts", 'import {x} from "./a"\n+import {Cart} from "./cart"\n\nnew Cart()\n'),
