@@ -124,7 +124,8 @@ def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> 
 
     It is judged now: an index is older than the disk.
     """
-    text = None if why_private(root / path, root, excludes) else _text(root / path)
+    is_there = os.path.isfile(root / path)  # noqa: PTH113 (which raises where a folder may not be read)
+    text = _text(root / path) if is_there and not why_private(root / path, root, excludes) else None
     if text is None:
         return None
     text = text.removeprefix("\ufeff")  # editors show no byte order mark
