@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Edit, Position, body
 from fim_lsp.events import Changed
 from fim_lsp.session import missing_imports
@@ -32,11 +33,13 @@ USE = "    return Cart()\n"
 
 
 class Desk:
-    """A workspace on disk with `shop/till.py` open."""
+    """A workspace on disk with one file open."""
 
-    def __init__(self, root: Path) -> None:
-        for name, text in FILES.items():
-            (root / name).parent.mkdir(exist_ok=True)
+    def __init__(
+        self, root: Path, files: Mapping[str, str] = FILES, path: str = "shop/till.py"
+    ) -> None:
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
         self.workspaces = Workspaces()
         self.workspaces.roots = (root.as_uri(),)
@@ -44,8 +47,8 @@ class Desk:
         self.model = ModelEdits(Config(), lambda _: None)
         self.open = OpenDocuments(self.workspaces, stats, Quietness(None, lambda: 0.0))
         self.next_edits = NextEdits(self.open, stats, lambda: self.now, self.model, Config)
-        self.uri = (root / "shop/till.py").as_uri()
-        self.open.open(self.uri, "python", 1, FILES["shop/till.py"]).allow()
+        self.uri = (root / path).as_uri()
+        self.open.open(self.uri, language_of(path), 1, files[path]).allow()
 
     def put(self, text: str, line: int = 6, character: int = 0) -> None:
         """One more text is inserted."""
@@ -110,6 +113,31 @@ async def test_no_text_is_read_while_keys_are_served(
     assert await desk.offered()
     assert threads
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        ("front/package.json", None),  # another package would be imported by its name
+        ("other/package.json", (0, ('import { Cart } from "../core/cart";',))),
+    ],
+)
+async def test_the_manifests_of_both_files_are_read(
+    tmp_path: Path, manifest: str, expected: tuple[int, tuple[str, ...]] | None
+) -> None:
+    """Also where they are no code, and above the files."""
+    files = {
+        "package.json": '{"name": "root"}',
+        manifest: '{"name": "front"}',
+        "core/cart.ts": "export class Cart {}\n",
+        "front/here.ts": 'import { x } from "./x";\n\nfunction f() {\n}\n',
+    }
+    desk = Desk(tmp_path, files, "front/here.ts")
+    desk.put("  return new Cart();\n", line=3)
+
+    found = await desk.offered()
+    desk.workspaces.close()
+    assert found == expected
 
 
 async def test_one_name_after_the_other(desk: Desk) -> None:
