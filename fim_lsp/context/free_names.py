@@ -87,6 +87,8 @@ def _reads(node: Node, roles: dict[str, bool | None]) -> bool | None:
     if parent is None:
         return False
     is_type = node.type == "type_identifier"
+    if parent.type in _TAGS and (node.text or b"")[:1].islower():
+        return None  # an element of the page, as `<html>`
     if parent.type == "type" and _is_parameter(parent):  # Python's `class Box[T]`
         return False
     reads = roles.get(f"{parent.type}.{_field(parent, node)}", roles.get(parent.type, is_type))
@@ -127,6 +129,8 @@ def _table(reads: str, *, neutral: str = "", binds: str = "") -> dict[str, bool 
 
 
 _AROUND = ("mod_item", "use_declaration")  # what holds for all that stands in it
+
+_TAGS = ("jsx_opening_element", "jsx_closing_element", "jsx_self_closing_element")
 
 _NAMES = frozenset({
     "identifier", "type_identifier", "package_identifier", "shorthand_property_identifier",

@@ -3,6 +3,7 @@ The import of a name that is used and not imported, where the file's other impor
 
 statement: import statements, and the place for another one among them
 python: imports in Python
+ecmascript_globals: names that JavaScript and TypeScript know without an import
 ecmascript_modules: which package a file belongs to, and how an import writes a file's path
 ecmascript: imports in JavaScript and TypeScript
 go: imports in Go

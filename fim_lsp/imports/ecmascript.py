@@ -6,8 +6,10 @@ import re
 from collections.abc import Collection, Sequence
 
 from fim_lsp.context.free_names import FreeName
+from fim_lsp.imports.ecmascript_globals import GLOBALS
 from fim_lsp.imports.ecmascript_modules import (
     EXTENSION,
+    hands_on,
     is_of_modules,
     is_one_package,
     kind,
@@ -28,7 +30,6 @@ from fim_lsp.imports.statement import (
     runs,
     stand_in_code,
     with_name,
-    words,
 )
 
 LINE_CHARS = 80  # prettier's; a file with longer lines has another limit, or none
@@ -51,6 +52,7 @@ _ROW = re.compile(r"[ \t]+([\w$]+),?")  # a name with a line of its own
 _FOR_THE_NEXT = re.compile(
     r"\s*//.*(?:@ts-ignore|@ts-expect-error|eslint-disable-next-line|prettier-ignore|biome-ignore)"
 )
+_PLAIN = (".js", ".d.ts")  # what an import or an export makes a module of
 _DIRECTIVES = ("#!", "'use ", '"use ')
 _OF_THE_FILE = re.compile(
     r"/\*!|///|@(?:file|flow|format|jest|license|ts-)|eslint|licen[cs]e|copyright|©|\(c\)",
@@ -113,7 +115,7 @@ def _is_script(site: Site) -> bool:
     lines = site.here.lines
     if site.found or any(line.startswith("export ") for line in lines):
         return False
-    is_plain = site.here.path.endswith(".js") and not is_of_modules(site)
+    is_plain = site.here.path.endswith(_PLAIN) and not is_of_modules(site)
     return is_plain or any("require(" in line for line in lines)
 
 
@@ -144,6 +146,7 @@ def insert(
     ):
         return None  # a default import, or a style of which little is known
     same = [each for each in found if _is_open_to(site, each, module)]
+    same = same or [each for each in found if _may_take(site, each, module, name.name)]
     same.sort(key=lambda each: _is_type(each) != is_type)
     if same and (is_type or not _is_type(same[0])):
         return _join(lines, same[0], name.name)
@@ -168,6 +171,12 @@ def _is_open_to(site: Site, statement: Statement, module: str) -> bool:
     known = absolute(statement, site.here.path, site.paths)
     text = "".join(site.here.lines[statement.start : statement.end])
     return known.removesuffix("/index") == module.removesuffix("/index") and "{" in text
+
+
+def _may_take(site: Site, statement: Statement, module: str, name: str) -> bool:
+    """Return whether a statement imports from the index of a folder that hands *name* on."""
+    folder = absolute(statement, site.here.path, site.paths)
+    return _is_open_to(site, statement, folder) and hands_on(folder, module, name, site)
 
 
 def _is_type(statement: Statement) -> bool:
@@ -198,7 +207,7 @@ def _join(lines: Lines, statement: Statement, name: str) -> Insertion | None:
     start, end = statement.start, statement.end
     old = lines[start:end]
     rows = [_ROW.fullmatch(line) for line in old[1:-1]]
-    names = with_name([row[1] for row in rows if row], name, str.lower, str)
+    names = with_name([row[1] for row in rows if row], name, _order, str)
     if not (old[0].endswith("{") and old[-1].startswith("}") and all(rows)):
         return None
     at = names.index(name)
@@ -213,14 +222,18 @@ def _join_in_line(lines: Lines, at: int, name: str) -> Insertion | None:
     old = lines[at]
     match = _BRACES.fullmatch(old)
     listed = [each.strip() for each in match[2].strip(", ").split(",")] if match else []
-    if match is None or (len(listed) == A_PAIR and listed != sorted(listed, key=str.lower)):
+    if match is None or (len(listed) == A_PAIR and listed != sorted(listed, key=_order)):
         return None  # two names in another order do not say which order that is
-    names = with_name(listed, name, str.lower, str)
+    names = with_name(listed, name, _order, str)
     line = match[1] + ", ".join(names) + match[3]
     if len(line) <= LINE_CHARS or any(len(each) > LINE_CHARS for each in lines):
         return Insertion(at, (old,), (line,))
     head, tail = match[1].rstrip(), match[3].lstrip()
     return Insertion(at, (old,), (head, *(f"  {each}," for each in names), tail))
+
+
+def _order(name: str) -> str:
+    return name.removeprefix("type ").lower()
 
 
 def _first(lines: Lines, line: str) -> Insertion:
@@ -243,16 +256,4 @@ def _key(statement: Statement) -> str:
     return statement.module.lower()
 
 
-_GLOBAL = words(
-    "Array ArrayBuffer Attr Blob Boolean Buffer Cache Comment Console Crypto Data DataView Date Document Element "
-    "Error Event EventEmitter EventListener EventTarget File FileList FormData Function Headers History Image Infinity "
-    "Intl Iterable Iterator JSON Key Location Map Math Message MessageEvent Module NaN Navigator Node NodeJS "
-    "Notification Number Object Option Package Partial Performance Pick Plugin Position Process Promise Proxy Range "
-    "React Readonly Record Reflect RegExp Request Response Screen Selection Set Storage String Symbol Text Thenable "
-    "Touch URL Uint8Array WeakMap WeakSet WebSocket Window Worker alert clearInterval clearTimeout close confirm "
-    "console crypto document event exports fetch focus global globalThis history location module name navigator "
-    "open origin parent performance process prompt require screen self setImmediate setInterval setTimeout status "
-    "stop structuredClone top undefined window describe it test expect beforeEach afterEach beforeAll afterAll jest vi"
-)
-
-ECMASCRIPT = Language(statements, defines, module_of, absolute, is_of, insert, _GLOBAL, needs=needs)
+ECMASCRIPT = Language(statements, defines, module_of, absolute, is_of, insert, GLOBALS, needs=needs)

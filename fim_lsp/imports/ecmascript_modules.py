@@ -14,6 +14,10 @@ from fim_lsp.imports.statement import Site, Statement, above
 
 _MANIFEST = "package.json"
 _SOURCES = "src"
+_INDEXES = ("index.ts", "index.js")
+
+_LISTED = re.compile(r"""export\s+(?:type\s+)?\{([^{}]*)\}\s*from\s*["']([^"'\n]+)["']""")
+_ALL = re.compile(r"""export\s*\*\s*from\s*["']([^"'\n]+)["']""")
 
 EXTENSION = re.compile(r"\.(?:[cm]?[jt]s|[jt]sx)$")
 _OTHER = re.compile(r"\.(?:css|html|json|less|md|png|sass|scss|svelte|svg|txt|vue|wasm)$")
@@ -26,9 +30,11 @@ _COMPILED = {"ts": "js", "tsx": "js", "mts": "mjs", "cts": "cjs"}
 
 
 def needs(home: str, here: str) -> Iterator[str]:
-    """Yield the manifests above either file."""
+    """Yield the manifests above either file, and the indexes above *home*."""
     yield from above(home, _MANIFEST)
     yield from above(here, _MANIFEST)
+    for name in _INDEXES:
+        yield from above(home, name)
 
 
 def is_one_package(home: str, site: Site) -> bool:
@@ -82,6 +88,23 @@ def resolve(module: str, path: str, paths: Collection[str]) -> str:
     same = [each for each in found if f"/{each}".endswith(ends)]
     same.sort(key=lambda each: -n_common(each.split("/"), path.split("/")))
     return same[0] if same else module
+
+
+def hands_on(folder: str, module: str, name: str, site: Site) -> bool:
+    """Return whether the index of a *folder* exports the *name* of a *module*."""
+    folder = folder.removesuffix("/index")
+    for file in filter(None, (site.more.get(f"{folder}/{each}") for each in _INDEXES)):
+        text = "\n".join(file.lines)
+        listed = [(each[1].split(","), each[2]) for each in _LISTED.finditer(text)]
+        homes = [home for names, home in listed if name in map(_unmark, names)]
+        homes += [each[1] for each in _ALL.finditer(text)]
+        if module in (resolve(each, file.path, site.paths) for each in homes):
+            return True
+    return False
+
+
+def _unmark(name: str) -> str:
+    return name.strip().removeprefix("type ")
 
 
 def kind(module: str) -> str:

@@ -45,7 +45,7 @@ PYTHON = {
 TYPESCRIPT = {
     "src/cart.ts": "export class Cart {}\nexport interface Size { x: number }\nclass Hidden {}\n",
     "src/util/fill.ts": "export const fill = () => {\n  return 1\n}\nexport default class Whole {}\n",
-    "src/ui/button.tsx": "export function Button() { return <a/> }\n",
+    "src/ui/button.tsx": "export function Button() { return <a/> }\nexport interface MouseEvent { x: number }\n",
 }
 JAVASCRIPT = {
     "lib/cart.js": "export class Cart {}\n",
@@ -65,6 +65,7 @@ PACKAGES = {
     "packages/front/src/ui/button.tsx": "export const Other = 1\n",
     "packages/front/src/till.ts": "export class Till {}\n",
     "packages/front/src/coin.tsx": "export class Coin {}\n",
+    "packages/core/src/index.ts": "export {\n  Cart,\n  type Size\n} from './cart'\nexport * from './ui/button'\n",
     "apps/one/src/one.ts": "export class One {}\n",
     "broken/package.json": "{" * 9_999,
     "broken/nail.ts": "export class Nail {}\n",
@@ -177,6 +178,7 @@ CASES = [
     (TYPESCRIPT, "src/here.ts", "-import { b, A, x } from './cart'\n+import { b, A, x, Cart } from './cart'\n\nnew Cart()\n"),
     (TYPESCRIPT, "src/here.ts", "-import { B, D, a } from './cart'\n+import { B, Cart, D, a } from './cart'\n\nnew Cart()\n"),
     (TYPESCRIPT, "src/here.ts", "import { B, a } from './cart'\n\nnew Cart()\n"),
+    (TYPESCRIPT, "src/here.ts", "-import { type Car } from './cart'\n+import { type Car, Cart } from './cart'\n\nnew Cart()\n"),
     (TYPESCRIPT, "src/here.tsx", "import React from 'react';\n+import { Button } from './ui/button';\n\nconst x = <Button/>;\n"),
     (TYPESCRIPT, "src/here.ts", "// © me\n'use strict'\n\n+import { Cart } from './cart'\n+\nnew Cart()\n"),
     (TYPESCRIPT, "src/here.ts", "/**\n * © me\n */\n+import { Cart } from './cart'\n+\nnew Cart()\n"),
@@ -190,6 +192,8 @@ CASES = [
     (TYPESCRIPT, "src/here.ts", "// @ts-ignore\nimport { x } from './x'\n\nnew Cart()\n"),
     (TYPESCRIPT, "src/here.ts", "import { x } from 'a'\n\nnew Hidden(Whole)\nnew Cartt()\n"),
     (TYPESCRIPT, "src/here.ts", "import Cart from 'a'\n\nnew Cart()\n"),
+    # the browser knows it
+    (TYPESCRIPT, "src/here.tsx", "import React from 'react'\n\nconst x = (y: MouseEvent) => <fill a={1}><fill/></fill>\n"),
     (TYPESCRIPT, "src/here.ts", "import { B as Cart } from 'a'\n\nnew Cart()\n"),
     (JAVASCRIPT, "lib/here.js", "const x = require('./a')\n\nnew Cart()\n"),
     # scripts import nothing
@@ -208,6 +212,11 @@ CASES = [
     (PACKAGES, f"{FRONT}/here.ts", "import { x } from './a.ts'\n+import { Coin } from './coin.tsx'\n\nnew Coin()\n"),
     (PACKAGES, "packages/core/lib/here.ts", "import { x } from './a.js'\n+import { Saw } from './saw.mjs'\n\nnew Saw()\n"),
     (PACKAGES, f"{CORE}/here.ts", "import { x } from './a.js'\n+import { fill } from './util/index.js'\n\nfill()\n"),
+    # from the index that the file imports from already, where it hands the name on
+    (PACKAGES, "packages/core/test/here.ts", "-import { b } from '../src'\n+import { b, Cart } from '../src'\n\nnew Cart()\n"),
+    (PACKAGES, "packages/core/test/here.ts", "-import { b } from '../src/index'\n+import { b, Button } from '../src/index'\n\nButton()\n"),
+    (PACKAGES, "packages/core/test/here.ts", "import { b } from '../src'\n+import { fill } from '../src/util'\n\nfill()\n"),
+    (PACKAGES, f"{CORE}/here.d.ts", "declare module 'x' {\n  interface Y { z: Cart }\n}\n"),
     # by the alias of the file's others
     (PACKAGES, f"{CORE}/a/here.ts", "+import { Cart } from '@/cart'\nimport { b } from '@/ui/button'\n\nnew Cart()\n"),
     (PACKAGES, f"{CORE}/a/here.ts", "import { b } from '@/ui/button'\n+import { fill } from '@/util'\nimport { x } from './x'\n\nfill()\n"),
