@@ -33,7 +33,7 @@ from fim_lsp.next_edit.log import EDIT_LINES
 from fim_lsp.workspace.explorer import HOLDING
 
 SINCE = "2025-01-01"
-MANIFESTS = ("go.mod", "package.json", "Cargo.toml")
+MANIFESTS = ("go.mod", "package.json", "Cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts")
 CASES = 300  # of one history: the newest
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from posixpath import basename
 
 from fim_lsp.context.free_names import FreeName
@@ -18,6 +18,7 @@ from fim_lsp.imports.statement import (
     Lines,
     Site,
     Statement,
+    above,
     place,
     runs,
     stand_in_code,
@@ -31,6 +32,8 @@ _DEFINED = re.compile(
 )
 _TEXTS = {"/*": "*/", '"""': '"""'}
 _BEGINS = re.compile(rf'/\*|"{{3}}|//.*|{QUOTED}')
+_BUILDS = ("pom.xml", "build.gradle", "build.gradle.kts")
+_SIGNS = re.compile(r"[-_]")
 _OPEN = ("java.", "javax.")  # packages of which all names may be imported at once
 
 
@@ -54,11 +57,35 @@ def defines(file: File, name: str) -> bool:
     return any(match is not None and match[1] == name for match in found)
 
 
+def needs(_: str, here: str) -> Iterator[str]:
+    """Yield the builds of the project that *here* is in, and of those around it."""
+    for name in _BUILDS:
+        yield from above(here, name)
+
+
 def module_of(file: File, site: Site) -> str:
-    """Return the package of a file; "" for that of the site, and for tests where that is none."""
-    package = _package(file.lines)
-    is_test = "/test/" in file.path and "/test/" not in site.here.path
-    return "" if is_test or package == _package(site.here.lines) else package
+    """Return the package of a file; "" for that of the site, for tests where that is none, and in a project it does not use."""
+    package, here = _package(file.lines), site.here
+    is_test = "/test/" in file.path and "/test/" not in here.path
+    project = _project(file.path)
+    is_other = project != _project(here.path) and not _uses(site, project)
+    return "" if is_test or is_other or package == _package(here.lines) else package
+
+
+def _project(path: str) -> str:
+    """Return the folder with the folder `src` that *path* is in."""
+    project, found, _ = f"/{path}".rpartition("/src/")
+    return found and project
+
+
+def _uses(site: Site, project: str) -> bool:
+    """Return whether the build of the site names a *project*, which is mostly called as its folder."""
+    name = _SIGNS.sub("", project.rpartition("/")[2]).lower()
+    folders = zip(*(above(site.here.path, each) for each in _BUILDS), strict=True)
+    builds = ([*filter(None, map(site.more.get, paths))] for paths in folders)
+    nearest = next(filter(None, builds), [])
+    text = "\n".join(line for each in nearest for line in each.lines)
+    return not nearest or (bool(name) and name in _SIGNS.sub("", text).lower())
 
 
 def absolute(statement: Statement, _path: str, _paths: Collection[str]) -> str:
@@ -107,4 +134,4 @@ _LANG = words(
     "StringBuilder System Thread Throwable Void"
 )
 
-JAVA = Language(statements, defines, module_of, absolute, is_of, insert, _LANG)
+JAVA = Language(statements, defines, module_of, absolute, is_of, insert, _LANG, needs=needs)

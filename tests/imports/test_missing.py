@@ -118,6 +118,12 @@ JAVA = {
     "src/main/java/a/till/Own.java": "package a.till;\n\nclass Own {}\n",
     "src/test/java/a/till/TillMaker.java": "package a.till;\n\npublic class TillMaker {}\n",
 }
+PROJECTS = {
+    "pom.xml": "<modules><module>shop-core</module><module>back</module></modules>",
+    "shop-core/src/main/java/a/shop/Cart.java": "package a.shop;\n\npublic class Cart {}\n",
+    "front/build.gradle.kts": "dependencies { implementation(projects.shopCore) }\n",
+    "back/pom.xml": "<dependencies></dependencies>\n",
+}
 HERE = "src/main/java/a/front/Here.java"
 HEAD = "package a.front;\n"
 
@@ -266,6 +272,8 @@ CASES = [
     (JAVA, HERE, f"{HEAD}\nimport b.*;\n\nclass Here {{ Till x; }}\n"),
     (JAVA, HERE, "package a.till;\n\nclass Here { Till x; }\n"),
     (JAVA, HERE, f"{HEAD}\nclass Here {{ Own x; TillMaker y; }}\n"),
+    (PROJECTS, f"front/{HERE}", f"{HEAD}\nimport a.b.X;\n+import a.shop.Cart;\n\nclass Here {{ Cart x; }}\n"),
+    (PROJECTS, f"back/{HERE}", f"{HEAD}\nimport a.b.X;\n\nclass Here {{ Cart x; }}\n"),
     ({"cart.rb": "class Cart\nend\n"}, "here.rb", "Cart.new\n"),
 ]  # fmt: skip
 
