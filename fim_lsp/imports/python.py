@@ -241,7 +241,7 @@ def _end_of_header(lines: Lines, code: int) -> int:
     block = code
     while block and lines[block - 1].startswith("#"):
         block -= 1
-    return code if any(map(_OF_THE_FILE.match, lines[block:code])) else block
+    return code if any(_OF_THE_FILE.match(line) for line in lines[block:code]) else block
 
 
 def _package(path: str, paths: Collection[str]) -> str:

@@ -87,7 +87,8 @@ class Messages:
             now = status(state, quiet_until=quiet_until)
             self._server.protocol.notify("didChangeStatus", now)
         if state.health is Health.LOADING:
-            what = state.message or f"loading {state.model or 'the model'}"
+            ours = state.message if state.kind == "embedded" else ""  # of others, an error in words
+            what = ours or f"loading {state.model or 'the model'}"
             self._begin(MODEL, sanitize(what[:1].upper() + what[1:]))
         else:
             self._end(MODEL)
