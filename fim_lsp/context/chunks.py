@@ -363,12 +363,11 @@ def _join_above(lines: Sequence[str], start: int, end: str = "") -> str:
 
 
 def _goes_on(above: str, text: str) -> bool:
-    return _n_begun_above(above[-REACH:], text) > 0
+    return _n_begun_above(above, text) > 0
 
 
-_n_begun_above = functools.lru_cache(maxsize=1024)(
-    n_begun_above
-)  # after an edit most are as they were
+# After an edit most are as they were.
+_n_begun_above = functools.lru_cache(maxsize=1024)(n_begun_above)
 
 
 @functools.lru_cache(maxsize=1024)  # after an edit most pieces of a file are as they were

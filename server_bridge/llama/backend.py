@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -48,6 +48,8 @@ from server_bridge.protocol import (
     Token,
     Warmed,
 )
+
+NO_SLOT = ("/tokenize", "/detokenize", "/apply-template")  # what a server answers beside its slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,10 @@ class LlamaServer:
         """See `Model`."""
         await self.connect()
         assert self._connected is not None
-        with self._connected.cache.client.sharing():
+        # On a server of others no slot is counted on.
+        takes_slot = self._engine and path not in NO_SLOT
+        client = self._connected.cache.client
+        with client.sharing() if takes_slot else nullcontext():
             async with aclosing(self._link.forward(path, body)) as events:
                 async for event in events:
                     yield event

@@ -200,7 +200,11 @@ async def test_no_slot_is_named_while_another_program_may_be_in_it() -> None:
             if len(beside) in (4, 8):
                 await server.complete(replace(REQUEST, prompt=prompt(f"    def a{len(beside)}")))
         after = await server.complete(REQUEST)
+        asking = server.forward("/tokenize", b'{"content": "a"}')
+        assert [event async for event in asking]
+        again = await server.complete(REQUEST)
         await server.aclose()
+    assert again.timings.expected_n == again.timings.cache_n > 0  # that took no slot
     assert beside == alone
-    assert [slot >= 0 for slot in http.slots] == [True, False, False, True]
+    assert [slot >= 0 for slot in http.slots] == [True, False, False, True, True]
     assert after.timings.expected_n in (None, after.timings.cache_n)
