@@ -12,12 +12,14 @@ import functools
 import json
 import re
 import subprocess
+import tokenize
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from fim_lsp import __version__
+from fim_lsp.settings import schema
 
 ROOT = Path(__file__).parent.parent
 
@@ -161,6 +163,46 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
     source = path.read_text("utf-8")
     assert ast.get_docstring(parsed(path)), path
     assert len(source.splitlines()) <= 400, path
+
+
+# The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
+# own that says what it is for.
+MOST_CODE_LINES = 26974
+MOST_MODULES = 288
+MOST_IMPORTS = 1146
+MOST_SETTINGS = 53
+
+LAYOUT = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}  # fmt: skip
+
+
+def code_lines(path: Path) -> int:
+    """Return how many lines of *path* hold code: no blank line, no comment, no docstring."""
+    with tokenize.open(path) as source:
+        tokens = [t for t in tokenize.generate_tokens(source.readline) if t.type not in LAYOUT]
+    lines = {line for t in tokens for line in range(t.start[0], t.end[0] + 1)}
+    for node in ast.walk(parsed(path)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            lines -= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    return len(lines)
+
+
+def sizes() -> tuple[int, int, int, int]:
+    """Return the code lines, modules, imports between own modules, and settings of the product."""
+    n_imports = sum(len(imports(path) & {*ORDER}) for path in PATHS)
+    return sum(map(code_lines, PATHS)), len(PATHS), n_imports, len(schema.SCHEMA)
+
+
+def test_the_product_does_not_grow() -> None:
+    """What is new pays for itself with what it removes; and what was gained is not lost again."""
+    most = (MOST_CODE_LINES, MOST_MODULES, MOST_IMPORTS, MOST_SETTINGS)
+    assert all(size <= limit for size, limit in zip(sizes(), most, strict=True)), (sizes(), most)
 
 
 REFUSED = r"nobody|whoever|somebody|anew|whither|he|him|his|himself"
