@@ -13,6 +13,7 @@ import asyncio
 import dataclasses
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from functools import lru_cache
 from itertools import islice
 
@@ -34,6 +35,7 @@ from server_bridge.protocol import (
 )
 
 MODEL = "fake"
+CALLS = ("measure", "warm", "complete", "stream", "save", "restore")
 CORPUS = """\
 class Cart:
     def __init__(self, name, value):
@@ -78,7 +80,11 @@ def _token(text: str) -> Token:
 
 
 class FakeBackend:
-    """*says* gives the text behind a prompt and a sample's number; *seen* are the requests for text."""
+    """
+    *says* gives the text behind a prompt and a sample's number; *seen* are the requests for text.
+
+    A call that comes after `hold` has reached the backend, as *seen* tells, and goes on after `release`.
+    """
 
     def __init__(self, says: Callable[[Prompt, int], str] | None = None) -> None:
         self.state = State(
@@ -95,11 +101,34 @@ class FakeBackend:
         self.warmed: list[Prompt] = []
         self._says = says
         self._slots: list[Ids] = [(), ()]  # the one used last stands last
+        self._held: tuple[str, ...] = ()
+        self._waits, self._free = asyncio.Event(), asyncio.Event()
+
+    def hold(self, *calls: str) -> None:
+        """Make every call wait from now on, or those named in *calls* alone."""
+        self._held = calls or CALLS
+        self._waits.clear()
+        self._free.clear()
+
+    async def until_held(self) -> None:
+        """Return when a call waits."""
+        await self._waits.wait()
+
+    def release(self) -> None:
+        """Let what waits go on, and what comes."""
+        self._held = ()
+        self._free.set()
+
+    async def _pass(self, call: str) -> None:
+        if call in self._held:
+            self._waits.set()
+            await self._free.wait()
 
     async def connect(self) -> FakeBackend:
         return self
 
     async def measure(self, prompt: Prompt) -> Measure:
+        await self._pass("measure")
         parts = _parts(prompt)
         counts = [len(part) for part in parts]
         ids = sum(parts, ())
@@ -114,6 +143,7 @@ class FakeBackend:
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         self.warmed.append(prompt)
+        await self._pass("warm")
         ids = self._fit(prompt, 1)
         held = max(_common(ids, slot) for slot in self._slots)
         upto = min(len(ids), held + step)
@@ -121,8 +151,10 @@ class FakeBackend:
         return Warmed(upto - held, len(ids) - upto)
 
     async def complete(self, request: Request) -> Reply:
+        self.seen.append(request)
+        await self._pass("complete")
         self._fit(request.prompt, request.n_predict)
-        replies = [reply async for reply in self.stream(request)]
+        replies = [reply async for reply in self._decode(request)]
         first, last = replies[0], replies[-1]
         n_made = sum(each.timings.predicted_n for each in replies)
         timings = dataclasses.replace(first.timings, predicted_n=n_made)
@@ -132,6 +164,12 @@ class FakeBackend:
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         self.seen.append(request)
+        await self._pass("stream")
+        async with aclosing(self._decode(request)) as replies:
+            async for reply in replies:
+                yield reply
+
+    async def _decode(self, request: Request) -> AsyncGenerator[Reply, None]:
         ids = self._fit(request.prompt, 1)
         held = self._evaluate(ids)
         middle = _middle(request.prompt)
@@ -153,9 +191,11 @@ class FakeBackend:
             timings = Timings()
 
     async def save(self, prompt: Prompt) -> int:
+        await self._pass("save")
         return 0
 
     async def restore(self, prompt: Prompt) -> int:
+        await self._pass("restore")
         return 0
 
     async def continue_long(
