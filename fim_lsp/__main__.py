@@ -126,7 +126,6 @@ def _doctor(given: argparse.Namespace) -> int:
         open_model(config),
         model_server.best_offer(),
         model_files.keep_speed,
-        model_files.threads_in_words,
     )
     return doctor.run(given, target)
 
@@ -233,7 +232,6 @@ def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
         user=ours.user,
         slots_dir=str(_cache() / "slots") if saves else "",
         keys_dir=str(_cache()),
-        threads_dir=str(_cache() / "models"),
         languages=ours.languages,
         endpoints=tuple(_bridge_settings(each, saves=saves) for each in ours.endpoints),
     )

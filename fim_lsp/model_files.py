@@ -19,7 +19,7 @@ from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
 from server_bridge import bridge
 from server_bridge.machine.addresses import redact_url
-from server_bridge.process import programs, thread_trial
+from server_bridge.process import programs
 from server_bridge.protocol import Backend, BackendError, Timings
 from server_bridge.weights import on_disk, speeds, table
 from server_bridge.weights.on_disk import ModelFile
@@ -70,11 +70,6 @@ def keep_speed(name: str, evaluated: Timings, decoded: Timings) -> None:
     """Keep what two requests tell of the model in the file called *name*, but of the bundled one. Raises OSError."""
     if not is_bundled(name) and (speed := speeds.speed(evaluated, decoded)) is not None:
         speeds.keep(folder(), name, speed)
-
-
-def threads_in_words(name: str) -> str:
-    """Say how many threads the engine inside has for the model in the file called *name*, "" where there was no choice."""
-    return thread_trial.in_words(folder(), name)
 
 
 def survey(config: Config) -> Here:
@@ -145,7 +140,6 @@ def _measure(here: Here, name: str | None, config: Config, open_backend: Open) -
             config.backend, kind="embedded", model=str(each.path), url="", endpoints=()
         )
         screen.line(f"Measuring {each.name} …")
-        thread_trial.keep(folder(), each.path.name, None)  # it is measured again at the start
         backend = open_backend(replace(config, backend=inside))
         try:
             speed = asyncio.run(_measure_backend(backend))
@@ -173,4 +167,3 @@ def _delete(ours: BackendConfig, listed: Listed) -> None:
             raise OSError(str(error)) from error
     listed.path.unlink()
     speeds.keep(folder(), listed.path.name, None)
-    thread_trial.keep(folder(), listed.path.name, None)

@@ -130,7 +130,6 @@ def _program(given: Namespace) -> programs.Program:
         draft=_check(given.draft) if given.draft else "",
         speculate=not given.no_speculation,
         slots_dir=str(cache / "slots") if config.state.save else "",
-        threads_dir=str(_folder()) if path else "",
     )
     if server is None or build is None:
         return programs.inside(machine, plan, cache)

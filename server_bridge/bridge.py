@@ -25,9 +25,9 @@ from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextServer
 from server_bridge.process import programs
+from server_bridge.process.command_line import usual_threads
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.process.thread_choice import usual
 from server_bridge.protocol import (
     Backend,
     BackendError,
@@ -58,8 +58,7 @@ class BackendSettings:
     *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
     no server at it. What *session_header*, *cache_salt* and *user* say goes to *url* only as well.
     *keys_dir* is the folder where `fim-lsp serve` leaves the keys of the servers that it runs, *lent_dir* the one
-    where editors announce engines that they lend; without it none is asked. *threads_dir* is the folder where it is kept how
-    many threads are fastest with a model; without it that is not measured.
+    where editors announce engines that they lend; without it none is asked.
     """
 
     kind: Literal["auto", "llama-server", "openai", "embedded"] = "auto"
@@ -77,7 +76,6 @@ class BackendSettings:
     keys_dir: str = ""
     lent_dir: str = ""
     log: str = ""
-    threads_dir: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
     languages: tuple[str, ...] = ()  # of an endpoint: what it is for, nothing for everything
     endpoints: tuple[BackendSettings, ...] = ()
@@ -236,13 +234,11 @@ def _make_embedded(settings: BackendSettings) -> Embedded:
     """Return the engine inside: the tiny bundled model on one thread, one of the user's on as many as `serve` takes."""
     model = _embedded_model(settings)
     is_bundled = model == programs.BUNDLED
-    n_threads = 1 if is_bundled else usual(programs.usable_cores())
-    is_open = not (is_bundled or settings.n_threads)
+    n_threads = 1 if is_bundled else usual_threads(programs.usable_cores())
     return Embedded(
         EmbeddedSettings(
             model=str(model),
             n_threads=settings.n_threads or n_threads,
-            threads_dir=settings.threads_dir if is_open else "",
             slots_dir=settings.slots_dir,
             log=settings.log,
         )

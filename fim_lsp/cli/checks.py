@@ -89,8 +89,7 @@ class Target:
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
     *machine* says what there is to run models with, *cache* is the folder where sessions say where they listen.
     *next_edits* is the model for next edits, if the settings name one and its server. *best* is the model of the
-    table that suits this machine, None where none does. *keep_speed* keeps what a prompt and a line cost, by the model's file;
-    *threads* says how many threads the engine inside has for that file, "" where there was no choice.
+    table that suits this machine, None where none does. *keep_speed* keeps what a prompt and a line cost, by the model's file.
     """
 
     config: Config
@@ -102,7 +101,6 @@ class Target:
     next_edits: TextModel | None = None
     best: Offer | None = None
     keep_speed: Callable[[str, Timings, Timings], None] = lambda *_: None
-    threads: Callable[[str], str] = lambda _: ""
 
 
 Check = Callable[[Target], Awaitable[list[Finding]]]
@@ -232,14 +230,6 @@ async def context(target: Target) -> list[Finding]:
     return [Finding("context", "ok", says)]
 
 
-async def threads(target: Target) -> list[Finding]:
-    """Report how many threads the engine inside has."""
-    state = target.backend.state
-    is_ours = state.health is Health.READY and state.kind == "embedded"
-    says = target.threads(state.model) if is_ours else ""
-    return [Finding("threads", "ok", says)] if says else []
-
-
 async def speed(target: Target) -> list[Finding]:
     """Measure how long one line takes, and check that the server keeps what it evaluated."""
     if target.backend.state.health is not Health.READY:
@@ -335,7 +325,7 @@ async def speculation(target: Target) -> list[Finding]:
 
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    version, machine, packages, settings, privacy, server, model, access, context, threads, speed, cache,
+    version, machine, packages, settings, privacy, server, model, access, context, speed, cache,
     decoding, speculation, ports,
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.machine.addresses import USUAL_PORTS
-from server_bridge.process import sizing, thread_choice
+from server_bridge.process import sizing
 
 HOST = "127.0.0.1"  # there is no switch for another: a server for others needs more thought
 N_SLOTS = 2  # serve any number of documents, see `slots`
@@ -53,7 +53,6 @@ class Plan:
     The plan of a server: the GGUF file *model*, whose header says *facts*.
 
     *draft* is a small model of the same vocabulary, "" for none. The server is to ask for the key in *key_file*.
-    *threads_dir*: see `programs.EmbeddedSettings`.
     """
 
     model: str = ""
@@ -63,7 +62,16 @@ class Plan:
     speculate: bool = True
     slots_dir: str = ""
     key_file: str = ""
-    threads_dir: str = ""
+
+
+def usual_threads(cores: int) -> int:
+    """
+    Return half of the *cores*; two at least, if there are two.
+
+    Two threads on two cores are 1.2 to 1.9 times as fast as one, on idle cores and on busy ones
+    (`supervisor.SPINS`).
+    """
+    return max(cores // 2, min(2, cores))
 
 
 def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
@@ -83,7 +91,7 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         ("--predict", str(N_PREDICT)),
         ("--batch-size", str(N_BATCH)),
         ("--ubatch-size", str(N_BATCH)),
-        ("--threads", str(thread_choice.usual(machine.cores))),
+        ("--threads", str(usual_threads(machine.cores))),
         ("--cache-ram", str(sizing.set_aside(plan.facts, N_SLOTS, machine.memory) >> 20)),
         # Our prompts grow at their end: there is nothing to shift in the middle, and what is reused
         # that way is not what would have been evaluated.

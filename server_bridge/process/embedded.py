@@ -18,7 +18,7 @@ from pathlib import Path
 from server_bridge.http.client import Http, Trust
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.checkpoints import Memory
-from server_bridge.process import programs, sizing, thread_trial
+from server_bridge.process import programs, sizing
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import (
@@ -79,7 +79,6 @@ class Embedded:
             server, self._server = self._server, None
             await server.aclose()
         self._check_wait()
-        await self._choose_threads()
         self._state = replace(self._state, health=Health.LOADING, message="")
         key = secrets.token_urlsafe()
         try:
@@ -97,16 +96,6 @@ class Embedded:
         if self._state.health is Health.UNUSABLE:
             raise BackendUnusable(self._state.message)
         raise BackendUnavailable(f"llama.cpp ended; it is started again in {wait:.0f} s")
-
-    async def _choose_threads(self) -> None:
-        """Take the numbers of threads that are fastest, measured at the first start with a model."""
-        settings = self._settings
-        if not settings.threads_dir:
-            return
-        if await asyncio.to_thread(thread_trial.is_wanted, settings):
-            self._state = replace(self._state, health=Health.LOADING, message=thread_trial.SAYS)
-            await thread_trial.measure(settings)
-        self._settings = await asyncio.to_thread(thread_trial.apply, settings)
 
     async def _new_child(self, key: str) -> dict[str, str]:
         """Start a child; what it says of itself."""

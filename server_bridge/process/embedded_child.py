@@ -1,13 +1,9 @@
 """
 The process with llama.cpp inside: settings come in on stdin, the server's address goes out on stdout.
 
-    in    {"model": …, "key": …, "n_threads": …, "n_batch_threads": …, "n_slots": …,
-           "n_ctx": …, "n_batch": …, "slots_dir": …, "port": …, "candidates": […]}
+    in    {"model": …, "key": …, "n_threads": …, "n_slots": …, "n_ctx": …,
+           "n_batch": …, "slots_dir": …, "port": …}
     out   {"url": "http://127.0.0.1:…", "engine": version, "not_saved": why}   or   {"error": …}
-
-With "candidates", numbers of threads, it is no server: it prints what each takes, a line a round, and ends.
-
-    out   [[n_threads, milliseconds to write a token, to read one], …]
 
 A process of its own because one process can serve only one vocabulary, because decoding must not
 share a GIL with an editor session, and because a crash in native code must not take the session
@@ -28,15 +24,12 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from server_bridge.llama.checkpoints import CLOSE_STEP
 from server_bridge.process import sizing
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-# Of a comparison: few tokens, since a person waits for it; some 50 are enough for computing to be what takes the time.
-ROUNDS, N_WRITTEN = 3, 6
-CODE = "".join(f"def step_{n}(value):\n    return value + {n}\n\n\n" for n in range(3))
 READERS = "localhost"  # whose web pages may read an answer, if they have the key; by default all
 
 
@@ -50,9 +43,6 @@ def main() -> None:
     settings = json.loads(sys.stdin.readline())
     watcher = threading.Thread(target=_end_with_stdin)
     watcher.start()
-    if settings["candidates"]:
-        _compare(settings, out)
-        os._exit(0)  # ending the servers one by one takes longer
     answer, _server = _start_server(settings)  # it stops when it is no longer referred to
     print(json.dumps(answer), file=out, flush=True)
     if "error" in answer:
@@ -88,33 +78,6 @@ def has_gpu(devices: Sequence[Mapping[str, Any]]) -> bool:
     takes half of the start of Qwen2.5-Coder 0.5B: 2.0 s with it, 1.2 s without.
     """
     return any(each["type"].name.endswith("GPU") for each in devices)
-
-
-def _compare(settings: dict[str, Any], out: TextIO) -> None:
-    """Print what each number of threads takes, in rounds: so other work on the machine slows down all of them."""
-    import xllamacpp  # noqa: PLC0415
-
-    servers = {}
-    for n in settings["candidates"]:
-        params = _parameters({**settings, "n_threads": n}, xllamacpp.CommonParams())
-        params.no_extra_bufts = (
-            True  # as they are in the file, all servers have the same weights in memory
-        )
-        params.cache_ram_mib, params.fit_params = 0, False  # it would load the model twice
-        servers[n] = xllamacpp.Server(params)
-    for _ in range(ROUNDS):
-        costs = [[n, *_cost(server)] for n, server in servers.items()]
-        print(json.dumps(costs), file=out, flush=True)
-
-
-def _cost(server: Any) -> tuple[float, float]:
-    """Return milliseconds to write a token, and to read one."""
-    asked = {"prompt": CODE, "n_predict": N_WRITTEN, "ignore_eos": True, "cache_prompt": False}
-    took = server.handle_completions(asked)["timings"]
-    write_ms = took["predicted_ms"] / (
-        took["predicted_n"] - 1
-    )  # the first one comes with the prompt
-    return write_ms, took["prompt_ms"] / took["prompt_n"]
 
 
 def _problem(model: Path) -> str:
@@ -157,7 +120,7 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     params.n_ctx_checkpoints = sizing.checkpoints(facts, n_slots, there)
     params.checkpoint_min_step = CLOSE_STEP
     params.cpuparams.n_threads = settings["n_threads"]
-    params.cpuparams_batch.n_threads = settings["n_batch_threads"] or settings["n_threads"]
+    params.cpuparams_batch.n_threads = settings["n_threads"]
     params.cache_ram_mib = sizing.set_aside(facts, n_slots, there) >> 20
     params.endpoint_slots = True
     if settings["slots_dir"]:

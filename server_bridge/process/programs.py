@@ -11,13 +11,12 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from server_bridge.http.api_key import ServedKey
 from server_bridge.machine.executables import PACKAGES, neutral_folder, python_command, run
-from server_bridge.process import command_line, sizing, thread_choice
+from server_bridge.process import command_line, sizing
 from server_bridge.protocol import BackendUnusable
 
 KEY_ENV = "LLAMA_API_KEY"  # llama-server's own name for it
@@ -35,16 +34,13 @@ class EmbeddedSettings:
     """
     The settings of this package's engine.
 
-    One thread is enough for the bundled model; *n_batch_threads* read prompts, 0 for as many as write. With *threads_dir*
-    both are measured once, and kept in that folder (`thread_trial`). *n_ctx* is the most tokens per slot, see `sizing`: a full ring of 16
-    chunks of 64 lines takes some 12,000. Two slots serve any number of documents, see `slots`.
+    One thread is enough for the bundled model. *n_ctx* is the most tokens per slot, see `sizing`: a
+    full ring of 16 chunks of 64 lines takes some 12,000. Two slots serve any number of documents.
     Without *slots_dir* no state can be saved; without *log* the child's log is dropped.
     """
 
     model: str = str(BUNDLED)
     n_threads: int = 1
-    n_batch_threads: int = 0
-    threads_dir: str = ""
     n_slots: int = command_line.N_SLOTS
     n_ctx: int = command_line.N_CTX
     n_batch: int = command_line.N_BATCH
@@ -58,8 +54,8 @@ class Program:
     A program to run in the folder *cwd*, never the user's project: *settings* go to its stdin, its
     log to the file *log*; it needs *folders*.
 
-    It serves the file *model*, and asks for *key*, which editors find in *key_file*. *answers*: its stdout is for its parent.
-    *is_foreign*: it does not end by itself when its parent does. *engine* are the settings of our own child.
+    It serves the file *model*, and asks for *key*, which editors find in *key_file*. *answers*: its
+    stdout is for its parent. *is_foreign*: it does not end by itself when its parent does.
     """
 
     argv: tuple[str, ...]
@@ -73,7 +69,6 @@ class Program:
     settings: bytes = field(default=b"", repr=False)  # they have the key
     answers: bool = False
     is_foreign: bool = False
-    engine: EmbeddedSettings | None = None
 
     @property
     def url(self) -> str:
@@ -125,8 +120,7 @@ def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) 
     """Return the engine of this package, on a port where any editor finds it."""
     settings = EmbeddedSettings(
         model=_resolve_paths(plan).model,
-        n_threads=thread_choice.usual(machine.cores),
-        threads_dir=plan.threads_dir,
+        n_threads=command_line.usual_threads(machine.cores),
         slots_dir=plan.slots_dir,
     )
     program = _prepare_served(plan, cache)
@@ -137,25 +131,12 @@ def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) 
         model=settings.model,
         cwd=child.cwd,
         settings=child.settings,
-        engine=settings,
     )
 
 
-def with_engine(program: Program, settings: EmbeddedSettings) -> Program:
-    """Return *program*, our own child, with other *settings*."""
-    given = embedded(settings, program.key, program.port).settings
-    return replace(program, settings=given, engine=settings)
-
-
-def embedded(
-    settings: EmbeddedSettings, key: str, port: int = 0, candidates: Sequence[int] = ()
-) -> Program:
-    """
-    Return the engine of this package, which tells its parent at which *port* it is (0: at any).
-
-    With *candidates*, numbers of threads, it tells what each takes instead, and ends.
-    """
-    given = {**asdict(settings), "key": key, "port": port, "candidates": candidates}
+def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
+    """Return the engine of this package, which tells its parent at which *port* it is (0: at any)."""
+    given = {**asdict(settings), "key": key, "port": port}
     return Program(
         argv=python_command("server_bridge.process.embedded_child"),
         port=port,
@@ -164,7 +145,6 @@ def embedded(
         log=Path(settings.log) if settings.log else None,
         settings=json.dumps(given).encode() + b"\n",
         answers=True,
-        engine=settings,
     )
 
 

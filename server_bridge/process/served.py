@@ -18,7 +18,7 @@ from server_bridge.http.client import Http, Trust
 from server_bridge.http.listener import listener
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine import private_files
-from server_bridge.process import command_line, programs, thread_trial
+from server_bridge.process import command_line
 from server_bridge.process.programs import Program
 from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import (
@@ -47,11 +47,6 @@ async def keep(program: Program) -> AsyncGenerator[State, None]:
     if await _is_taken(program):
         yield _report_taken(program)
         return
-    if program.engine is not None:
-        if thread_trial.is_wanted(program.engine):
-            yield _state(Health.LOADING, program, thread_trial.SAYS)
-            await thread_trial.measure(program.engine)
-        program = programs.with_engine(program, thread_trial.apply(program.engine))
     _prepare(program)
     supervisor = Supervisor()
     try:

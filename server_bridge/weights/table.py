@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from server_bridge.process.command_line import Machine
-from server_bridge.process.thread_choice import usual
+from server_bridge.process.command_line import Machine, usual_threads
 
 HUB = "https://huggingface.co"
 BUNDLED = (
@@ -180,7 +179,7 @@ def find_offer(found: list[Offer], name: str) -> Offer | None:
 
 
 def _offer(model: Model, machine: Machine, path: str) -> Offer:
-    n_threads = usual(machine.cores)
+    n_threads = usual_threads(machine.cores)
     fits_gpu = bool(machine.gpu) and model.n_bytes <= machine.gpu * GPU_SHARE
     reads = GPU_READS if fits_gpu else min(n_threads * THREAD_READS, MEMORY_READS)
     counts = GPU_COUNTS if fits_gpu else n_threads * THREAD_COUNTS

@@ -13,7 +13,6 @@ from fim_lsp import model_files
 from fim_lsp.__main__ import main
 from fim_lsp.settings import files
 from server_bridge.machine import addresses
-from server_bridge.process import programs, thread_trial
 from server_bridge.weights import on_disk, speeds
 from server_bridge.weights.speeds import Speed
 from server_bridge.weights.table import MODELS
@@ -91,29 +90,6 @@ def test_the_doctor_keeps_what_it_measures(
     capsys.readouterr()
     assert main(["models"]) == 0
     assert " measured " in capsys.readouterr().out.splitlines()[1]
-
-
-def test_how_many_threads_are_fastest_is_measured_and_shown(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once, at the first start; again where it is asked for; gone with the model."""
-    path, kept = downloaded(), partial(thread_trial.read_trials, model_files.folder())
-    monkeypatch.setattr(programs, "usable_cores", lambda: 4)
-    assert main(["doctor", "--json"]) == 0
-    first = kept()[path.name]
-    assert (
-        f"{first.write} threads to write, {first.read} to read, of 4 cores"
-        in capsys.readouterr().out
-    )
-    assert first.day
-
-    thread_trial.keep(path.parent, path.name, first._replace(day="2001-01-01"))
-    assert main(["doctor", "--json"]) == 0
-    assert "measured 2001-01-01; fim-lsp models measure" in capsys.readouterr().out
-    assert main(["models", "measure", SMALL.name]) == 0
-    assert kept()[path.name].day == first.day
-    assert main(["models", "remove", SMALL.name, "--yes"]) == 0
-    assert kept() == {}
 
 
 def test_a_download_that_was_interrupted_says_how_to_go_on(

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from server_bridge.process import command_line
-from server_bridge.process.command_line import Machine, Plan, arguments, build, gpu
+from server_bridge.process import command_line, programs
+from server_bridge.process.command_line import (
+    Machine,
+    Plan,
+    arguments,
+    build,
+    gpu,
+    usual_threads,
+)
 
 GIB = 1 << 30
 LAPTOP = Machine(16 * GIB, 8)
@@ -162,3 +171,26 @@ def test_every_wish_and_every_machine_shows(changed: dict[str, Any], has: str, l
 def test_the_largest_gpu_counts(printed: str, size: int) -> None:
     """What is free on it, in bytes."""
     assert gpu(printed) == size
+
+
+@pytest.mark.parametrize(("cores", "n_threads"), [(1, 1), (2, 2), (3, 2), (4, 2), (8, 4), (64, 32)])
+def test_half_of_the_cores_compute(cores: int, n_threads: int) -> None:
+    """Two at least, where there are two."""
+    assert usual_threads(cores) == n_threads
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [("max 100000", 8), ("200000 100000", 2), ("150000 100000", 2), ("1000 100000", 1),
+     ("900000 100000", 8), ("x", 8), (None, 8)],
+)  # fmt: skip
+def test_a_container_has_as_many_cores_as_it_has_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, cores: int
+) -> None:
+    """By its control group; otherwise all that the process may run on."""
+    monkeypatch.setattr(programs, "CPU_TIME", tmp_path / "cpu.max")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    if text is not None:
+        (tmp_path / "cpu.max").write_text(text + "\n")
+    assert programs.usable_cores() == cores

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import json
 import os
 import signal
 import subprocess
@@ -21,11 +19,10 @@ from server_bridge.http.api_key import Key
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine import private_files
-from server_bridge.process import programs, served, thread_trial
+from server_bridge.process import programs
 from server_bridge.process.command_line import Plan
 from server_bridge.process.programs import KEY_ENV, Program
 from server_bridge.process.served import _complaint, keep
-from server_bridge.process.supervisor import Supervisor
 from server_bridge.protocol import BackendUnusable, Health, Request, State
 from tests.llama_server import PROGRAM, free_port
 from tests.server_bridge.prompts import short
@@ -90,33 +87,6 @@ async def test_it_comes_up_comes_back_and_goes_with_us(make: Make) -> None:
         again = await anext(states)
         assert (again.health, again.model) == (Health.READY, ready.model)
     assert set(children()) == set(before)
-
-
-async def test_the_engine_measures_its_threads_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once for a model, and says so meanwhile; the settings that it starts with have what was measured."""
-    started = []
-
-    class Watched(Supervisor):
-        async def start(self, program: Program) -> asyncio.subprocess.Process:
-            given = json.loads(program.settings)
-            started.append((given["n_threads"], given["n_batch_threads"]))
-            return await super().start(program)
-
-    monkeypatch.setattr(served, "Supervisor", Watched)
-    monkeypatch.setattr(programs, "usable_cores", lambda: 4)
-    model = tmp_path / "real.gguf"
-    model.write_bytes(programs.BUNDLED.read_bytes())
-    plan = Plan(str(model), port=free_port(), threads_dir=str(tmp_path))
-    for is_first in (True, False):
-        states = keep(programs.inside(programs.machine(None), plan, tmp_path))
-        seen = {state.message async for state in ready(states)}
-        assert (thread_trial.SAYS in seen) == is_first
-        trial = thread_trial.read_trials(tmp_path)[model.name]
-        assert trial.day
-        assert started[-1] == (trial.write, trial.read)
-        thread_trial.keep(tmp_path, model.name, trial._replace(write=3, read=4))
 
 
 async def ready(states: AsyncGenerator[State, None]) -> AsyncIterator[State]:
