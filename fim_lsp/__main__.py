@@ -12,7 +12,6 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -23,14 +22,11 @@ from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendUnusable, TextModel
 
 if TYPE_CHECKING:
-    from fim_lsp.http_server.lent_port import LentPort
     from fim_lsp.http_server.local_port import LocalPort
     from fim_lsp.lsp.offer import RealModel
-    from fim_lsp.session.lending import Answer
     from fim_lsp.session.session import Session
     from server_bridge.bridge import BackendSettings
 
-LENT = "lent"  # the folder in our cache where editors announce the engines that they lend
 INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
 
 
@@ -144,10 +140,9 @@ def _serve(given: argparse.Namespace) -> NoReturn:
         address = server.Address(host, port, given.token_file or token)
     open_session = partial(
         Session,
-        open_backend=partial(open_backend, borrows=given.borrow),
+        open_backend=open_backend,
         cache=_cache(),
         open_model=open_model,
-        open_lent_port=None if given.borrow else _open_lent_port,
     )
     server.run(address, open_session, overrides, _real_model, _open_port)
 
@@ -168,13 +163,6 @@ async def _open_port(session: Session, port: int, root: str) -> LocalPort:
     )
 
 
-async def _open_lent_port(answer: Answer, model: str) -> LentPort:
-    """Return a port at which the engine inside is lent; imported only where it is opened."""
-    from fim_lsp.http_server.lent_port import open_lent_port
-
-    return await open_lent_port(_cache() / LENT, answer, model)
-
-
 def _real_model() -> RealModel | None:
     """Find a model for this machine in place of the bundled one; imported only where it is offered."""
     from fim_lsp import model_server
@@ -182,18 +170,13 @@ def _real_model() -> RealModel | None:
     return model_server.real_model()
 
 
-def open_backend(config: Config, *, borrows: bool = False) -> Backend:
-    """
-    Return the backend that the settings ask for; nothing is started or sent yet. Never fails.
-
-    *borrows*: the engine of a running editor goes before one of our own.
-    """
+def open_backend(config: Config) -> Backend:
+    """Return the backend that the settings ask for; nothing is started or sent yet. Never fails."""
     from server_bridge import bridge
 
     settings = _bridge_settings(config.backend, saves=config.state.save)
-    lent_dir = str(_cache() / LENT) if borrows else ""
     try:
-        return bridge.open_backend(replace(settings, lent_dir=lent_dir))
+        return bridge.open_backend(settings)
     except BackendUnusable as error:
         return bridge.Unusable(config.backend.kind, str(error))
 

@@ -13,7 +13,6 @@ llama: llama.cpp servers as a `Backend`
 openai: OpenAI-style servers as a `Backend`
 process: the model servers that we start
 weights: the models on offer, and their download
-lent_engine: the engine of a running editor as a `Backend`
 failover: several servers as one `Backend`
 bridge: `open_backend(settings)` chooses the backends and joins them
 """

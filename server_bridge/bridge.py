@@ -19,7 +19,6 @@ from server_bridge.failover.endpoints import Endpoints
 from server_bridge.failover.local_servers import LocalServers
 from server_bridge.http.api_key import Key, ServedKey
 from server_bridge.http.client import PATIENCE_S, Http, Tags, Trust
-from server_bridge.lent_engine import LentEngine
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback, port_of
 from server_bridge.openai.backend import OpenAiServer
@@ -57,8 +56,7 @@ class BackendSettings:
     *model* is one of a server's, or a GGUF file for the embedded engine ("" for the bundled one).
     *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
     no server at it. What *session_header*, *cache_salt* and *user* say goes to *url* only as well.
-    *keys_dir* is the folder where `fim-lsp serve` leaves the keys of the servers that it runs, *lent_dir* the one
-    where editors announce engines that they lend; without it none is asked.
+    *keys_dir* is the folder where `fim-lsp serve` leaves the keys of the servers that it runs.
     """
 
     kind: Literal["auto", "llama-server", "openai", "embedded"] = "auto"
@@ -74,7 +72,6 @@ class BackendSettings:
     user: str = ""
     slots_dir: str = ""
     keys_dir: str = ""
-    lent_dir: str = ""
     log: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
     languages: tuple[str, ...] = ()  # of an endpoint: what it is for, nothing for everything
@@ -91,8 +88,6 @@ def open_backend(settings: BackendSettings) -> Endpoints:
         return Endpoints(_make_endpoints(settings.endpoints))
     if settings.kind == "auto":
         return _auto(settings)
-    if settings.kind == "embedded" and settings.lent_dir:
-        return Endpoints(_inside(settings))
     return Endpoints([Endpoint(_one(settings))])
 
 
@@ -197,16 +192,8 @@ def _auto(settings: BackendSettings) -> _Auto:
         Endpoint(servers.server(url, model, settings.slots_dir), named=False)
         for url in settings.usual_urls
     ]
-    return _Auto([*endpoints, *_inside(settings)], servers)
-
-
-def _inside(settings: BackendSettings) -> list[Endpoint]:
-    """Return our own engine, behind that of a running editor with the same model where one may be asked."""
     own = Endpoint(_make_embedded(settings), last=True)
-    if not settings.lent_dir:
-        return [own]
-    lent = LentEngine(Path(settings.lent_dir), _embedded_model(settings))
-    return [Endpoint(lent, named=False), own]
+    return _Auto([*endpoints, own], servers)
 
 
 def _local_servers(settings: BackendSettings) -> LocalServers:
@@ -226,13 +213,14 @@ class _Auto(Endpoints):
     def state(self) -> State:
         """See `Backend`."""
         state = super().state
-        is_last = state.health is Health.READY and state.kind in ("embedded", "editor")
+        is_last = state.health is Health.READY and state.kind == "embedded"
         return replace(state, message=state.message or self._servers.notice) if is_last else state
 
 
 def _make_embedded(settings: BackendSettings) -> Embedded:
     """Return the engine inside: the tiny bundled model on one thread, one of the user's on as many as `serve` takes."""
-    model = _embedded_model(settings)
+    ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
+    model = Path(ours or programs.BUNDLED)
     is_bundled = model == programs.BUNDLED
     n_threads = 1 if is_bundled else usual_threads(programs.usable_cores())
     return Embedded(
@@ -243,12 +231,6 @@ def _make_embedded(settings: BackendSettings) -> Embedded:
             log=settings.log,
         )
     )
-
-
-def _embedded_model(settings: BackendSettings) -> Path:
-    """Return the file that the engine inside runs: the user's, else the bundled one."""
-    ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
-    return Path(ours or programs.BUNDLED)
 
 
 class Unusable:

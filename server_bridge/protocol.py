@@ -50,7 +50,6 @@ class Prompt:
     *language*, as the editor names it, is not shown; it may decide which server is asked.
     *turns* are an instruction, the answer to it, a further instruction and so on: where there are any, the model
     answers the last one instead of filling the gap, and *middle* is the beginning of its answer.
-    *apart*: it is another program's, and is not to take the place of a document's own prompts.
     """
 
     repo: str
@@ -63,7 +62,6 @@ class Prompt:
     forced: str = ""
     language: str = ""
     turns: tuple[str, ...] = ()
-    apart: bool = False
 
 
 class Stop(enum.Enum):
@@ -193,7 +191,6 @@ class State:
     speculation it was started with, as its answers tell; *drafts*: it speculates. *streams*: it stops decoding when the
     connection closes, so that a completion takes one request. *second_best* says why its model is not the right one for
     filling in, "" where it was trained for that; *fills_only* why it cannot follow an instruction, "" where it may.
-    *model_path* is where a llama.cpp server says that its model is.
     """
 
     health: Health
@@ -213,7 +210,6 @@ class State:
     streams: bool = True
     second_best: str = ""
     fills_only: str = ""
-    model_path: str = ""
 
 
 class Sink(enum.Enum):

@@ -200,18 +200,16 @@ class LspClient:
 
 
 @asynccontextmanager
-async def editor(
-    root: Path, settings: Mapping[str, object], *flags: str
-) -> AsyncIterator[LspClient]:
+async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[LspClient]:
     """
-    Start a server with *root* (absolute) as its workspace, *settings* of the section `fim` and more *flags*; at
-    the end of the block, shut it down as the protocol says.
+    Start a server with *root* (absolute) as its workspace and *settings* of the section `fim`;
+    at the end of the block, shut it down as the protocol says.
     """
     client = LanguageClient("fim-lsp", __version__, converter_factory=_converter)
     # pygls logs every message that it sends, and late answers as errors.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     last_lines: deque[str] = deque(maxlen=LOG_LINES)
-    await client.start_io(*python_command("fim_lsp", "--stdio", *flags), cwd=PACKAGES)
+    await client.start_io(*python_command("fim_lsp", "--stdio"), cwd=PACKAGES)
     process = client._server  # noqa: SLF001 - pygls has no other access to the process
     assert process is not None
     assert process.stderr is not None

@@ -103,7 +103,7 @@ async def _ask(
 ) -> tuple[list[Tried], dict[str, Any]]:
     """Send a request of each of *kinds* (by hand or not), and the server's numbers at the end."""
     root = root_of(position.path)
-    async with editor(root, _settings(arguments), "--borrow") as server:
+    async with editor(root, _settings(arguments)) as server:
         for path, text in others.items():
             server.open(path, text)
         server.open(position.path, position.text)

@@ -97,8 +97,6 @@ def parser() -> argparse.ArgumentParser:
         "--token-file", metavar="FILE", type=_token,
         help="with --tcp: the secret that the editor must know (or set FIM_LSP_TOKEN)",
     )  # fmt: skip
-    # `fim-lsp complete` starts its server with it: see `server_bridge.lent_engine`.
-    server.add_argument("--borrow", action="store_true", help=argparse.SUPPRESS)
     server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
     server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")

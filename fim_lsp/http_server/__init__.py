@@ -14,5 +14,4 @@ routes: the table of paths: answered here, or forwarded
 client_key: the key of this user's completion clients
 page: the page, made of the session's counters
 local_port: a port that answers for a session
-lent_port: a port at which `fim-lsp complete` uses the engine of a session
 """

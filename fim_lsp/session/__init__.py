@@ -8,7 +8,6 @@ acceptance: finds out what became of suggestions, from reports of the editor and
 connection: opens the backend, reconnects, and reports its state once
 scheduler: two lanes of short steps: foreground at once, background only while idle
 generation: one completion as it is decoded; every request that agrees with it joins it; how much it asks for at a time
-lending: lends the engine inside to `fim-lsp complete`, between the steps of the session
 state_file: the file of a workspace with its ring and frames
 edit_history: the next edits of one workspace: what was edited, proposed and answered
 workspace: all that is kept of one workspace

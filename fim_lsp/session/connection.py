@@ -30,13 +30,12 @@ class Connection:
     State: the settings, the backend they name, the task that reaches it, the state last reported.
 
     *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one; *on_look* is called when
-    it changes. *on_state* gets the state whenever it may have changed.
+    it changes.
     """
 
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
         self.on_status: Callable[[State], None] | None = None
         self.on_look: Callable[[], None] = lambda: None
-        self.on_state: Callable[[State], None] = lambda _: None
         self.look_s = 0
         self._look_ends: asyncio.TimerHandle | None = None
         self.config = config
@@ -109,7 +108,6 @@ class Connection:
     def tell(self, *, again: bool = False) -> None:
         """Pass on a change, once: of health, of the model, and of whether all is as it should be. *again*: in any case."""
         state = self.state
-        self.on_state(state)
         told = (state.health, bool(state.message), state.model)
         if (again or told != self._told) and state.health is not Health.UNKNOWN:
             self._told = told

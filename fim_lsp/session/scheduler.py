@@ -11,7 +11,6 @@ llama.cpp up to a second until it notices (measured), and on other servers its w
 - Each background job has a *kind* and one waiting slot per kind: a newer job replaces a waiting
   older one, because it has newer state. Kinds are served in the order given, and only when no
   foreground step is due and the foreground has been quiet for the job's delay.
-- A step that another program asked for (`lend`) is as a background step without a delay.
 - A job is a function that does one step and says whether there is more. A running step is never
   interrupted; between steps everything else may come first.
 """
@@ -95,15 +94,6 @@ class Scheduler:
         finally:
             self._n_due -= 1
             self.stir()
-
-    async def lend(self, step: Callable[[], Awaitable[T]]) -> T:
-        """Run *step* for another program: alone on the wire, when no foreground step is due."""
-        while True:
-            async with self._wire:
-                if not self._n_due:
-                    return await step()
-            # The wire goes to who came first, so next to the step that is due; one that was cancelled ends meanwhile.
-            await asyncio.sleep(0)
 
     def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
         """Leave *step* for when the foreground has been quiet for *delay* seconds."""

@@ -31,7 +31,6 @@ from fim_lsp.session.framing import Framing
 from fim_lsp.session.informing import Informing
 from fim_lsp.session.instructed_edits import InstructedEdits
 from fim_lsp.session.judging import Judging
-from fim_lsp.session.lending import Lending, OpenPort
 from fim_lsp.session.long_text import continue_long
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
@@ -56,8 +55,7 @@ log = logging.getLogger(__name__)
 class Session:
     """
     See the module. *open_backend* makes a backend from a configuration, without waiting; *cache* is
-    a folder of our own for what is saved between sessions; *open_model* makes the model for next edits; *open_lent_port*
-    opens a port at which the engine is lent.
+    a folder of our own for what is saved between sessions; *open_model* makes the model for next edits.
     """
 
     def __init__(
@@ -66,7 +64,6 @@ class Session:
         open_backend: Callable[[Config], Backend],
         cache: Path | None = None,
         open_model: Callable[[Config], TextModel | None] = lambda _: None,
-        open_lent_port: OpenPort | None = None,
     ) -> None:
         self.connection = Connection(config, open_backend)
         self.workspaces = Workspaces()
@@ -75,8 +72,6 @@ class Session:
         self.quiet = Quietness(cache, clock)
         self._waking: asyncio.TimerHandle | None = None
         self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
-        self._lending = Lending(self.connection, self._scheduler, open_lent_port)
-        self.connection.on_state = self._lending.follow
         self._open = OpenDocuments(self.workspaces, self._stats, self.quiet)
         self._model_edits = ModelEdits(config, open_model)
         self.next_edits = NextEdits(
@@ -324,7 +319,6 @@ class Session:
         for doc in self._open:
             doc.stop()
         try:
-            await self._lending.aclose()
             await self._scheduler.aclose()
             await self.commit_messages.aclose()
             await self._dispatcher.aclose()

@@ -51,8 +51,6 @@ FILTERED = {
     "trailing_space": "the model's answer was only white space",
     "too_short": "the model's answer is too short to be worth a key",
 }
-# The engines that a user knows no address of, by the kind of backend.
-WHERE = {"embedded": "inside this package", "editor": "the engine of a running editor"}
 # Ends of a request while typing that one by hand may not come to.
 BY_HAND = frozenset({
     "automatic suggestions are off", "not sure", "in a comment", "in a string", "inside a word",
@@ -86,7 +84,8 @@ def source(outcome: str, backend: Mapping[str, Any]) -> str:
     """Return the source of a suggestion with this outcome."""
     if outcome == "local":
         return "a line in sight that begins as this one does"
-    where = WHERE.get(str(backend.get("kind"))) or backend.get("url")
+    is_inside = backend.get("kind") == "embedded"  # its address says nothing to a user
+    where = "inside this package" if is_inside else backend.get("url")
     return f"{backend.get('model') or 'the model'} ({where})"
 
 

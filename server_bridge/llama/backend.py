@@ -264,7 +264,6 @@ class LlamaServer:
             health=Health.READY,
             message="",
             model=known.identity.model,
-            model_path=known.identity.model_path,
             slots=known.identity.n_slots,
             n_ctx=known.identity.n_ctx,
             second_best=_second_best(specials.family, known.identity.model),
@@ -321,9 +320,8 @@ class LlamaServer:
         kind, marks_only = parts.pop()
         parts.append((kind, join_runs((marks_only, ids([t.id for t in middle])))))
         whole = join_runs(run for _, run in parts)
-        # Instructions have a slot of their own, so that the next key finds its own as it was. Other programs share one.
+        # Instructions have a slot of their own, so that the next key finds its own as it was.
         document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
-        document = "\napart" if prompt.apart else document
         return connected, Encoded(document, tuple(parts), whole, middle)
 
     async def _reply(self, connected: Connected, encoded: Encoded, found: Evaluated) -> Reply:

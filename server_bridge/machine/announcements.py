@@ -9,35 +9,26 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from server_bridge.machine import private_files
 
-NOTHING: Mapping[str, str] = {}
-
 
 class Announced(NamedTuple):
-    """An address of the process *pid*; *token* is the secret that clients must send. *file* is the announcement, with more *facts*."""
+    """An address of the process *pid*; *token* is the secret that clients must send. *file* says so."""
 
     url: str
     token: str
     pid: int
     file: Path
-    facts: Mapping[str, str]
 
 
-def describe_file(path: Path) -> dict[str, str]:
-    """Return the facts that tell a file from others: where it is, and its size. Raises OSError."""
-    return {"file": str(path.resolve()), "size": str(path.stat().st_size)}
-
-
-def announce(folder: Path, url: str, token: str, facts: Mapping[str, str] = NOTHING) -> Path | None:
+def announce(folder: Path, url: str, token: str) -> Path | None:
     """Say in *folder* where this process listens; None where that cannot be written."""
     path = folder / f"{os.getpid()}-{url.rpartition(':')[2]}.json"
     with contextlib.suppress(OSError):
-        private_files.write(path, json.dumps({**facts, "url": url, "token": token}).encode())
+        private_files.write(path, json.dumps({"url": url, "token": token}).encode())
         return path
     return None
 
@@ -52,8 +43,8 @@ def find_announced(folder: Path) -> list[Announced]:
     """Return all announcements, also of processes that ended without withdrawing them."""
     ports = []
     for path in sorted(folder.glob("*.json")):
-        with contextlib.suppress(OSError, ValueError, KeyError, AttributeError):
-            said = {key: str(value) for key, value in json.loads(private_files.read(path)).items()}
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            content = json.loads(private_files.read(path))
             pid = int(path.name.partition("-")[0])
-            ports.append(Announced(said.pop("url"), said.pop("token"), pid, path, said))
+            ports.append(Announced(str(content["url"]), str(content["token"]), pid, path))
     return ports

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -164,18 +163,3 @@ async def test_where_nothing_can_be_kept_it_completes_all_the_same(
         await backend.aclose()
     assert caplog.text.count("not kept over a restart") == 1
     assert str(folder) in caplog.text
-
-
-async def test_what_is_asked_from_outside_shares_one_slot() -> None:
-    """However many files it is about, the slot of the editor's document stays as it was."""
-    backend = Embedded(EmbeddedSettings())
-    model = await backend.connect()
-    await model.complete(REQUEST)
-    mirror = backend._server._connected.cache.client.state.mirror
-    [(slot, before)] = mirror.held.items()
-    for n in range(3):
-        outside = replace(prompt("    if ", at=300 + 50 * n), path=f"other/{n}.py", apart=True)
-        await model.complete(Request(outside, n_predict=2))
-    assert mirror.held[slot] == before
-    assert len(mirror.held) == 2
-    await backend.aclose()
