@@ -163,7 +163,7 @@ class Measure:
 
 
 class Warmed(NamedTuple):
-    """The outcome of one warm step, in tokens: evaluated now, and left to evaluate."""
+    """The outcome of one warm step, in tokens: evaluated now, and left to evaluate in steps."""
 
     evaluated: int
     left: int
@@ -239,7 +239,14 @@ class Model(Protocol):
         """Count the prompt; evaluates nothing."""
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        """Evaluate about *step* more tokens of the prompt, never more than three times as many."""
+        """
+        Evaluate about *step* more tokens of the prompt, never more than three times as many.
+
+        `left` is 0 where no further step is needed, and where none is possible: the server keeps
+        nothing between requests, or takes the prompt only as a whole. Then the caller decodes,
+        whatever `measure` says. Each step ends further on than the one before, so that a loop over
+        `left` ends; and one that evaluates nothing leaves nothing.
+        """
 
     async def complete(self, request: Request) -> Reply:
         """Decode all of a request that is short."""

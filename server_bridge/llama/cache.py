@@ -65,7 +65,9 @@ class Cache(NamedTuple):
         part = self._next_part(whole, step, slot, seams)
         answer, _ = await self.client.run(document, part, PREFILL, slot)
         left = whole.n - part.n
-        return Warmed(answer.timings.prompt_n, left if left > TAIL else 0)
+        # What the server says it did not keep would be evaluated again by each step.
+        keeps = self.client.state.mirror.count_held(answer.id_slot, part.packed) >= part.n - 1
+        return Warmed(answer.timings.prompt_n, left if left > TAIL and keeps else 0)
 
     async def continue_long(
         self, document: str, whole: Ids, options: Object, sink: Sink

@@ -135,6 +135,10 @@ class Mirror:
         n_states = sum(1 + len(content.points) for content in self.held.values())
         return n_states * self.memory.state_bytes
 
+    def count_held(self, slot: int, prompt: bytes) -> int:
+        """Return how many tokens of *prompt* lie in *slot*."""
+        return count_shared(self.held.get(slot, NOTHING).tokens, prompt)
+
     def settle(
         self,
         slot: int,

@@ -115,22 +115,20 @@ class OpenAiServer:
         )
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
-        """Have about *step* more tokens evaluated; one token is generated all the same."""
+        """See `Model`; one token is generated all the same."""
         client, text = await self._text(prompt, 1)
         estimate = client.estimate
-        if (
-            prompt.turns
-        ):  # what a template makes of half a message is not what it makes of all of it
-            return Warmed(evaluated=0, left=0)
         held = estimate.count_held(text)
-        if estimate.tokens(len(text) - held) <= TAIL or not estimate.keeps:
-            return Warmed(evaluated=0, left=0)
         part = cut(text, held, held + max(1, int(step * estimate.chars_per_token)))
-        if _is_fatal(client, part):
-            part = part[:-1]
+        part = part[:-1] if _is_fatal(client, part) else part
+        is_short = estimate.tokens(len(text) - held) <= TAIL or len(part) <= held
+        # What a template makes of half a message is not what it makes of all of it.
+        if is_short or prompt.turns or not estimate.keeps:
+            return Warmed(evaluated=0, left=0)
         _, timings = await self._ask(client, part, completion.PREFILL)
         left = estimate.tokens(len(text) - len(part))
-        return Warmed(timings.prompt_n, left if left > TAIL else 0)
+        goes_on = left > TAIL and estimate.keeps  # it may have told that it keeps nothing
+        return Warmed(timings.prompt_n, left if goes_on else 0)
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
@@ -213,9 +211,8 @@ class OpenAiServer:
 
     async def _render(self, prompt: Prompt) -> tuple[TextClient, list[Part]]:
         client = await self._ensure_connected()
-        if prompt.turns:
-            return client, chat.instructions(prompt)
-        return client, render(prompt, client.connected.family)
+        family = client.connected.family
+        return client, chat.instructions(prompt) if prompt.turns else render(prompt, family)
 
     async def _text(self, prompt: Prompt, n_predict: int) -> tuple[TextClient, str]:
         """Return the prompt as text. Raises `PromptTooLong` where *n_predict* tokens more are too many."""

@@ -118,9 +118,10 @@ class TextClient:
 
     def _timings(self, answer: StreamedAnswer, n_chars: int, n_held: int) -> Timings:
         """Return the cost of a text of *n_chars*, of which the server should have held *n_held* tokens."""
-        total = answer.n_prompt or self.estimate.tokens(n_chars)
+        total = answer.n_prompt or max(1, self.estimate.tokens(n_chars))
         told = answer.n_cached
-        cached = min(self.estimate.count_reused(n_held) if told is None else told, total)
+        reused = self.estimate.count_reused(n_held) if told is None else told
+        cached = min(reused, total - 1)  # the last token is always evaluated, for its logits
         return Timings(
             prompt_n=total - cached,
             cache_n=cached,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fim_lsp.prompt.healing import heal
-from server_bridge.protocol import Chunk, Prompt
+from server_bridge.protocol import Chunk, Model, Prompt, Warmed
 
 LINES = Path(argparse.__file__).read_text("utf-8").splitlines(keepends=True)
 TYPED = "".join(Path(configparser.__file__).read_text("utf-8").splitlines(keepends=True)[620:635])
@@ -30,3 +30,13 @@ def keystrokes(every: int = 3) -> Iterator[tuple[str, str]]:
     """Yield the whole words typed and the half word after them, every few characters."""
     for end in range(every, len(TYPED), every):
         yield heal(TYPED[:end])
+
+
+async def warm_all(model: Model, prompt: Prompt, step: int) -> list[Warmed]:
+    """Return the outcomes of a loop over `left`; fails where it would not end, see `Model.warm`."""
+    outcomes = [await model.warm(prompt, step)]
+    while outcomes[-1].left:
+        assert outcomes[-1].evaluated > 0, outcomes
+        outcomes.append(await model.warm(prompt, step))
+        assert len(outcomes) <= 1000
+    return outcomes

@@ -27,12 +27,11 @@ from server_bridge.protocol import (
     Request,
     State,
     Stop,
-    Warmed,
     extend_prompt,
     rest,
 )
 from tests import fake_backend, mlx_server, vllm_server
-from tests.server_bridge.prompts import keystrokes, prompt
+from tests.server_bridge.prompts import keystrokes, prompt, warm_all
 
 pytestmark = [
     pytest.mark.engine,
@@ -291,10 +290,7 @@ async def test_warming_goes_in_steps_and_pays(backend: Model) -> None:
     """Warm steps evaluate no more than asked for, and the completion after them next to nothing."""
     fresh = prompt(at=900)
     total = (await backend.measure(fresh)).total - (await backend.measure(fresh)).cached
-    warmed, evaluated = Warmed(0, total), []
-    while warmed.left:
-        warmed = await backend.warm(fresh, 200)
-        evaluated.append(warmed.evaluated)
+    evaluated = [warmed.evaluated for warmed in await warm_all(backend, fresh, 200)]
     assert len(evaluated) == -(-total // 200) or not counts(backend)
     assert max(evaluated) <= 201
     assert (await backend.warm(fresh, 200)).evaluated == 0
@@ -307,12 +303,16 @@ async def test_small_steps_of_an_unfamiliar_prompt_come_to_an_end(backend: Model
     for at in (300, 600):
         await backend.complete(Request(prompt(at=at), n_predict=1))
     fresh = replace(prompt(at=1200), repo="somewhere else")
-    total, n_steps, left = (await backend.measure(fresh)).total, 0, 1
+    total = (await backend.measure(fresh)).total
     most = total // (32 if counts(backend) else 16)  # text is cut at line ends
-    while left and n_steps <= most:
-        left = (await backend.warm(fresh, 32)).left
-        n_steps += 1
-    assert left == 0
+    assert len(await warm_all(backend, fresh, 32)) <= most + 1
+
+
+async def test_steps_of_an_instruction_come_to_an_end(backend: Model) -> None:
+    """A backend that cannot evaluate a part of such a prompt says that no step is left."""
+    asked = replace(prompt(at=1500), turns=("Add a docstring.",))
+    await warm_all(backend, asked, 200)
+    assert (await backend.warm(asked, 200)).left == 0
 
 
 async def test_typing_evaluates_what_was_typed(backend: Model) -> None:

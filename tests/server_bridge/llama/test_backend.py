@@ -19,7 +19,7 @@ from tests.llama_server import llama_server
 from tests.models import BUNDLED, write_model
 from tests.server_bridge.fim.controls import CONTROLS
 from tests.server_bridge.keys import giving
-from tests.server_bridge.prompts import prompt
+from tests.server_bridge.prompts import prompt, warm_all
 from tests.server_bridge.recorder import recorder
 
 REQUEST = Request(prompt("    def "), n_predict=4)
@@ -53,6 +53,25 @@ class Heard(Http):
         body = {"content": text, "parse_special": True}
         [found] = (await super().post("/tokenize", json.dumps(body).encode()))["tokens"]
         return found
+
+
+class Forgetful(Http):
+    """A server that says of each prompt that nothing of it is kept."""
+
+    async def post(self, path: str, body: bytes) -> Object:
+        answer = await super().post(path, body)
+        return {**answer, "tokens_cached": 0} if path == "/completion" else answer
+
+
+@pytest.mark.usefixtures("patient")
+async def test_steps_end_at_a_server_that_keeps_nothing() -> None:
+    """What each step would evaluate from its beginning is left to the request that decodes."""
+    with llama_server(BUNDLED) as url:
+        server = LlamaServer(Forgetful(url))
+        [warmed] = await warm_all(server, prompt(at=900), 100)
+        assert warmed.evaluated <= 101
+        assert (await server.complete(REQUEST)).tokens
+        await server.aclose()
 
 
 @pytest.mark.usefixtures("patient")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from server_bridge.http.shapes import Object
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import BackendError, Request, extend_prompt
 from tests.server_bridge.odd import ODD, places, some, with_odd
-from tests.server_bridge.prompts import prompt
+from tests.server_bridge.prompts import prompt, warm_all
 
 REQUEST = Request(prompt("    def f(self", " ret"), n_predict=4, stop=("\n",))
 USAGE = {
@@ -84,3 +85,63 @@ async def test_what_odd_details_spoil_is_done_without() -> None:
         for odd in ODD:
             server = OpenAiServer(Replay("vllm", place, odd))
             assert (await server.complete(REQUEST)).text == " return x"
+
+
+class Reporting(Http):
+    """A vLLM that reports the numbers of cached tokens *told*, over and over; "none" for no report."""
+
+    def __init__(self, told: Sequence[object]) -> None:
+        super().__init__("http://127.0.0.1:1")
+        self._told = itertools.cycle(told)
+        self.n_asked = 0
+
+    async def get(self, path: str, *, named: bool = True, opens: bool = True) -> Object:
+        return object_in(path, 200, json.dumps(ANSWERS[path]).encode())
+
+    async def stream(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
+        self.n_asked += 1
+        n_cached = next(self._told)
+        details = {} if n_cached == "none" else {"cached_tokens": n_cached}
+        n_prompt = len(json.loads(body)["prompt"]) // 3
+        usage = {"prompt_tokens": n_prompt, "prompt_tokens_details": details}
+        yield {"choices": [{"text": " x", "finish_reason": "length"}], "usage": usage}
+
+
+LONG = prompt("    def f(self", at=900)
+REPORTS = [
+    (0,),
+    ("none",),
+    (-1,),
+    (10**6,),
+    (2**31,),
+    ("x",),
+    (0, 900, 0),
+    (10**6, 0, "none", -1),
+    (1.5, None),
+]
+
+
+@pytest.mark.parametrize("told", REPORTS)
+@pytest.mark.parametrize("step", [7, 100, 4096])
+async def test_steps_end_whatever_is_said_to_be_cached(told: Sequence[object], step: int) -> None:
+    """A server that reuses nothing, or reports what cannot be, is asked to decode at last."""
+    wire = Reporting(told)
+    server = OpenAiServer(wire)
+    assert (await server.measure(LONG)).total > 700
+    for asked in (LONG, LONG, replace(LONG, middle="x" * 3000), replace(LONG, turns=("do it",))):
+        outcomes = await warm_all(server, asked, step)
+        assert all(warmed.evaluated >= 0 for warmed in outcomes)
+    n_asked = wire.n_asked
+    await server.complete(replace(REQUEST, prompt=LONG))
+    assert wire.n_asked > n_asked
+
+
+async def test_a_server_that_keeps_nothing_leaves_no_step() -> None:
+    """Once a long prompt was evaluated again, the next one is decoded at once, in one request."""
+    server = OpenAiServer(Reporting([0]))
+    await server.complete(replace(REQUEST, prompt=LONG))
+    await server.complete(replace(REQUEST, prompt=LONG))
+    longer = replace(LONG, middle="x = 1\n" * 500)
+    measured = await server.measure(longer)
+    assert measured.total - measured.cached > 100
+    assert await server.warm(longer, 100) == (0, 0)
