@@ -78,8 +78,7 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
     if given.command in {"models", "bundle"}:
         from fim_lsp import model_files
 
-        run = model_files.run_bundle if given.command == "bundle" else model_files.run
-        return run(given, open_backend)
+        return model_files.run_bundle(given) if given.command == "bundle" else model_files.run()
     if given.command == "http":
         from fim_lsp.cli import http
         from fim_lsp.settings import files
@@ -104,7 +103,7 @@ def _setup(given: argparse.Namespace) -> int:
 
 
 def _doctor(given: argparse.Namespace) -> int:
-    from fim_lsp import model_files, model_server
+    from fim_lsp import model_server
     from fim_lsp.cli import checks, doctor
     from fim_lsp.settings import files, merge
     from server_bridge.llama.props import open_to_pages
@@ -121,7 +120,6 @@ def _doctor(given: argparse.Namespace) -> int:
         _cache(),
         open_model(config),
         model_server.best_offer(),
-        model_files.keep_speed,
     )
     return doctor.run(given, target)
 

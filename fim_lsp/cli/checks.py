@@ -36,7 +36,6 @@ from server_bridge.protocol import (
     Request,
     State,
     TextModel,
-    Timings,
 )
 from server_bridge.weights.table import MOST_MS, NAMES, Model, Offer, is_bundled
 
@@ -89,7 +88,7 @@ class Target:
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
     *machine* says what there is to run models with, *cache* is the folder where sessions say where they listen.
     *next_edits* is the model for next edits, if the settings name one and its server. *best* is the model of the
-    table that suits this machine, None where none does. *keep_speed* keeps what a prompt and a line cost, by the model's file.
+    table that suits this machine, None where none does.
     """
 
     config: Config
@@ -100,7 +99,6 @@ class Target:
     cache: Path | None = None
     next_edits: TextModel | None = None
     best: Offer | None = None
-    keep_speed: Callable[[str, Timings, Timings], None] = lambda *_: None
 
 
 Check = Callable[[Target], Awaitable[list[Finding]]]
@@ -235,14 +233,11 @@ async def speed(target: Target) -> list[Finding]:
     if target.backend.state.health is not Health.READY:
         return []
     try:
-        first, _ = await _trial(target.backend)
+        await _trial(target.backend)
         reply, ms = await _trial(target.backend)
     except BackendError as error:
         return [Finding("speed", "bad", f"a completion failed: {error}", "see the server's log")]
     cost = reply.timings
-    if is_loopback(target.backend.state.url):
-        with contextlib.suppress(OSError):  # a cache folder that cannot be written to
-            target.keep_speed(target.backend.state.model, first.timings, cost)
     says = f"{cost.predicted_n} tokens in {ms:.0f} ms, {cost.cache_n} of the prompt from the cache"
     if not cost.cache_n:
         fix = "allow prompt caching on the server (llama-server: no --no-cache-prompt)"

@@ -9,9 +9,9 @@ from fim_lsp.cli.terminal import Screen
 from server_bridge.weights.table import GIGABYTE, Offer
 
 LEGEND = """\
-ms a token: to write one, a line is some 12. First look: to read a file once, in the background. Both are computed for this
-machine (fim-lsp models measure measures). Lines and across: how often a line is right to the letter, as published,
-within a file and where it takes other files."""
+ms a token: to write one, a line is some 12. First look: to read a file once, in the background. \
+Both are computed for this machine. Lines and across: how often a line is right to the letter, as \
+published, within a file and where it takes other files."""
 Ask = Callable[[str], str]
 MEGABYTE = 1e6
 BAR = 24  # characters

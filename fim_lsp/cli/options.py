@@ -46,12 +46,6 @@ themselves: a new one for each run, or the one in the environment variable LLAMA
   fim-lsp serve --model big.gguf --draft small.gguf
 """
 
-MODELS_EPILOG = """\
-  fim-lsp models                      what is here, what answers
-  fim-lsp models measure [NAME]       measure their speed on this machine, and remember it
-  fim-lsp models remove NAME          asks before it deletes a file
-"""
-
 BUNDLE_EPILOG = """\
 On a machine with the same system and Python, where fim-lsp is set up as you want it:
   fim-lsp bundle ~/fim-lsp-bundle
@@ -278,18 +272,11 @@ def _add_setup(commands: Commands) -> None:
 
 
 def _add_models(commands: Commands) -> None:
-    models = commands.add_parser(
+    commands.add_parser(
         "models",
         help="the models on this machine",
         description="List the models on this machine: how large they are, how fast here, and which one answers.",
-        epilog=MODELS_EPILOG,
-        formatter_class=RAW,
     )
-    models.add_argument("action", nargs="?", choices=("list", "measure", "remove"), default="list")
-    models.add_argument(
-        "name", metavar="NAME", nargs="?", help="as the table or the file is called"
-    )
-    models.add_argument("--yes", action="store_true", help="delete without asking")
 
 
 def _add_bundle(commands: Commands) -> None:

@@ -129,11 +129,6 @@ def write_model(model: str, path: Path) -> None:
     _replace(path, set_values(_text(path), "backend", _values(model=model)))
 
 
-def forget_model(path: Path) -> None:
-    """Have the settings file *path* name no model. Raises OSError, CannotEdit."""
-    _replace(path, set_values(_text(path), "backend", {"model": ""}))
-
-
 def _problem(choice: str, values: Values) -> str:
     """Return what is wrong with the settings that the flags gave."""
     if choice == FILE:

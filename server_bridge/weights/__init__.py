@@ -4,5 +4,4 @@ The models on offer: which there are, which suit this machine, and their downloa
 table: the models on offer: files, checksums, licences, published quality; which suit a machine
 download: downloads a model's file: resumes, checks the sum, and leaves a whole file or none
 on_disk: finds models that are on this machine already
-speeds: remembers the measured speed of models on this machine
 """

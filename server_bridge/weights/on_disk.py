@@ -22,13 +22,12 @@ class ModelFile(NamedTuple):
     """
     A file of weights, *n_bytes* long: of a *model* of the table, or of another one.
 
-    *is_ours*: it lies in our folder, so we may delete it. *is_part*: its download has not ended.
+    *is_part*: its download has not ended.
     """
 
     path: Path
     n_bytes: int
     model: Model | None = None
-    is_ours: bool = True
     is_part: bool = False
 
 
@@ -38,24 +37,23 @@ def find_paths(folder: Path) -> dict[str, str]:
 
 
 def files(folder: Path) -> list[ModelFile]:
-    """Return all files of models: those of the table, small ones first, then others in *folder*, then parts of downloads."""
+    """
+    Return all files of models: those of the table, small ones first, then others in *folder*, then
+    parts of downloads.
+    """
     places = find_paths(folder)
-    known = [(Path(places[model.name]), model) for model in MODELS if model.name in places]
-    listed = [
-        ModelFile(path, path.stat().st_size, model, is_ours=path.parent == folder)
-        for path, model in known
+    named = [(Path(places[model.name]), model) for model in MODELS if model.name in places]
+    others = sorted({*folder.glob("*.gguf")} - {path for path, _ in named})
+    parts = [(folder / (model.file + PART), model) for model in MODELS]
+    return [
+        *(ModelFile(path, path.stat().st_size, model) for path, model in named),
+        *(ModelFile(path, path.stat().st_size) for path in others),
+        *(
+            ModelFile(path, path.stat().st_size, model, is_part=True)
+            for path, model in parts
+            if path.is_file() and path.stat().st_size  # one that never began is no part
+        ),
     ]
-    ours = {path for path, _ in known}
-    listed += [
-        ModelFile(p, p.stat().st_size) for p in sorted(folder.glob("*.gguf")) if p not in ours
-    ]
-    parts = ((folder / (model.file + PART), model) for model in MODELS)
-    listed += [
-        ModelFile(part, part.stat().st_size, model, is_part=True)
-        for part, model in parts
-        if part.is_file()
-    ]
-    return listed
 
 
 def find_last_used(folder: Path) -> str:

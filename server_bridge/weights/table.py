@@ -178,17 +178,25 @@ def find_offer(found: list[Offer], name: str) -> Offer | None:
     return next(each for each in found if each.model.name == name)
 
 
+def estimate_ms(n_read: int, n_bytes: int, machine: Machine) -> float:
+    """Return the time of a token for which *n_read* bytes are read, of a file of *n_bytes*."""
+    by_cores = min(usual_threads(machine.cores) * THREAD_READS, MEMORY_READS)
+    return n_read / (GPU_READS if _fits_gpu(n_bytes, machine) else by_cores) * 1000
+
+
 def _offer(model: Model, machine: Machine, path: str) -> Offer:
-    n_threads = usual_threads(machine.cores)
-    fits_gpu = bool(machine.gpu) and model.n_bytes <= machine.gpu * GPU_SHARE
-    reads = GPU_READS if fits_gpu else min(n_threads * THREAD_READS, MEMORY_READS)
-    counts = GPU_COUNTS if fits_gpu else n_threads * THREAD_COUNTS
+    by_cores = usual_threads(machine.cores) * THREAD_COUNTS
+    counts = GPU_COUNTS if _fits_gpu(model.n_bytes, machine) else by_cores
     return Offer(
         model,
-        ms_per_token=model.n_read / reads * 1000,
+        ms_per_token=estimate_ms(model.n_read, model.n_bytes, machine),
         first_look_s=2 * model.n_active * WINDOW / counts,
         path=path,
     )
+
+
+def _fits_gpu(n_bytes: int, machine: Machine) -> bool:
+    return bool(machine.gpu) and n_bytes <= machine.gpu * GPU_SHARE
 
 
 def _pays(offer: Offer, machine: Machine) -> bool:
