@@ -35,7 +35,7 @@ CONTRACT = {
 # Folders of decisions: values in, values out.
 PURE = (
     "server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.quiet", "fim_lsp.suggest", "fim_lsp.next_edit",
-    "fim_lsp.imports", "fim_lsp.instruct",
+    "fim_lsp.instruct",
 )  # fmt: skip
 IMPURE = {
     "asyncio", "threading", "concurrent", "time", "random", "os", "io", "shutil", "tempfile", "socket",
@@ -167,9 +167,9 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 26284
-MOST_MODULES = 282
-MOST_IMPORTS = 1114
+MOST_CODE_LINES = 24732
+MOST_MODULES = 269
+MOST_IMPORTS = 1063
 MOST_SETTINGS = 53
 
 LAYOUT = {

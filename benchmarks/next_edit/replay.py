@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from benchmarks.next_edit.commits import Commit, Hunk, Lines
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, Names, holding
+from fim_lsp.context.index import Entry, Index, holding
 from fim_lsp.context.words import Words, words
 from fim_lsp.next_edit.edits import FinishedEdit, changes
 from fim_lsp.next_edit.engine import needles
@@ -85,7 +85,7 @@ def _entry(file: tuple[str, Lines]) -> tuple[str, Entry]:
     path, lines = file
     if id(lines) not in _words:
         _words[id(lines)] = lines, words("\n".join(lines))
-    return path, Entry(language_of(path), (0, 0), Names(), _words[id(lines)][1])
+    return path, Entry(language_of(path), (0, 0), (), _words[id(lines)][1])
 
 
 def _recurs(commit: Commit) -> bool:

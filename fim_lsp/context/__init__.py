@@ -7,7 +7,6 @@ grammars: the tree-sitter grammar for a file name or a language
 parse: parses bytes into a syntax tree, within limits
 syntax: cuts source code into units: functions, classes, imports
 definitions: finds the definitions in source code, by the queries of `tags/`
-free_names: finds the names that a text reads and never binds
 chunks: cuts units into pieces of one size, and makes chunks of pieces, each with a reason
 ranking: orders pieces by what is used where the user works
 ring: the chunks of the prompt: appended at the end, evicted in bulk

@@ -48,19 +48,12 @@ _AFFIXES = ("test_", "_test", "-test", "_spec")  # of twins' names
 _READ = 12  # files read for one update: 12 × 300 lines are read and cut in 20 ms
 
 
-class Names(NamedTuple):
-    """The definitions of a file: names that others may import, and the members of its classes."""
-
-    exported: tuple[str, ...] = ()
-    members: tuple[str, ...] = ()
-
-
 class Entry(NamedTuple):
     """The index entry of a file; *stamp* (time of change in ns, bytes) tells whether it is up to date."""
 
     language: str
     stamp: tuple[int, int]
-    names: Names
+    names: tuple[str, ...]
     words: Words[int] = NONE
 
 
@@ -78,14 +71,11 @@ class Index:
     n_words: int = 0
 
 
-def names(found: Iterable[Definition]) -> Names:
-    """Return the names of *found*; `__init__` and its like are in every file."""
-    defining = (d for d in found if d.kind is not Kind.LOCAL)
-    named = (d for d in defining if len(d.name) > 1 and not d.name.startswith("__"))
-    owned: tuple[dict[str, None], dict[str, None]] = ({}, {})
-    for each in itertools.islice(named, _FILE_NAMES):
-        owned[bool(each.owner)][sys.intern(each.name)] = None
-    return Names(*map(tuple, owned))
+def names(definitions: Iterable[Definition]) -> tuple[str, ...]:
+    """Return the names of *definitions*, each once; `__init__` and its like are in every file."""
+    visible = (d.name for d in definitions if d.kind is not Kind.LOCAL)
+    telling = (name for name in visible if len(name) > 1 and not name.startswith("__"))
+    return tuple(dict.fromkeys(map(sys.intern, itertools.islice(telling, _FILE_NAMES))))
 
 
 def update_index(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
@@ -95,7 +85,7 @@ def update_index(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
     for path, entry in fresh.items():
         old = entries.pop(path, None)
         for known, sign in ((old, -1), (entry, 1)):
-            n_names += sign * sum(map(len, known.names)) if known else 0
+            n_names += sign * len(known.names) if known else 0
             n_words += sign * len(known.words) if known else 0
         for name in _names(path, old):
             if left := tuple(home for home in homes[name] if home != path):
@@ -107,12 +97,6 @@ def update_index(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
             for name in _names(path, entry):
                 homes[name] = (*homes[name], path) if name in homes else alone
     return Index(entries, homes, index.commits, n_names, n_words)
-
-
-def importable(index: Index, name: str, language: str) -> tuple[str, ...]:
-    """Return the files of a language that define *name* outside of a class, where others can import it."""
-    entries = ((path, index.entries[path]) for path in index.homes.get(name, ()))
-    return tuple(p for p, e in entries if e.language == language and name in e.names.exported)
 
 
 def rank_files(
@@ -188,7 +172,7 @@ def _pieces(cut: Cut, names: AbstractSet[str], otherwise: Why) -> Iterator[Piece
 
 
 def _names(path: str, entry: Entry | None) -> set[str]:
-    return {*entry.names.exported, *entry.names.members, stem(path)} if entry else set()
+    return {*entry.names, stem(path)} if entry else set()
 
 
 def _siblings(index: Index, path: str, language: str) -> Iterator[str]:

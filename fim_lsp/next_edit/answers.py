@@ -61,10 +61,9 @@ def is_followed(proposal: Proposal, edits: Sequence[FinishedEdit], since: float)
 
 
 def _contradicts(edit: FinishedEdit, proposal: Proposal) -> bool:
-    """Return whether something else was made of the lines that the proposal was for; other imports may stand there, too."""
+    """Return whether something else was made of the lines that the proposal was for."""
     return (
-        not proposal.origin
-        and edit.uri == proposal.uri
+        edit.uri == proposal.uri
         and edit.before == proposal.before
         and edit.after != proposal.after
         and edit.line == proposal.line

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from fim_lsp.imports.missing import Origin
 from fim_lsp.next_edit.blocks import Block, block
 from fim_lsp.next_edit.confidence import SURE, SURE_UNOPENED, confidence
 from fim_lsp.next_edit.edits import Example, FinishedEdit, Lines, examples
@@ -49,7 +48,7 @@ class Proposal(NamedTuple):
     """
     The lines *before* at *line* of the text *uri* should become *after*, both without line ends.
 
-    What a model proposes has no *rule*; *example* is the newest of a rule's. *origin* is of an import that is missing.
+    What a model proposes has no *rule*; *example* is the newest of a rule's.
     """
 
     uri: str
@@ -61,12 +60,11 @@ class Proposal(NamedTuple):
     n_examples: int = 0
     evidence: dict[str, float] = {}  # noqa: RUF012 (of a tuple; never written to)
     example: Example | None = None
-    origin: Origin | None = None
 
     @property
     def pattern(self) -> object:
         """The same for all proposals of one rule: what a "no" is remembered by …"""
-        return self.origin or (self.rule.key if self.rule else (self.before, self.after))
+        return self.rule.key if self.rule else (self.before, self.after)
 
     @property
     def change(self) -> object:

@@ -1,4 +1,4 @@
-"""A proposal into the words that say why: the earlier edit that it repeats, or the name to be imported. Pure."""
+"""A proposal into the words that say why: the earlier edit that it repeats. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ def why(proposal: Proposal, name: str, unopened: str = "") -> str:
 
     *unopened* is the file that it is in, where that is not open.
     """
-    if origin := proposal.origin:
-        return f"`{sanitize(origin.name)}` is used and not imported; {sanitize(origin.home)} defines it."
     example, n_more = proposal.example, proposal.n_examples - 1
     if example is None:
         return f"The model {sanitize(name)} proposes it, after your last edits."

@@ -1,9 +1,9 @@
 """
 The next edit in a session: documents' changes into the edit logs, and a proposal when one is asked for.
 
-Sources are tried in order: the same edit again in what is open, the import of a name that was just used
-(`missing_imports`), the same edit in files that are not open (`unopened_files`), then a model, if there is one. Only documents that may be used take part; the engine runs in a worker thread, on a
-snapshot. What is kept belongs to the workspace (`edit_history`).
+Sources are tried in order: the same edit again in what is open, the same edit in files that are not
+open (`unopened_files`), then a model, if there is one. Only documents that may be used take part; the
+engine runs in a worker thread, on a snapshot. What is kept belongs to the workspace (`edit_history`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from fim_lsp.next_edit.places import text_of
 from fim_lsp.next_edit.why import why
 from fim_lsp.session import unopened_files
 from fim_lsp.session.edit_history import EditHistory, NextEdit, Question
-from fim_lsp.session.missing_imports import propose_import
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.open_document import OpenDocument, Verdict
 from fim_lsp.session.open_documents import OpenDocuments
@@ -162,7 +161,6 @@ class NextEdits:
         of_texts = question._replace(known=None)
         steps = (
             (self._repeat, of_texts),
-            (self._import, question),
             (self._repeat_elsewhere, question),
             # The model is shown the document of the last edit only.
             (self._ask_model, of_texts._replace(documents=question.documents[:1])),
@@ -183,11 +181,6 @@ class NextEdits:
             return propose(edits, [text_of(each) for each in documents], refused)
 
         return _edit_of(documents, await asyncio.to_thread(find))
-
-    async def _import(self, workspace: Workspace, question: Question) -> NextEdit | None:
-        """Return what imports a name that was just used."""
-        opened = self._open_paths(workspace)
-        return await propose_import(workspace, question, opened, self._config())
 
     async def _repeat_elsewhere(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Repeat an earlier edit in a file that is not open."""

@@ -9,18 +9,16 @@ history of edits, and what an earlier run saved.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from fim_lsp.context.chunks import Source
-from fim_lsp.context.free_names import FreeName
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits, Ring
 from fim_lsp.context.update import RingUpdate, Snapshot, Viewport, update_ring
-from fim_lsp.documents import Document
 from fim_lsp.prompt.frame import Chunks
 from fim_lsp.session.edit_history import EditHistory
 from fim_lsp.session.state_file import SavedWorkspace
@@ -106,10 +104,6 @@ class Workspace:
         """
         async with self._refreshing:
             return not self._trusting and await self._refresh(excludes)
-
-    def free_names(self, document: Document, names: Sequence[str]) -> tuple[FreeName, ...]:
-        """Return those of *names* that *document* reads and never binds. Blocking."""
-        return self._reader.free_names(document, names)
 
     def look_again(self) -> None:
         """Take in that files changed on disk."""

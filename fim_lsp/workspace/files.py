@@ -23,7 +23,6 @@ from fim_lsp.context.index import (
     WORDS,
     Entry,
     Index,
-    Names,
     names,
     read_unopened,
     update_index,
@@ -78,10 +77,10 @@ def grow(
     size, room, word_room = 0, NAMES - index.n_names, WORDS - index.n_words
     for path in todo:
         text, language = _text(root / path) or "", language_of(path)
-        found = _names(path, language, text, syntax) if room > 0 else Names()
+        found = _names(path, language, text, syntax) if room > 0 else ()
         its_words = words(text) if word_room > 0 else NONE
         fresh[path] = Entry(language, listing[path], found, its_words)
-        room -= sum(map(len, found))
+        room -= len(found)
         word_room -= len(its_words)
         size += len(text)
         if size > SLICE_BYTES:
@@ -89,7 +88,7 @@ def grow(
     return update_index(index, fresh), todo[len(fresh) :]
 
 
-def _names(path: str, language: str, text: str, syntax: ReadSyntax) -> Names:
+def _names(path: str, language: str, text: str, syntax: ReadSyntax) -> tuple[str, ...]:
     """
     Return the names in a file, none of one that cannot be read, whatever the reason: the other
     files are worth an index.
@@ -98,7 +97,7 @@ def _names(path: str, language: str, text: str, syntax: ReadSyntax) -> Names:
         return names(syntax(language, text).definitions)
     except Exception:
         log.debug("%s is not indexed", path, exc_info=True)
-        return Names()
+        return ()
 
 
 def uri_of(root_uri: str, path: str) -> str:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from fim_lsp.context.chunks import SOURCE_CHARS, Cut, Source, cut
 from fim_lsp.context.definitions import Syntax, read_syntax
-from fim_lsp.context.free_names import FreeName
-from fim_lsp.documents import Document
 from fim_lsp.workspace.syntax_process import SyntaxProcess
 
 FILES = 50
@@ -56,14 +54,6 @@ class Reader:
         """Read the syntax of a text that is not to be remembered; empty where it cannot be read."""
         with self._lock:
             return self._process.syntax(language, text) or Syntax()
-
-    def free_names(self, document: Document, names: Sequence[str]) -> tuple[FreeName, ...]:
-        """Return those of *names* that a document reads and never binds."""
-        text = "".join(document.lines)
-        if len(text) > SOURCE_CHARS:
-            return ()
-        with self._lock:
-            return self._process.free_names(document.language, text, names)
 
     def forget(self, is_gone: Callable[[str], bool]) -> None:
         """Keep nothing of the URIs that *is_gone* names, from the next read on."""

@@ -5,9 +5,6 @@ The process that reads syntax: texts come in on stdin, what is read of them goes
     out   [[[kind, name, start, end, depth, names], …], [[kind, name, owner, start, head, end, doc, of], …]],
           the units and the definitions, or null where reading failed
 
-    in    {"language": …, "text": …, "names": […]}
-    out   [[name, line, is_type], …], those of the names that are free in the text, or null
-
 A process of its own because tree-sitter holds Python's lock while it parses, and because a hostile
 text can take any time and any memory in it (see `context.parse`). What is too much ends this process,
 not the session. It ends when stdin does, so it cannot outlive the session for longer than one text.
@@ -22,7 +19,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from fim_lsp.context.definitions import Definition, read_syntax
-from fim_lsp.context.free_names import free_names
 from fim_lsp.context.syntax import Unit
 
 CPU_S = 2.0
@@ -43,8 +39,6 @@ def _read(line: bytes) -> Sequence[object] | None:
     request = json.loads(line)
     _limit_time(CPU_S)
     try:
-        if "names" in request:
-            return free_names(request["language"], request["text"], request["names"])
         syntax = read_syntax(request["language"], request["text"])
         return [[*map(_unit, syntax.units)], [*map(_definition, syntax.definitions)]]
     except Exception:  # noqa: BLE001 (one text that cannot be read is no reason to end)

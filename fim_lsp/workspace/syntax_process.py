@@ -10,11 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 from fim_lsp.context.definitions import Definition, Kind, Syntax, read_syntax
-from fim_lsp.context.free_names import FreeName
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.syntax import Unit, UnitKind
 from server_bridge.machine.executables import PACKAGES, Child, python_command, start
@@ -58,11 +56,6 @@ class SyntaxProcess:
                 for kind, name, owner, start, head, end, doc, of in definitions
             ),
         )
-
-    def free_names(self, language: str, text: str, names: Sequence[str]) -> tuple[FreeName, ...]:
-        """Return the function of that name; none of a text that cannot be read."""
-        answer = self._ask({"language": language, "text": text, "names": [*names]})
-        return tuple(FreeName(*each) for each in answer or ())
 
     def end(self) -> None:
         """End the child for good. From any thread: a text that waits for its answer gets none."""

@@ -14,9 +14,7 @@ from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.index import (
     Entry,
     Index,
-    Names,
     holding,
-    importable,
     names,
     rank_files,
     read_unopened,
@@ -122,7 +120,7 @@ def test_files_that_may_hold_a_text() -> None:
         "b/near.py": "hight",
         "c.py": "highth",
     }
-    entries = {path: Entry("python", (0, 0), Names(), words(text)) for path, text in texts.items()}
+    entries = {path: Entry("python", (0, 0), (), words(text)) for path, text in texts.items()}
     index = Index(entries)
 
     assert [*holding(index, ["hight", "width"], "b/near.py")] == [
@@ -140,18 +138,6 @@ def test_of_a_file_with_too_many_words_nothing_is_known() -> None:
     assert len(words("naïve naïve 漢字 x1")) == 3
 
 
-def test_what_can_be_imported_is_defined_outside_of_a_class() -> None:
-    """A method of that name in another file, or a function in another language, cannot be imported."""
-    index = index_of(
-        {**FILES, "lib/other.py": "class Other:\n    def freight(self):\n        pass\n"}
-    )
-
-    assert importable(index, "freight", "python") == ("app/ship.py",)
-    assert importable(index, "total", "python") == ()
-    assert importable(index, "cart", "python") == ()  # the name of a file
-    assert importable(index, "cart", "javascript") == ("web/view.js",)
-
-
 def test_an_index_of_many_files_is_small() -> None:
     """20,000 files that define 30 names each, half of which no other file does, take 60 MB at most."""
     tracemalloc.start()
@@ -161,7 +147,7 @@ def test_an_index_of_many_files_is_small() -> None:
         found += [sys.intern(f"member_{(n + k) % 9_000}") for k in range(15)]
         its_words = array("I", range(100))
         fresh[f"some/package_{n % 300}/module_{n}.py"] = Entry(
-            "python", (n, n), Names(tuple(found[:10]), tuple(found[10:])), its_words
+            "python", (n, n), tuple(found), its_words
         )
     index = update_index(Index(), fresh)
     del fresh

@@ -277,30 +277,3 @@ def test_the_editor_opens_the_file_and_applies_it(editor: Editor, shop: Path) ->
     assert editor.request("fim/stats")["nextEdit"]["taken"] == 1
     editor.finish()
     assert editor.bye() == 0
-
-
-def test_the_import_of_a_name_that_was_just_used(editor: Editor, shop: Path) -> None:
-    """For clients of Copilot's protocol, in the file in front, with the reason."""
-    (shop / "price.py").write_text("class Price:\n    pass\n")
-    (shop / "__init__.py").write_text("")
-    editor.initialize(rootUri=shop.parent.as_uri(), capabilities=GHOST_TEXT)
-    uri = (shop / "a.py").as_uri()
-    editor.open(uri, "import os\n\nprint()\n")
-    change = {"range": {"start": PRINTED, "end": PRINTED}, "text": "Price()"}
-    document = {"uri": uri, "version": 3}
-    editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
-    end = time.monotonic() + PATIENCE_S
-    while not (found := inline_edits(editor, uri)):
-        assert time.monotonic() < end, "no edit came"
-        time.sleep(0.1)
-
-    (item,) = found
-    assert item["text"] == "\nfrom shop.price import Price\n"
-    assert item["range"] == {"start": WHERE_CODE, "end": WHERE_CODE}
-    assert item["why"] == "`Price` is used and not imported; shop/price.py defines it."
-    editor.finish()
-    assert editor.bye() == 0
-
-
-PRINTED = {"line": 2, "character": 6}
-WHERE_CODE = {"line": 1, "character": 0}

@@ -11,7 +11,7 @@ import pytest
 
 from fim_lsp.context.chunks import Source, read
 from fim_lsp.context.definitions import read_syntax
-from fim_lsp.context.index import Index, Names
+from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.privacy import Folder
 from fim_lsp.context.ring import Limits
@@ -104,7 +104,7 @@ def test_an_index_knows_the_definitions(root: Path) -> None:
 
     assert index.homes["two"] == ("app/b.py",)
     assert index.homes["Three"] == ("app/deep/c.py",)
-    assert index.entries["app/binary.py"].names == Names()
+    assert index.entries["app/binary.py"].names == ()
     assert {"four", "five", "six", "ten"}.isdisjoint(index.homes)
 
 
