@@ -1,44 +1,12 @@
-"""Tests see none of the user's settings and saved state, and write none; SECURITY.md marks some of them."""
+"""What several folders of tests share."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
-from tests.again import pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401  (hooks)
-from tests.fuzz import EXAMPLES, FUZZ
-from tests.longest import begin_with_the_longest
 from tests.models import of_family
-
-# Machines are shared: a slow one is no failure.
-settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES * FUZZ)
-settings.load_profile("untimed")
-
-SECURITY = Path(__file__).parent.parent / "SECURITY.md"
-NAMED = tuple(re.findall(r"`(tests/[\w/]+\.py(?:::\w+)?)`", SECURITY.read_text("utf-8")))
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests that SECURITY.md names are marked `security`; those of the longest files come first."""
-    begin_with_the_longest(items)
-    for item in items:
-        name = item.nodeid.partition("[")[0]
-        if any(name == each or name.startswith(f"{each}::") for each in NAMED):
-            item.add_marker(pytest.mark.security)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Temporary config, cache and state folders, for this process and those it starts."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("CONFIG", "CACHE", "STATE"):
-            patch.setitem(os.environ, f"XDG_{name}_HOME", str(tmp_path_factory.mktemp(name)))
-        yield
 
 
 @pytest.fixture(scope="session")

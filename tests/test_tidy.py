@@ -316,6 +316,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 
 NO_TEST = "**no test yet**"
+NAMED_TEST = r"`((?:\w+/)?tests/[\w/]+\.py)(?:::(\w+))?`"
 ABSOLUTE = r"\b(never|nobody|nothing|none|no one|no others?|no web page|always|everything|alone)\b"
 FINDINGS = {f"1.{n}" for n in range(1, 29)} | {f"2.{n}" for n in range(1, 11)}
 
@@ -325,10 +326,10 @@ def test_the_tests_that_security_names_exist() -> None:
     text = (ROOT / "SECURITY.md").read_text("utf-8")
     rows = re.findall(r"^\| .* \| (.*) \|$", text, re.MULTILINE)
     for row in rows:
-        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row)
+        named = re.findall(NAMED_TEST, row)
         assert named or row in ("tests", NO_TEST), row
-        assert len(named) == row.count("`tests/"), row
-    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text + _privacy())
+        assert len(named) == row.count("tests/"), row
+    named = re.findall(NAMED_TEST, text + _privacy())
     for path, function in named:
         end = r"\(" if function else ""
         assert re.search(rf"def {function}{end}", (ROOT / path).read_text("utf-8")), (
@@ -348,7 +349,7 @@ def test_absolute_words_stand_beside_a_test() -> None:
     """In SECURITY.md and docs/privacy.md "never" and its like are claims: the line names what attacks them."""
     text = (ROOT / "SECURITY.md").read_text("utf-8") + _privacy()
     claims = [line for line in text.splitlines() if re.search(ABSOLUTE, line, re.IGNORECASE)]
-    assert [line for line in claims if "`tests/" not in line] == []
+    assert [line for line in claims if "tests/" not in line] == []
 
 
 def _privacy() -> str:

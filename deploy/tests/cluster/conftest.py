@@ -15,7 +15,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests of this folder need vLLM."""
     missing = pytest.mark.skipif(not vllm_server.PYTHON, reason="needs vLLM: scripts/test-cluster")
     for item in items:
-        if "tests/cluster/" in item.nodeid:
+        if "deploy/tests/cluster/" in item.nodeid:
             item.add_marker(pytest.mark.cluster)
             item.add_marker(missing)
 

@@ -11,11 +11,11 @@ import pytest
 from benchmarks import cluster, metrics
 from benchmarks.cluster import ROWS, Found
 from benchmarks.figures import at
+from deploy.tests.test_deploy import series
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import BackendUnusable
 from tests import vllm_server
 from tests.llama_server import free_port
-from tests.test_deploy import series
 from tests.vllm_server import Running, running
 
 READ = {

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from deploy.tests.cluster.worker import Worker
 from tests import vllm_server
-from tests.cluster.worker import Worker
 from tests.llama_server import free_port
 from tests.vllm_server import Running, running
 

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deploy.tests.edge.nginx import KEY, LOGIN, SERVER_KEY, Edge, edge
+from deploy.tests.edge.spellings import absolute, spelled
+from deploy.tests.edge.upstream import Upstream
+from deploy.tests.test_deploy import ALLOWED
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.api_key import Key
 from server_bridge.protocol import Request
-from tests.edge.nginx import KEY, LOGIN, SERVER_KEY, Edge, edge
-from tests.edge.spellings import absolute, spelled
-from tests.edge.upstream import Upstream
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.prompts import short
-from tests.test_deploy import ALLOWED
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "get", "X")
 PASSED = {"Authorization", "Content-Type", "Content-Length", "X-Session-ID", "X-SMG-Routing-Key"}

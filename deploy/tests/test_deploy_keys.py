@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_deploy import DEPLOY
+from deploy.tests.test_deploy import DEPLOY
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it is for Linux")
 

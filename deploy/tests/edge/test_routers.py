@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from tests.edge.nginx import KEY, LOGIN, PATIENCE_S, SERVER_KEY, Edge, edge
-from tests.edge.spellings import absolute, spelled
-from tests.edge.upstream import MODEL, Upstream, upstream
+from deploy.tests.edge.nginx import KEY, LOGIN, PATIENCE_S, SERVER_KEY, Edge, edge
+from deploy.tests.edge.spellings import absolute, spelled
+from deploy.tests.edge.upstream import MODEL, Upstream, upstream
+from deploy.tests.test_deploy import DEPLOY, read
 from tests.llama_server import free_port
-from tests.test_deploy import DEPLOY, read
 from tests.vllm_server import Running, running
 
 PYTHON = os.environ.get("FIM_TEST_ROUTERS", "")

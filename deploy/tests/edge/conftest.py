@@ -7,16 +7,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.edge.nginx import PROGRAM, Edge, edge
-from tests.edge.upstream import Upstream, upstream
-from tests.test_deploy import ALLOWED
+from deploy.tests.edge.nginx import PROGRAM, Edge, edge
+from deploy.tests.edge.upstream import Upstream, upstream
+from deploy.tests.test_deploy import ALLOWED
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests of this folder need nginx."""
     missing = pytest.mark.skipif(not PROGRAM, reason="needs nginx: scripts/test-edge")
     for item in items:
-        if "tests/edge/" in item.nodeid:
+        if "deploy/tests/edge/" in item.nodeid:
             item.add_marker(pytest.mark.edge)
             item.add_marker(missing)
 
