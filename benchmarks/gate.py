@@ -1,189 +1,232 @@
 """
-How much of a suggestion to show: the curve of wrong characters against right ones, by rule and threshold.
+What each filter and the gate take away, and how much of that was right: on recent code, with a real model.
 
-    python -m benchmarks.gate --record gate.json      # some minutes; then all rules on what was recorded
-    python -m benchmarks.gate --recorded gate.json
+    python -m benchmarks.gate --model qwen.gguf --answers qwen.jsonl REPO…   # records, then replays
+    python -m benchmarks.gate --answers qwen.jsonl                           # replays in seconds
+    python -m benchmarks.gate --answers qwen.jsonl --show parses             # lists what one does
 
-Automatic requests are sent at the held-out places of `quality` and while whole lines are typed key by key, without
-a gate. What the model said, with the odds of its tokens, is kept; then each rule says what it would have shown of it. A
-character is right if it and all before it stand in the file there. `mean` is the rule of the first versions: all of
-the text, if the geometric mean of its probabilities is high enough.
+REPO… are clones of git repositories, bare ones too (`recent_code` says which places count). An answer is recorded whole,
+with the odds of its tokens (`raw_answers`). The replay shows what an automatic request would be shown: decoding ends where the
+text is whole or the model is not sure any more. A character is right if it and all before it stand in the file there.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
-import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
-from benchmarks.heldout import Files, Hole, fetched, holes
-from benchmarks.judgement import _n_common
-from benchmarks.quality import _laid_out, _suggested, close, open_at
-from benchmarks.serve import BUNDLED, serving
-from fim_lsp import events
-from fim_lsp.documents import Edit, Position
-from fim_lsp.session.completer import Completer
-from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import make_config
-from fim_lsp.suggest.confidence import confidence, likely
-from fim_lsp.suggest.cursor import Candidate, Cursor, Odds
-from fim_lsp.suggest.filters import polish
-from server_bridge.llama.backend import LlamaServer
+from benchmarks.raw_answers import Answer, read, record
+from benchmarks.recent_code import places
+from fim_lsp.documents import n_common
+from fim_lsp.settings.config import CompletionConfig
+from fim_lsp.suggest import boundary
+from fim_lsp.suggest.confidence import NOT_SURE, confidence, least
+from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.filters import FILTERS, polish
+from fim_lsp.suggest.line_match import continue_line, lines_in_sight
 
-N_LINES = 60  # typed key by key
-THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9)
-SETS = ("places", "keys")
+N_PLAIN, N_HEADERS = 50, 30  # lines of each language, with two places each
+SURE = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8)
+BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
+WORD = re.compile(r"\s*(?:\w+|[^\w\s])")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the session had at a place, and the text that stands there in the file; *kind* is one of `SETS`."""
+class Shown:
+    """What an answer comes to."""
 
-    kind: str
-    cursor: Cursor
+    answer: Answer
     candidate: Candidate
-    truth: str
 
+    @property
+    def text(self) -> str:
+        """Return what is to be inserted."""
+        return self.candidate.text
 
-def mean(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
-    """Return all or nothing, by the mean."""
-    shown = polish(candidate, cursor)
-    sure = confidence(candidate.odds, shown.text)
-    return shown if sure >= least else replace(shown, text="")
+    @property
+    def right(self) -> int:
+        """Characters that are right."""
+        return n_common(self.text, self.answer.place.truth)
 
+    @property
+    def wrong(self) -> int:
+        """Characters behind those."""
+        return len(self.text) - self.right
 
-def words(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
-    """As far as the product allows, cut between words, before the filters."""
-    return polish(likely(candidate, least), cursor)
-
-
-def whole(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
-    """Return all or nothing, by the product over what would be shown."""
-    shown = polish(candidate, cursor)
-    return shown if likely(shown, least) is shown else replace(shown, text="")
-
-
-def polish_sure(candidate: Candidate, least: float, cursor: Cursor) -> Candidate:
-    """Return what is shown: the filters see all of the text, then it is cut."""
-    return polish(candidate, cursor, least)
-
-
-RULES: dict[str, Callable[[Candidate, float, Cursor], Candidate]] = {
-    "mean, all": mean,
-    "product, all": whole,
-    "product, words, then filters": words,
-    "filters, then product": polish_sure,
-}
+    @property
+    def exact(self) -> bool:
+        """Return whether the first line is as in the file."""
+        behind = self.answer.cursor.after[self.candidate.replaces :]
+        return bool(self.text) and _first_line(self.text + behind) == _first_line(
+            self.answer.place.truth
+        )
 
 
 def main() -> None:
-    """Record or read, and print the curves."""
+    """Record, replay, print."""
     options = _options()
-    if options.record:
-        packages = fetched(options.packages)
-        wanted = holes(packages)[:: max(1, 340 // options.limit)]
-        with _laid_out(packages), serving(BUNDLED) as url:
-            said = asyncio.run(_recorded(wanted, packages, url))
-        options.record.write_text(json.dumps([asdict(each) for each in said]), "utf-8")
-    else:
-        said = [_read(each) for each in json.loads(options.recorded.read_text("utf-8"))]
-    for kind in SETS:
-        print(f"\n**{kind}**: {sum(each.kind == kind for each in said)} requests\n")
-        print("| rule | threshold | shown | right characters | wrong | wrong per right |")
-        print("| --- | ---: | ---: | ---: | ---: | ---: |")
-        for name, rule in RULES.items():
-            for least in THRESHOLDS:
-                print(row(name, least, [each for each in said if each.kind == kind], rule))
-
-
-def row(
-    name: str,
-    least: float,
-    said: list[Said],
-    rule: Callable[[Candidate, float, Cursor], Candidate],
-) -> str:
-    """One point of a curve."""
-    n_shown = n_right = n_wrong = 0
-    for each in said:
-        text = rule(each.candidate, least, each.cursor).text
-        right = _n_common(text, each.truth)
-        n_shown, n_right, n_wrong = (
-            n_shown + bool(text),
-            n_right + right,
-            n_wrong + len(text) - right,
+    if options.repositories:
+        wanted = places(options.repositories, N_PLAIN, N_HEADERS)[: options.limit]
+        record(options.model, wanted, options.answers)
+    answers = [*read(options.answers)]
+    print(f"{len(answers)} places\n")
+    _table("filter | changes | leaves nothing | first word right | line right | right before | after | wrong before | after",
+           filter_rows(answers, options.sure))  # fmt: skip
+    halves = {"one half": answers[::4] + answers[1::4], "the other": answers[2::4] + answers[3::4]}
+    for name, half in halves.items():
+        print(f"How sure the model must be, on {name}, {len(half)} places:\n")
+        _table(
+            "sure | shown | right | wrong | wrong per right | first lines exact", gate_rows(half)
         )
-    ratio = n_wrong / max(1, n_right)
-    return f"| {name} | {least} | {n_shown} | {n_right} | {n_wrong} | {ratio:.2f} |"
+    print("How often a first line is right, by the product of its probabilities:\n")
+    _table("product | lines | mean product | all right | first word right", curve_rows(answers))
+    print("Where a line in sight says something else than the model, by the model's mean:\n")
+    _table("mean | places | the model is right | the line is", local_rows(answers))
+    for line in _listed(answers, options.sure, options.show):
+        print(line)
 
 
-async def _recorded(wanted: list[Hole], packages: dict[str, Files], url: str) -> list[Said]:
-    given = {
-        "completion.minConfidence": 0.0,
-        "completion.deadlineMs": 5000,
-        "completion.debounceMs": 0,
-    }
-    session = Session(
-        make_config({**given, "completion.patienceMs": 5000}), lambda _: LlamaServer(url)
+def shown(answer: Answer, sure: float, off: Iterable[str] = ()) -> Shown:
+    """Return what a request that is not made by hand is shown of *answer*, without the filters *off*."""
+    return Shown(answer, polish(decoded(answer, sure), answer.cursor, sure, [*off]))
+
+
+def decoded(answer: Answer, sure: float) -> Candidate:
+    """As much of *answer* as is decoded."""
+    candidate, total, limit = answer.candidate, 0.0, least(sure)
+    for end, logprob in candidate.odds:
+        total += logprob or 0.0
+        if total < limit:
+            return replace(candidate, text=candidate.text[:end], whole=False)
+    return replace(
+        candidate, whole=candidate.whole or boundary.enough(candidate.text, answer.cursor)
     )
-    await session.connection.wait_ready()
-    said: list[Said] = []
-    for hole in wanted:
-        files = packages[hole.package]
-        with _noting(said, "places", _truth(hole, files, len(hole.typed))):
-            await _suggested(session, hole, files)
-    for hole in wanted[:: max(1, len(wanted) // N_LINES)]:
-        await _typed(session, hole, packages[hole.package], said)
-    await session.aclose()
-    return said
 
 
-async def _typed(session: Session, hole: Hole, files: Files, said: list[Said]) -> None:
-    """The line key by key, a request after each."""
-    uri, _ = open_at(session, hole, files)
-    for column, char in enumerate(hole.typed + hole.rest):
-        at = Position(hole.line, column)
-        session.handle(events.Changed(uri, column + 2, (Edit(at, at, char),)))
-        truth = _truth(hole, files, column + 1)
-        with _noting(said, "keys", truth):
-            await session.complete(uri, Position(hole.line, column + 1), invoked=False)
-    close(session, files, hole)
+def filter_rows(answers: list[Answer], sure: float) -> Iterator[tuple[object, ...]]:
+    """Yield what each filter does to what all others leave."""
+    with_all = [shown(answer, sure) for answer in answers]
+    for name in (*(each.__name__ for each in FILTERS), NOT_SURE):
+        off = (
+            partial(shown, sure=0.0) if name == NOT_SURE else partial(shown, sure=sure, off=[name])
+        )
+        yield name, *_compared([off(answer) for answer in answers], with_all)
 
 
-def _truth(hole: Hole, files: Files, column: int) -> str:
-    """Return what stands in the file from there on."""
-    return "\n".join(files[hole.path].split("\n")[hole.line :])[column:]
+def _compared(without: list[Shown], with_it: list[Shown]) -> tuple[object, ...]:
+    pairs = [(a, b) for a, b in zip(without, with_it, strict=True) if a.candidate.text != b.text]
+    lost = [(a, n_common(a.text, b.text)) for a, b in pairs]
+    n_words = sum(a.right >= _end(WORD, a.text, at) > at for a, at in lost)
+    n_lines = sum(a.right >= _line_end(a.text, at) > at and _ends(a, at) for a, at in lost)
+    sums = (
+        sum(each(one) for one in side)
+        for each in (_right, _wrong)
+        for side in (_of(pairs, 0), _of(pairs, 1))
+    )
+    return len(pairs), sum(not b.text for _, b in pairs), n_words, n_lines, *sums
 
 
-@contextlib.contextmanager
-def _noting(said: list[Said], kind: str, truth: str) -> Iterator[None]:
-    """Keep what automatic requests have, before anything is left out of it."""
-    offered = Completer._polish  # noqa: SLF001
-
-    def noting(self: Completer, request: Any, doc_state: Any, outcome: str, found: Any) -> Any:
-        if not request.invoked:
-            said.append(Said(kind, request.cursor, found[0], truth))
-        return offered(self, request, doc_state, outcome, found)
-
-    with (
-        mock.patch.object(Completer, "_polish", noting),
-        mock.patch.object(Completer, "_find_displayed_rest", return_value=None),
-    ):
-        yield
+def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
+    """Yield the curve of wrong characters against right ones."""
+    for sure in SURE:
+        found = [shown(answer, sure) for answer in answers]
+        right, wrong = sum(map(_right, found)), sum(map(_wrong, found))
+        n_shown, n_exact = sum(bool(each.text) for each in found), sum(each.exact for each in found)
+        yield sure, n_shown, right, wrong, f"{wrong / max(1, right):.2f}", n_exact
 
 
-def _read(raw: dict[str, Any]) -> Said:
-    candidate = raw["candidate"]
-    odds = tuple(Odds(*each) for each in candidate["odds"])
-    cursor: dict[str, Any] = raw["cursor"]
-    lines = {name: tuple(cursor[name]) for name in ("above", "below")}
-    said = Candidate(candidate["text"], candidate["whole"], odds)
-    return Said(raw["kind"], Cursor(**{**cursor, **lines}), said, raw["truth"])
+def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
+    """Yield how often the first line and its first word are right, by how likely the model thinks the line is."""
+    found: list[tuple[float, bool, bool]] = []
+    for answer in answers:
+        one = shown(answer, 0.0)
+        end = _line_end(one.text, 0)
+        known = [logprob for at, logprob in one.candidate.odds if logprob is not None and at <= end]
+        if one.text and known:
+            is_first_right = one.right >= _end(WORD, one.text, 0)
+            found.append((math.exp(sum(known)), one.right >= end, is_first_right))
+    for low, high in pairwise(BINS):
+        inside = [each for each in found if low <= each[0] < high]
+        if inside:
+            means = (sum(each[idx] for each in inside) / len(inside) for idx in range(3))
+            yield f"{low}–{min(high, 1)}", len(inside), *(f"{mean:.2f}" for mean in means)
+
+
+def local_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
+    """Yield which of the two is right where they differ."""
+    found: list[tuple[float, bool, bool]] = []
+    for answer in answers:
+        model, cursor = shown(answer, 0.0), answer.cursor
+        sight = lines_in_sight(answer.document.lines, answer.place.line, (), ())
+        line = Shown(answer, polish(continue_line(cursor, sight), cursor))
+        if line.text and _first_line(line.text) != _first_line(model.text):
+            sure = confidence(model.candidate.odds, model.text)
+            found.append((sure, model.exact, line.exact))
+    for low, high in pairwise(BINS):
+        inside = [each for each in found if low <= each[0] < high]
+        if inside:
+            yield (
+                f"{low}–{min(high, 1)}",
+                len(inside),
+                sum(e[1] for e in inside),
+                sum(e[2] for e in inside),
+            )
+
+
+def _listed(answers: list[Answer], sure: float, name: str) -> Iterator[str]:
+    """Yield the places at which the filter *name* changes something."""
+    off: Callable[[Answer], Shown] = partial(shown, sure=sure, off=[name])
+    for answer in answers if name else []:
+        without, left = off(answer), shown(answer, sure)
+        if without.text != left.text:
+            typed = answer.cursor.before[-40:]
+            yield f"{typed!r} | {without.text!r} | {left.text!r} | {answer.place.truth[:60]!r}"
+
+
+def _of(pairs: list[tuple[Shown, Shown]], idx: int) -> list[Shown]:
+    return [pair[idx] for pair in pairs]
+
+
+def _right(one: Shown) -> int:
+    return one.right
+
+
+def _wrong(one: Shown) -> int:
+    return one.wrong
+
+
+def _first_line(text: str) -> str:
+    return text.lstrip().partition("\n")[0].rstrip()
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def _line_end(text: str, at: int) -> int:
+    """Return the end of the first line behind *at* with something on it."""
+    visible = at + len(text[at:]) - len(text[at:].lstrip())
+    newline = text.find("\n", visible)
+    return len(text) if newline < 0 else newline
+
+
+def _ends(one: Shown, at: int) -> bool:
+    """Return whether the file's line ends where that behind *at* does."""
+    return one.answer.place.truth[_line_end(one.text, at) :][:1] in ("\n", "")
+
+
+def _table(head: str, rows: Iterable[tuple[object, ...]]) -> None:
+    print(f"| {head} |\n|{' --- |' * len(head.split('|'))}")
+    for row in rows:
+        print("| " + " | ".join(map(str, row)) + " |")
+    print()
 
 
 def _options() -> argparse.Namespace:
@@ -192,13 +235,15 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--record", type=Path, help="where to write what is recorded")
-    add("--recorded", type=Path, help="what was recorded before")
-    add("--limit", type=int, default=340, help="places")
-    add("--packages", type=Path, default=Path("benchmarks/wheels"), help="as of `quality`")
+    add("repositories", nargs="*", type=Path, metavar="REPO", help="clones of git repositories")
+    add("--model", type=Path, help="a GGUF file with FIM tokens, to record with")
+    add("--answers", type=Path, required=True, help="the file of recorded answers")
+    add("--limit", type=int, help="record at so many places at most")
+    add("--sure", type=float, default=CompletionConfig().min_confidence, help="as in the settings")
+    add("--show", default="", metavar="FILTER", help="list what a filter does")
     options = parser.parse_args()
-    if not (options.record or options.recorded):
-        parser.error("name a file with --record or --recorded")
+    if options.repositories and not options.model:
+        parser.error("name the model to record with: --model FILE")
     return options
 
 

@@ -4,7 +4,7 @@ How quiet each rule is, and what that costs: a simulated user types through reco
     python -m benchmarks.quiet --answers qwen.jsonl                     # in seconds
     python -m benchmarks.quiet --answers qwen.jsonl --svg docs/images/quiet.svg
 
-The answers are those of `benchmarks.filters`, at places in code of 2025 and later. A user comes to one place after the
+The answers are those of `benchmarks.gate`, at places in code of 2025 and later. A user comes to one place after the
 other, in a new order each day, and pauses there; a suggestion that is there before the next key may be taken or is an
 interruption. The users differ in what they take (`USERS`), the rules in when something is shown (`RULES`).
 `START` in `fim_lsp/quiet/worth.py` was found with `--fit` on one half of the places; the tables are of the other.
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.filters import Shown, _table, shown
+from benchmarks.gate import Shown, _table, shown
 from benchmarks.plot import COLORS, STYLE
 from benchmarks.raw_answers import Answer, read
 from fim_lsp.quiet import back_off, worth

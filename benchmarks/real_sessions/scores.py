@@ -10,8 +10,9 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
 from typing import Any, NamedTuple
+
+from fim_lsp.documents import n_common
 
 AFTER_S = (0.1, 0.3, 1.0, 2.0, 4.0)  # after the last key
 
@@ -96,9 +97,7 @@ def score(texts: Iterable[tuple[str, str]]) -> Score:
     """Of shown texts, each beside what was *expected*."""
     shown = exact = right = wrong = 0
     for text, expected in texts:
-        same = sum(
-            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, expected, strict=False))
-        )
+        same = n_common(text, expected)
         first, meant = (each.partition("\n")[0].rstrip() for each in (text, expected))
         shown += bool(text.strip())
         exact += bool(first) and first == meant

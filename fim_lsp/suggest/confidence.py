@@ -4,7 +4,7 @@ The model's confidence in a text, and the longest beginning likely enough to be 
 Greedy decoding takes the likeliest token each time. That all of a text is right is as likely as the
 product of its tokens' probabilities, given what stands before it; so a suggestion is shown as far as that
 product stays above a threshold (`likely`). What was typed since is certain: the product begins at the cursor.
-Measured with Qwen2.5-Coder at places in code of 2025 and later in four languages (benchmarks/filters.py), characters
+Measured with Qwen2.5-Coder at places in code of 2025 and later in four languages (benchmarks/gate.py), characters
 shown that were right and wrong; 0.35 was chosen on one half of the places, and these are of the other:
 
                             0.5B, 200 places     1.5B, 90 places
