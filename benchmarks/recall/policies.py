@@ -20,7 +20,6 @@ from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import Entry, Index, names, read_unopened, update_index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.signatures import signatures
 from fim_lsp.context.update import Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document, split
 
@@ -105,8 +104,7 @@ class Ours:
             began = time.thread_time()
             snapshot = self.memory.snapshot(view)
             others = read_unopened(self._index, snapshot, self._stranger)
-            heads = signatures(self._index, snapshot, self._stranger)
-            snapshot = replace(snapshot, others=(*snapshot.others, *heads, *others))
+            snapshot = replace(snapshot, others=(*snapshot.others, *others))
             assert self.memory.accept(update_ring(snapshot))
             self.turn_ms.append((time.thread_time() - began) * 1e3)
             self._shown = [(chunk.name, chunk.text) for chunk in self.memory.visible(view)]

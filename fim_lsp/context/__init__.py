@@ -12,9 +12,7 @@ ranking: orders pieces by what is used where the user works
 ring: the chunks of the prompt: appended at the end, evicted in bulk
 update: computes the next ring from a snapshot of what is known
 words: the set of words of a text: which files may hold a line
-together: the files that commits change together with a file
 index: the names and words of files that are not open
-signatures: the heads of the definitions that are named near the cursor
 paste_origin: finds the place that a pasted text was copied from
 memory: what is remembered of one workspace
 ignore_patterns: reads ignore rules as git does

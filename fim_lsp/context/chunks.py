@@ -51,8 +51,6 @@ ABOVE = 8  # lines above a piece that may say that it holds a secret
 _PLACES = 50
 """Places of one line that are looked at for the lines around it: a text may be one line 100,000 times."""
 
-_QUOTES = '"""'
-
 TOLD_LINES = 24
 """Lines of a piece that another language server told: the head of a class, or a whole function."""
 
@@ -70,8 +68,6 @@ class Why(enum.Enum):
     YANKED = "yanked"
     SERVER = "told by another language server"
     DEFINITION = "defines a name in use here"
-    SIGNATURE = "the head of what is in use here"
-    TOGETHER = "in a file that often changes with this one"
     SIBLING = "in a file next to this one"
 
 
@@ -106,17 +102,6 @@ class Piece:
         return self.text.count("\n") + 1
 
     @property
-    def is_head(self) -> bool:
-        """Is it the head of a definition? These stand behind all others."""
-        return self.why is Why.SIGNATURE
-
-    @property
-    def shown(self) -> str:
-        """The text for the model: a docstring of which the first lines are shown ends there."""
-        is_open = self.is_head and self.text.count(_QUOTES) % 2
-        return self.text + _QUOTES if is_open else self.text
-
-    @property
     def home(self) -> str:
         """The file of these lines; what stands in no file, or no more, is its own file."""
         return self.uri if self.end else f"{self.why.value} from {self.uri}"
@@ -141,12 +126,12 @@ class ContextChunk:
     @property
     def text(self) -> str:
         """The text for the model; ends with a line end."""
-        return "\n".join(piece.shown for piece in self.pieces) + "\n"
+        return "\n".join(piece.text for piece in self.pieces) + "\n"
 
     @property
     def size(self) -> int:
         """Characters in the prompt, heading included."""
-        texts = sum(len(piece.shown) + 1 for piece in self.pieces)
+        texts = sum(len(piece.text) + 1 for piece in self.pieces)
         return texts + len(self.name) + HEADING
 
     @property
@@ -205,15 +190,6 @@ def read_yank(source: Source, text: str) -> Piece | None:
     lines = unix(text).strip("\n").split("\n")
     piece = _piece(source, lines, Why.YANKED, (0, len(lines)), YANK_CHARS)
     return piece if piece and _is_whole(source, locate(piece, source)) else None
-
-
-def piece_of(source: Source, why: Why, span: tuple[int, int]) -> Piece | None:
-    """Return the lines *span* of *source*; None when there is nothing to learn from them or they are secret."""
-    start, end = span
-    lines = [body(line) for line in source.lines[start:end]]
-    piece = _piece(source, lines, why, (0, len(lines)), PIECE_CHARS)
-    place = piece and replace(piece, start=start + piece.start, end=start + piece.end)
-    return place if place and _is_whole(source, place) else None
 
 
 def read_server_text(source: Source, text: str) -> Piece | None:
@@ -290,7 +266,7 @@ def overlaps(piece: Piece, files: Mapping[str, Iterable[Piece]]) -> bool:
 
 
 def group(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
-    """Return the pieces as chunks of at most *max_lines*: neighbours of one file share a heading, heads apart."""
+    """Return the pieces as chunks of at most *max_lines*: neighbours of one file share a heading."""
     chunks: list[ContextChunk] = []
     for piece in chosen:
         last = chunks[-1] if chunks else None
@@ -302,8 +278,7 @@ def group(chosen: Iterable[Piece], max_lines: int) -> tuple[ContextChunk, ...]:
 
 
 def _joins(chunk: ContextChunk, piece: Piece, max_lines: int) -> bool:
-    is_alike = chunk.uri == piece.uri and chunk.pieces[0].is_head == piece.is_head
-    return is_alike and chunk.n_lines + piece.n_lines <= max_lines
+    return chunk.uri == piece.uri and chunk.n_lines + piece.n_lines <= max_lines
 
 
 def _part(piece: Piece, lines: Sequence[str], run: Sequence[int]) -> Iterator[Piece]:

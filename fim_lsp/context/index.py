@@ -21,8 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fim_lsp.context.chunks import Cut, Piece, Read, Source, Why, read
-from fim_lsp.context.definitions import Definition, Kind
-from fim_lsp.context.together import Commits, partners
+from fim_lsp.context.definitions import Definition
 from fim_lsp.context.update import Snapshot
 from fim_lsp.context.words import NONE, Words, holds
 from fim_lsp.context.words import list_required as words_of
@@ -40,9 +39,6 @@ HOMES = 4  # a name with more definitions (`run`, `get`) says nothing about whic
 _IMPORTED = 2.0  # an imported name is in use here; a word near the cursor may be a local one
 _SIBLING = 0.5  # a file of the same folder and language: half as good as a definition
 _TWIN = 2.0  # the file a test tests, the header of a source: its names are needed for sure
-_TOGETHER = (
-    6.0  # a file that changed in every commit that changed this one (benchmarks/together.py)
-)
 _AFFIXES = ("test_", "_test", "-test", "_spec")  # of twins' names
 
 _READ = 12  # files read for one update: 12 × 300 lines are read and cut in 20 ms
@@ -60,21 +56,19 @@ class Entry(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity: an equal one is not sought
 class Index:
     """
-    Entries by path, and the paths by the names they define; a file defines its own name, too. The counts are
-    of all entries; *commits* are the files that each commit changed, the newest first.
+    Entries by path, and the paths by the names they define; a file defines its own name, too. The
+    counts are of all entries.
     """
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
     homes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    commits: Commits = ()
     n_names: int = 0
     n_words: int = 0
 
 
 def names(definitions: Iterable[Definition]) -> tuple[str, ...]:
     """Return the names of *definitions*, each once; `__init__` and its like are in every file."""
-    visible = (d.name for d in definitions if d.kind is not Kind.LOCAL)
-    telling = (name for name in visible if len(name) > 1 and not name.startswith("__"))
+    telling = (d.name for d in definitions if len(d.name) > 1 and not d.name.startswith("__"))
     return tuple(dict.fromkeys(map(sys.intern, itertools.islice(telling, _FILE_NAMES))))
 
 
@@ -96,13 +90,13 @@ def update_index(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
             entries[path], alone = entry, (path,)  # shared by its names: most have no other home
             for name in _names(path, entry):
                 homes[name] = (*homes[name], path) if name in homes else alone
-    return Index(entries, homes, index.commits, n_names, n_words)
+    return Index(entries, homes, n_names, n_words)
 
 
 def rank_files(
     index: Index, path: str, language: str, imported: Iterable[str], near: Iterable[str]
 ) -> list[str]:
-    """Return the files worth a look from *path*, best first: what it imports, uses, changes with; twins, siblings."""
+    """Return the files worth a look from *path*, best first: what it imports and uses; twins, siblings."""
     scores: defaultdict[str, float] = defaultdict(float)
     for weight, names in ((_IMPORTED, imported), (1.0, near)):
         for name in sorted(set(names)):
@@ -111,9 +105,6 @@ def rank_files(
                 scores[home] += weight / len(homes)
     for other in _siblings(index, path, language):
         scores[other] += _SIBLING
-    for other, share in partners(index.commits, path).items():
-        if other in index.entries:
-            scores[other] += _TOGETHER * share
     twins = [home for home in index.homes.get(stem(path), ()) if stem(home) == stem(path)]
     for twin in twins if len(twins) <= HOMES else ():
         scores[twin] += _TWIN
@@ -154,21 +145,19 @@ def read_unopened(
         return
     names, near = read(here).imported, snapshot.near
     opened = {source.name for source in snapshot.sources}
-    together = partners(index.commits, here.name)
     unknown = (
         p for p in rank_files(index, here.name, here.language, names, near) if p not in opened
     )
     for path in itertools.islice(unknown, _READ):
         if source := source_of(path):
-            why = Why.TOGETHER if path in together else Why.SIBLING
-            yield from _pieces(read(source), {*names, *near}, why)
+            yield from _pieces(read(source), {*names, *near})
 
 
-def _pieces(cut: Cut, names: AbstractSet[str], otherwise: Why) -> Iterator[Piece]:
-    spans = [d for d in cut.definitions if d.name in names and d.kind is not Kind.LOCAL]
+def _pieces(cut: Cut, names: AbstractSet[str]) -> Iterator[Piece]:
+    spans = [d for d in cut.definitions if d.name in names]
     for piece in cut.pieces:
         defines = any(d.start < piece.end and piece.start < d.end for d in spans)
-        yield replace(piece, why=Why.DEFINITION if defines else otherwise)
+        yield replace(piece, why=Why.DEFINITION if defines else Why.SIBLING)
 
 
 def _names(path: str, entry: Entry | None) -> set[str]:

@@ -29,13 +29,9 @@ from fim_lsp.context.chunks import HEADING, Piece, Why, group, overlap, telling,
 _EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
 _EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
 _SAME_FILE = 0.3  # a word of this file, more so when it is frequent here
-_MEANT = 0.3  # a word of the heads of what is in use here
 _COMMON = 0.3  # a word of many pieces: the vocabulary of the project
 _COMMON_PIECES = 8  # … counts in full from this many
 _ANY = 0.02  # any other word
-_IN_SIGHT = 0.3
-"""A word of a head that is in sight: the head says whose it is, and what it takes. Recall on the last 6 commits of
-mlx-lm at 3,440 tokens: 0.431 without it, 0.442 with it; of pygls at 1,020 tokens 0.191 with and without."""
 _NEAR_FLOOR = 0.5  # a piece without any word in common with the surroundings counts half of …
 _NEAR = 2.0  # … this much more for one that holds all of them
 _FILE_FADES = 0.93  # per file looked at since
@@ -43,8 +39,7 @@ _TELLS = 0.0005  # worth per character below which a piece is noise, however muc
 _POOL = 8  # times the room: a piece that so many others beat by themselves is hardly ever chosen
 _LEAST = 100  # characters of room that are worth a search: three lines
 # Copies are often pasted; a definition is looked up next, and a server is surer of it than the words are.
-_BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5, Why.SIGNATURE: 1.5}
-_LAST = (Why.SIGNATURE, Why.SERVER)  # in this order, behind all other pieces
+_BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +53,6 @@ class Surroundings:
     here: Mapping[str, int]  # in this file, counted
     ages: Mapping[str, int]  # edited this many edited lines ago
     files: Mapping[str, int]  # files by uri, 0 for the one looked at last
-    heads: Mapping[str, int]  # files by uri, 0 for the one whose heads are nearest to the cursor
-    meant: AbstractSet[str]  # the words of these heads
 
 
 class Scored(NamedTuple):
@@ -86,9 +79,6 @@ class Interest:
         self._near_total = sum(self._near.values()) or 1.0
         self.chances = {w: self._chance(w) for w in self._n_with if w not in surroundings.seen}
         self._words = frozenset(self.chances)
-        in_heads = frozenset().union(*(piece.words for piece in candidates if piece.is_head))
-        self.chances |= dict.fromkeys(in_heads & surroundings.seen, _IN_SIGHT)
-        self._words_of_heads = frozenset(self.chances)
 
     def window(self) -> ShownLines:
         """Return the lines that are shown before anything is chosen."""
@@ -96,7 +86,7 @@ class Interest:
 
     def score(self, piece: Piece) -> Scored:
         """Return the piece with what does not change while choosing."""
-        useful = piece.words & (self._words_of_heads if piece.is_head else self._words)
+        useful = piece.words & self._words
         cost = len(piece.text) + len(piece.name) // 2  # half a heading: most pieces share one
         factor = self._factor(piece) / cost
         worth = sum(map(self.chances.__getitem__, useful))
@@ -122,27 +112,21 @@ class Interest:
 
     def sort(self, chosen: Iterable[Piece]) -> list[Piece]:
         """
-        Sort from stable to volatile: files by when they were looked at, the latest last; then
-        heads; then what servers told.
+        Sort from stable to volatile: files by when they were looked at, the latest last; then what
+        servers told.
         """
         return sorted(chosen, key=self._order)
 
-    def _order(self, piece: Piece) -> tuple[int, int, str, int]:
-        """
-        Return the place of *piece* in the order: heads change with the cursor, and do most good
-        behind the other pieces.
-        """
-        place, kind = self._surroundings, _LAST.index(piece.why) if piece.why in _LAST else -1
-        ranks = place.heads if piece.is_head else place.files
-        return kind, -ranks.get(piece.uri, len(ranks)), piece.name, piece.start
+    def _order(self, piece: Piece) -> tuple[bool, int, str, int]:
+        ranks = self._surroundings.files
+        rank = ranks.get(piece.uri, len(ranks))
+        return piece.why is Why.SERVER, -rank, piece.name, piece.start
 
     def _chance(self, word: str) -> float:
         place = self._surroundings
         chance = _ANY + _COMMON * min(1.0, self._n_with[word] / _COMMON_PIECES)
         if word in place.ages:
             chance += _EDITED * math.exp(-place.ages[word] / _EDITED_LINES)
-        if word in place.meant:
-            chance += _MEANT
         if word in place.here:
             chance += _SAME_FILE * (1 - 1 / (1 + place.here[word]))
         return chance
@@ -164,9 +148,7 @@ class Room:
     n_chunks: int
     chunk_lines: int
     credit: int  # characters that may be evaluated a second time
-    _taken: defaultdict[tuple[str, bool], list[Piece]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    _taken: defaultdict[str, list[Piece]] = field(default_factory=lambda: defaultdict(list))
 
     def fits(self, piece: Piece) -> bool:
         """Return whether it can fit at all."""
@@ -174,16 +156,15 @@ class Room:
 
     def take(self, piece: Piece, *, carried: bool) -> bool:
         """Take it if it fits. Sizes are bounds: headings count in full where that is stricter."""
-        text, heading = len(piece.shown) + 1, len(piece.name) + HEADING
-        key = piece.uri, piece.is_head
-        mine = self._taken[key]
+        text, heading = len(piece.text) + 1, len(piece.name) + HEADING
+        mine = self._taken[piece.uri]
         together = sorted((*mine, piece), key=lambda each: each.start)
         n_fresh = _n_chunks(together, self.chunk_lines) - _n_chunks(mine, self.chunk_lines)
         size = text + heading * n_fresh
         credit = self.credit + (-(text + heading) if carried else text)
         if size > self.n_chars or n_fresh > self.n_chunks or (carried and credit < 0):
             return False
-        self._taken[key] = together
+        self._taken[piece.uri] = together
         self.n_chars, self.n_chunks, self.credit = (
             self.n_chars - size,
             self.n_chunks - n_fresh,
@@ -199,31 +180,20 @@ class ShownLines:
         self.words: set[str] = set()
         self._owners = dict.fromkeys(lines, uri)
         self._pieces: defaultdict[str, list[Piece]] = defaultdict(list)
-        self._heads: defaultdict[str, list[Piece]] = defaultdict(list)  # that may yet be left out
 
-    def add(self, scored: Scored, *, kept: bool = False) -> None:
-        """Show one more; what is *kept* stays."""
+    def add(self, scored: Scored) -> None:
+        """Show one more."""
         self.words |= scored.useful
-        pieces = self._heads if scored.piece.is_head and not kept else self._pieces
-        pieces[scored.piece.uri].append(scored.piece)
+        self._pieces[scored.piece.uri].append(scored.piece)
         self._owners.update(dict.fromkeys(telling(scored.piece.text), scored.piece.home))
 
     def parts(self, piece: Piece) -> list[Piece] | None:
         """Return the parts of *piece* that are not shown yet, here or from another file; None for all of it."""
         owners, home = self._owners, piece.home
         doubled = {line for line in telling(piece.text) if owners.get(line, home) != home}
-        same = [
-            *self._pieces.get(piece.uri, ()),
-            *(self._heads.get(piece.uri, ()) if piece.is_head else ()),
-        ]
+        same = self._pieces.get(piece.uri, ())
         others = [other for other in same if piece.end and overlap(piece, other)]
         return [*without(piece, doubled, others)] if doubled or others else None
-
-    def cut_overlap(self, piece: Piece) -> list[Piece]:
-        """Return a piece that was chosen, or what is left of a head whose lines were chosen with their body later."""
-        same = self._pieces.get(piece.uri, ()) if piece.is_head else ()
-        others = [other for other in same if overlap(piece, other)]
-        return [*without(piece, frozenset(), others)] if others else [piece]
 
 
 def choose(
@@ -244,7 +214,7 @@ def choose(
     shown, worth = interest.window(), 0.0
     for scored in map(interest.score, kept):
         worth += interest.density(scored, shown.words) * scored.cost
-        shown.add(scored, kept=True)
+        shown.add(scored)
     pool = list(candidates)
     heap = [(-scored.density, idx) for idx, scored in enumerate(pool)]  # sorted: a heap
     chosen: list[Piece] = []
@@ -266,8 +236,7 @@ def choose(
             chosen.append(piece)
             worth += density * pool[idx].cost
             shown.add(pool[idx])
-    left = itertools.chain.from_iterable(map(shown.cut_overlap, chosen))
-    return RingChoice(tuple(left), worth)
+    return RingChoice(tuple(chosen), worth)
 
 
 def _n_chunks(pieces: Iterable[Piece], chunk_lines: int) -> int:

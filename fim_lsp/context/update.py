@@ -73,13 +73,8 @@ class Snapshot:
     @property
     def near(self) -> frozenset[str]:
         """The words around the cursor."""
-        near, lines = near_lines(self.viewport.line), self.here.lines if self.here else ()
-        return _words(lines[near.start : near.stop])
-
-
-def near_lines(line: int) -> range:
-    """Return the lines around the cursor on *line*; the text may end before them."""
-    return range(max(0, line - _NEAR_ABOVE), line + _NEAR_BELOW)
+        line, lines = self.viewport.line, self.here.lines if self.here else ()
+        return _words(lines[max(0, line - _NEAR_ABOVE) : line + _NEAR_BELOW])
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +149,7 @@ def _others(snapshot: Snapshot) -> Iterator[Piece]:
             homes = filter(None, (sources.get(piece.uri), snapshot.here))
             places = (locate(piece, home) for home in homes)
             yield next((place for place in places if place.fresh), replace(piece, start=0, end=0))
-        elif piece.why is Why.SIGNATURE or piece.uri not in sources:
+        elif piece.uri not in sources:
             yield piece
         elif piece.why is Why.SERVER:
             place = locate(piece, sources[piece.uri]) if piece.end else piece
@@ -165,7 +160,6 @@ def _others(snapshot: Snapshot) -> Iterator[Piece]:
 def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
     viewport, here = snapshot.viewport, snapshot.here
     window = here.lines[viewport.first : viewport.last] if here else ()
-    heads = [piece for piece in snapshot.others if piece.why is Why.SIGNATURE]
     return Surroundings(
         uri=viewport.uri,
         lines=_window_lines(viewport, here),
@@ -174,8 +168,6 @@ def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
         here=_count_words(here, read),
         ages=_ages(snapshot),
         files={source.uri: rank for rank, source in enumerate(snapshot.sources)},
-        heads={uri: rank for rank, uri in enumerate(dict.fromkeys(p.uri for p in heads))},
-        meant=frozenset[str]().union(*(piece.words for piece in heads)),
     )
 
 

@@ -6,7 +6,6 @@ regular_files: reads regular files only, and no more than asked for
 git_config: reads git's configuration files; runs nothing
 git_files: finds the repository of a folder, and its rules besides `.gitignore`
 borrowed_git: runs git on the commits of a repository, in an empty one that borrows its objects
-git_history: the files that the newest commits changed
 ignore_files: decides whether a file is private, by the ignore files above it
 git_commit: what a model may see of the staged diff, and the last subjects
 files: lists and reads the files of a workspace

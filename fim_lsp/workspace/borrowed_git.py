@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from fim_lsp.workspace.git_files import common_folder, git_folder, head
+from fim_lsp.workspace.git_files import common_folder, head
 from fim_lsp.workspace.regular_files import read
 from server_bridge.machine import executables
 
@@ -63,16 +63,6 @@ class Git(Protocol):
         self, *arguments: str, limit_s: float, longest: int, must_succeed: bool = False
     ) -> bytes:
         """Raises OSError; *must_succeed*: also where git fails or takes longer."""
-
-
-def checkout_at(folder: Path) -> Checkout | None:
-    """Return what is checked out in the work tree that begins at *folder*; None where none does, or nothing is."""
-    private = git_folder(folder / ".git")
-    try:
-        found = checkout_of(private) if private else None
-    except OSError:
-        return None
-    return found if found and found.commit else None
 
 
 def checkout_of(private: Path) -> Checkout:

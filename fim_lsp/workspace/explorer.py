@@ -10,16 +10,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from fim_lsp.context.index import Index, holding, update_index
-from fim_lsp.context.together import partners
 from fim_lsp.documents import Document
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import grow, list_files, on_disk
-from fim_lsp.workspace.git_history import NONE, history
 from fim_lsp.workspace.reader import Reader
 
 LISTING_S = 60  # between two looks at what files there are, for editors that do not tell
@@ -45,7 +42,6 @@ class Explorer:
         self._progress = progress
         self._due_s: float = 0.0  # loop time of the next listing
         self._listing: asyncio.Task[None] | None = None
-        self._history = NONE
         self._begun = asyncio.Event()
 
     def explore(self, near: str, config: Config) -> None:
@@ -84,7 +80,7 @@ class Explorer:
     def forget(self) -> None:
         """Begin again with nothing: the rules of what is private changed."""
         self.look_again()
-        self.index, self._history = EMPTY, NONE
+        self.index = EMPTY
         self.stop()
 
     def stop(self) -> None:
@@ -111,11 +107,7 @@ class Explorer:
         known = {path: entry.stamp for path, entry in self.index.entries.items()}
         if gone := {path: None for path in known if path not in listing}:
             self.index = update_index(self.index, gone)
-        self._history = await asyncio.to_thread(history, folder, near, listing, self._history)
-        self.index = replace(self.index, commits=self._history.commits)
-        together = partners(self.index.commits, near)
         todo: Sequence[str] = [p for p, stamp in listing.items() if known.get(p) != stamp]
-        todo = sorted(todo, key=lambda path: -together.get(path, 0.0))
         n_todo = len(todo)
         while todo:
             self.index, todo = await asyncio.to_thread(

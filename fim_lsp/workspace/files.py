@@ -28,7 +28,6 @@ from fim_lsp.context.index import (
     update_index,
 )
 from fim_lsp.context.privacy import Folder, enter, is_installed, why_refused
-from fim_lsp.context.signatures import signatures
 from fim_lsp.context.update import Snapshot
 from fim_lsp.context.words import NONE, words
 from fim_lsp.documents import Document, open_document, split
@@ -108,13 +107,9 @@ def uri_of(root_uri: str, path: str) -> str:
 def pieces_of(
     index: Index, root: Path | None, root_uri: str, snapshot: Snapshot, read: Read
 ) -> list[Piece]:
-    """
-    Return the pieces that are useful where the user works besides the open files: pieces of other files, and heads
-    of what is in use there.
-    """
+    """Return the pieces of files that are not open that are useful where the user works."""
     source_of = partial(_as_judged, index, root, root_uri)
-    heads = signatures(index, snapshot, source_of, read)
-    return [*heads, *read_unopened(index, snapshot, source_of, read)]
+    return [*read_unopened(index, snapshot, source_of, read)]
 
 
 def on_disk(root: Path, root_uri: str, path: str, excludes: Collection[str]) -> Document | None:

@@ -2,7 +2,7 @@
 The process that reads syntax: texts come in on stdin, what is read of them goes out on stdout, a line of JSON each.
 
     in    {"language": …, "text": …}
-    out   [[[kind, name, start, end, depth, names], …], [[kind, name, owner, start, head, end, doc, of], …]],
+    out   [[[kind, name, start, end, depth, names], …], [[name, owner, start, end], …]],
           the units and the definitions, or null where reading failed
 
 A process of its own because tree-sitter holds Python's lock while it parses, and because a hostile
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from fim_lsp.context.definitions import Definition, read_syntax
+from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.syntax import Unit
 
 CPU_S = 2.0
@@ -40,7 +40,7 @@ def _read(line: bytes) -> Sequence[object] | None:
     _limit_time(CPU_S)
     try:
         syntax = read_syntax(request["language"], request["text"])
-        return [[*map(_unit, syntax.units)], [*map(_definition, syntax.definitions)]]
+        return [[*map(_unit, syntax.units)], syntax.definitions]
     except Exception:  # noqa: BLE001 (one text that cannot be read is no reason to end)
         return None
     finally:
@@ -49,10 +49,6 @@ def _read(line: bytes) -> Sequence[object] | None:
 
 def _unit(unit: Unit) -> list[object]:
     return [unit.kind.value, unit.name, unit.start, unit.end, unit.depth, unit.names]
-
-
-def _definition(found: Definition) -> list[object]:
-    return [found.kind.value, *found[1:]]
 
 
 def _limit_time(seconds: float) -> None:

@@ -12,7 +12,7 @@ import logging
 import threading
 from typing import Any
 
-from fim_lsp.context.definitions import Definition, Kind, Syntax, read_syntax
+from fim_lsp.context.definitions import Definition, Syntax, read_syntax
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.syntax import Unit, UnitKind
 from server_bridge.machine.executables import PACKAGES, Child, python_command, start
@@ -51,10 +51,7 @@ class SyntaxProcess:
                 Unit(UnitKind(kind), name, start, end, depth, tuple(names))
                 for kind, name, start, end, depth, names in units
             ),
-            tuple(
-                Definition(Kind(kind), name, owner, start, head, end, doc, tuple(of))
-                for kind, name, owner, start, head, end, doc, of in definitions
-            ),
+            tuple(Definition(*row) for row in definitions),
         )
 
     def end(self) -> None:

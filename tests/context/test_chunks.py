@@ -15,7 +15,6 @@ from fim_lsp.context.chunks import (
     Why,
     group,
     locate,
-    piece_of,
     pieces,
     read_server_text,
     read_yank,
@@ -80,13 +79,12 @@ def test_no_piece_holds_a_part_of_a_secret(secret: str) -> None:
 
 
 def test_nothing_is_taken_from_the_middle_of_a_secret() -> None:
-    """A yank, what a language server tells and the head of a definition may begin below the line that tells."""
+    """A yank and what a language server tells may begin below the line that tells."""
     value = "    'r3Vyww0xakpfPE*x'\n)\ngamma()\n"
     hidden, shown = source(f"alpha()\npassword = (\n{value}"), source(f"alpha()\nname = (\n{value}")
     for text, is_known in ((hidden, False), (shown, True)):
         assert (read_yank(text, value) is not None) == is_known
         assert (read_server_text(text, value) is not None) == is_known
-        assert (piece_of(text, Why.SIGNATURE, (2, 5)) is not None) == is_known
 
 
 def test_a_yank_is_kept_as_taken_and_found_again_where_it_went() -> None:

@@ -16,7 +16,7 @@ def piece(name: str, text: str, why: Why = Why.OPENED) -> Piece:
 
 def chosen(pool: list[Piece], n_chars: int, **place: Any) -> list[str]:
     """Return the names of what is chosen for this place, best first: the one caller of `choose`."""
-    blank = Surroundings("", frozenset(), frozenset(), frozenset(), {}, {}, {}, {}, frozenset())
+    blank = Surroundings("", frozenset(), frozenset(), frozenset(), {}, {}, {})
     fields = {name: place.get(name, getattr(blank, name)) for name in blank.__slots__}
     interest = Interest(Surroundings(**fields), pool)
     scored = [interest.score(p) for p in pool]

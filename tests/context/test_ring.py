@@ -32,8 +32,6 @@ def surroundings(
         {},
         ages or {},
         ranks,
-        {},
-        frozenset(),
     )
 
 

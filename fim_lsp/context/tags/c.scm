@@ -8,6 +8,3 @@
 (preproc_def name: (identifier) @name) @field
 (field_declaration declarator: [(field_identifier) @name (pointer_declarator declarator: (field_identifier) @name) (array_declarator declarator: (field_identifier) @name)]) @field
 (enumerator name: (identifier) @name) @field
-
-(parameter_declaration type: (_) @of declarator: [(identifier) @name (pointer_declarator declarator: (identifier) @name)]) @local
-(declaration type: (_) @of declarator: [(identifier) @name (pointer_declarator declarator: (identifier) @name) (init_declarator declarator: [(identifier) @name (pointer_declarator declarator: (identifier) @name)])]) @local

@@ -9,8 +9,3 @@
 (property_declaration name: (identifier) @name) @field
 (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @field
 (enum_member_declaration name: (identifier) @name) @field
-
-(parameter type: (_) @of name: (identifier) @name) @local
-(property_declaration type: (_) @of name: (identifier) @name) @local
-(variable_declaration type: (_) @of (variable_declarator name: (identifier) @name)) @local
-(variable_declarator name: (identifier) @name [(invocation_expression function: (_) @of) (object_creation_expression type: (_) @of)]) @local

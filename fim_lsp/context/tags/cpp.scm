@@ -12,7 +12,3 @@
 (preproc_def name: (identifier) @name) @field
 (field_declaration declarator: [(field_identifier) @name (_ (field_identifier) @name)]) @field
 (enumerator name: (identifier) @name) @field
-
-(parameter_declaration type: (_) @of declarator: [(identifier) @name (_ (identifier) @name)]) @local
-(declaration type: (_) @of declarator: [(identifier) @name (pointer_declarator declarator: (identifier) @name) (init_declarator declarator: [(identifier) @name (_ (identifier) @name)])]) @local
-(init_declarator declarator: (identifier) @name value: [(call_expression function: (_) @of) (new_expression type: (_) @of)]) @local

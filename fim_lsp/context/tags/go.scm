@@ -7,7 +7,3 @@
 (source_file (const_declaration (const_spec name: (identifier) @name) @field))
 (source_file (var_declaration (var_spec name: (identifier) @name) @field))
 (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @field)))
-
-(parameter_declaration name: (identifier) @name type: (_) @of) @local
-(var_spec name: (identifier) @name type: (_) @of) @local
-(short_var_declaration left: (expression_list . (identifier) @name) right: (expression_list . [(call_expression function: (_) @of) (composite_literal type: (_) @of) (unary_expression operand: (composite_literal type: (_) @of))])) @local

@@ -7,8 +7,3 @@
 (constructor_declaration name: (identifier) @name) @function
 (field_declaration declarator: (variable_declarator name: (identifier) @name)) @field
 (enum_constant name: (identifier) @name) @field
-
-(formal_parameter type: (_) @of name: (identifier) @name) @local
-(field_declaration type: (_) @of declarator: (variable_declarator name: (identifier) @name)) @local
-(local_variable_declaration type: (_) @of declarator: (variable_declarator name: (identifier) @name)) @local
-(variable_declarator name: (identifier) @name value: [(method_invocation name: (_) @of) (object_creation_expression type: (_) @of)]) @local

@@ -1,9 +1,7 @@
 (function_declaration name: (identifier) @name) @function
 (function_declaration name: (dot_index_expression table: (_) @owner field: (identifier) @name)) @function
 (function_declaration name: (method_index_expression table: (_) @owner method: (identifier) @name)) @function
-(assignment_statement (variable_list name: (dot_index_expression table: (_) @owner field: (identifier) @name)) (expression_list value: (function_definition body: (_) @body))) @function
-(field name: (identifier) @name value: (function_definition body: (_) @body)) @function
+(assignment_statement (variable_list name: (dot_index_expression table: (_) @owner field: (identifier) @name)) (expression_list value: (function_definition body: (_)))) @function
+(field name: (identifier) @name value: (function_definition body: (_))) @function
 (chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name))) @field)
 (chunk (assignment_statement (variable_list name: (dot_index_expression table: (_) @owner field: (identifier) @name))) @field)
-
-(assignment_statement (variable_list name: (_) @name) (expression_list value: (function_call name: (_) @of))) @local

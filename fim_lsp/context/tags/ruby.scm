@@ -5,6 +5,3 @@
 (assignment left: (constant) @name) @field
 (call method: (identifier) @macro arguments: (argument_list (simple_symbol) @name)) @field
 (assignment left: (instance_variable) @name) @field
-
-(assignment left: (_) @name right: (call receiver: (_) @of)) @local
-(assignment left: (_) @name right: (call !receiver method: (identifier) @of)) @local

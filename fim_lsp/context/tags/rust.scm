@@ -11,7 +11,3 @@
 (enum_variant name: (identifier) @name) @field
 (const_item name: (identifier) @name) @field
 (static_item name: (identifier) @name) @field
-
-(parameter pattern: (identifier) @name type: (_) @of) @local
-(let_declaration pattern: (identifier) @name type: (_) @of) @local
-(let_declaration pattern: (identifier) @name value: [(call_expression function: (_) @of) (struct_expression name: (_) @of) (try_expression (call_expression function: (_) @of)) (await_expression (call_expression function: (_) @of))]) @local

@@ -9,17 +9,11 @@
 (method_definition name: (property_identifier) @name) @function
 (method_signature name: (property_identifier) @name) @function
 (abstract_method_signature name: (property_identifier) @name) @function
-(program (lexical_declaration (variable_declarator name: (identifier) @name value: (arrow_function body: (_) @body))) @function)
-(export_statement (lexical_declaration (variable_declarator name: (identifier) @name value: (arrow_function body: (_) @body))) @function)
+(program (lexical_declaration (variable_declarator name: (identifier) @name value: (arrow_function))) @function)
+(export_statement (lexical_declaration (variable_declarator name: (identifier) @name value: (arrow_function))) @function)
 (program (lexical_declaration (variable_declarator name: (identifier) @name)) @field)
 (export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @field)
 (public_field_definition name: (property_identifier) @name) @field
 (property_signature name: (property_identifier) @name) @field
 (enum_body (property_identifier) @name @field)
 (enum_assignment name: (property_identifier) @name) @field
-
-(required_parameter pattern: (identifier) @name type: (type_annotation) @of) @local
-(optional_parameter pattern: (identifier) @name type: (type_annotation) @of) @local
-(variable_declarator name: (identifier) @name type: (type_annotation) @of) @local
-(variable_declarator name: (identifier) @name value: [(new_expression constructor: (_) @of) (call_expression function: (_) @of) (await_expression (call_expression function: (_) @of))]) @local
-(assignment_expression left: (_) @name right: [(new_expression constructor: (_) @of) (call_expression function: (_) @of)]) @local
