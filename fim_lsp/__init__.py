@@ -20,7 +20,7 @@ lsp: LSP messages in and out
 http_server: answers the completion clients of other programs over HTTP, and serves the page
 cli: the command line, a module per command
 model_server: `fim-lsp serve`, and the download of a model: joins flags and settings with `server_bridge`
-model_files: `fim-lsp models` and `fim-lsp bundle`: joins model files and settings with `server_bridge`
+model_files: `fim-lsp models`: joins model files and settings with `server_bridge`
 __main__: the entry point: joins the editor side with `server_bridge.bridge`
 """
 

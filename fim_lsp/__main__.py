@@ -75,10 +75,10 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         return model_server.run(given)
     if given.command == "setup":
         return _setup(given)
-    if given.command in {"models", "bundle"}:
+    if given.command == "models":
         from fim_lsp import model_files
 
-        return model_files.run_bundle(given) if given.command == "bundle" else model_files.run()
+        return model_files.run()
     if given.command == "http":
         from fim_lsp.cli import http
         from fim_lsp.settings import files
@@ -91,13 +91,11 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
 
 
 def _setup(given: argparse.Namespace) -> int:
-    from fim_lsp import model_files, model_server
-    from fim_lsp.cli import bundle, setup
+    from fim_lsp import model_server
+    from fim_lsp.cli import setup
     from fim_lsp.settings import files
 
-    source = given.source
-    get = bundle.unpacker(source, model_files.folder()) if source else model_server.getter(given)
-    if code := setup.run(given, files.user_file(), get):
+    if code := setup.run(given, files.user_file(), model_server.getter(given)):
         return code
     return _doctor(argparse.Namespace(json=False, root=Path()))
 

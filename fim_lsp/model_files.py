@@ -1,15 +1,12 @@
-"""`fim-lsp models` and `fim-lsp bundle`: files of models and the settings, joined with `server_bridge`."""
+"""`fim-lsp models`: files of models and the settings, joined with `server_bridge`."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from argparse import Namespace
 from pathlib import Path
 
-from fim_lsp.cli import bundle, models, setup
+from fim_lsp.cli import models
 from fim_lsp.cli.models import Here, Listed
-from fim_lsp.cli.terminal import screen_on
 from fim_lsp.settings import files, merge
 from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
@@ -25,18 +22,6 @@ def run() -> int:
     """List the models; returns the exit code."""
     config, _problems = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
     return models.show(survey(config))
-
-
-def run_bundle(given: Namespace) -> int:
-    """Pack this installation, and the model that is in use or was downloaded last; returns the exit code."""
-    config, _problems = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
-    named = _resolve_model(config.backend)
-    model = given.model or (str(named) if named.is_file() else on_disk.find_last_used(folder()))
-    if given.model and (problem := setup.wrong_file(given.model)):
-        screen_on(sys.stdout).say(f"fim-lsp: {problem}")
-        return 1
-    path = Path(model).expanduser() if model and not given.no_model else None
-    return bundle.pack(given.folder, path)
 
 
 def folder() -> Path:

@@ -14,7 +14,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from fim_lsp.cli import offers, serve, service, setup
+from fim_lsp.cli import offers, serve, setup
 from fim_lsp.cli.terminal import screen_on
 from fim_lsp.cli.toml_edit import CannotEdit
 from fim_lsp.lsp.offer import CANCELLED, NotGot, RealModel
@@ -38,8 +38,6 @@ class _Refused(Exception):
 
 def run(given: Namespace) -> int:
     """Serve as the flags say, to the end; returns the exit code."""
-    if given.uninstall:
-        return service.uninstall(service.service(sys.platform, (), files.cache_folder()))
     try:
         program = _program(given)
     except (BackendUnusable, download.CannotDownload) as error:
@@ -49,8 +47,6 @@ def run(given: Namespace) -> int:
     assert program.key_file is not None
     if given.dry_run:
         return serve.show(program.argv, program.key_file)
-    if given.install:
-        return service.install(_service(given, program))
     return serve.run(served.keep(program), program.key_file)
 
 
@@ -232,18 +228,3 @@ def _offers(machine: command_line.Machine) -> list[Offer]:
 
 def _folder() -> Path:
     return files.cache_folder() / "models"
-
-
-def _service(given: Namespace, program: programs.Program) -> service.Service:
-    """Return a service that runs *program*: what was chosen is named, and nothing is asked."""
-    words = ["--port", str(given.port)]
-    if program.model:
-        words += ["--model", program.model]
-    if program.is_foreign:
-        words += ["--program", program.argv[0]]
-    if given.draft:
-        words += ["--draft", str(Path(given.draft).expanduser().resolve())]
-    if given.no_speculation:
-        words.append("--no-speculation")
-    cache = files.cache_folder()
-    return service.service(sys.platform, service.command_of(words), cache)

@@ -13,7 +13,6 @@ LONGEST = (
     "tests/server_bridge/test_contract.py",
     "tests/server_bridge/llama/test_slots.py",
     "tests/e2e/test_life.py",
-    "tests/cli/test_bundle.py",
     "tests/session/test_persistence.py",
     "tests/cli/test_commands.py",
     "tests/test_patterns.py",

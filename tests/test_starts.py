@@ -27,7 +27,6 @@ CALLS = re.compile(
 # What may be named elsewhere: pygls starts its server itself, with our command and our folder.
 ALLOWED = {
     "fim_lsp.cli.client": {"start_io(*python_command('fim_lsp', '--stdio'), cwd=PACKAGES)"},
-    "fim_lsp.cli.service": {"from subprocess import list2cmdline"},
 }
 
 

@@ -52,7 +52,7 @@ ONLY = {
         "fim_lsp.lsp.commands",
         "fim_lsp.lsp.server", "fim_lsp.cli",
     },
-    "subprocess": {"server_bridge.machine.executables", "fim_lsp.cli.service"},
+    "subprocess": {"server_bridge.machine.executables"},
     "xllamacpp": {"server_bridge.process.embedded_child"},
     "server_bridge": {"fim_lsp.__main__", "fim_lsp.model_files", "fim_lsp.model_server"},
     "fim_lsp": set[str](),
@@ -167,9 +167,9 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 24371
-MOST_MODULES = 266
-MOST_IMPORTS = 1053
+MOST_CODE_LINES = 23945
+MOST_MODULES = 263
+MOST_IMPORTS = 1043
 MOST_SETTINGS = 53
 
 LAYOUT = {

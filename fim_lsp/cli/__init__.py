@@ -11,10 +11,7 @@ checks: the checks of `fim-lsp doctor`, a function each
 doctor: `fim-lsp doctor`
 forget: `fim-lsp forget`
 models: `fim-lsp models`
-wheels: makes wheels of installed packages
-bundle: writes this installation and a model to a folder with checksums, and installs from one
 offers: shows models that fit: a table, a question, the progress of a download
-service: installs a command as a service of the user: systemd, launchd, Windows
 serve: `fim-lsp serve`
 toml_edit: changes one value of a TOML file in place
 setup: `fim-lsp setup`

@@ -42,17 +42,8 @@ package serves. The server listens on this machine only, and asks for a key that
 themselves: a new one for each run, or the one in the environment variable LLAMA_API_KEY.
   fim-lsp serve                                    the model you have; asks if there is only the bundled one
   fim-lsp serve --get                              a model that fits this machine; asks before it downloads
-  fim-lsp serve --get qwen-7b --install            that one, now and after every login
+  fim-lsp serve --get qwen-7b                      that one
   fim-lsp serve --model big.gguf --draft small.gguf
-"""
-
-BUNDLE_EPILOG = """\
-On a machine with the same system and Python, where fim-lsp is set up as you want it:
-  fim-lsp bundle ~/fim-lsp-bundle
-On the machine without a network, with that folder (its README.txt has these lines):
-  python3 -m venv ~/.fim-lsp
-  ~/.fim-lsp/bin/pip install --no-index --find-links DIR/wheels DIR/wheels/fim_lsp-*.whl
-  ~/.fim-lsp/bin/fim-lsp setup --from DIR
 """
 
 HTTP_EPILOG = """\
@@ -100,7 +91,6 @@ def parser() -> argparse.ArgumentParser:
         _add_serve,
         _add_setup,
         _add_models,
-        _add_bundle,
         _add_http,
         _add_forget,
         _add_doctor,
@@ -220,11 +210,6 @@ def _add_serve(commands: Commands) -> None:
     serve.add_argument(
         "--dry-run", action="store_true", help="print the command line instead of running it"
     )
-    service = serve.add_mutually_exclusive_group()
-    service.add_argument(
-        "--install", action="store_true", help="run it as a service, now and after every login"
-    )
-    service.add_argument("--uninstall", action="store_true", help="end and remove that service")
 
 
 def _add_get(which: Commands, command: Commands) -> None:
@@ -258,10 +243,6 @@ def _add_setup(commands: Commands) -> None:
         help="a llama.cpp server on this machine, else the engine inside this package",
     )
     which.add_argument("--url", help="a server's address")
-    which.add_argument(
-        "--from", metavar="DIR", dest="source", type=Path,
-        help="the model of a folder that fim-lsp bundle made, checked by its sums",
-    )  # fmt: skip
     setup.add_argument(
         "--openai",
         action="store_true",
@@ -277,21 +258,6 @@ def _add_models(commands: Commands) -> None:
         help="the models on this machine",
         description="List the models on this machine: how large they are, how fast here, and which one answers.",
     )
-
-
-def _add_bundle(commands: Commands) -> None:
-    bundle = commands.add_parser(
-        "bundle",
-        help="pack all that a machine without a network needs",
-        description="Pack this installation (fim-lsp, the packages it needs, llama.cpp) and a model into a folder, "
-        "with their SHA-256 sums. Nothing is downloaded.",
-        epilog=BUNDLE_EPILOG,
-        formatter_class=RAW,
-    )
-    bundle.add_argument("folder", metavar="DIR", type=Path, help="an empty folder, or a new one")
-    which = bundle.add_mutually_exclusive_group()
-    which.add_argument("--model", metavar="FILE", help="a GGUF file instead of the one you have")
-    which.add_argument("--no-model", action="store_true", help="without a model")
 
 
 def _size(text: str) -> str:

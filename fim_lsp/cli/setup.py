@@ -40,7 +40,6 @@ NO_TERMINAL = """\
 fim-lsp: there is no terminal to ask in; use flags:
   fim-lsp setup --get [NAME] --yes
   fim-lsp setup --auto
-  fim-lsp setup --from DIR
   fim-lsp setup --model FILE.gguf
   fim-lsp setup --url URL [--openai [--model NAME]] [--key-env VARIABLE]"""
 
@@ -77,7 +76,7 @@ def read_flags(given: Namespace) -> tuple[str, Values]:
     if given.url:
         kind = "openai" if given.openai else ""
         return ADDRESS, _values(given.url, kind, given.model or "", given.key_env or "")
-    if given.get or given.source:
+    if given.get:
         return MODEL, _values()
     if given.model:
         return FILE, _values(model=_file(given.model))

@@ -110,7 +110,6 @@ def test_it_serves_restarts_and_ends(program: str, tmp_path: Path) -> None:
         ),
         (["--model", "/nowhere.gguf"], "fim-lsp: /nowhere.gguf cannot be read: No such file"),
         (["--model", __file__], "is not a GGUF file"),
-        (["--uninstall"], "no service is installed"),
         (["--draft", "small.gguf"], "llama-server is not installed"),
     ],
 )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from fim_lsp.cli import wheels
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED
 from tests.editors.test_vscode import VSIX, needs_workbench
 from tests.editors.vscode import Workbench
 from tests.models import BUNDLED
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.editors
 
@@ -29,12 +32,11 @@ SETTINGS: dict[str, object] = {
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    """Return what the server needs, as wheels of what is installed here: in place of a package index."""
+    """Return what the server needs, as docs/offline.md packs it: in place of a package index."""
     folder = tmp_path / "index"
-    folder.mkdir()
-    for package in wheels.find_needed():
-        if package.name != wheels.OURS:
-            wheels.pack_wheel(package, folder)
+    pack = [sys.executable, "-m", "pip", "wheel", "--wheel-dir", str(folder), str(ROOT)]
+    subprocess.run(pack, check=True, capture_output=True)
+    next(folder.glob("fim_lsp-*.whl")).unlink()
     return folder
 
 
