@@ -273,13 +273,6 @@ class Model(Protocol):
         Raises BackendUnusable where the context is full, or the server cannot generate past it at all.
         """
 
-    def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
-        """
-        Return the JSON that the server answers to another program's request, event by event if it streams.
-
-        What it leaves in the server's cache is not known; it may make the next prompts cost more.
-        """
-
 
 class Backend(Protocol):
     """A model server, or a choice of them, and the way to it."""

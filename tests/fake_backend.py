@@ -204,9 +204,6 @@ class FakeBackend:
         for piece in islice(self._pieces(prompt, 0), n_predict):
             yield piece
 
-    async def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
-        yield {"path": path, "body": body.decode()}
-
     async def aclose(self) -> None:
         self._slots = [(), ()]
 

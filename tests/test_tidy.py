@@ -167,9 +167,9 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23945
+MOST_CODE_LINES = 23859
 MOST_MODULES = 263
-MOST_IMPORTS = 1043
+MOST_IMPORTS = 1042
 MOST_SETTINGS = 53
 
 LAYOUT = {
@@ -318,7 +318,8 @@ def test_the_version_is_the_same_everywhere() -> None:
 NO_TEST = "**no test yet**"
 NAMED_TEST = r"`((?:\w+/)?tests/[\w/]+\.py)(?:::(\w+))?`"
 ABSOLUTE = r"\b(never|nobody|nothing|none|no one|no others?|no web page|always|everything|alone)\b"
-FINDINGS = {f"1.{n}" for n in range(1, 29)} | {f"2.{n}" for n in range(1, 11)}
+# 2.10 was about the pass-through of `fim-lsp http`, which is gone.
+FINDINGS = {f"1.{n}" for n in range(1, 29)} | {f"2.{n}" for n in range(1, 10)}
 
 
 def test_the_tests_that_security_names_exist() -> None:

@@ -10,7 +10,7 @@ client_documents: turns stateless requests into documents of the session
 completions: the text to insert for one request
 admission: decides from its head whether a request may be answered; pure
 connections: reads requests from a port, and writes the answers
-routes: the table of paths: answered here, or forwarded
+routes: the table of paths
 client_key: the key of this user's completion clients
 page: the page, made of the session's counters
 local_port: a port that answers for a session

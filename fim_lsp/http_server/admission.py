@@ -18,7 +18,7 @@ OWN_SITES = ("same-origin", "none")  # none: the user typed the address, or a pr
 def why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
     """Return why a request for *target* with *headers* (lower case) is not answered at all, "" if it is."""
     if not target.startswith("/") or target.startswith("//"):
-        return "it is not an origin-form target"  # what is passed on must not get there
+        return "it is not an origin-form target"
     hosts = {f"{name}:{port}" for name in NAMES}
     if headers.get("host", "").lower() not in hosts:
         return "the Host is not this machine's own name"

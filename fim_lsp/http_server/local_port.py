@@ -65,7 +65,7 @@ class LocalPort:
 
     @property
     def counts(self) -> Counter[str]:
-        """Requests by path, and those that were passed through."""
+        """Requests by path."""
         return self._routes.counts
 
     @property

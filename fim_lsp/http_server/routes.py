@@ -1,18 +1,15 @@
 """
 Requests of other programs' clients into the session's answers: the table of paths.
 
-A completion at a cursor is answered by the session. Anything else a model server can do goes on to it as it came, and
-what it says comes back, and both are counted.
+Only a completion at a cursor is answered, and what such clients look at before they ask.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from pathlib import PurePath
 from typing import Any
 
@@ -23,19 +20,12 @@ from fim_lsp.http_server.connections import Request, Response
 from fim_lsp.http_server.find_file import NotKnown
 from fim_lsp.http_server.requests import Asked, Body
 from fim_lsp.session.session import Session
-from server_bridge.protocol import (
-    BackendError,
-    BackendRejected,
-    BackendTimeout,
-    BackendUnusable,
-    Health,
-)
+from server_bridge.protocol import Health
 
 JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
-STATUS = {BackendRejected: 400, BackendTimeout: 504, BackendUnusable: 502}
 DOWN, NOT_KNOWN = 503, 422
-PROMPT_BYTES = 1_000_000  # ten times what clients send: nothing may hold up an editor's session
+NO_COMPLETION = "fim-lsp answers only completions at a cursor: point chats and all else at the model server itself"
 OPENAI = {"/v1/completions"}
 DONE = b"data: [DONE]\n\n"
 READERS: dict[str, Callable[[Body], Asked | None]] = {
@@ -45,11 +35,9 @@ READERS: dict[str, Callable[[Body], Asked | None]] = {
     "/v1/completions": requests.completion,
 }
 
-log = logging.getLogger(__name__)
-
 
 class Routes:
-    """See the module. *counts* are requests by their path, and those that were passed through."""
+    """See the module. *counts* are requests by their path."""
 
     def __init__(self, session: Session, completions: Completions) -> None:
         self.counts: Counter[str] = Counter()
@@ -69,20 +57,15 @@ class Routes:
         if not isinstance(body, dict):
             return error(400, "the body is not a JSON object")
         try:
-            return await self._post(request.target, body, request.body)
+            return await self._post(request.target, body)
         except NotKnown as failure:
             return error(NOT_KNOWN, str(failure))
-        except BackendError as failure:
-            status = next((s for kind, s in STATUS.items() if isinstance(failure, kind)), DOWN)
-            return error(status, str(failure))
 
-    async def _post(self, path: str, body: dict[str, Any], raw: bytes) -> Response:
-        read = READERS.get(path)
-        asked = read(body) if read else None
-        if asked is None:
-            return await self._pass_through(path, raw, streams=body.get("stream") is True)
-        if len(raw) > PROMPT_BYTES:
-            return error(413, "the text is too long to be completed")
+    async def _post(self, path: str, body: dict[str, Any]) -> Response:
+        if (read := READERS.get(path)) is None:
+            return error(404, NO_COMPLETION)
+        if (asked := read(body)) is None:
+            return error(400, NO_COMPLETION)
         self.counts[path] += 1
         if body.get("stream") is True:
             return Response(200, EVENTS, pieces=self._pieces(path, body, asked))
@@ -140,29 +123,6 @@ class Routes:
                 }
             )
         return error(404, "not found")
-
-    async def _pass_through(self, path: str, raw: bytes, *, streams: bool) -> Response:
-        self.counts["passed through"] += 1
-        log.info("passed through: %s", path)
-        model = await self._session.connection.model()
-        events = model.forward(path, raw)
-        if streams:
-            first = await anext(events, None)
-            return Response(200, EVENTS, pieces=_events(first, events))
-        async with aclosing(events):
-            return respond(await anext(events, {}))
-
-
-async def _events(first: object, events: AsyncGenerator[Any, None]) -> AsyncGenerator[bytes, None]:
-    async with aclosing(events):
-        if first is not None:
-            yield _event(first)
-        try:
-            async for event in events:
-                yield _event(event)
-        except BackendError as failure:
-            yield _event({"error": {"message": str(failure)}})
-    yield DONE
 
 
 def _event(said: object) -> bytes:

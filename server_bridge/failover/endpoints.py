@@ -140,14 +140,6 @@ class Endpoints:
             async for piece in text:
                 yield piece
 
-    async def forward(self, path: str, body: bytes) -> AsyncGenerator[dict[str, object], None]:
-        """See `Model`; on the server in use."""
-        await self.connect()
-        model = await self._serving.backend.connect()
-        async with aclosing(model.forward(path, body)) as events:
-            async for event in events:
-                yield event
-
     async def aclose(self) -> None:
         """Close all of them."""
         prober, self._prober = self._prober, None

@@ -45,7 +45,6 @@ WRITE_S = 10.0  # a prompt is below a megabyte
 GET_S = 2.0  # what a server knows without thinking
 PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
-FORWARD_S = 600.0  # for what other programs ask: a chat may think
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
 
 
@@ -285,12 +284,11 @@ class Http:
         await self._check_connection(event, info)
 
     def _add_tags(self, body: bytes) -> bytes:
-        """Return the JSON object *body* with what every request says before it; a program may have put blanks around it."""
+        """Return the JSON object *body* with what every request says before it."""
         if not self._fields:
             return body
         fields = json.dumps(self._fields).encode()
-        inside = body.strip(b" \t\r\n")[1:-1]
-        return b"{%s}" % b",".join(filter(None, (fields[1:-1], inside.strip(b" \t\r\n"))))
+        return b"{%s}" % b",".join(filter(None, (fields[1:-1], body[1:-1])))
 
     @contextmanager
     def _map_errors(self, httpx: Any) -> Iterator[None]:

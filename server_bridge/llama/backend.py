@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager, nullcontext
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,6 @@ from server_bridge.fim.layout import Ids, Kind, ids, join_runs, layout, split_ta
 from server_bridge.fim.tokens import PLAIN, Family, Specials, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
-from server_bridge.http.shapes import Object
 from server_bridge.llama import cache_check, chat_template, completion, context_shift
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import Memory
@@ -48,8 +47,6 @@ from server_bridge.protocol import (
     Token,
     Warmed,
 )
-
-NO_SLOT = ("/tokenize", "/detokenize", "/apply-template")  # what a server answers beside its slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,18 +220,6 @@ class LlamaServer:
         async with aclosing(text):
             async for piece in text:
                 yield piece
-
-    async def forward(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
-        """See `Model`."""
-        await self.connect()
-        assert self._connected is not None
-        # On a server of others no slot is counted on.
-        takes_slot = self._engine and path not in NO_SLOT
-        client = self._connected.cache.client
-        with client.sharing() if takes_slot else nullcontext():
-            async with aclosing(self._link.forward(path, body)) as events:
-                async for event in events:
-                    yield event
 
     async def aclose(self) -> None:
         """Close the connection."""

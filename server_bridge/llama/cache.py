@@ -97,8 +97,6 @@ class Cache(NamedTuple):
 
     async def _prepare(self, document: str, whole: Ids, *, ahead: bool = False) -> int | None:
         """Return the slot to name for *whole*, filled or cleared where that is worth it; None to name none."""
-        if self.client.n_others:
-            return None
         await self.restore(document, whole)
         slot, clear = self.client.state.slots.choose(document, whole.packed, ahead=ahead)
         if not clear:

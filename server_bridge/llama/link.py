@@ -17,7 +17,7 @@ from contextlib import aclosing
 from typing import NamedTuple, TypeVar
 
 from server_bridge.fim.tokens import FAMILIES
-from server_bridge.http.client import FORWARD_S, Http, Unproven
+from server_bridge.http.client import Http, Unproven
 from server_bridge.http.shapes import Object, read
 from server_bridge.llama.answers import Event, Ids
 from server_bridge.llama.props import Identity, proof, properties
@@ -42,7 +42,8 @@ class Known(NamedTuple):
 
 class Link:
     """
-    *http* to one server, a second connection for streams, and one for what other programs ask. Every method raises `BackendError` and nothing else.
+    *http* to one server, and a second connection for streams. Every method raises `BackendError`
+    and nothing else.
 
     Closing a stream closes its connection, and the next one needs another. That has the same server behind it while the
     first connection, which was proved, is still open: this is looked at once the other one stands, and on another
@@ -52,8 +53,6 @@ class Link:
     def __init__(self, http: Http) -> None:
         self._http = http
         self._streams = http.another(self._check)
-        self._forwards = http.another(self._check)
-        self._forwards.patience_s = FORWARD_S
         self._looks = http.another(self._check_identity)
         for each in (self._http, self._streams):
             each.is_working = self._is_working
@@ -108,15 +107,9 @@ class Link:
             async for event in events:
                 yield read(Event, event, self.url + path)
 
-    async def forward(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
-        """Send JSON as it is, and hand on the objects of the answer."""
-        async with aclosing(self._forwards.stream(path, body)) as events:
-            async for event in events:
-                yield event
-
     async def aclose(self) -> None:
         """Close the connections."""
-        for http in (self._http, self._streams, self._forwards, self._looks):
+        for http in (self._http, self._streams, self._looks):
             await http.aclose()
 
     async def _is_working(self) -> bool:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from server_bridge import running_mean
@@ -112,22 +110,6 @@ class SlotClient:
         self.link = link
         self.server = server
         self.state = CacheState(server, state, memory, exclusive=exclusive)
-        self.n_others = 0
-
-    @contextmanager
-    def sharing(self) -> Iterator[None]:
-        """
-        Count another program's request among *n_others* while it runs: it may be in any slot, and leaves there what it likes.
-
-        A slot must not be named then: llama.cpp loads the prompt of a request that names a busy slot into that slot (docs/scaling.md).
-        """
-        self.n_others += 1
-        self.state.mirror.forget()
-        try:
-            yield
-        finally:
-            self.n_others -= 1
-            self.state.mirror.forget()
 
     async def run(self, document: str, whole: Ids, options: Object, slot: int | None) -> Evaluated:
         """Evaluate *whole* of *document* ("" for none) in *slot*, and decode."""

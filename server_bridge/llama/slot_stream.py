@@ -112,8 +112,6 @@ async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> Clos
             if (slots := await client.look()) is None:
                 break
             busy = {each.id: each.n_prompt_tokens for each in slots if each.is_processing}
-            if client.n_others:  # one of them is busy with another program's
-                break
             if slot is None and served not in busy and len(busy) == 1:
                 [served] = busy
             if served is None:
@@ -124,7 +122,7 @@ async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> Clos
     except BackendError:
         return Closed(None)
     await asyncio.sleep(step_s)
-    return Closed(None if client.n_others else served)
+    return Closed(served)
 
 
 async def continue_long(

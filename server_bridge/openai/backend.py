@@ -26,7 +26,7 @@ from server_bridge import short_requests
 from server_bridge.fim.chat import FILLS_ONLY
 from server_bridge.fim.text import Part, render
 from server_bridge.fim.tokens import PLAIN, is_base_model
-from server_bridge.http.client import FORWARD_S, Http
+from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
 from server_bridge.http.shapes import Object
 from server_bridge.openai import chat, completion
@@ -64,8 +64,6 @@ class OpenAiServer:
 
     def __init__(self, http: Http, model: str = "", template: str = "", n_ctx: int = 0) -> None:
         self._http = http
-        self._forwards = http.another(_trust_server)
-        self._forwards.patience_s = FORWARD_S
         self._model = model
         self._template = template
         self._n_ctx = n_ctx
@@ -174,17 +172,9 @@ class OpenAiServer:
         )
         yield ""  # what makes it a generator
 
-    async def forward(self, path: str, body: bytes) -> AsyncGenerator[Object, None]:
-        """See `Model`."""
-        await self.connect()
-        async with aclosing(self._forwards.stream(path, body)) as events:
-            async for event in events:
-                yield event
-
     async def aclose(self) -> None:
         """Close the connections."""
         await self._http.aclose()
-        await self._forwards.aclose()
         self._state = replace(self._state, health=Health.UNKNOWN)
 
     async def _meet(self) -> None:
@@ -330,10 +320,6 @@ def _second_best(found: Connected) -> str:
     if found.family == PLAIN:
         return f"{found.model} sees only the text above the cursor"
     return ""
-
-
-async def _trust_server() -> None:
-    """Accept any server: this one was named by the user."""
 
 
 def _join(parts: list[Part]) -> str:

@@ -17,9 +17,9 @@ from fim_lsp.http_server.local_port import FOLDER
 from fim_lsp.session.answer import Answer
 from server_bridge.machine.announcements import find_announced
 from server_bridge.protocol import Reply, Request
-from tests.asked import model_of
+from tests.asked import model_of, requests_to
 from tests.http_server.clients import Served, served, vim
-from tests.typist import embedded, faked
+from tests.typist import faked
 
 PROJECT = Path(__file__).parent.parent.parent / "fim_lsp" / "prompt"
 ABOVE = "def add(first, second):\n    return first + second\n\n\n"
@@ -297,18 +297,27 @@ async def test_other_files_that_a_client_shows(at_port: Served) -> None:
     assert [uri.rpartition("/")[2] for uri in at_port.session.documents] == ["prices.py"]
 
 
-async def test_what_is_no_completion_is_passed_through(tmp_path: Path) -> None:
-    """To llama.cpp, unchanged, and counted."""
-    short = {"prompt": "hello", "max_tokens": 2}
-    async with served(embedded(), tmp_path, tmp_path / "cache") as at_port:
-        tokens = await at_port.post("/tokenize", {"content": "hello"})
-        whole = await at_port.post("/v1/completions", short)
-        streamed = await at_port.client.post("/v1/completions", json={**short, "stream": True})
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/chat/completions", {"messages": []}, 404),
+        ("/tokenize", {"content": "hello"}, 404),
+        ("/v1/completions", {"prompt": "hello"}, 400),
+        ("/v1/completions", {"prompt": "hello", "stream": True}, 400),
+    ],
+)
+async def test_what_is_no_completion_at_a_cursor_is_not_answered(
+    at_port: Served, path: str, body: dict[str, Any], status: int
+) -> None:
+    """The client is told where to ask instead, and the model server gets nothing."""
+    requests = requests_to(at_port.session.connection.backend)
 
-    assert tokens["tokens"]
-    assert whole["usage"]["completion_tokens"] == 2
-    assert streamed.text.endswith("data: [DONE]\n\n")
-    assert at_port.port.counts["passed through"] == 3
+    answer = await at_port.client.post(path, json=body)
+
+    assert answer.status_code == status
+    assert "model server itself" in answer.json()["error"]["message"]
+    assert requests == []
+    assert not at_port.port.counts
 
 
 async def test_what_clients_look_at_first(at_port: Served) -> None:

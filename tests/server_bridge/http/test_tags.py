@@ -71,9 +71,9 @@ def test_a_name_that_no_header_can_have_is_refused(name: str) -> None:
         open_backend(BackendSettings("openai", NO_SERVER, session_header=name))
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"filename": "a"}', b'\r\n{"messages": []}\n', b"{ }\n"])
+@pytest.mark.parametrize("body", [b"{}", b'{"filename": "a"}'])
 async def test_fields_join_any_object(body: bytes) -> None:
-    """A tagged object is an object again, also an empty one, and one with blanks around it."""
+    """A tagged object is an object again, also an empty one."""
     with recorder() as server:
         http = Http(server.url, model="coder", tags=Tags(fields={"user": USER}))
         async for _ in http.stream("/slots/0?action=erase", body):

@@ -191,39 +191,3 @@ async def test_a_connection_lasts_no_longer_than_the_server_likes(url: str) -> N
     for _ in range(205):
         await server.complete(replace(REQUEST, n_predict=1))
     await server.aclose()
-
-
-class Named(Http):
-    """Keeps the slots that were named."""
-
-    slots: tuple[int, ...] = ()
-
-    async def post(self, path: str, body: bytes) -> Object:
-        if path == "/completion":
-            self.slots += (json.loads(body)["id_slot"],)
-        return await super().post(path, body)
-
-
-async def test_no_slot_is_named_while_another_program_may_be_in_it() -> None:
-    """What is passed through to an engine of our own is answered beside our requests, as it is alone."""
-    asked = {"prompt": "def area(w, h):", "n_predict": 48, "temperature": 0, "stream": True}
-    body = json.dumps({**asked, "ignore_eos": True, "cache_prompt": False}).encode()
-    with llama_server(BUNDLED) as url:
-        http = Named(url)
-        server = LlamaServer(http, "embedded", engine="a build")
-        alone = [event["content"] async for event in server.forward("/completion", body)]
-        await server.complete(REQUEST)
-        beside = []
-        async for event in server.forward("/completion", body):
-            beside.append(event["content"])
-            if len(beside) in (4, 8):
-                await server.complete(replace(REQUEST, prompt=prompt(f"    def a{len(beside)}")))
-        after = await server.complete(REQUEST)
-        asking = server.forward("/tokenize", b'{"content": "a"}')
-        assert [event async for event in asking]
-        again = await server.complete(REQUEST)
-        await server.aclose()
-    assert again.timings.expected_n == again.timings.cache_n > 0  # that took no slot
-    assert beside == alone
-    assert [slot >= 0 for slot in http.slots] == [True, False, False, True, True]
-    assert after.timings.expected_n in (None, after.timings.cache_n)
