@@ -2,8 +2,9 @@
 A trace into what a client asked the server, and when its user got an answer.
 
 `replay` lets steps happen at their times and asks where the editor asks. A client is either ours, a
-real `Session` in this process, or a peer: a policy with an exact-match cache and one request under
-way at a time; of the others the newest waits and the rest are dropped (what llama.vim does).
+real `Session` in this process, or llama.vim's prompt, with an exact-match cache and one request under
+way at a time; of the others the newest waits and the rest are dropped. Its ring never changes and it has
+no debounce, which is in its favour.
 Unpaced, the next key waits for the answer, and a pause is as long as there is background work.
 """
 
@@ -13,18 +14,20 @@ import asyncio
 import json
 import time
 from collections import OrderedDict
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from benchmarks.editor import Step
-from benchmarks.policies import Policy, Ring
 from benchmarks.traces import Trace
 from benchmarks.wire import Wire, request_number
-from fim_lsp.documents import Document, Position, apply_edits, open_document
+from fim_lsp.documents import Document, Position, apply_edits, body, open_document, unix
 from fim_lsp.events import Changed, Event, Opened
 from fim_lsp.session.session import Session
+from server_bridge.protocol import Chunk
 
 IDLE_MS = 300.0  # a pause as long lets a client begin to work ahead
 CACHED = 250  # llama.vim's `max_cache_keys`
+# llama.vim (January 2026): lines sent around the cursor, and bytes right of it that silence it
+PREFIX_LINES, SUFFIX_LINES, RIGHT_BYTES = 256, 64, 8
 COMMON: dict[str, object] = {
     "temperature": 0,
     "cache_prompt": True,
@@ -96,10 +99,10 @@ class Along(Ours):
 
 
 class Peer:
-    """A policy that asks the server."""
+    """llama.vim's prompts, sent to the server."""
 
-    def __init__(self, wire: Wire, policy: Policy, ring: Ring, n_predict: int) -> None:
-        self._wire, self._policy, self._ring = wire, policy, ring
+    def __init__(self, wire: Wire, ring: tuple[Chunk, ...], n_predict: int) -> None:
+        self._wire, self._ring = wire, ring
         self._common = {**COMMON, "n_predict": n_predict}
         self._documents: dict[str, Document] = {}
         self._answers: OrderedDict[str, str] = OrderedDict()
@@ -116,17 +119,16 @@ class Peer:
 
     async def complete(self, uri: str, position: Position) -> str | None:
         """See `Client`."""
-        asked = self._policy(self._documents[uri], position, self._ring)
-        if asked is None:
+        request = llama_vim(self._documents[uri], position, self._ring)
+        if request is None:
             return None
-        path, body = asked
-        key = json.dumps(body)
+        key = json.dumps(request)
         self._newest = number = self._newest + 1
         if key not in self._answers:
             async with self._line:
                 if number != self._newest:
                     raise asyncio.CancelledError
-                answer = await self._wire.ask(path, body | self._common)
+                answer = await self._wire.ask("/infill", request | self._common)
             self._answers[key] = answer["content"]
             if len(self._answers) > CACHED:
                 self._answers.popitem(last=False)
@@ -134,6 +136,27 @@ class Peer:
 
     async def wait_idle(self) -> None:
         """See `Client`; nothing is ever done ahead."""
+
+
+def llama_vim(
+    document: Document, position: Position, ring: tuple[Chunk, ...]
+) -> dict[str, Any] | None:
+    """Return the body for `/infill`: lines around the cursor, the typed part apart; None: no request."""
+    line = body(document.lines[position.line])
+    left, right = line[: position.column], line[position.column :]
+    if len(right.encode()) > RIGHT_BYTES:
+        return None
+    blank = not (left + right).strip()  # a blank line is left out of the prompt
+    y, lines = position.line, document.lines
+    above = "".join(lines[max(0, y - PREFIX_LINES) : y]) or "\n"
+    below = [body(line) for line in lines[y + 1 : y + 1 + SUFFIX_LINES]]
+    return {
+        "input_prefix": unix(above),
+        "prompt": "" if blank else left,
+        "input_suffix": ("" if blank else right) + "\n" + "\n".join(below) + "\n",
+        "input_extra": [{"filename": chunk.name, "text": chunk.text} for chunk in ring],
+        "n_indent": 0 if blank else len(left + right) - len((left + right).lstrip(" \t")),
+    }
 
 
 async def replay(trace: Trace, client: Client) -> list[Answer]:

@@ -23,14 +23,13 @@ from typing import NamedTuple
 
 import httpx
 
-from benchmarks import metrics, routing
+from benchmarks import metrics
 from benchmarks.clients import Ours, replay
 from benchmarks.figures import at
 from benchmarks.keystrokes import Streaming
 from benchmarks.load import N_PREDICT, PACE, person
-from benchmarks.recording import Sent
 from benchmarks.traces import Trace
-from benchmarks.wire import Call, Wire
+from benchmarks.wire import Blocks, Call, Wire
 from fim_lsp.session.session import Session
 from fim_lsp.settings.schema import make_config
 from server_bridge.http.client import Tags
@@ -46,30 +45,25 @@ LOOK_S = 0.5  # between two looks at the queues
 
 
 class Row(NamedTuple):
-    """
-    A way to the replicas: *kind* of router ("" for none), its *policy*, the session header that clients send.
-
-    *rule* is `benchmarks.routing`'s name for what it does.
-    """
+    """A way to the replicas: *kind* of router ("" for none), its *policy*, the session header."""
 
     kind: str
     policy: str
     header: str = ""
-    rule: str = ""
 
 
 ROWS = {
-    "alone": Row("", "one replica, no router", rule="session"),
-    "session": Row("vllm-router", "consistent_hash", "X-Session-ID", "session"),
+    "alone": Row("", "one replica, no router"),
+    "session": Row("vllm-router", "consistent_hash", "X-Session-ID"),
     "no-session": Row("vllm-router", "consistent_hash"),
-    "sticky": Row("vllm-router", "sticky_least_loaded", "X-Session-ID", "session"),
-    "prefix": Row("vllm-router", "cache_aware", rule="prefix"),
-    "round-robin": Row("vllm-router", "round_robin", rule="round-robin"),
-    "smg-session": Row("sglang-router", "manual", "X-SMG-Routing-Key", "session"),
+    "sticky": Row("vllm-router", "sticky_least_loaded", "X-Session-ID"),
+    "prefix": Row("vllm-router", "cache_aware"),
+    "round-robin": Row("vllm-router", "round_robin"),
+    "smg-session": Row("sglang-router", "manual", "X-SMG-Routing-Key"),
     "smg-no-session": Row("sglang-router", "manual"),
-    "smg-prefix": Row("sglang-router", "cache_aware", rule="prefix"),
+    "smg-prefix": Row("sglang-router", "cache_aware"),
     "smg-load": Row("sglang-router", "power_of_two"),
-    "smg-round-robin": Row("sglang-router", "round_robin", rule="round-robin"),
+    "smg-round-robin": Row("sglang-router", "round_robin"),
 }
 
 
@@ -84,7 +78,6 @@ class Found(NamedTuple):
     ahead: float
     cached: float  # share of all prompt tokens
     most_waiting: int  # requests that a replica had not begun, at most
-    simulated: float  # tokens evaluated in all, per token that was measured; 0 for a rule that is not simulated
 
 
 class ToTheEnd(Wire):
@@ -176,18 +169,12 @@ async def measured(
     await asyncio.gather(*runs)
     ended.set()
     calls = [(n, call) for n, wire in enumerate(wires) for call in wire.calls]
-    own, by_rule = await _simulated(row.rule, wires, pair)
-    return _found(calls, await watch, own, by_rule)
+    return _found(calls, await watch, await _own(wires, pair))
 
 
-async def _simulated(
-    rule: str, wires: Sequence[ToTheEnd], pair: Sequence[Running]
-) -> tuple[list[int], int]:
-    """
-    Return what `benchmarks.routing` says that these prompts evaluate: each on a replica of its client's own, and all
-    under *rule*.
-    """
-    own, by_rule = list[int](), 0
+async def _own(wires: Sequence[ToTheEnd], pair: Sequence[Running]) -> list[int]:
+    """Return what each of these requests evaluates where its client has a replica of its own."""
+    own = list[int]()
     async with httpx.AsyncClient(trust_env=False, timeout=TOKENIZE_S) as client:
 
         async def ids(text: str) -> list[int]:
@@ -195,27 +182,21 @@ async def _simulated(
             return list((await client.post(f"{pair[0].url}/tokenize", json=asked)).json()["tokens"])
 
         for wire in wires:
-            sent = []
-            for call, (prompt, answer) in zip(wire.calls, wire.texts, strict=True):
-                asked, made = await ids(prompt), await ids(answer)
-                tokens = (*asked, *made)
-                sent.append(Sent(0, call.request, call.background, "", len(asked), tokens))
-            session, rules = routing.blocks(sent, BLOCK), routing.groups(sent)
-            rules["round-robin"] = [n % len(pair) for n in range(len(sent))]
-            own += routing.alone(session, rules["session"], BLOCK)
-            by_rule += sum(routing.alone(session, rules[rule], BLOCK)) if rule else 0
-    return own, by_rule
+            replica = Blocks(BLOCK)
+            own += [
+                replica.evaluate(await ids(prompt), await ids(answer))
+                for prompt, answer in wire.texts
+            ]
+    return own
 
 
-def _found(
-    calls: Sequence[tuple[int, Call]], waiting: int, own: Sequence[int], by_rule: int
-) -> Found:
+def _found(calls: Sequence[tuple[int, Call]], waiting: int, own: Sequence[int]) -> Found:
     total = max(1, sum(call.evaluated for _, call in calls))
     reused = sum(call.cached for _, call in calls)
     evaluated = _by_request(calls, [call.evaluated for _, call in calls])
     ahead = sum(call.evaluated for _, call in calls if call.background) / max(1, len(evaluated))
     share = reused / (total + reused)
-    return Found(evaluated, _by_request(calls, own), ahead, share, waiting, by_rule / total)
+    return Found(evaluated, _by_request(calls, own), ahead, share, waiting)
 
 
 def _by_request(calls: Sequence[tuple[int, Call]], tokens: Sequence[int]) -> list[int]:
@@ -249,8 +230,8 @@ async def _most_waiting(urls: Sequence[str], ended: asyncio.Event) -> int:
 
 
 HEAD = """\
-| router | policy | header | clients | tokens p50 | p95 | mean | on one's own | ahead | cached | waiting at most | simulated : measured |
-| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+| router | policy | header | clients | tokens p50 | p95 | mean | on one's own | ahead | cached | waiting at most |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
 
 
 def line(row: Row, n_clients: int, found: Found) -> str:
@@ -261,7 +242,6 @@ def line(row: Row, n_clients: int, found: Found) -> str:
         f"{at(tokens, 0.95):.0f}", f"{sum(tokens) / max(1, len(tokens)):.0f}",
         ", ".join(f"{at(found.own, share):.0f}" for share in (0.5, 0.95)), f"{found.ahead:.0f}",
         f"{found.cached:.1%}", str(found.most_waiting),
-        f"{found.simulated:.2f}" if found.simulated else "",
     ]  # fmt: skip
     return "| " + " | ".join(cells) + " |"
 

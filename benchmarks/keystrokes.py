@@ -10,7 +10,7 @@ What a keystroke costs the model server: every trace through every client on the
     python -m benchmarks.keystrokes --kind openai --url http://127.0.0.1:8080 --clients ours  # vLLM, mlx_lm.server …
     python -m benchmarks.keystrokes --kind openai --url ROUTER --metrics REPLICA,REPLICA --clients ours
 
-Prints a table per trace and writes it with the raw numbers and a plot to --out. The server is
+Prints a table per trace and writes it with the raw numbers to --out. The server is
 started again for each row, because it keeps what erased slots held in its own memory. A server that
 runs already (--url) does, too: measure one row at a time with it where rows send the same prompts.
 """
@@ -30,8 +30,6 @@ from typing import Any
 from benchmarks.clients import Along, Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, new_context, raw, row, table
 from benchmarks.metrics import Metered, total
-from benchmarks.plot import plot
-from benchmarks.policies import POLICIES
 from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
 from benchmarks.wire import Wire, in_background, is_background
@@ -51,6 +49,7 @@ from server_bridge.process import sizing
 
 OURS, BARE = "ours", "ours-no-ring"  # the second shows what a ring costs foreground requests
 ALONG = "ours-along"  # in an editor that sends no request while the user types a suggestion
+LLAMA_VIM = "llama.vim"
 OPENAI = "openai"
 N_PREDICT = 16  # tokens to decode at most, for every client: about a line, so that decoding does not hide prefill
 
@@ -67,7 +66,6 @@ def main() -> None:
             print(table(rows[-1:]), _worst(rows[-1], options), sep="\n", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "keystrokes.md").write_text(table(rows), "utf-8")
-    (options.out / "keystrokes.svg").write_text(plot(rows), "utf-8")
     about = {"python": platform.python_version(), "model": options.model.name}
     document = json.dumps({**about, "rows": raw(rows)})
     (options.out / "keystrokes.json").write_text(document, "utf-8")
@@ -87,7 +85,7 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
         answers, mirror = await _ours(trace, wire, options, client)
     else:
         ring = full_ring() if options.ring else ()
-        peer: Client = Peer(wire, POLICIES[client], ring, options.n_predict)
+        peer: Client = Peer(wire, ring, options.n_predict)
         answers, mirror = await replay(trace, peer), {}
     n_posts, n_evaluated = wire.counts["posts"], await total(servers) - before
     marks = await _marks(url) if options.kind != OPENAI else []
@@ -194,11 +192,11 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    everyone = [OURS, ALONG, BARE, *POLICIES]
+    everyone = [OURS, ALONG, BARE, LLAMA_VIM]
     add(
         "--clients",
         type=_names(everyone),
-        default=[OURS, ALONG, *POLICIES],
+        default=[OURS, ALONG, LLAMA_VIM],
         help=", ".join(everyone),
     )
     add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))

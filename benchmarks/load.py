@@ -22,7 +22,6 @@ from pathlib import Path
 
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, row, table
-from benchmarks.policies import POLICIES
 from benchmarks.serve import BUNDLED, N_CTX, serving
 from benchmarks.traces import NEIGHBOURS, Trace, mix
 from benchmarks.wire import Call, Wire
@@ -106,7 +105,7 @@ async def _measure(kind: str, n_clients: int, url: str, options: argparse.Namesp
 async def _one(kind: str, trace: Trace, wire: Wire) -> tuple[list[Answer], Counter[str]]:
     """One client on its trace: its answers, and how many of its predictions were right."""
     if kind != OURS:
-        peer: Client = Peer(wire, POLICIES[kind], (), N_PREDICT)
+        peer: Client = Peer(wire, (), N_PREDICT)
         return await replay(trace, peer), Counter()
     server = LlamaServer(wire)
     await server.connect()
@@ -135,7 +134,7 @@ def _options() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--clients", default="1,16", help="how many at once, one row each")
-    add("--kinds", default=f"{OURS},llama.vim", help=", ".join([OURS, *POLICIES]))
+    add("--kinds", default=f"{OURS},llama.vim", help="clients, separated by commas")
     add("--requests", type=int, default=REQUESTS, help="of each client's editor")
     add("--pace", type=float, default=PACE, help="times slower than a fast typist without pauses")
     add("--slots", type=int, default=N_SLOTS, help="of the server")

@@ -1,79 +1,93 @@
-"""
-Rows into one SVG: per trace, the share of completions that evaluate at most so many tokens. Pure.
-"""
+"""Points into one SVG: a panel per name, in it a line and a dot per series. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from benchmarks.figures import Row
-
-WIDTH, HEIGHT, PER_LINE = 300, 200, 4  # of a panel, in pixels; panels in a line
-LEFT, TOP, RIGHT, BOTTOM = 40, 30, 12, 30  # margins of a panel
-DECADES = 4  # the axis ends at 10,000 tokens
-COLORS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
+WIDTH, HEIGHT, PER_LINE = 300, 220, 4  # of a panel, in pixels; panels in a line
+LEFT, TOP, RIGHT, BOTTOM = 44, 30, 12, 40  # margins of a panel
+LEGEND, ENTRY = 18, 150  # height of a line of it, width of an entry
+COLORS = (
+    "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22",
+    "#17becf", "#ff7f0e", "#aec7e8", "#333",
+)  # fmt: skip
 STYLE = "text{font:11px sans-serif;fill:#333}path{fill:none;stroke-width:1.8}.grid{stroke:#ddd}"
 
+Point = tuple[float, float]
 
-def plot(rows: Sequence[Row]) -> str:
-    """Return a panel per trace, a line per client."""
-    traces = list(dict.fromkeys(row.trace for row in rows))
-    clients = list(dict.fromkeys(row.client for row in rows))
-    colors = dict(zip(clients, COLORS, strict=False))
-    n_lines = -(-len(traces) // PER_LINE)
-    width, height = WIDTH * min(PER_LINE, len(traces)), HEIGHT * n_lines + 24
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+
+class Series(NamedTuple):
+    """A line through *points*; *dot* stands out."""
+
+    points: Sequence[Point] = ()
+    dot: Point | None = None
+
+
+class Axis(NamedTuple):
+    """Its *ticks* by label, the first and the last at its ends; logarithmic or not."""
+
+    name: str
+    ticks: Mapping[str, float]
+    is_log: bool = False
+
+    def share(self, value: float) -> float:
+        """Return how far along the axis a value is, at most at one of the ends."""
+        first, *_, last = self.ticks.values()
+        value = min(max(value, first), last)
+        if self.is_log:
+            return math.log(value / first) / math.log(last / first)
+        return (value - first) / (last - first)
+
+
+def plot(panels: Mapping[str, Mapping[str, Series]], x: Axis, y: Axis) -> str:
+    """Return the plot as a text; a series has the same colour in all panels."""
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    colors = {name: COLORS[n % len(COLORS)] for n, name in enumerate(names)}
+    height = HEIGHT * -(-len(panels) // PER_LINE)
+    width = WIDTH * min(PER_LINE, max(2, len(panels)))
+    per_line = width // ENTRY
+    whole = height + LEGEND * (1 - -len(names) // per_line)
+    size = f'width="{width}" height="{whole}" viewBox="0 0 {width} {whole}"'
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>']
     parts.append('<rect width="100%" height="100%" fill="#fff"/>')
-    for n, trace in enumerate(traces):
-        x, y = n % PER_LINE * WIDTH, n // PER_LINE * HEIGHT
-        of_trace = [row for row in rows if row.trace == trace]
-        parts.append(f'<g transform="translate({x},{y})">{_panel(trace, of_trace, colors)}</g>')
-    parts.append(_legend(clients, colors, height))
+    for n, (title, panel) in enumerate(panels.items()):
+        at = f"{n % PER_LINE * WIDTH},{n // PER_LINE * HEIGHT}"
+        parts.append(f'<g transform="translate({at})">{_panel(title, panel, colors, x, y)}</g>')
+    for n, (name, color) in enumerate(colors.items()):
+        left, top = 12 + n % per_line * ENTRY, height + 12 + n // per_line * LEGEND
+        parts.append(f'<rect x="{left}" y="{top - 6}" width="14" height="4" fill="{color}"/>')
+        parts.append(f'<text x="{left + 18}" y="{top}">{escape(name)}</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _panel(title: str, rows: Iterable[Row], colors: dict[str, str]) -> str:
+def _panel(
+    title: str, panel: Mapping[str, Series], colors: Mapping[str, str], x: Axis, y: Axis
+) -> str:
+    right, low = WIDTH - RIGHT, HEIGHT - BOTTOM
+
+    def at(point: Point) -> Point:
+        across, up = x.share(point[0]), y.share(point[1])
+        return round(LEFT + across * (right - LEFT), 1), round(low - up * (low - TOP), 1)
+
     parts = [f'<text x="{LEFT}" y="{TOP - 10}" font-weight="bold">{escape(title)}</text>']
-    for decade in range(DECADES + 1):
-        x = _x(10**decade)
-        parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{_y(0)}" y2="{_y(1)}"/>')
-        parts.append(f'<text x="{x}" y="{_y(0) + 14}" text-anchor="middle">{10**decade}</text>')
-    for share in (0, 0.5, 1):
-        y = _y(share)
-        parts.append(f'<line class="grid" x1="{_x(1)}" x2="{_x(10**DECADES)}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<text x="{LEFT - 4}" y="{y + 4}" text-anchor="end">{share:.0%}</text>')
-    parts += [f'<path d="{_steps(row.evaluated)}" stroke="{colors[row.client]}"/>' for row in rows]
+    for label, value in x.ticks.items():
+        left, _ = at((value, 0))
+        parts.append(f'<line class="grid" x1="{left}" x2="{left}" y1="{TOP}" y2="{low}"/>')
+        parts.append(f'<text x="{left}" y="{low + 14}" text-anchor="middle">{label}</text>')
+    for label, value in y.ticks.items():
+        _, top = at((1, value))
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{top}" y2="{top}"/>')
+        parts.append(f'<text x="{LEFT - 4}" y="{top + 4}" text-anchor="end">{label}</text>')
+    names = f"{escape(x.name)} →  {escape(y.name)} ↑"
+    parts.append(f'<text x="{LEFT}" y="{low + 30}">{names}</text>')
+    for name, series in panel.items():
+        if series.points:
+            path = "L".join("{},{}".format(*at(point)) for point in series.points)
+            parts.append(f'<path d="M{path}" stroke="{colors[name]}"/>')
+        if series.dot:
+            left, top = at(series.dot)
+            parts.append(f'<circle cx="{left}" cy="{top}" r="4" fill="{colors[name]}"/>')
     return "".join(parts)
-
-
-def _steps(tokens: Sequence[int]) -> str:
-    """Return the path of a cumulative distribution."""
-    ordered, path = sorted(tokens), f"M{_x(1)},{_y(0)}"
-    for n, value in enumerate(ordered, 1):
-        if n == len(ordered) or ordered[n] != value:
-            path += f"H{_x(value)}V{_y(n / len(ordered))}"
-    return path + f"H{_x(10**DECADES)}"
-
-
-def _legend(clients: Sequence[str], colors: dict[str, str], height: int) -> str:
-    parts, x = [], LEFT
-    for client in clients:
-        parts.append(
-            f'<rect x="{x}" y="{height - 15}" width="14" height="4" fill="{colors[client]}"/>'
-        )
-        parts.append(f'<text x="{x + 18}" y="{height - 9}">{escape(client)}</text>')
-        x += 40 + 7 * len(client)
-    parts.append(f'<text x="{x + 20}" y="{height - 9}">tokens evaluated per completion</text>')
-    return "".join(parts)
-
-
-def _x(tokens: float) -> float:
-    share = math.log10(min(max(tokens, 1), 10**DECADES)) / DECADES
-    return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
-
-
-def _y(share: float) -> float:
-    return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.gate import Shown, _table, shown
-from benchmarks.plot import COLORS, STYLE
+from benchmarks.plot import Axis, Series, plot
 from benchmarks.raw_answers import Answer, read
 from fim_lsp.quiet import back_off, worth
 from fim_lsp.quiet.back_off import Judged, Verdict
@@ -38,7 +38,6 @@ BETWEEN_S = 12.0  # from place to place, in the mean
 ANSWER_S = 0.25  # until the model has said a line
 SPREAD = 0.6  # of the pauses: the places are those where a user stops, so most are longer than a look takes
 SEED = 2026
-WIDTH, HEIGHT = 270, 220  # of a panel of the picture
 WORD = re.compile(r"\s*(?:\w+|[^\w\s])")
 
 
@@ -314,34 +313,17 @@ def main() -> None:
 
 
 def drawn(found: list[tuple[object, ...]]) -> str:
-    """Return a panel per user, a dot per rule: interruptions to the right, keys saved upwards."""
-    users = list(dict.fromkeys(str(row[0]) for row in found))
-    names = list(dict.fromkeys(str(row[1]) for row in found))
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH * len(users)}" height="{HEIGHT + 40}">',
-        f"<style>{STYLE}</style>",
-        '<rect width="100%" height="100%" fill="#fff"/>',
-    ]
-    for n, user in enumerate(users):
-        mine = [row for row in found if row[0] == user]
-        most = max(float(str(row[4])) for row in mine), max(float(str(row[6])) for row in mine)
-        left, low = n * WIDTH + 30, HEIGHT - 24
-        parts.append(f'<text x="{left}" y="16" font-weight="bold">{user}</text>')
-        parts.append(f'<path d="M{left},24V{low}H{left + WIDTH - 50}" fill="none" stroke="#999"/>')
-        parts.append(f'<text x="{left}" y="{HEIGHT - 8}">interruptions →</text>')
-        parts.append(
-            f'<text transform="translate({left - 6},{low}) rotate(-90)">keys saved →</text>'
-        )
-        for row in mine:
-            x = left + (WIDTH - 60) * float(str(row[4])) / most[0]
-            y = low - (low - 34) * float(str(row[6])) / most[1]
-            color = COLORS[names.index(str(row[1]))]
-            parts.append(f'<circle cx="{x:.0f}" cy="{y:.0f}" r="5" fill="{color}"/>')
-    for n, name in enumerate(names):
-        x, y = 10 + n % 3 * 260, HEIGHT + 10 + n // 3 * 18
-        parts.append(f'<circle cx="{x}" cy="{y - 4}" r="5" fill="{COLORS[n]}"/>')
-        parts.append(f'<text x="{x + 10}" y="{y}">{name}</text>')
-    return "\n".join([*parts, "</svg>\n"])
+    """Return a panel per user, a dot per rule, relative to the most that any rule has."""
+    panels: dict[str, dict[str, Series]] = {str(row[0]): {} for row in found}
+    for user, panel in panels.items():
+        dots = {
+            str(row[1]): (float(str(row[4])), float(str(row[6]))) for row in found if row[0] == user
+        }
+        most = [max(values) for values in zip(*dots.values(), strict=True)]
+        for rule, (interruptions, saved) in dots.items():
+            panel[rule] = Series(dot=(interruptions / most[0], saved / most[1]))
+    shares = {"0": 0, "most": 1}
+    return plot(panels, Axis("interruptions", shares), Axis("keys saved", shares))
 
 
 def _options() -> argparse.Namespace:

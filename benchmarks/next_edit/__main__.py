@@ -25,15 +25,17 @@ from typing import NamedTuple
 from benchmarks.figures import at
 from benchmarks.next_edit.baseline import baseline
 from benchmarks.next_edit.commits import History
-from benchmarks.next_edit.curve import curve
 from benchmarks.next_edit.replay import Ask, asks
 from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, Where, asked, score
+from benchmarks.plot import Axis, Series, plot
 from fim_lsp.next_edit.confidence import SURE, SURE_UNOPENED
 from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
 from fim_lsp.next_edit.places import Text
 
 LEVELS = (0.1, 0.15, 0.2, 0.25, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 UNOPENED_LEVELS = (SURE, 0.4, SURE_UNOPENED, 0.6, 0.7, 0.8, 0.9, 1.0, NEVER := 2.0)
+COVERAGE = Axis("coverage", {f"{n / 10}": n / 10 for n in range(7)})
+PRECISION = Axis("precision", {f"{n / 10}": n / 10 for n in range(4, 11)})
 RANKED = 40  # proposals of an ask that are kept: refused ones give way to others
 HEAD = (
     "| history | asks | precision | coverage | quiet "
@@ -71,9 +73,9 @@ def main() -> None:
     print(_unopened_levels([played.ours for played in everything.values()]))
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        lines = {name: _points([played.ours]) for name, played in everything.items()}
-        lines["all"] = _points([played.ours for played in everything.values()])
-        (options.out / "next-edit.svg").write_text(curve(lines, "all"), "utf-8")
+        lines = {name: _line([played.ours]) for name, played in everything.items()}
+        lines["all"] = _line([played.ours for played in everything.values()])
+        (options.out / "next-edit.svg").write_text(plot({"": lines}, COVERAGE, PRECISION), "utf-8")
 
 
 def _played(n_commits: int, skip: int, order: str, path: Path) -> Played:
@@ -148,9 +150,11 @@ def _unopened_levels(histories: Sequence[list[Asked]]) -> str:
     return "\n".join(rows)
 
 
-def _points(histories: Sequence[list[Asked]]) -> list[tuple[float, float]]:
+def _line(histories: Sequence[list[Asked]]) -> Series:
+    """Return precision against coverage by level, with a dot where the default stands."""
     totals = [_total(histories, sure) for sure in (*LEVELS, SURE)]
-    return [(total.coverage, total.precision) for total in totals]
+    *points, default = [(total.coverage, total.precision) for total in totals]
+    return Series(points, default)
 
 
 def _name(path: Path) -> str:

@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.figures import at
-from benchmarks.recall.curve import curve
+from benchmarks.plot import Axis, Series, plot
 from benchmarks.recall.history import History, Step
 from benchmarks.recall.policies import Ours, Theirs
 from benchmarks.recall.replay import CHARS_PER_TOKEN, Result, replay
 
 ROOT = Path(__file__).resolve().parents[2]
+TOKENS = Axis("tokens", {"512": 512, "1k": 1024, "4k": 4096, "16k": 16_384, "32k": 32_768}, True)
+RECALL = Axis("recall", {"0": 0, "0.5": 0.5, "1": 1})
 SIZES = (4, 8, 16, 32, 64)  # chunks of llama.vim: about 1,000 to 16,000 tokens
 HEAD = (
     "ring", "chunks", "tokens", "recall", "doubled", "in the window", "stale", "upkeep per line",
@@ -64,13 +66,13 @@ def main() -> None:
         tables.append(_table(f"**{_name(path)}**, {n_lines} typed lines", rows))
         print(tables[-1], flush=True)
         curves[_name(path)] = {
-            policy: [(row.tokens, row.recall) for row in rows if row.policy == policy]
+            policy: Series([(row.tokens, row.recall) for row in rows if row.policy == policy])
             for policy in dict.fromkeys(row.policy for row in rows)
         }
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "recall.md").write_text("\n".join(tables), "utf-8")
-        (options.out / "recall.svg").write_text(curve(curves), "utf-8")
+        (options.out / "recall.svg").write_text(plot(curves, TOKENS, RECALL), "utf-8")
 
 
 def _played(history: History, sizes: Sequence[int], n_seeds: int) -> Iterator[Played]:

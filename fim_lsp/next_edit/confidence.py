@@ -1,7 +1,7 @@
 """
 Evidence into how sure a proposal is: a logistic score, and the one table of its weights. Pure.
 
-`python -m benchmarks.next_edit.fit` fitted them to 600 commits of three histories (click, ripgrep,
+A logistic regression fitted them to 600 commits of three histories (click, ripgrep,
 express), each replayed from the top and from its middle. docs/next-edit.md has the figures on others.
 """
 

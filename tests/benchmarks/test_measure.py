@@ -1,4 +1,4 @@
-"""The instruments: peers' prompts, the block cache, the figures and the plot."""
+"""The instruments: llama.vim's prompt, the block cache, the figures and the plot."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import xml.dom.minidom
 import pytest
 
 from benchmarks import metrics
-from benchmarks.clients import Answer
+from benchmarks.clients import Answer, llama_vim
 from benchmarks.editor import Step
 from benchmarks.figures import at, new_context, row, table
-from benchmarks.plot import plot
-from benchmarks.policies import POLICIES
+from benchmarks.plot import Axis, Series, plot
 from benchmarks.traces import Trace
 from benchmarks.wire import Blocks, Call
 from fim_lsp.documents import Position, open_document
@@ -21,28 +20,21 @@ DOCUMENT = open_document("file:///a.py", "python", 1, "".join(f"line {n}\n" for 
 RING = (Chunk("b.py", "def b():\n    line\n"),)
 
 
-@pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("position", [Position(0, 6), Position(500, 8), Position(1000, 0)])
-def test_a_peer_shows_the_text_around_the_cursor(name: str, position: Position) -> None:
+def test_llama_vim_is_shown_the_text_around_the_cursor(position: Position) -> None:
     """Text left and right of the cursor is in every prompt, in this order."""
-    asked = POLICIES[name](DOCUMENT, position, RING)
+    asked = llama_vim(DOCUMENT, position, RING)
     assert asked is not None
-    path, body = asked
-    before = body.get("prompt", "") if path == "/completion" else body["input_prefix"]
-    after = body["prompt"] if path == "/completion" else body["input_suffix"]
     if position.line > 0:
-        assert f"line {position.line - 1}\n" in before
+        assert f"line {position.line - 1}\n" in asked["input_prefix"]
     if position.line < 999:
-        assert f"line {position.line + 1}\n" in after
+        assert f"line {position.line + 1}\n" in asked["input_suffix"]
 
 
-@pytest.mark.parametrize(
-    ("name", "column"), [("llama.vim", 0), ("llm-ls", 4)], ids=["8 bytes right", "any right"]
-)
-def test_some_peers_are_silent_before_text(name: str, column: int) -> None:
-    """A client that sends nothing in the middle of a line sends nothing here, too."""
+def test_llama_vim_is_silent_before_text() -> None:
+    """It sends nothing with more than eight bytes right of the cursor."""
     document = open_document("file:///a.py", "python", 1, "a = b + long_name\n")
-    assert POLICIES[name](document, Position(0, column), ()) is None
+    assert llama_vim(document, Position(0, 0), ()) is None
 
 
 @pytest.mark.parametrize(
@@ -96,9 +88,15 @@ def test_figures_count_every_request_of_a_completion() -> None:
     found = row(Trace("t", [step, step]), "ours", calls, answers, **more)
     assert (found.evaluated, found.background, found.per_key) == ([7], 30, 3.5)
     assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 3.0 x | 0.50 | 100% |" in table([found])
-    drawn = xml.dom.minidom.parseString(plot([found])).documentElement
+
+
+def test_a_plot_has_a_line_and_a_dot_for_each_series() -> None:
+    """And is XML; what is beyond an axis stands at its end."""
+    axis = Axis("a & b", {"1": 1, "10": 10}, is_log=True)
+    panels = {"one": {"<x>": Series([(1, 1), (100, 0)], dot=(3, 3))}, "two": {"<x>": Series()}}
+    drawn = xml.dom.minidom.parseString(plot(panels, axis, axis)).documentElement
     assert drawn is not None
-    assert drawn.tagName == "svg"
+    assert [len(drawn.getElementsByTagName(name)) for name in ("path", "circle")] == [1, 1]
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 3), (0.95, 5), (0.0, 1)])

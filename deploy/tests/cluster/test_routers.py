@@ -82,17 +82,14 @@ async def measured(name: str, pair: list[Running], n_clients: int = 1) -> Found:
 async def test_a_good_rule_costs_what_a_replica_of_ones_own_does(
     name: str, pair: list[Running]
 ) -> None:
-    """And what the simulation says."""
-    found = await measured(name, pair)
-    assert_like_alone(found)
-    assert 0.8 <= found.simulated <= 1.2
+    """Whether it reads a header or the beginnings of prompts."""
+    assert_like_alone(await measured(name, pair))
 
 
 async def test_round_robin_costs_several_times_as_much(pair: list[Running]) -> None:
-    """Every other request finds half of what it needs; the simulation knows how much that is."""
+    """Every other request finds half of what it needs."""
     found = await measured("round-robin", pair)
     assert sum(found.evaluated) > 1.5 * sum(found.own)
-    assert 0.8 <= found.simulated <= 1.2
 
 
 @pytest.mark.parametrize("n_clients", [16, 48])
