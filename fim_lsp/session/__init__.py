@@ -15,7 +15,6 @@ workspaces: creates and drops workspaces; decides which documents are private
 open_document: all that is kept of one open document: text, verdict, frames, the suggestion on screen
 open_documents: creates and drops open documents
 model_edits: asks a next-edit model, if the settings name one
-unopened_files: finds the next edit in files that are not open
 next_edits: proposes the next edit of a workspace
 framing: chooses the frame that is cheapest to evaluate
 next_action: when a request is answered, and when a stream goes on: two tables; pure

@@ -1,25 +1,27 @@
 """
-The next edit in one workspace: what was edited, answered and offered there. State, without decisions.
+The next edit in one workspace: what was edited, answered and offered there, and the searches under way.
 
-`NextEdit` is the one record of an edit, from the source that finds it to the editor that draws it.
+Only the methods of `EditHistory` write its fields. `NextEdit` is the one record of an edit, from the source that finds it to the editor that draws it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import NamedTuple
 
 from fim_lsp.context.index import Index
 from fim_lsp.documents import Document
-from fim_lsp.next_edit.answers import Answers
+from fim_lsp.next_edit.answers import Answers, is_followed
 from fim_lsp.next_edit.edits import FinishedEdit
 from fim_lsp.next_edit.engine import Proposal
 from fim_lsp.next_edit.log import EditLog
 from fim_lsp.next_edit.window import Shown
 
-SEARCHES = 12  # that are remembered: three questions, each to four sources
+SEARCHES = 9  # that are remembered: three questions, each to three sources
+
+log = logging.getLogger(__name__)
 
 
 class NextEdit(NamedTuple):
@@ -43,7 +45,7 @@ class Question(NamedTuple):
     edits: tuple[FinishedEdit, ...]
     documents: tuple[Document, ...]  # that of the last edit first
     refused: frozenset[object]
-    known: Index | None  # of the workspace's files; None where those are not wanted
+    files: Index | None  # of the workspace's files; None where those are not wanted
 
 
 class Search(NamedTuple):
@@ -54,45 +56,102 @@ class Search(NamedTuple):
     answer: asyncio.Task[NextEdit | None]
 
 
-@dataclass(slots=True)
 class EditHistory:
     """
-    *shown* is the id of the edit that the editor drew last, *prompt* what the model's prompts begin with.
+    What happened in one workspace, and what was *offered* there last.
 
-    *searches* are those in the texts as they are now, finished ones, too.
+    *prompt* is what the model's prompts begin with. The searches are those in the texts as they are now,
+    finished ones, too.
     """
 
-    log: EditLog = field(default_factory=EditLog)
-    answers: Answers = field(default_factory=Answers)
-    searches: list[Search] = field(default_factory=list)
-    offered: NextEdit | None = None
-    shown: str = ""
-    prompt: Shown | None = None
+    def __init__(self) -> None:
+        self.log = EditLog()
+        self.answers = Answers()
+        self.offered: NextEdit | None = None
+        self.prompt: Shown | None = None
+        self._shown = ""  # the id of the edit that the editor drew last
+        self._searches: list[Search] = []
+        self._texts: set[int] = set()  # ids of the documents of the newest question
 
-    def answer(
+    # -- searches --------------------------------------------------------------------------------
+
+    async def answer(
         self,
         source: str,
         question: Question,
         search: Callable[[], Coroutine[None, None, NextEdit | None]],
-    ) -> asyncio.Task[NextEdit | None]:
-        """Return the answer of a source to *question*: one *search* for all who ask the same."""
-        for each in self.searches:
-            if each.source == source and each.question == question:
-                return each.answer
-        answer = asyncio.create_task(search(), name="next edit")
-        self.searches = [*self.searches[1 - SEARCHES :], Search(source, question, answer)]
-        return answer
+    ) -> NextEdit | None:
+        """
+        Return the answer of *source* to *question*; concurrent callers share one *search*.
+
+        None, too, where the search failed, and where it was stopped because the text changed: that cancels
+        no request that waits for it.
+        """
+        same = (
+            each for each in self._searches if (each.source, each.question) == (source, question)
+        )
+        if (shared := next(same, None)) is None:
+            task = asyncio.create_task(search(), name=f"next edit from {source}")
+            task.add_done_callback(self._drop_failed)
+            shared = Search(source, question, task)
+            self._searches = [*self._searches[1 - SEARCHES :], shared]
+        answer = shared.answer
+        await asyncio.wait([answer])
+        return None if answer.cancelled() or answer.exception() else answer.result()
+
+    def is_outdated(self, question: Question) -> bool:
+        """Return whether a newer question is about other texts."""
+        return not self._texts.issuperset(map(id, question.documents))
 
     def stop_older(self, documents: Iterable[Document]) -> None:
-        """End the searches in other texts than *documents*; the requests that wait for them are cancelled."""
-        now = {*map(id, documents)}
-        searches, self.searches = self.searches, []
-        for each in searches:
-            if now.issuperset(map(id, each.question.documents)):
-                self.searches.append(each)
-            else:
-                each.answer.cancel()
+        """End the searches in other texts than *documents*; who waits for them gets no edit."""
+        self._texts = {*map(id, documents)}
+        for search in self._searches:
+            if self.is_outdated(search.question):
+                search.answer.cancel()
+        self._searches = [each for each in self._searches if not self.is_outdated(each.question)]
 
     def stop(self) -> None:
         """End all searches under way."""
         self.stop_older(())
+
+    def forget_results(self) -> None:
+        """Let everything be looked for again: a file that is not open has changed."""
+        self._searches = [each for each in self._searches if not each.answer.done()]
+
+    def _drop_failed(self, task: asyncio.Task[NextEdit | None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("no %s", task.get_name(), exc_info=error)
+            self._searches = [each for each in self._searches if each.answer is not task]
+
+    # -- what the user makes of it ---------------------------------------------------------------
+
+    def offer(self, edit: NextEdit) -> NextEdit:
+        """Take in that *edit* goes out, and return it."""
+        self.offered = edit
+        return edit
+
+    def mark_shown(self, number: str) -> bool:
+        """Take in that the editor drew a proposal; whether that is new."""
+        before, self._shown = self._shown, number
+        return before != number
+
+    def accept(self, edit: NextEdit, now: float) -> None:
+        """Take in that *edit*, which was offered, was applied: it is finished."""
+        self.answers.note_acceptance(edit.proposal, edit.document.lines)
+        self.offered = None
+        self.log.settle(now)
+
+    def dismiss(self, edit: NextEdit) -> None:
+        """Take in that the user dismissed *edit*, which was offered."""
+        self.answers.note_dismissal(edit.proposal)
+        self.offered = None
+
+    def is_followed(self, edit: NextEdit, finished: Sequence[FinishedEdit]) -> bool:
+        """Return whether *edit* was drawn, and then made by hand; and remember what contradicts it."""
+        self.answers.note_edits(edit.proposal, finished, edit.at)
+        return self._shown == edit.id and is_followed(edit.proposal, finished, edit.at)
+
+    def begin_prompt(self, shown: Shown) -> None:
+        """Take in what the model's next prompts begin with."""
+        self.prompt = shown

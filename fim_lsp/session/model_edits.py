@@ -61,7 +61,7 @@ class ModelEdits:
         begin, ask = await asyncio.to_thread(
             _compose, question.edits, text.lines, names, history.prompt
         )
-        history.prompt = begin
+        history.begin_prompt(begin)
         prompt = prompt_of(asked, ask) if ask else None
         if ask is None or prompt is None:
             return None

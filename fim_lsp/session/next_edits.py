@@ -2,7 +2,7 @@
 The next edit in a session: documents' changes into the edit logs, and a proposal when one is asked for.
 
 Sources are tried in order: the same edit again in what is open, the same edit in files that are not
-open (`unopened_files`), then a model, if there is one. Only documents that may be used take part; the
+open, then a model, if there is one. Only documents that may be used take part; the
 engine runs in a worker thread, on a snapshot. What is kept belongs to the workspace (`edit_history`).
 """
 
@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from fim_lsp.documents import Document
 from fim_lsp.events import Changed
-from fim_lsp.next_edit.answers import is_followed
-from fim_lsp.next_edit.edits import FinishedEdit
-from fim_lsp.next_edit.engine import Proposal, propose
-from fim_lsp.next_edit.log import EditLog
+from fim_lsp.next_edit.engine import Proposal, needles, propose, propose_unopened
 from fim_lsp.next_edit.places import text_of
 from fim_lsp.next_edit.why import why
-from fim_lsp.session import unopened_files
 from fim_lsp.session.edit_history import EditHistory, NextEdit, Question
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.open_document import OpenDocument, Verdict
@@ -29,6 +25,7 @@ from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspace import Workspace
 from fim_lsp.settings.config import Config
+from fim_lsp.workspace import paths
 
 
 class NextEdits:
@@ -80,15 +77,15 @@ class NextEdits:
                 return None
             edits = workspace.edits
             edits.stop_older(question.documents)
-            found = await self._search(workspace, question, unopened=unopened)
-            if found is None:
+            edit = await self._search(workspace, question, unopened=unopened)
+            if edit is None:
                 return None
-            if not await self._is_unchanged(workspace, found):
-                edits.searches = []  # to be looked for again
+            if not await self._is_unchanged(workspace, edit):
+                edits.forget_results()
                 return None
-            if not edits.answers.is_undone(found.proposal, found.document.lines):
-                return self._offer(edits, found)
-            edits.answers.note_dismissal(found.proposal)
+            if not edits.answers.is_undone(edit.proposal, edit.document.lines):
+                return self._offer(edits, edit)
+            edits.answers.note_dismissal(edit.proposal)
         return None
 
     async def check(self, number: str) -> NextEdit | None:
@@ -108,17 +105,14 @@ class NextEdits:
     def mark_shown(self, number: str) -> None:
         """Take in that the editor drew a proposal."""
         edits = self._offering(number)
-        if edits is not None and edits.shown != number:
-            edits.shown = number
+        if edits is not None and edits.mark_shown(number):
             self._stats.next_edits["shown"] += 1
 
     def mark_taken(self, number: str) -> None:
         """Take in that a proposal was applied."""
         edits = self._offering(number)
-        if edits is not None and (edit := edits.offered) is not None:
-            edits.answers.note_acceptance(edit.proposal, edit.document.lines)
-            edits.offered = None
-            edits.log.settle(self._clock())
+        if edits is not None and edits.offered is not None:
+            edits.accept(edits.offered, self._clock())
             self._stats.next_edits["taken"] += 1
 
     def dismiss(self, uri: str) -> None:
@@ -126,8 +120,7 @@ class NextEdits:
         doc = self._open.by_uri.get(uri)
         edits = doc.workspace.edits if doc else None
         if edits and edits.offered:
-            edits.answers.note_dismissal(edits.offered.proposal)
-            edits.offered = None
+            edits.dismiss(edits.offered)
             self._stats.next_edits["dismissed"] += 1
 
     # -- looking for one -------------------------------------------------------------------------
@@ -136,12 +129,14 @@ class NextEdits:
         """Return the question in the workspace of *doc* now; None where nothing was edited that may be used."""
         workspace, edits = doc.workspace, doc.workspace.edits
         usable = {each.uri: each.document for each in self._open.of(workspace) if each.is_usable}
-        self._forget_private(edits.log)
+        for private in (each for each in self._open if not each.is_usable):
+            edits.log.forget(private.uri)
         finished = edits.log.list_finished(self._clock())
         mine = tuple(each for each in finished if each.uri in usable)
         if not mine:
             return None
-        self._learn(edits, mine)
+        if edits.offered is not None and edits.is_followed(edits.offered, mine):
+            self.mark_taken(edits.offered.id)
         order = dict.fromkeys((mine[-1].uri, doc.uri, *usable))
         index, config = None, self._config()
         if config.next_edit.files:
@@ -154,88 +149,84 @@ class NextEdits:
         self, workspace: Workspace, question: Question, *, unopened: bool
     ) -> NextEdit | None:
         """
-        Return the first proposal that a source has.
+        Return the first proposal that a source has; None once a newer text is asked about.
 
         Several requests may search at once: each source looks once for all of them.
         """
-        of_texts = question._replace(known=None)
-        steps = (
-            (self._repeat, of_texts),
-            (self._repeat_elsewhere, question),
+        texts = question._replace(files=None)
+        sources = (
+            ("open documents", texts, self._repeat),
+            ("unopened files", question if unopened else texts, self._repeat_elsewhere),
             # The model is shown the document of the last edit only.
-            (self._ask_model, of_texts._replace(documents=question.documents[:1])),
+            ("the model", texts._replace(documents=question.documents[:1]), self._ask_model),
         )
-        for source, asked in steps:
-            if source != self._repeat_elsewhere or unopened:
-                search = partial(source, workspace, asked)
-                answer = workspace.edits.answer(source.__name__, asked, search)
-                if found := await asyncio.shield(answer):
-                    return found
+        for name, part, search in sources:
+            edit = await workspace.edits.answer(name, part, partial(search, workspace, part))
+            if edit is not None or workspace.edits.is_outdated(question):
+                return edit
         return None
 
     async def _repeat(self, _: Workspace, question: Question) -> NextEdit | None:
         """Repeat an earlier edit in an open document."""
         edits, documents, refused = question[:3]
-
-        def find() -> Proposal | None:
-            return propose(edits, [text_of(each) for each in documents], refused)
-
-        return _edit_of(documents, await asyncio.to_thread(find))
+        proposal = await asyncio.to_thread(
+            lambda: propose(edits, [*map(text_of, documents)], refused)
+        )
+        return _edit_of(documents, proposal)
 
     async def _repeat_elsewhere(self, workspace: Workspace, question: Question) -> NextEdit | None:
-        """Repeat an earlier edit in a file that is not open."""
+        """Repeat an earlier edit in a file that is not open, and that is read now unless it is private."""
         doc = self._open.by_uri.get(question.edits[-1].uri)
-        if question.known is None or doc is None:
+        if question.files is None or doc is None:
             return None
-        near, opened = doc.file.path, self._open_paths(workspace)
-        return await unopened_files.propose_elsewhere(
-            workspace, question, near, opened, self._config()
-        )
+        near, opened, config = doc.file.path, self._open_paths(workspace), self._config()
+
+        def find() -> NextEdit | None:
+            others = workspace.files.find_holding(needles(question.edits), near, opened, config)
+            texts, unopened = map(text_of, question.documents), map(text_of, others)
+            proposal = propose_unopened(question.edits, [*texts], [*unopened], question.refused)
+            edit = _edit_of(others, proposal)
+            path = edit and paths.locate(edit.document.uri, (workspace.root,)).path
+            return edit and edit._replace(path=path or "")
+
+        return await asyncio.to_thread(find)
 
     async def _ask_model(self, workspace: Workspace, question: Question) -> NextEdit | None:
         """Ask the model, where there is one."""
         names = {each.uri: each.file.path for each in self._open}
-        found = await self._model.propose(workspace.edits, question, names)
-        return _edit_of(question.documents, found)
+        proposal = await self._model.propose(workspace.edits, question, names)
+        return _edit_of(question.documents, proposal)
 
     async def _is_unchanged(self, workspace: Workspace, edit: NextEdit) -> bool:
         """Return whether an edit is still for what the document says, and that may still be used."""
         uri = edit.document.uri
         if edit.path:
-            unchanged = await unopened_files.is_unchanged(workspace, edit, self._config())
+            document = await asyncio.to_thread(workspace.files.read, edit.path, self._config())
             is_open = uri in self._open.by_uri or edit.path in self._open_paths(workspace)
-            return unchanged and not is_open
+            return document == edit.document and not is_open
         doc = self._open.by_uri.get(uri)
         return doc is not None and doc.is_usable and doc.document is edit.document
 
     # -- offering it -----------------------------------------------------------------------------
 
-    def _learn(self, edits: EditHistory, finished: tuple[FinishedEdit, ...]) -> None:
-        """See what the user made of the proposal that was offered last."""
-        if (edit := edits.offered) is not None:
-            edits.answers.note_edits(edit.proposal, finished, edit.at)
-            if edits.shown == edit.id and is_followed(edit.proposal, finished, edit.at):
-                self.mark_taken(edit.id)
-
-    def _offer(self, edits: EditHistory, found: NextEdit) -> NextEdit:
-        """Return *found* as it goes out, with its number; the same one as long as it is the same."""
+    def _offer(self, edits: EditHistory, edit: NextEdit) -> NextEdit:
+        """Return *edit* as it goes out, with its number; the same one as long as it is the same."""
         last = edits.offered
-        if last is not None and found.proposal.place == last.proposal.place:
+        if last is not None and edit.proposal.place == last.proposal.place:
             number, at = last.id, last.at
         else:
             number, at = str(next(self._numbers)), self._clock()
             self._stats.next_edits["offered"] += 1
-        edits.offered = found._replace(id=number, why=self._why(found), at=at)
-        return edits.offered
+        return edits.offer(edit._replace(id=number, why=self._why(edit), at=at))
 
-    def _why(self, found: NextEdit) -> str:
+    def _why(self, edit: NextEdit) -> str:
         """Return why it is proposed: the file of the earlier edit, or the model."""
-        example = found.proposal.example
+        example = edit.proposal.example
         if example is None:
-            return why(found.proposal, self._model.name)
+            return why(edit.proposal, self._model.name)
         doc = self._open.by_uri.get(example.uri)
         name = doc.file.path if doc else "a file that was closed"
-        return why(found.proposal, name, found.path)
+        return why(edit.proposal, name, edit.path)
 
     def _offering(self, number: str) -> EditHistory | None:
         """Return the history in which a proposal was offered last."""
@@ -244,17 +235,12 @@ class NextEdits:
             (each for each in histories if each.offered and each.offered.id == number), None
         )
 
-    def _forget_private(self, log: EditLog) -> None:
-        for doc in self._open:
-            if not doc.is_usable:
-                log.forget(doc.uri)
-
     def _open_paths(self, workspace: Workspace) -> set[str]:
         """Return the paths of all open files, also of those that are private."""
         return {each.file.path for each in self._open.of(workspace)}
 
 
-def _edit_of(documents: tuple[Document, ...], proposal: Proposal | None) -> NextEdit | None:
+def _edit_of(documents: Sequence[Document], proposal: Proposal | None) -> NextEdit | None:
     """Return *proposal* with the one of *documents* that it is for."""
     if proposal is None:
         return None

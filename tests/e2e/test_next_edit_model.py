@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import statistics
 import threading
+import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,7 +18,9 @@ import pytest
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.formats import format_of, prompt_of
 from fim_lsp.next_edit.window import ask, choose_shown
-from tests.e2e.client import Editor
+from tests.e2e.client import PATIENCE_S, Editor
+from tests.e2e.test_edits import ABLE
+from tests.e2e.test_edits import scripted as chat
 from tests.e2e.test_next_edit import A, inline_edits
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
@@ -28,12 +31,14 @@ SOURCE = Path(__file__).parents[2] / "fim_lsp/next_edit/log.py"
 
 
 class Scripted(ThreadingHTTPServer):
-    """Answers every request with the same text, and keeps what it was asked."""
+    """Answers every request with the same text, once it may, and keeps what it was asked."""
 
     def __init__(self, text: str) -> None:
         super().__init__(("127.0.0.1", 0), Answers)
         self.text = text
         self.asked: list[dict[str, Any]] = []
+        self.may_answer = threading.Event()
+        self.may_answer.set()
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -44,6 +49,7 @@ class Answers(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.asked.append(json.loads(body))
+        self.server.may_answer.wait(PATIENCE_S)
         event = {"choices": [{"text": self.server.text, "finish_reason": "stop"}]}
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -66,9 +72,14 @@ def started(editor: Editor, url: str) -> None:
     settings = {"nextEdit": {"model": "zeta-2", "url": url}}
     editor.initialize(initializationOptions={"fim": settings})
     editor.open(A, TEXT)
-    start, end = {"line": 0, "character": 8}, {"line": 0, "character": 11}
+    change(editor, 0, 3)
+
+
+def change(editor: Editor, line: int, version: int) -> None:
+    """Write a number in place of the word."""
+    start, end = {"line": line, "character": 8}, {"line": line, "character": 11}
     change = {"range": {"start": start, "end": end}, "text": "1"}
-    document = {"uri": A, "version": 3}
+    document = {"uri": A, "version": version}
     editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
 
 
@@ -87,6 +98,49 @@ def test_the_model_proposes_where_no_rule_does(editor: Editor) -> None:
     assert ">>>>>>> UPDATED" in asked["stop"]
     editor.finish()
     assert editor.bye() == 0
+
+
+def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
+    """What waits for an edit of the older one gets none, and a code action has all else that it offers."""
+    place = {"line": 0, "character": 0}
+    inline = {"textDocument": {"uri": A}, "position": place, "context": {"triggerKind": 2}}
+    bulb = {
+        "textDocument": {"uri": A},
+        "range": {"start": place, "end": {"line": 1, "character": 0}},
+        "context": {"diagnostics": []},
+    }
+    with scripted("first = 1\nsecond = 2\n") as server, chat() as instructed:
+        server.may_answer.clear()
+        backend = {"kind": "openai", "url": f"http://127.0.0.1:{instructed.server_port}"}
+        model = {"model": "zeta-2", "url": f"http://127.0.0.1:{server.server_port}"}
+        fim = {"backend": backend, "nextEdit": model, "status": {"notify": True}}
+        editor.initialize(capabilities=ABLE, initializationOptions={"fim": fim})
+        editor.open(A, TEXT)
+        editor.wait_for(
+            lambda: any(each["model"] for each in editor.messages("didChangeStatus")), "the model"
+        )
+        change(editor, 0, 3)
+        older = editor.ask("textDocument/copilotInlineEdit", inline)
+        wait_until(lambda: bool(server.asked))
+        actions = editor.ask("textDocument/codeAction", bulb)
+        change(editor, 1, 4)
+        newer = editor.ask("textDocument/copilotInlineEdit", inline)
+
+        assert editor.answer(older).get("result") == {"edits": []}
+        titles = [each["title"] for each in editor.answer(actions).get("result") or []]
+        assert titles == ["Document this", "Add types", "Follow the comment above"]
+        server.may_answer.set()
+        editor.answer(newer)
+    editor.finish()
+    assert editor.bye() == 0
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what another thread does."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_no_server_no_edit(editor: Editor) -> None:

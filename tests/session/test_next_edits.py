@@ -8,6 +8,8 @@ import pytest
 
 from fim_lsp.documents import Edit, Position
 from fim_lsp.events import Changed, Closed, FoldersChanged, Opened
+from fim_lsp.next_edit.engine import propose
+from fim_lsp.session import next_edits
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
 from fim_lsp.session.open_documents import OpenDocuments
@@ -99,7 +101,7 @@ async def test_two_that_ask_at_once_are_both_answered() -> None:
 
 
 async def test_a_search_in_an_older_text_ends() -> None:
-    """The request that waits for it is cancelled."""
+    """The request that waits for it gets no edit, and no later source looks for one."""
     desk = Desk(A)
     desk.rename(A, 0)
     desk.rename(A, 1)
@@ -109,8 +111,38 @@ async def test_a_search_in_an_older_text_ends() -> None:
     desk.rename(A, 2)
 
     assert await desk.proposed() == (A, 3, "total = height + 1")
-    with pytest.raises(asyncio.CancelledError):
-        await old
+    assert await old is None
+    searches = desk.open.by_uri[A].workspace.edits._searches
+    assert [(each.source, each.question.edits[-1].line) for each in searches] == [
+        ("open documents", 2)
+    ]
+
+
+async def test_a_source_that_fails_has_no_edit(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line in the log, however many wait for it; the later ones are asked, and it is asked again."""
+    desk, asked, works = Desk(A), list[object](), propose
+
+    def fail(*_: object) -> None:
+        raise IndexError
+
+    async def ask_model(*arguments: object) -> None:
+        asked.append(arguments)
+
+    monkeypatch.setattr(desk.model, "propose", ask_model)
+    monkeypatch.setattr(next_edits, "propose", fail)
+    desk.rename(A, 0)
+    desk.rename(A, 1)
+    desk.now += 1
+    one, two = await asyncio.gather(desk.next_edits.propose(A), desk.next_edits.propose(A))
+    assert one is None
+    assert two is None
+    assert len(asked) == 1
+    assert [each.message for each in caplog.records] == ["no next edit from open documents"]
+
+    monkeypatch.setattr(next_edits, "propose", works)
+    assert await desk.proposed() == (A, 2, "area = height * width")
 
 
 async def test_the_model_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
