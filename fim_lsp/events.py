@@ -12,12 +12,13 @@ from fim_lsp.documents import Edit, Position
 
 
 class Opened(NamedTuple):
-    """`textDocument/didOpen`."""
+    """`textDocument/didOpen`. *lines* are those of *text* where it is split already."""
 
     uri: str
     language: str
     version: int
     text: str
+    lines: tuple[str, ...] | None = None
 
 
 class Changed(NamedTuple):

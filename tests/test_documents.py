@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fim_lsp import documents
 from fim_lsp.documents import (
     Document,
     Edit,
@@ -20,6 +21,7 @@ from fim_lsp.documents import (
     line_end,
     open_document,
     split,
+    split_stepwise,
     unix,
 )
 
@@ -31,6 +33,24 @@ positions = st.builds(Position, st.integers(0, 12), st.integers(0, 12))
 edits = st.builds(
     lambda ends, text: Edit(min(ends), max(ends), text), st.tuples(positions, positions), texts
 )
+
+
+@given(texts)
+def test_lines_are_the_same_in_steps(text: str) -> None:
+    """However the text is cut."""
+    most, documents.STEP_CHARS = documents.STEP_CHARS, 3
+    try:
+        *_, lines = split_stepwise(text)
+    finally:
+        documents.STEP_CHARS = most
+    assert lines == split(text)
+
+
+def test_a_step_has_no_more_than_a_loop_can_bear() -> None:
+    """Millions of lines in one go would hold it for a second."""
+    lengths = [len(lines) for lines in map(tuple, split_stepwise("x=1\n" * 500_000))]
+    steps = [after - before for before, after in zip([0, *lengths], lengths, strict=False)]
+    assert max(steps) <= documents.STEP_CHARS // 4 + 1
 
 
 def document(text: str) -> Document:

@@ -167,9 +167,9 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23856
-MOST_MODULES = 262
-MOST_IMPORTS = 1033
+MOST_CODE_LINES = 23845
+MOST_MODULES = 256
+MOST_IMPORTS = 1013
 MOST_SETTINGS = 53
 
 LAYOUT = {

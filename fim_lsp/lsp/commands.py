@@ -1,5 +1,5 @@
 """
-Commands of the editor into calls of the session: accept, switch off and on, look inside.
+Commands of the editor into calls of the session: accept, switch off and on, be quiet, look inside, say why.
 
 They accept any arguments, and answer in words for editors that show no results.
 """
@@ -9,19 +9,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from typing import Any, cast
 
 from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 
 from fim_lsp.display import sanitize
+from fim_lsp.documents import Document, Position
 from fim_lsp.events import Accepted
-from fim_lsp.lsp import convert, messages, snooze
-from fim_lsp.lsp.editor import Editor
+from fim_lsp.lsp import convert, messages
+from fim_lsp.lsp.editor import Answered, Editor
 from fim_lsp.lsp.messages import MOST_CHARS
 from fim_lsp.lsp.types import types
-from fim_lsp.prompt import report
+from fim_lsp.prompt.report import page
+from fim_lsp.session.quietness import MINUTES
 from fim_lsp.session.state_file import PAGE
 from fim_lsp.settings import files
+from fim_lsp.suggest.outcome import notice, report
+from fim_lsp.suggest.request import Client
 from server_bridge.machine import private_files
 
 TOGGLE = "fim.toggle"
@@ -72,7 +77,7 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
         if editor.page.is_open:
             editor.later(_browse(editor, await editor.page.url(editor.session, editor.roots)))
         else:
-            editor.later(_open(editor, report.page(shown)))
+            editor.later(_open(editor, page(shown)))
     return {"note": shown.note, "segments": [part._asdict() for part in shown.segments]}
 
 
@@ -185,7 +190,107 @@ def status_now(editor: Editor, _: object) -> dict[str, object]:
     return messages.status(connection.state, connection.look_s, editor.session.quiet.until)
 
 
-REQUESTS = (("fim/status", status_now, None),)
+def stats(editor: Editor, _: object) -> dict[str, object]:
+    """Answer `fim/stats`: counters since the start, as one object."""
+    return editor.session.stats()
+
+
+# -- "not now" -----------------------------------------------------------------------------------
+
+
+def snooze(editor: Editor, *arguments: object) -> str:
+    """
+    Stop automatic suggestions for some minutes: a number, or `{"minutes"}`; return until when, ""
+    where they come.
+    """
+    editor.session.snooze(minutes_in(arguments))
+    return _tell_until(editor)
+
+
+def resume(editor: Editor, *_: object) -> str:
+    """Suggest again at once."""
+    editor.session.snooze(0)
+    return _tell_until(editor)
+
+
+def dismiss(editor: Editor, *arguments: object) -> None:
+    """Take in that the user hid the suggestion in a document (its URI)."""
+    if arguments and isinstance(arguments[0], str):
+        editor.session.dismiss(editor.notebooks.place(arguments[0])[0])
+
+
+def minutes_in(arguments: tuple[object, ...]) -> float:
+    """Return the minutes that a client says, as a number or as text; `MINUTES` where it says none that make sense."""
+    said = arguments[0] if arguments else None
+    if isinstance(said, dict):
+        said = said.get("minutes")
+    try:
+        minutes = float(said) if isinstance(said, int | float | str) else MINUTES
+    except (ValueError, OverflowError):
+        return MINUTES
+    return minutes if minutes >= 0 else MINUTES  # NaN is neither
+
+
+def _tell_until(editor: Editor) -> str:
+    """Tell the user, who may have no status line."""
+    until = editor.session.quiet.until
+    words = (
+        f"No automatic suggestions until {until}; you can still ask by hand."
+        if until
+        else "Automatic suggestions are on again."
+    )
+    editor.messages.show(types.MessageType.Info, words)
+    return until
+
+
+# -- "why no suggestion here?" ---------------------------------------------------------------------
+
+
+async def why(editor: Editor, params: object) -> str:
+    """Return the reason in words, for `{"uri", "position"}`."""
+    given = params if isinstance(params, dict) else {}
+    uri = str(given.get("uri") or editor.current)
+    document = editor.document(uri)
+    if document is None:
+        return "The server does not have this text: the file is too large, or not open."
+    place = convert.place_of(given.get("position"), document, editor.encoding)
+    position = place or Position(len(document.lines) - 1, 0)
+    last = editor.answered
+    if (last.uri, last.version, last.position) != (uri, document.version, position):
+        last = await _ask(editor, document, position)
+    backend = cast("dict[str, Any]", editor.session.stats()["backend"])
+    answer, note, rarer = last.answer, notice(backend), editor.session.quiet.why()
+    text = answer.suggestions[0].text if answer.suggestions else ""
+    said = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
+    title = "By hand" if last.by_hand else "While typing"
+    lines = [f"{title} {said}"]
+    lines += [f"The model: {note}"] if note and note not in said else []
+    lines += [f"Rarer now: {rarer}."] if rarer else []
+    return "\n".join(lines)
+
+
+async def _ask(editor: Editor, document: Document, position: Position) -> Answered:
+    """Make a request at *position* that shows nothing, and return how it ended."""
+    uri, first = editor.notebooks.place(document.uri)
+    lower = position._replace(line=position.line + first)
+    client = Client(offers=False, cancels=False)  # the user wants to know soon
+    answer = await editor.session.complete(uri, lower, invoked=False, client=client)
+    editor.answered = Answered(document.uri, document.version, position, False, answer)
+    return editor.answered
+
+
+async def show_reason(editor: Editor, *arguments: object) -> str:
+    """Show the reason to the user."""
+    reason = await why(editor, arguments[0] if arguments else None)
+    editor.messages.show(types.MessageType.Info, reason)
+    return reason
+
+
+REQUESTS = (
+    ("fim/status", status_now, None),
+    ("fim/stats", stats, None),
+    ("fim/why", why, None),
+)
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     (convert.ACCEPTED, accept),
     (TOGGLE, toggle),
@@ -193,5 +298,8 @@ COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
     ("fim.showContext", show_context),
     ("fim.openPage", open_page),
     ("fim.continueLong", continue_long),
-    *snooze.COMMANDS,
+    ("fim.snooze", snooze),
+    ("fim.resume", resume),
+    ("fim.didDismissCompletion", dismiss),
+    ("fim.why", show_reason),
 )

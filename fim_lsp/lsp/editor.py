@@ -2,8 +2,7 @@
 One editor, as the server sees it: what it can do, what it set, what it asked last.
 
 State: the session, the editor's column encoding, the workspace's roots, the sources of settings,
-the documents too large for suggestions, and the newest request per document, because an editor that
-never cancels still wants only that one.
+and the newest request per document, because an editor that never cancels still wants only that one.
 """
 
 from __future__ import annotations
@@ -22,10 +21,9 @@ from pygls.exceptions import JsonRpcException
 from fim_lsp import __version__
 from fim_lsp.context.privacy import IGNORE_FILES
 from fim_lsp.display import sanitize
-from fim_lsp.documents import DOCUMENT_CHARS, Document, Position
+from fim_lsp.documents import Document, Position
 from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, Yanked
 from fim_lsp.lsp import convert, quirks
-from fim_lsp.lsp.large_files import LargeFiles
 from fim_lsp.lsp.local_page import LocalPage
 from fim_lsp.lsp.logs import log_to
 from fim_lsp.lsp.messages import Messages
@@ -39,6 +37,7 @@ from fim_lsp.session.state_file import PAGE
 from fim_lsp.settings import egress
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
+from fim_lsp.suggest.outcome import TOO_LARGE, reason
 from fim_lsp.suggest.request import EDITOR, Client, Selected, Suggestion
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
@@ -95,7 +94,6 @@ class Editor(LanguageServer):
         self.messages = Messages(self)
         self.page = LocalPage()
         self.notebooks = Notebooks()
-        self.large_files = LargeFiles(self._show_large)
         self.sources = Sources(flags, over_tcp=over_tcp)
         self.roots: tuple[str, ...] = ()
         self.current = ""  # the URI asked about last
@@ -237,7 +235,7 @@ class Editor(LanguageServer):
     # -- documents -------------------------------------------------------------------------------
 
     def document(self, uri: str) -> Document | None:
-        """Return an open document that may get suggestions, or cell of a notebook, as the editor knows it."""
+        """Return an open document, or cell of a notebook, as the editor knows it."""
         return self.notebooks.cells.get(uri) or self.session.document(uri)
 
     def hear(self, *events: Event) -> None:
@@ -245,8 +243,7 @@ class Editor(LanguageServer):
         for event in events:
             if isinstance(event, Focused | Yanked):
                 event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
-            for each in self.large_files.filter_event(event, self.session.document):
-                self.session.handle(each)
+            self.session.handle(event)
 
     def rest_at(self, uri: str, place: types.Position | convert.ClientPosition) -> None:
         """Take in that the cursor rests at a place, so that the prompt for it can be evaluated."""
@@ -272,8 +269,8 @@ class Editor(LanguageServer):
         if not self._shown_large:
             self._shown_large = True
             name = sanitize(unquote(uri).rpartition("/")[2])
-            why = f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions"
-            self.messages.show(types.MessageType.Info, f"fim-lsp: {name} is large; {why}.")
+            message = f"fim-lsp: {name} is large; {reason(TOO_LARGE)}."
+            self.messages.show(types.MessageType.Info, message)
 
     # -- suggestions -----------------------------------------------------------------------------
 
@@ -316,6 +313,8 @@ class Editor(LanguageServer):
             )
             place = document.uri, document.version, position
             self.answered = Answered(*place, invoked, answer)
+            if answer.outcome == TOO_LARGE:
+                self._show_large(document.uri)
             if invoked and not answer.suggestions:
                 self.messages.explain(answer.reason, again=not answer.is_failure)
             return [_move(suggestion, -first) for suggestion in answer.suggestions]

@@ -1,5 +1,5 @@
 """
-Edits by instruction: the commands `fim.edit` and `fim.edit.prepare`.
+Edits by instruction, and commit messages: the commands `fim.edit`, `fim.edit.prepare` and `fim.commitMessage`.
 
 See docs/protocol.md. What comes of an instruction is applied as the fewest whole lines, in one step, or handed to a
 client that shows it first.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from fim_lsp.documents import Document, Position
@@ -20,8 +21,12 @@ from fim_lsp.lsp import convert
 from fim_lsp.lsp.commands import apply_edit, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.types import types
+from fim_lsp.workspace import paths
+from fim_lsp.workspace.git_commit import is_message
 
-EDIT, PREPARE = "fim.edit", "fim.edit.prepare"
+EDIT, PREPARE, COMMIT_MESSAGE = "fim.edit", "fim.edit.prepare", "fim.commitMessage"
+COMMIT_TITLE = "Write the commit message"
+NO_MESSAGE = "open a COMMIT_EDITMSG, or name a repository"
 CHANGED = "the text was changed meanwhile"
 
 Params = dict[str, Any]
@@ -181,4 +186,63 @@ def _read_asked(place: Place, given: Params) -> Asked:
     )
 
 
-COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = ((EDIT, edit), (PREPARE, prepare))
+# -- commit messages -------------------------------------------------------------------------------
+
+
+async def write_commit_message(editor: Editor, *arguments: object) -> dict[str, object]:
+    """
+    Write the first line of the message `{"uri"}` (else of the document asked about last), from where it ends.
+
+    It is inserted in one piece. For `{"folder", "typed"}`, the top of a repository and what is typed of the
+    subject, it is in the answer only: `text` is what follows, `note` says why there is nothing.
+    """
+    given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
+    document = editor.document(str(given.get("uri") or editor.current))
+    top = paths.local_path(str(given.get("folder", "")))
+    messages = editor.session.commit_messages
+    with editor.messages.writing("Writing a commit message"):
+        if isinstance(top, type(PurePath())) and top.name:
+            text, note = await messages.for_repository(Path(top), str(given.get("typed") or ""))
+            return {"text": text, "note": note}
+        if document is None or not is_message(paths.local_path(document.uri)):
+            text, note = "", NO_MESSAGE
+        else:
+            text, note = await messages.rest(document, _read_typed(document))
+    if text and document is not None:
+        editor.later(_insert(editor, document, text), "insert a commit message")
+    else:
+        editor.messages.show(types.MessageType.Info, f"fim-lsp wrote nothing: {note}")
+    return {"text": text, "note": note}
+
+
+def commit_message_action(uri: str) -> list[types.CodeAction]:
+    """Return the code action that runs the command, where *uri* is a commit message."""
+    if not is_message(paths.local_path(uri)):
+        return []
+    command = types.Command(COMMIT_TITLE, COMMIT_MESSAGE, arguments=[{"uri": uri}])
+    return [
+        types.CodeAction(COMMIT_TITLE, kind=types.CodeActionKind.RefactorRewrite, command=command)
+    ]
+
+
+def _read_typed(document: Document) -> str:
+    """Return the typed part of the subject: the first line, unless git's comments begin there."""
+    line = document.lines[0].rstrip("\r\n")
+    return "" if line.startswith("#") else line
+
+
+async def _insert(editor: Editor, document: Document, text: str) -> None:
+    typed, line = _read_typed(document), document.lines[0].rstrip("\r\n")
+    at = convert.client_position(document, Position(0, len(typed)), editor.encoding)
+    edit = types.TextEdit(types.Range(at, at), text if typed == line else f"{text}\n")
+    whole = workspace_edit(editor, document.uri, document.version, edit)
+    if not await apply_edit(editor, whole, "commit message by fim-lsp"):
+        note = "fim-lsp inserted nothing: the message was changed meanwhile"
+        editor.messages.show(types.MessageType.Info, note)
+
+
+COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (
+    (EDIT, edit),
+    (PREPARE, prepare),
+    (COMMIT_MESSAGE, write_commit_message),
+)

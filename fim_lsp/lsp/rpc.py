@@ -47,7 +47,11 @@ _OURS = (
 )
 # Their handlers are tasks, because what they do may take a while, but the next message is about the text
 # that they leave.
-_IN_ORDER = (types.TEXT_DOCUMENT_DID_CHANGE, types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+_IN_ORDER = (
+    types.TEXT_DOCUMENT_DID_OPEN,
+    types.TEXT_DOCUMENT_DID_CHANGE,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE,
+)
 SLICE_S = 0.01  # of messages handled without a look at what else is to be done
 
 log = logging.getLogger(__name__)

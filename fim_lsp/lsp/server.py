@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple, NoReturn, TypeVar
 
-from fim_lsp.documents import Document
+from fim_lsp.documents import Document, split_stepwise
 from fim_lsp.events import Changed, Closed, Event, Saved
-from fim_lsp.lsp import code_actions, convert, ending, inline_edits, offer, tcp, transport, why
+from fim_lsp.lsp import convert, ending, inline_edits, offer, transport
 from fim_lsp.lsp.commands import COMMANDS, REQUESTS
 from fim_lsp.lsp.context_items import CONTEXT, hear_context
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
@@ -81,7 +81,7 @@ def make_server(
     editor = Editor(open_session, flags, over_tcp=over_tcp)
     for method, handler, options in (*FEATURES, *REQUESTS):
         editor.feature(method, options)(handler)
-    for name, command in (*COMMANDS, *code_actions.COMMANDS, *inline_edits.COMMANDS, *why.COMMANDS):
+    for name, command in (*COMMANDS, *inline_edits.COMMANDS):
         editor.command(name)(command)
     return editor
 
@@ -124,7 +124,7 @@ async def _serve(editor: Editor, address: Address | None) -> NoReturn:
 
 async def _wait_connected(address: Address) -> transport.Client:
     try:
-        return await tcp.client(*address, ending.end_soon)
+        return await transport.tcp_client(*address, ending.end_soon)
     except OSError as error:
         log.error("fim-lsp cannot listen on %s:%d: %s", address.host, address.port, error)  # noqa: TRY400
         ending.leave(1)
@@ -214,15 +214,17 @@ async def completion(editor: Editor, params: types.CompletionParams) -> types.Co
 # -- documents -----------------------------------------------------------------------------------
 
 
-def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
+async def did_open(editor: Editor, params: types.DidOpenTextDocumentParams) -> None:
     """Keep the text from now on."""
-    editor.hear(convert.parse_open(params.text_document))
+    opened = convert.parse_open(params.text_document)
+    lines = await _in_slices(split_stepwise(opened.text))
+    editor.hear(opened._replace(lines=tuple(lines)))
 
 
 async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) -> None:
     """Apply the changes; those of a document that was never opened mean nothing."""
     uri = params.text_document.uri
-    document = editor.large_files.documents.get(uri) or editor.session.document(uri)
+    document = editor.session.document(uri)
     if document is not None:
         edits = convert.convert_stepwise(document, params.content_changes, editor.encoding)
         editor.hear(Changed(uri, params.text_document.version, await _in_slices(edits)))
@@ -353,11 +355,6 @@ def did_move_cursor(editor: Editor, params: object) -> None:
         editor.rest_at(*place)
 
 
-def stats(editor: Editor, _: object) -> dict[str, object]:
-    """Answer `fim/stats`: counters since the start, as one object."""
-    return editor.session.stats()
-
-
 _ANY_FILE = types.FileOperationRegistrationOptions(
     [types.FileOperationFilter(types.FileOperationPattern("**/*"), scheme="file")]
 )
@@ -372,7 +369,7 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
         # not empty: older lsp-mode reads {} as nothing
         types.InlineCompletionOptions(work_done_progress=False),
     ),
-    (types.TEXT_DOCUMENT_CODE_ACTION, code_actions.code_action, code_actions.OPTIONS),
+    (types.TEXT_DOCUMENT_CODE_ACTION, inline_edits.code_action, inline_edits.OPTIONS),
     (types.TEXT_DOCUMENT_DID_OPEN, did_open, None),
     (types.TEXT_DOCUMENT_DID_CHANGE, did_change, None),
     (types.TEXT_DOCUMENT_DID_SAVE, did_save, types.SaveOptions(include_text=False)),
@@ -395,6 +392,4 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     ("fim/didMoveCursor", did_move_cursor, None),
     ("fim/didYank", _forward(convert.parse_yank), None),
     (CONTEXT, hear_context, None),
-    ("fim/stats", stats, None),
-    (why.METHOD, why.why, None),
 )

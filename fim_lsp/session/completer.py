@@ -143,8 +143,8 @@ class Completer:
         await self._judging.wait_judged()
         if is_message(paths.local_path(doc.uri)):
             return await self._in_message(request)
-        if why := doc.why_private:
-            return Answer([], f"private: {why}")
+        if why := doc.refusal:
+            return Answer([], why)
         doc.workspace.memory.note_move(doc.uri, request.position.line)
         if why := why_off(request) or self._quiet.why_silent(invoked=request.invoked):
             return Answer([], why)

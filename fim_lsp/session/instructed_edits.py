@@ -32,6 +32,7 @@ from fim_lsp.session.judging import Judging
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.suggest.outcome import reason
 from server_bridge.protocol import (
     BackendError,
     Chunk,
@@ -156,8 +157,8 @@ class InstructedEdits:
         state = await self._connection.wait_ready()
         if (doc := self._open.by_uri.get(uri)) is None:
             raise Ended("the document is not open")
-        if doc.why_private:
-            raise Ended(f"the file is private ({doc.why_private})")
+        if doc.refusal:
+            raise Ended(reason(doc.refusal))
         if state.health is not Health.READY:
             raise Ended(state.message or "there is no model server")
         if state.fills_only:

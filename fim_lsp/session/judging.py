@@ -14,7 +14,7 @@ from collections.abc import Collection, Coroutine, Iterable
 from typing import Any, NamedTuple
 
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.open_document import UNJUDGED, OpenDocument
+from fim_lsp.session.open_document import UNJUDGED, OpenDocument, Verdict
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.workspaces import Workspaces
 
@@ -47,7 +47,8 @@ class Judging:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, documents: Collection[OpenDocument]) -> None:
-        """Judge *documents*, all of them before any is used."""
+        """Judge *documents*, all of them before any is used; what is too large is not used at all."""
+        documents = [doc for doc in documents if doc.verdict is Verdict.UNJUDGED]
         known = [self._workspaces.quick_verdict(each.uri) for each in documents]
         if all(reason is not None for reason in known):
             self._decide([Judged(*each) for each in zip(documents, map(str, known), strict=True)])

@@ -16,7 +16,15 @@ from collections.abc import Callable, Iterable
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.update import Viewport
-from fim_lsp.documents import Document, Edit, Position, apply_edits, carry
+from fim_lsp.documents import (
+    DOCUMENT_CHARS,
+    Document,
+    Edit,
+    Position,
+    apply_edits,
+    carry,
+    count_characters,
+)
 from fim_lsp.instruct.dialogue import Dialogue
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
@@ -27,6 +35,7 @@ from fim_lsp.session.generation import Generation
 from fim_lsp.session.state_file import SavedDocument
 from fim_lsp.session.workspace import Workspace
 from fim_lsp.suggest.continuations import Continuations, Displayed
+from fim_lsp.suggest.outcome import TOO_LARGE
 from fim_lsp.workspace.paths import FileLocation
 
 RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
@@ -40,17 +49,23 @@ class Verdict(enum.Enum):
     UNJUDGED = "unjudged"
     USABLE = "usable"
     PRIVATE = "private"
+    TOO_LARGE = TOO_LARGE
 
 
 class OpenDocument:
     """
-    See the module. *why_private* is "" where the document may be used. *position* is the cursor's last known place,
-    carried along by edits since; *deleted*: the last edit only took text away; *typed*: there was an edit since the
+    See the module. *most_chars* is at least as many as the document has. *why_private* is "" where it may be used.
+    *position* is the cursor's last known place, carried along by edits since; *deleted*: the last edit only took text away; *typed*: there was an edit since the
     last request. *displayed* is what was suggested last, *used* when a request was served last (0: never).
     """
 
     def __init__(
-        self, document: Document, file: FileLocation, workspace: Workspace, acceptance: Acceptance
+        self,
+        document: Document,
+        file: FileLocation,
+        workspace: Workspace,
+        acceptance: Acceptance,
+        most_chars: int,
     ) -> None:
         self.document = document
         self.file = file
@@ -72,7 +87,10 @@ class OpenDocument:
         self.saved: SavedDocument | None = None  # what is on disk of it
         self.used = 0.0
         self.is_retired = False
+        self.most_chars = most_chars
         workspace.n_open += 1
+        if most_chars > DOCUMENT_CHARS:
+            self.refuse(Verdict.TOO_LARGE.value, Verdict.TOO_LARGE)
 
     def __repr__(self) -> str:
         return f"<OpenDocument {self.file.path} {self.verdict.value}>"
@@ -92,20 +110,30 @@ class OpenDocument:
         """Return whether it is judged, and not private."""
         return self.verdict is Verdict.USABLE
 
+    @property
+    def refusal(self) -> str:
+        """Return why nothing of it may be used, as `Answer.outcome` says it; "" where it may."""
+        is_large = self.verdict is Verdict.TOO_LARGE
+        return self.why_private if is_large or self.is_usable else f"private: {self.why_private}"
+
     # -- what happens to it --------------------------------------------------------------------
 
-    def again(self, document: Document, file: FileLocation, workspace: Workspace) -> OpenDocument:
+    def again(
+        self, document: Document, file: FileLocation, workspace: Workspace, most_chars: int
+    ) -> OpenDocument:
         """Return the document begun again, to be judged; what the user was shown stays on screen."""
         self.retire()
-        fresh = OpenDocument(document, file, workspace, self.acceptance)
+        fresh = OpenDocument(document, file, workspace, self.acceptance, most_chars)
         fresh.restoring = self.restoring
         return fresh
 
     def change(self, edits: tuple[Edit | str, ...], version: int, now: float) -> None:
         """Apply *edits* at *now* (seconds); the windows move with those above them, the cursor with those at it."""
         before, self.typed = self.document, True
-        self.acceptance.follow(before, edits, now)
         self.document = apply_edits(before, edits, version)
+        if self.verdict is Verdict.TOO_LARGE:
+            return
+        self.acceptance.follow(before, edits, now)
         for edit in edits:
             if isinstance(edit, Edit):
                 self.position = self.position and carry(self.position, edit)
@@ -115,6 +143,17 @@ class OpenDocument:
         self.position = self.position and self.document.clamp(self.position)
         self.workspace.memory.note_edit(before, self.document, edits)
         self._pause_contradicted()
+
+    def crosses_limit(self, edits: tuple[Edit | str, ...]) -> bool:
+        """Return whether *edits*, the last ones, made it too large, or small enough again."""
+        self.most_chars += sum(len(e if isinstance(e, str) else e.text) for e in edits)
+        is_large = self.verdict is Verdict.TOO_LARGE
+        if is_large and all(isinstance(edit, Edit) and edit.start == edit.end for edit in edits):
+            return False
+        if self.most_chars <= DOCUMENT_CHARS:
+            return is_large
+        self.most_chars = count_characters(self.document.lines)
+        return (self.most_chars > DOCUMENT_CHARS) != is_large
 
     def move_to(self, position: Position) -> Position:
         """Move the cursor to *position*, or as near to it as the text allows."""
@@ -126,9 +165,9 @@ class OpenDocument:
         self.verdict, self.why_private = Verdict.USABLE, ""
         self.workspace.open(source(self.document, self.file))
 
-    def refuse(self, reason: str) -> None:
-        """Use and remember nothing of it: it is private."""
-        self.verdict, self.why_private = Verdict.PRIVATE, reason
+    def refuse(self, reason: str, verdict: Verdict = Verdict.PRIVATE) -> None:
+        """Use and remember nothing of it: it is private, or too large."""
+        self.verdict, self.why_private = verdict, reason
         self.workspace.memory.note_deletion(self.uri)
         self.workspace.evaluated = ()
 

@@ -37,20 +37,23 @@ class OpenDocuments:
     def __iter__(self) -> Iterator[OpenDocument]:
         return iter(self.by_uri.values())
 
-    def open(self, uri: str, language: str, version: int, text: str) -> OpenDocument:
+    def open(
+        self, uri: str, language: str, version: int, text: str, lines: tuple[str, ...] | None = None
+    ) -> OpenDocument:
         """Know a document from now on; one that is open already begins again."""
-        return self._begin(open_document(uri, language, version, text))
+        return self._begin(open_document(uri, language, version, text, lines), len(text))
 
     def reopen(self) -> list[OpenDocument]:
         """Begin again with every document, because the rules or the folders changed."""
-        return [self._begin(each.document) for each in [*self]]
+        return [self._begin_again(doc) for doc in [*self]]
 
-    def change(self, doc: OpenDocument, event: events.Changed) -> None:
-        """Apply the edits of *event*."""
+    def change(self, doc: OpenDocument, event: events.Changed) -> OpenDocument:
+        """Apply the edits of *event*; returns the document, begun again where it crossed the limit of size."""
         now = time.perf_counter()
         if event.is_a_key:
             self.pace.key(now * 1e3)
         doc.change(event.edits, event.version, now)
+        return self._begin_again(doc) if doc.crosses_limit(event.edits) else doc
 
     def close(self, doc: OpenDocument) -> None:
         """Know a document no longer."""
@@ -66,7 +69,7 @@ class OpenDocuments:
             return self.reopen()
         documents = [self.by_uri[uri] for uri in self.by_uri.keys() & {*event.changed}]
         unknown = [each for each in documents if not each.workspace.memory.knows(each.uri)]
-        return [self._begin(each.document) for each in unknown]
+        return [self._begin_again(doc) for doc in unknown]
 
     def hear(self, event: events.Shown | events.Accepted | events.PartlyAccepted) -> None:
         """Take in what the client says of a suggestion."""
@@ -91,15 +94,18 @@ class OpenDocuments:
         line = doc.position.line if doc.position else 0
         return lines_in_sight(doc.document.lines, line, others.values(), unseen)
 
-    def _begin(self, document: Document) -> OpenDocument:
+    def _begin_again(self, doc: OpenDocument) -> OpenDocument:
+        return self._begin(doc.document, doc.most_chars)
+
+    def _begin(self, document: Document, most_chars: int) -> OpenDocument:
         location = paths.locate(document.uri, self.workspaces.roots)
         workspace = self.workspaces.of(location)
         known = self.by_uri.get(document.uri)
         if known is not None:
-            doc = known.again(document, location, workspace)
+            doc = known.again(document, location, workspace, most_chars)
         else:
             watched = self._quiet, document.uri
             acceptance = Acceptance(self._stats, *watched, says_shown=self._says_shown)
-            doc = OpenDocument(document, location, workspace, acceptance)
+            doc = OpenDocument(document, location, workspace, acceptance, most_chars)
         self.by_uri[document.uri] = doc
         return doc

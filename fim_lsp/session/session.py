@@ -43,6 +43,7 @@ from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Day, Days, Stats
 from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
+from fim_lsp.suggest.outcome import reason
 from fim_lsp.suggest.request import EDITOR, Client, Selected
 from fim_lsp.workspace.explorer import Progress
 from server_bridge.protocol import Backend, BackendError, Health, TextModel
@@ -155,8 +156,10 @@ class Session:
         match event:
             case events.Changed():
                 before = doc.document
-                self._open.change(doc, event)
-                self.next_edits.follow(doc, before, event)
+                if (again := self._open.change(doc, event)) is doc:
+                    self.next_edits.follow(doc, before, event)
+                else:
+                    self._judging.begin([again])
             case events.Closed():
                 self._open.close(doc)
             case events.Saved(uri):
@@ -238,8 +241,8 @@ class Session:
         await self._judging.wait_judged()
         if (doc := self._open.by_uri.get(uri)) is None:
             return PromptReport("nothing, the document is not open")
-        if doc.why_private:
-            return PromptReport(f"nothing, the file is private ({doc.why_private})")
+        if doc.refusal:
+            return PromptReport(f"nothing, {reason(doc.refusal)}")
         prompt, measure = self._framing.next_prompt(doc, doc.document), None
         if prompt is None:
             return PromptReport("nothing yet, no suggestion was asked for here")
@@ -261,8 +264,8 @@ class Session:
         if (doc := self._open.by_uri.get(uri)) is None:
             return Position(0, 0), "", "the document is not open"
         document, at = doc.document, doc.move_to(position or doc.position or Position(0, 0))
-        if doc.why_private:
-            return at, "", f"the file is private ({doc.why_private})"
+        if doc.refusal:
+            return at, "", reason(doc.refusal)
         if (state := await self.connection.wait_ready()).health is not Health.READY:
             return at, "", state.message or "there is no model server"
 

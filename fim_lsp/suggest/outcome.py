@@ -6,10 +6,13 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from fim_lsp.documents import DOCUMENT_CHARS
 from server_bridge.weights.table import is_bundled
 
+TOO_LARGE = "too large"
 TOY = "the bundled model, a toy for Python: `fim-lsp setup` gets a real one"
 ENDS = {
     "automatic suggestions are off": "fim.completion.auto is false",
@@ -28,6 +31,7 @@ ENDS = {
     "local": "no line in sight begins like this one, and the model could not be asked",
     "no commit message": "the model writes only the first line of a commit message, from what is staged",
     "not open": "the file is not open",
+    TOO_LARGE: f"files of more than {DOCUMENT_CHARS:,} characters get no suggestions",
     "superseded": "the next key came before the answer",
     "too late": "the model did not answer in time (fim.completion.deadlineMs)",
 }
@@ -69,7 +73,7 @@ def report(text: str, outcome: str, why: str, *, by_hand: bool) -> str:
     return f"nothing: {why}{hint}"
 
 
-def reason(outcome: str, backend: Mapping[str, Any]) -> str:
+def reason(outcome: str, backend: Mapping[str, Any] = MappingProxyType({})) -> str:
     """Return why a request with this outcome got nothing."""
     if outcome.startswith("private: "):
         return f"the file is private, nothing of it is used ({outcome.removeprefix('private: ')})"

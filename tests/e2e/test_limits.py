@@ -27,10 +27,10 @@ def at(uri: str, line: int = 0) -> dict[str, object]:
 
 
 def is_open(editor: Editor, uri: str) -> bool:
-    """Return whether the session has the document, as what the model would see of it tells."""
+    """Return whether the session uses the document, as what the model would see of it tells."""
     params = {"command": "fim.showContext", "arguments": [uri]}
     note = editor.request("workspace/executeCommand", params)["note"]
-    return "not open" not in str(note)
+    return "not open" not in str(note) and "characters" not in str(note)
 
 
 def said_large(editor: Editor) -> list[str]:

@@ -1,0 +1,134 @@
+"""Documents that are too large: in step with the editor, and nothing of them is used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.documents import Edit, Position, apply_edits, open_document
+from fim_lsp.events import Changed, Closed, Opened, Saved, Yanked
+from fim_lsp.session import open_document as limits
+from fim_lsp.session.session import Session
+from tests.fake_backend import FakeBackend
+from tests.typist import QUICK, ROOT, wait_judged
+
+A, B = f"{ROOT}/a.py", f"{ROOT}/b.py"
+MOST = 60
+LINE = "price = total(cart)\n"
+LARGE, SMALL = LINE * 4, LINE * 2
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes that tests can reach."""
+    monkeypatch.setattr(limits, "DOCUMENT_CHARS", MOST)
+
+
+@pytest.fixture
+async def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+async def session(backend: FakeBackend) -> AsyncIterator[Session]:
+    session = Session(QUICK, lambda _: backend)
+    yield session
+    await session.aclose()
+
+
+def start(session: Session, uri: str, text: str) -> None:
+    session.handle(Opened(uri, "python", 1, text))
+
+
+async def outcome(session: Session, uri: str, line: int = 1) -> str:
+    answer = await session.complete(uri, Position(line, 0), invoked=True)
+    await session.wait_idle()
+    return answer.outcome
+
+
+async def test_nothing_of_a_large_document_is_used(session: Session, backend: FakeBackend) -> None:
+    """Neither for suggestions in it nor for those in others; the reason is said."""
+    start(session, A, LARGE.replace("total", "C4N4RY"))
+    start(session, B, SMALL)
+    session.handle(Yanked(A, "C4N4RY"))
+    session.handle(Saved(A))
+    answer = await session.complete(A, Position(1, 0), invoked=True)
+    assert (answer.suggestions, answer.outcome) == ([], "too large")
+    assert "characters get no suggestions" in answer.reason
+    assert "characters get no suggestions" in (await session.context(A)).note
+
+    await outcome(session, B)
+    assert "C4N4RY" not in repr((backend.seen, backend.warmed))
+    session.handle(Closed(A))
+    assert await outcome(session, A) == "not open"
+
+
+async def test_a_document_that_grows_is_left_and_one_that_shrinks_is_used(session: Session) -> None:
+    """Its text is that of the editor all the time."""
+    start(session, A, SMALL)
+    assert await outcome(session, A) not in ("too large", "")
+    at = Position(2, 0)
+    session.handle(Changed(A, 2, (Edit(at, at, LARGE),)))
+    assert await outcome(session, A) == "too large"
+    session.handle(Changed(A, 3, (Edit(at, at, "x"),)))
+    assert await outcome(session, A) == "too large"
+    session.handle(Changed(A, 4, (Edit(Position(1, 0), Position(6, 0), ""),)))
+
+    assert session.documents[A].text == LINE
+    assert await outcome(session, A, 0) not in ("too large", "")
+
+
+async def test_what_is_inserted_and_deleted_again_does_not_count(session: Session) -> None:
+    """The length is counted before a document is taken for large."""
+    start(session, A, LINE)
+    at = Position(0, 0)
+    for number in range(2 * MOST):
+        session.handle(Changed(A, number, (Edit(at, at, "x"),)))
+        session.handle(Changed(A, number, (Edit(at, Position(0, 1), ""),)))
+
+    assert await outcome(session, A) != "too large"
+
+
+async def test_a_change_of_the_rules_does_not_make_it_usable(session: Session) -> None:
+    """All documents are judged again then, but for these."""
+    start(session, A, LARGE)
+    session.judge_again()
+    await wait_judged(session)
+    assert await outcome(session, A) == "too large"
+
+
+edits = st.lists(
+    st.one_of(
+        st.text("ab\n", max_size=90),
+        st.builds(
+            lambda a, b, text: Edit(min(a, b), max(a, b), text),
+            st.builds(Position, st.integers(0, 9), st.integers(0, 9)),
+            st.builds(Position, st.integers(0, 9), st.integers(0, 9)),
+            st.text("ab\n", max_size=30),
+        ),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(st.text("ab\n", max_size=90), st.lists(edits, max_size=12))
+def test_the_text_is_that_of_the_editor(text: str, changes: list[list[Edit | str]]) -> None:
+    """Large or not, and it is taken for large when it is."""
+
+    async def follow() -> None:
+        session, client = Session(QUICK, lambda _: FakeBackend()), open_document(A, "", 1, text)
+        start(session, A, text)
+        for number, change in enumerate(changes):
+            client = apply_edits(client, change, number)
+            session.handle(Changed(A, number, tuple(change)))
+            assert session.documents[A].text == client.text
+            note = (await session.context(A)).note
+            assert ("characters" in note) == (len(client.text) > MOST)
+        await session.aclose()
+
+    asyncio.run(follow())
