@@ -19,6 +19,7 @@ import asyncio
 import difflib
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +107,7 @@ def table(scores: Sequence[Score], n_places: int) -> str:
     classic, growing = scores[0], scores[1]
     noise = (growing.exact * (1 - growing.exact) / max(1, n_places)) ** 0.5
     if growing.exact + 2 * noise < classic.exact:
-        verdict = "The classic layout is better: set fim.prompt.layout to classic for this model."
+        verdict = "The classic layout is better for this model."
     else:
         verdict = "The growing layout is as good or better: keep it."
     return "\n".join((*rows, "", verdict))
@@ -127,7 +128,10 @@ def prompt_at(budget: Budget, trial: Trial, n_earlier: int = 0, *, classic: bool
     text = "".join(document.lines[min(window.first, line) : line])
     frame = Frame(Header("", (), trial.path), Window(window.first, line, text, window.suffix))
     typed = document.between(Position(line, 0), position)
-    return compose(frame, typed, classic=classic)
+    prompt = compose(frame, typed)
+    if not classic:
+        return prompt
+    return replace(prompt, prefix=prompt.prefix + prompt.middle, middle="")
 
 
 async def _ask(

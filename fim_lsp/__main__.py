@@ -182,7 +182,7 @@ def open_model(config: Config) -> TextModel | None:
     from server_bridge import bridge
     from server_bridge.http.api_key import Key
 
-    ours = config.next_edit
+    ours = config.next_edit.server
     named = bridge.BackendSettings(
         url=ours.url,
         model=ours.model,
@@ -190,7 +190,7 @@ def open_model(config: Config) -> TextModel | None:
         ca_file=ours.ca_file,
         keys_dir=str(_cache()),
     )
-    return bridge.open_text_model(named) if ours.enabled else None
+    return bridge.open_text_model(named) if config.next_edit.enabled else None
 
 
 def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
@@ -206,9 +206,8 @@ def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
         ca_file=ours.ca_file,
         template=ours.template,
         context_tokens=ours.context_tokens,
-        session_header=ours.session_header,
-        cache_salt=ours.cache_salt,
-        user=ours.user,
+        headers=ours.headers,
+        body=ours.body,
         slots_dir=str(_cache() / "slots") if saves else "",
         keys_dir=str(_cache()),
         languages=ours.languages,

@@ -193,12 +193,8 @@ def _get(machine: command_line.Machine, given: Namespace, name: str) -> str:
 
 
 def _hub(mirror: str | None) -> str:
-    """
-    Return the address that models are downloaded from: the *mirror* of a flag, that of the user's
-    settings, that of the environment, the hub.
-    """
-    config, _ = merge.merge_layers(files.find_layers(()).layers)
-    return mirror or config.models.mirror or os.environ.get("HF_ENDPOINT") or HUB
+    """Return the address to download from: the *mirror* of a flag or of the environment, the hub."""
+    return mirror or os.environ.get("HF_ENDPOINT") or HUB
 
 
 def _fetch(offer: Offer, mirror: str | None) -> str:

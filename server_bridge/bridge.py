@@ -45,6 +45,10 @@ USUAL_URLS = tuple(f"http://127.0.0.1:{port}" for port in USUAL_PORTS)
 # all documents. Random per process, so that runs cannot be linked.
 SESSION = secrets.token_hex(16)
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+TEXT = re.compile(r"[!-~]([ -~]*[!-~])?")
+OUR_HEADERS = {
+    "authorization", "connection", "content-length", "content-type", "host", "transfer-encoding",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class BackendSettings:
 
     *model* is one of a server's, or a GGUF file for the embedded engine ("" for the bundled one).
     *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
-    no server at it. What *session_header*, *cache_salt* and *user* say goes to *url* only as well.
+    no server at it. *headers* and fields of the *body* go to *url* only as well.
     *keys_dir* is the folder where `fim-lsp serve` leaves the keys of the servers that it runs.
     """
 
@@ -67,9 +71,8 @@ class BackendSettings:
     n_threads: int = 0  # of the embedded engine; 0: see `_make_embedded`
     template: str = ""
     context_tokens: int = 0
-    session_header: str = ""  # names the header that says `SESSION`
-    cache_salt: str = field(default="", repr=False)
-    user: str = ""
+    headers: tuple[tuple[str, str], ...] = ()  # "{session}" stands for `SESSION`
+    body: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     slots_dir: str = ""
     keys_dir: str = ""
     log: str = ""
@@ -152,14 +155,14 @@ def _choose_key(settings: BackendSettings, port: int) -> Callable[[], Awaitable[
 
 def _tags(settings: BackendSettings) -> Tags:
     """Return the tags for routers, shared caches and accounts; none unless the user sets them."""
-    header = settings.session_header
-    fields = {"cache_salt": settings.cache_salt, "user": settings.user}
-    if header and not HEADER.fullmatch(header):
-        raise BackendUnusable(
-            f"fim.backend.sessionHeader is {header!r}, which is no valid header name: "
-            "set it to what your router reads, for example X-Session-ID"
-        )
-    return Tags({header: SESSION} if header else {}, {k: v for k, v in fields.items() if v})
+    headers = {name: text.replace("{session}", SESSION) for name, text in settings.headers}
+    for name, text in headers.items():
+        if not HEADER.fullmatch(name) or not TEXT.fullmatch(text) or name.lower() in OUR_HEADERS:
+            raise BackendUnusable(
+                f"fim.backend.headers has {name!r}, which cannot be sent: "
+                'name what your router reads, for example {"X-Session-ID": "{session}"}'
+            )
+    return Tags(headers, dict(settings.body))
 
 
 def _choose_model(settings: BackendSettings) -> str:

@@ -47,7 +47,6 @@ class Setting(NamedTuple):
 SETTINGS = {
     "as it is": Setting(),
     "no ring": Setting(("ring.chunks", 0)),
-    "typed text before the suffix": Setting(("prompt.layout", "classic")),
     "no lines before it": Setting(lead=0),
     "ten lines before it": Setting(lead=10),
 }

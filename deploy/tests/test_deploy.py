@@ -224,9 +224,9 @@ def test_the_dashboard_is_what_the_script_makes() -> None:
 
 
 def test_the_page_and_the_files_name_the_same_settings() -> None:
-    """`sessionHeader` and `cacheSalt` exist; the header is the one that the files read."""
+    """`headers` and `body` exist; the header is the one that the files read."""
     page = (ROOT / "docs/scaling.md").read_text("utf-8")
-    assert {"session_header", "cache_salt"} <= set(BackendConfig.__dataclass_fields__)
+    assert {"headers", "body"} <= set(BackendConfig.__dataclass_fields__)
     assert read(DEPLOY / "vllm/values.yaml")["routerSpec"]["sessionKey"].title() == "X-Session-Id"
     assert "$http_x_session_id" in (DEPLOY / "llama.cpp/nginx.conf").read_text("utf-8")
-    assert 'sessionHeader = "X-Session-ID"' in page
+    assert 'headers = { X-Session-ID = "{session}" }' in page

@@ -143,10 +143,10 @@ async def settings(target: Target) -> list[Finding]:
 
 async def privacy(target: Target) -> list[Finding]:
     """Report where code is sent, and whether it is encrypted on the way."""
-    backend, ours = target.config.backend, target.config.next_edit
+    backend, ours = target.config.backend, target.config.next_edit.server
     keys = [("backend", each.api_key_env) for each in egress.servers(backend)]
     findings = []
-    for section, env in dict.fromkeys((*keys, ("nextEdit", ours.api_key_env))):
+    for section, env in dict.fromkeys((*keys, ("nextEdit.server", ours.api_key_env))):
         if env and env not in os.environ:
             says = f"the environment variable {env} (fim.{section}.apiKeyEnv) is not set"
             findings.append(Finding("privacy", "warn", says, f"export {env}=…"))

@@ -16,13 +16,13 @@ from fim_lsp.cli.terminal import Screen, screen_on, wrap
 from fim_lsp.display import sanitize
 from fim_lsp.next_edit.formats import format_of
 from fim_lsp.session.model_edits import trouble
-from fim_lsp.settings.config import NextEditConfig
+from fim_lsp.settings.backend import BackendConfig
 from server_bridge.machine import addresses
 from server_bridge.protocol import BackendError
 
 NAME = "next edit"
 KNOWN = (
-    "set fim.nextEdit.model to the one that is served: zeta-2, zeta-2.1 or sweep-next-edit; "
+    "set fim.nextEdit.server.model to the one that is served: zeta-2, zeta-2.1 or sweep-next-edit; "
     "the name tells the format"
 )
 SHOWN_NAMES = 5  # models of a server
@@ -30,23 +30,23 @@ SHOWN_NAMES = 5  # models of a server
 
 async def next_edit(target: Target) -> list[Finding]:
     """Check that the server has this model, and that it is a model for next edits."""
-    ours, model = target.config.next_edit, target.next_edits
-    if not ours.enabled or not (ours.model or ours.url):
+    ours, model = target.config.next_edit.server, target.next_edits
+    if not target.config.next_edit.enabled or not (ours.model or ours.url):
         return []
     if not ours.url:
         fix = "set it to the address of that model's server, like http://127.0.0.1:8013"
-        return [_warning(f"there is {sanitize(ours.model)}, but no fim.nextEdit.url", fix)]
+        return [_warning(f"there is {sanitize(ours.model)}, but no fim.nextEdit.server.url", fix)]
     if model is None or format_of(ours.model) is None:
         named = f"{sanitize(ours.model)} is no known next-edit model"
-        return [_warning(named if ours.model else "fim.nextEdit.model is not set", KNOWN)]
+        return [_warning(named if ours.model else "fim.nextEdit.server.model is not set", KNOWN)]
     try:
         return [_of_names(ours, await model.models())]
     except BackendError as error:
-        fix = "start it, or empty fim.nextEdit.url: without a model, fim-lsp still repeats your own edits"
+        fix = "start it, or empty fim.nextEdit.server.url: without a model, fim-lsp still repeats your own edits"
         return [_warning(trouble(error), fix)]
 
 
-def _of_names(ours: NextEditConfig, names: list[str]) -> Finding:
+def _of_names(ours: BackendConfig, names: list[str]) -> Finding:
     """Check the model's name against the *names* of the server; none where it does not say."""
     name, url = sanitize(ours.model), addresses.redact_url(ours.url)
     if ours.model in names or not names:
@@ -55,7 +55,7 @@ def _of_names(ours: NextEditConfig, names: list[str]) -> Finding:
     if fit == names:
         return Finding(NAME, "ok", f"{name} at {url}, there called {fit[0]}")
     others = [each for each in names if format_of(each)]
-    fix = f"set fim.nextEdit.model to {(fit or others)[0]}" if others else KNOWN
+    fix = f"set fim.nextEdit.server.model to {(fit or others)[0]}" if others else KNOWN
     return _warning(f"{url} has no {name}, but {', '.join(names[:SHOWN_NAMES])}", fix)
 
 

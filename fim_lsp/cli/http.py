@@ -72,7 +72,7 @@ def run(
         return 1
     open_session = partial(Session, config, open_backend)
     options = {
-        "port": arguments.port or config.http.port,
+        "port": arguments.port or config.http.port or 0,
         "token": key.token,
         "root": root.as_uri(),
     }

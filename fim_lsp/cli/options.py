@@ -224,7 +224,7 @@ def _add_get(which: Commands, command: Commands) -> None:
     command.add_argument("--yes", action="store_true", help="download without asking")
     command.add_argument(
         "--mirror", metavar="URL",
-        help="a mirror of huggingface.co to download from (also in fim.models.mirror, or HF_ENDPOINT)",
+        help="a mirror of huggingface.co to download from (or HF_ENDPOINT)",
     )  # fmt: skip
 
 

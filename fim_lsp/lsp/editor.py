@@ -156,7 +156,7 @@ class Editor(LanguageServer):
 
     def open_port(self) -> None:
         """Open the port for other programs, if it is set."""
-        if self.session.config.http.enabled:
+        if self.session.config.http.port is not None:
             self.later(self.page.follow(self.session, self.roots), "open port")
 
     async def pull(self) -> None:
@@ -225,7 +225,7 @@ class Editor(LanguageServer):
         if config.log != self._log:
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
-        ways = egress.ways(config.backend, config.next_edit.url)
+        ways = egress.ways(config.backend, config.next_edit.server.url)
         problems += tuple(way.warning for way in ways if way.warning)
         if new := [problem for problem in problems if problem not in self._shown]:
             self._shown.update(new)

@@ -36,14 +36,14 @@ class LocalPage:
 
     async def follow(self, session: Session, roots: tuple[str, ...]) -> None:
         """Open the port if the settings say so; what is open stays open."""
-        if session.config.http.enabled:
+        if session.config.http.port is not None:
             await self.url(session, roots)
 
     async def url(self, session: Session, roots: tuple[str, ...]) -> str:
         """Return the address of the page; "" where no port can be opened."""
         async with self._opening:
             if self._port is None and self.open_port is not None:
-                wanted = session.config.http.port
+                wanted = session.config.http.port or 0
                 try:
                     self._port = await self.open_port(session, wanted, roots[0] if roots else "")
                 except OSError as error:

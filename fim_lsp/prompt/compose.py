@@ -18,21 +18,16 @@ from fim_lsp.settings.config import Config
 from server_bridge.protocol import Prompt, State
 
 SMALL_CONTEXT = 4096  # tokens, until the backend says
+MIDDLE_TOKENS = 256  # some 25 typed lines between two prefills
 SCAFFOLD = 64  # tokens of control marks, names and paths
 
 
-def compose(frame: Frame, typed: str, *, classic: bool = False) -> Prompt:
-    """
-    Return the prompt for a cursor behind *typed*, the middle of the frame's window.
-
-    *classic*: the layout without a middle.
-    """
+def compose(frame: Frame, typed: str) -> Prompt:
+    """Return the prompt for a cursor behind *typed*, the middle of the frame's window."""
     kept, half = heal(typed)
     prefix, middle, forced, suffix = _scrub((frame.window.prefix, kept, half, frame.window.suffix))
     if forced != half:  # the output cannot begin with what is redacted
         middle, forced = middle + forced, ""
-    if classic:
-        prefix, middle = prefix + middle, ""
     return Prompt(
         repo=frame.header.repo,
         chunks=frame.header.chunks,
@@ -58,7 +53,7 @@ def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
     return Budget(
         prefix=int(min(prompt.prefix_tokens, n_ctx // 6) * per),
         suffix=int(min(prompt.suffix_tokens, n_ctx // 12) * per),
-        middle=int(min(prompt.middle_tokens, n_ctx // 12) * per),
+        middle=int(min(MIDDLE_TOKENS, n_ctx // 12) * per),
     )
 
 

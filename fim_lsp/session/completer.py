@@ -249,8 +249,6 @@ class Completer:
 
     def _in_sight(self, request: CompletionRequest, doc: OpenDocument) -> Candidate:
         """Return a candidate from the lines in sight, without a model."""
-        if not request.config.completion.local:
-            return Candidate("")
         return continue_line(request.cursor, self._open.lines(doc))
 
     @staticmethod

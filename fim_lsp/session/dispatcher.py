@@ -253,8 +253,7 @@ class Dispatcher:
 
     def _choose(self, generation: Generation, doc: OpenDocument) -> Candidate:
         """Return the text of *generation* so far, or a line in sight that is surer."""
-        local = self._connection.config.completion.local
-        lines = self._open_documents.lines(doc) if local else None
+        lines = self._open_documents.lines(doc)
         said = generation.candidate(generation.typed)
         return choose(said, generation.tokens, generation.forced, generation.cursor, lines)
 

@@ -32,8 +32,7 @@ class Framing:
 
     def compose(self, frame: Frame, typed: str) -> Prompt:
         """Return the prompt for a cursor behind *typed*, the middle of the frame's window."""
-        classic = self._connection.config.prompt.layout == "classic"
-        return compose.compose(frame, typed, classic=classic)
+        return compose.compose(frame, typed)
 
     def prompt(self, frame: Frame, document: Document, position: Position) -> Prompt:
         """Return the prompt for *position* in *frame*."""

@@ -35,7 +35,7 @@ class ModelEdits:
     @property
     def name(self) -> str:
         """The model's."""
-        return self._settings.model
+        return self._settings.server.model
 
     def configure(self, config: Config) -> None:
         """Go on with *config*."""
@@ -54,7 +54,7 @@ class ModelEdits:
 
         *history* keeps what the prompts begin with; *names* are the documents' paths by URI.
         """
-        asked = format_of(self._settings.model)
+        asked = format_of(self._settings.server.model)
         if self._model is None or asked is None:
             return None
         text = text_of(question.documents[0])
@@ -76,9 +76,11 @@ class ModelEdits:
         return None if found is None or found.is_refused(question.refused) else found
 
     def _open(self, config: Config) -> TextModel | None:
-        model, name = self._open_model(config), config.next_edit.model
+        model, name = self._open_model(config), config.next_edit.server.model
         if model is not None and format_of(name) is None:
-            log.warning("fim.nextEdit.model is %s: name zeta-2, zeta-2.1 or sweep", sanitize(name))
+            log.warning(
+                "fim.nextEdit.server.model is %s: name zeta-2, zeta-2.1 or sweep", sanitize(name)
+            )
         return model
 
     async def aclose(self) -> None:
@@ -90,7 +92,7 @@ class ModelEdits:
 
 def trouble(error: BackendError) -> str:
     """Return the message of *error*, with the names of this section's settings in place of those of `fim.backend`."""
-    return str(error).replace("fim.backend.", "fim.nextEdit.")
+    return str(error).replace("fim.backend.", "fim.nextEdit.server.")
 
 
 def _compose(

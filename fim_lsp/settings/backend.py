@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from fim_lsp.settings.option import Project, option
 from server_bridge.machine.addresses import USUAL_PORTS
 
+Table = tuple[tuple[str, str], ...]  # names and texts
+
 
 @dataclass(frozen=True, slots=True)
 class BackendConfig:
@@ -79,25 +81,24 @@ class BackendConfig:
             within=(0, 10_000_000),
         ),
     )
-    session_header: str = field(
-        default="",  # only routers need it, and each reads another header
+    headers: Table = field(
+        default=(),  # only routers and gateways need any
         metadata=option(
-            "A header, like `X-Session-ID`, with the same random value in every request of one "
-            "run, so that a router that reads it sends them all to the same cache (docs/scaling.md).",
+            'Headers of every request, for routers and gateways: `{"X-Session-ID": "{session}"}`. '
+            "`{session}` is a random value, the same in every request of one run, so that a router "
+            "that reads it sends them all to the same cache (docs/scaling.md).",
             Project.NEVER,
+            of=dict,
         ),
     )
-    cache_salt: str = field(
-        default="",  # all clients of the server share its cache
+    body: Table = field(
+        default=(),
+        repr=False,  # a salt is kept like a key
         metadata=option(
-            "Sent as `cache_salt`: vLLM shares what it evaluated only between clients that send the same.",
+            "Fields of every request's JSON: `cache_salt`, with which vLLM shares what it evaluated "
+            "only between clients that send the same, or `user`, the name under which a gateway counts.",
             Project.NEVER,
-        ),
-    )
-    user: str = field(
-        default="",  # most servers have one user
-        metadata=option(
-            "Sent as `user`: the name under which a gateway counts requests.", Project.NEVER
+            of=dict,
         ),
     )
     languages: tuple[str, ...] = field(

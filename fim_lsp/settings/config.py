@@ -115,18 +115,11 @@ class CompletionConfig:
         metadata=option("Places without automatic suggestions: `comment`, `string`.", Project.ADD),
     )
     disabled_for: tuple[str, ...] = field(
-        default=(),  # `languages.off` by another name, and by file
+        default=(),
         metadata=option(
             "Languages (`markdown`) and files, as in a `.gitignore` (`*.csv`, `docs/`), without automatic suggestions; `!` "
             "makes an exception (`*.*`, `!*.py`).",
             Project.ADD,
-        ),
-    )
-    local: bool = field(
-        default=True,  # useful without a model, and takes no time
-        metadata=option(
-            "Without a model, suggest a line of an open file or of the ring that begins as yours does.",
-            Project.OFF,
         ),
     )
     long_tokens: int = field(
@@ -158,17 +151,8 @@ class CompletionConfig:
 
 @dataclass(frozen=True, slots=True)
 class PromptConfig:
-    """How much code around the cursor the model is shown, and how. A small context shrinks it."""
+    """How much code around the cursor the model is shown. A small context shrinks it."""
 
-    layout: str = field(
-        default="growing",  # 2 tokens evaluated per key instead of 508
-        metadata=option(
-            "`growing` puts what you type at the end of the prompt, so that nothing else is "
-            "evaluated; `classic` puts it before the code below the cursor.",
-            Project.TUNE,
-            choices=("growing", "classic"),
-        ),
-    )
     prefix_tokens: int = field(
         default=1024,  # about 100 lines: the function at work and what stands above it
         metadata=option("Code above the cursor, in tokens.", Project.LOWER, within=(16, 65_536)),
@@ -176,14 +160,6 @@ class PromptConfig:
     suffix_tokens: int = field(
         default=256,  # tells mostly where to stop
         metadata=option("Code below the cursor, in tokens.", Project.LOWER, within=(0, 65_536)),
-    )
-    middle_tokens: int = field(
-        default=256,  # some 25 typed lines between two prefills
-        metadata=option(
-            "Typed code that may follow the code below the cursor in the prompt, in tokens.",
-            Project.LOWER,
-            within=(16, 65_536),
-        ),
     )
 
 
@@ -202,42 +178,14 @@ class NextEditConfig:
             Project.OFF,
         ),
     )
-    model: str = field(
-        default="",  # the rules need none
+    server: BackendConfig = field(
+        default=BackendConfig(),  # the rules need no model
         metadata=option(
-            "The name of a next-edit model, which tells its format: `zeta-2`, `zeta-2.1`, "
-            "`sweep-next-edit-1.5B`. It is asked when your earlier edits propose nothing.",
+            "The server of a next-edit model, which is asked when your earlier edits propose nothing: "
+            "a table with `url` (llama.cpp's, or any with `/v1/completions`; your code is sent there), "
+            "`model` (its name tells the format: `zeta-2`, `zeta-2.1`, `sweep-next-edit-1.5B`) and, as "
+            "in `fim.backend`, `apiKeyEnv`, `apiKeyFile`, `apiKeyCommand`, `caFile`.",
             Project.NEVER,
-        ),
-    )
-    url: str = field(
-        default="",
-        metadata=option(
-            "The address of that model's server, like `http://127.0.0.1:8013`: llama.cpp's, or any "
-            "with `/v1/completions`. Your code is sent there.",
-            Project.NEVER,
-        ),
-    )
-    api_key_env: str = field(
-        default="",  # as for `fim.backend`: none is sent unless the user names one
-        metadata=option(
-            "The environment variable that holds that server's API key.", Project.NEVER, local=True
-        ),
-    )
-    api_key_file: str = field(
-        default="",
-        metadata=option("A file that holds that server's API key.", Project.NEVER, local=True),
-    )
-    api_key_command: str = field(
-        default="",
-        metadata=option("A command that prints that server's API key.", Project.NEVER, local=True),
-    )
-    ca_file: str = field(
-        default="",
-        metadata=option(
-            "A file of certificates to trust besides the usual ones, for that server with `https`.",
-            Project.NEVER,
-            local=True,
         ),
     )
 
@@ -252,29 +200,6 @@ class PrivacyConfig:
             "Files that get no suggestions and are never shown to a model, besides those that git ignores and the defaults "
             "below: gitignore patterns, in upper or lower case; `!` makes an exception.",
             Project.ADD,
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class LanguagesConfig:
-    """By language, as the editor names it: `python`, `markdown`, …"""
-
-    off: tuple[str, ...] = field(
-        default=(), metadata=option("Languages without suggestions.", Project.ADD)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelsConfig:
-    """Where models are downloaded from, when you ask for one."""
-
-    mirror: str = field(
-        default="",
-        metadata=option(
-            "A mirror of huggingface.co, like `https://hub.example.org`; by default the one in the environment variable "
-            "`HF_ENDPOINT`. A file from there counts only with the right SHA-256.",
-            Project.NEVER,
         ),
     )
 
@@ -321,17 +246,14 @@ class StatusConfig:
 class HttpConfig:
     """A port of this machine for other programs' completion clients, and for the page."""
 
-    enabled: bool = field(
-        default=False,  # what is not needed does not listen
+    port: int | None = field(
+        default=None,  # what is not needed does not listen
         metadata=option(
-            "Answer llama.vim, llama.vscode, minuet, Zed and your browser at a port of this machine.",
+            "Answer llama.vim, llama.vscode, minuet, Zed and your browser at this port of 127.0.0.1; "
+            "0 takes a free one.",
             Project.NEVER,
-        ),
-    )
-    port: int = field(
-        default=0,
-        metadata=option(
-            "The port on 127.0.0.1; 0 takes a free one.", Project.NEVER, within=(0, 65_535)
+            of=int,
+            within=(0, 65_535),
         ),
     )
 
@@ -346,8 +268,6 @@ class Config:
     ring: RingConfig = field(default_factory=RingConfig)
     next_edit: NextEditConfig = field(default_factory=NextEditConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
-    languages: LanguagesConfig = field(default_factory=LanguagesConfig)
-    models: ModelsConfig = field(default_factory=ModelsConfig)
     state: StateConfig = field(default_factory=StateConfig)
     log: LogConfig = field(default_factory=LogConfig)
     status: StatusConfig = field(default_factory=StatusConfig)

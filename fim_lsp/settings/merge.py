@@ -19,12 +19,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
 from fim_lsp.display import sanitize
-from fim_lsp.settings.backend import BackendConfig
+from fim_lsp.settings.backend import BackendConfig, Table
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.option import Project
 from fim_lsp.settings.schema import SCHEMA, Option, make_config
 
 _OTHERS = ("editorInfo", "editorPluginInfo")  # Copilot's clients introduce themselves with these
+_OF_A_SERVER = {"url", "model", "apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"}
+_TABLES = {option.key for option in SCHEMA.values() if option.type in (dict, BackendConfig)}
 _HANDSHAKE = "token"  # what a client over TCP begins with; not a setting
 _DEPTH = 3  # fim, section, field: what lies deeper is a value, and a wrong one
 _SHOWN_CHARS = 40  # of a wrong value
@@ -97,10 +99,14 @@ def _values(layer: Layer, problems: list[str]) -> Iterator[_Value]:
 
 def _local(option: Option, value: object) -> str:
     """Return the key that names something of this machine, of a setting or a server in it; "" for none."""
-    if option.type is not list:
-        return option.key if option.local else ""
-    keys = (f"backend.{key}" for server in cast("list[dict[str, object]]", value) for key in server)
-    return next((key for key in keys if SCHEMA[key].local), "")
+    servers: list[dict[str, object]] = []
+    if option.type is list:
+        servers = cast("list[dict[str, object]]", value)
+    elif option.type is BackendConfig:
+        servers = [cast("dict[str, object]", value)]
+    named = (key for server in servers for key in server if SCHEMA[f"backend.{key}"].local)
+    section = "backend" if option.type is list else option.key
+    return option.key if option.local else next((f"{section}.{key}" for key in named), "")
 
 
 def _own(raw: object) -> Iterator[tuple[str, object]]:
@@ -120,7 +126,8 @@ def _own(raw: object) -> Iterator[tuple[str, object]]:
 
 def _flat(raw: Mapping[object, object], prefix: str, depth: int) -> Iterator[tuple[str, object]]:
     for key, value in raw.items():
-        if isinstance(value, Mapping) and depth > 1:
+        is_value = f"{prefix}{key}".removeprefix("fim.") in _TABLES
+        if isinstance(value, Mapping) and depth > 1 and not is_value:
             yield from _flat(value, f"{prefix}{key}.", depth - 1)
         else:
             yield f"{prefix}{key}", value
@@ -130,6 +137,10 @@ def _valid(option: Option, value: object) -> object:
     """Return the value as the option's type, or None."""
     if option.type is list:
         return _endpoints(value)
+    if option.type is BackendConfig:
+        return _server(value)
+    if option.type is dict:
+        return _table(value)
     if option.type is tuple:
         texts = isinstance(value, list) and all(isinstance(v, str) and v for v in value)
         return tuple(cast("list[str]", value)) if texts else None
@@ -142,6 +153,21 @@ def _valid(option: Option, value: object) -> object:
 def _endpoints(value: object) -> tuple[BackendConfig, ...] | None:
     endpoints = [_endpoint(server) for server in value] if isinstance(value, list) else [None]
     return None if None in endpoints else cast("tuple[BackendConfig, ...]", tuple(endpoints))
+
+
+def _server(value: object) -> BackendConfig | None:
+    """Return the server of a table, of which only the place and the way there can be set."""
+    if not isinstance(value, Mapping) or not value.keys() <= _OF_A_SERVER:
+        return None
+    return _endpoint(value)
+
+
+def _table(value: object) -> Table | None:
+    """Return a table of texts; None if one is empty or none at all."""
+    if not isinstance(value, Mapping):
+        return None
+    items = tuple(value.items())
+    return items if all(isinstance(text, str) and text for item in items for text in item) else None
 
 
 def _endpoint(value: object) -> BackendConfig | None:
@@ -179,6 +205,8 @@ def describe_expected(option: Option) -> str:
         bool: "true or false",
         str: "a text",
         tuple: "a list of texts",
+        BackendConfig: 'a server like {"url": "http://127.0.0.1:8013", "model": "zeta-2"}',
+        dict: "a table of texts",
         list: 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llama-server"}',
     }
     return words[option.type]
@@ -188,7 +216,9 @@ def _guess_key(key: str) -> str:
     """Return a guess at what *key* was to be: spelled alike, or right but for its section."""
     key = key[:_KEY_CHARS]
     last = key.rsplit(".", 1)[-1]
-    guesses = [k for k in SCHEMA if k.rsplit(".", 1)[-1].lower() == last.lower()]
+    section = key.partition(".")[0]
+    servers = [k for k in _TABLES if k == f"{section}.server" and last in _OF_A_SERVER]
+    guesses = servers + [k for k in SCHEMA if k.rsplit(".", 1)[-1].lower() == last.lower()]
     guesses += difflib.get_close_matches(key, SCHEMA, n=1)
     return f"; did you mean fim.{guesses[0]}?" if guesses else ""
 

@@ -115,8 +115,6 @@ def why_off(request: CompletionRequest) -> str:
     if not request.config.completion.auto:
         return "automatic suggestions are off"
     document, config = request.document, request.config
-    if document.language in config.languages.off:
-        return f"suggestions are off for {document.language}"
     return why_disabled(
         config.completion.disabled_for, document.uri, document.language, request.path
     )

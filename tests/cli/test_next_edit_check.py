@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,8 @@ def listing(*models: str, key: str = "") -> Iterator[Listing]:
         server.shutdown()
 
 
-def target_of(**settings: object) -> Target:
+def target_of(*, enabled: bool = True, **server: object) -> Target:
+    settings = {"enabled": enabled, "server": server}
     config, problems = merge_layers([Layer("file", {"nextEdit": settings})])
     assert not problems
 
@@ -63,7 +65,7 @@ def target_of(**settings: object) -> Target:
     return Target(config, (), backend, nothing, next_edits=open_model(config))
 
 
-async def told(**settings: object) -> list[Finding]:
+async def told(**settings: Any) -> list[Finding]:
     target = target_of(**settings)
     found = await next_edit(target)
     if target.next_edits:
@@ -77,7 +79,7 @@ async def told(**settings: object) -> list[Finding]:
         (["zeta-2.1"], "zeta-2.1", "ok", "zeta-2.1 at http://"),
         ([], "zeta-2.1", "ok", "zeta-2.1 at http://"),
         (["zed-industries_zeta-2-Q8_0.gguf"], "zeta-2", "ok", "called zed-industries_zeta-2-Q8_0"),
-        (["zeta-2"], "zeta-2.1", "warn", "set fim.nextEdit.model to zeta-2"),
+        (["zeta-2"], "zeta-2.1", "warn", "set fim.nextEdit.server.model to zeta-2"),
         (["qwen", "sweep-next-edit-1.5B"], "sweep", "warn", "to sweep-next-edit-1.5B"),
         (["qwen2.5-coder"], "zeta-2", "warn", "has no zeta-2, but qwen2.5-coder"),
         (["qwen2.5-coder"], "qwen2.5-coder", "warn", "is no known next-edit model"),
@@ -99,8 +101,8 @@ async def test_what_is_not_set_or_not_there() -> None:
     assert await told() == []
     assert await told(enabled=False, model="zeta-2", url="http://127.0.0.1:9") == []
     for settings, says in (
-        ({"model": "zeta-2"}, "no fim.nextEdit.url"),
-        ({"url": "http://127.0.0.1:9"}, "fim.nextEdit.model is not set"),
+        ({"model": "zeta-2"}, "no fim.nextEdit.server.url"),
+        ({"url": "http://127.0.0.1:9"}, "fim.nextEdit.server.model is not set"),
         ({"model": "zeta-2", "url": "http://127.0.0.1:9"}, "127.0.0.1:9"),
     ):
         [found] = await told(**settings)
@@ -110,14 +112,14 @@ async def test_what_is_not_set_or_not_there() -> None:
 async def test_its_key_is_in_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of its own; what is wrong with it is said by its own name."""
     with listing("zeta-2", key="opensesame") as server:
-        settings = {"model": "zeta-2", "url": server.url, "apiKeyEnv": "EDIT_KEY"}
+        settings: Any = {"model": "zeta-2", "url": server.url, "apiKeyEnv": "EDIT_KEY"}
         [refused] = await told(**settings)
         [unset] = [f for f in await privacy(target_of(**settings)) if f.level == "warn"]
         monkeypatch.setenv("EDIT_KEY", "opensesame")
         [found] = await told(**settings)
 
-    assert "fim.nextEdit.apiKeyEnv" in refused.says
-    assert "EDIT_KEY (fim.nextEdit.apiKeyEnv) is not set" in unset.says
+    assert "fim.nextEdit.server.apiKeyEnv" in refused.says
+    assert "EDIT_KEY (fim.nextEdit.server.apiKeyEnv) is not set" in unset.says
     assert found.level == "ok"
     assert "opensesame" not in str((refused, unset, found))
 
@@ -126,7 +128,7 @@ async def test_certificates_that_cannot_be_read() -> None:
     """Said by the setting's name; nothing is sent."""
     [found] = await told(model="zeta-2", url="https://127.0.0.1:9", caFile="/nowhere/ca.pem")
 
-    assert "fim.nextEdit.caFile" in found.says
+    assert "fim.nextEdit.server.caFile" in found.says
 
 
 @pytest.mark.parametrize(
@@ -134,8 +136,8 @@ async def test_certificates_that_cannot_be_read() -> None:
 )
 def test_a_project_may_not_set_where_code_goes(key: str) -> None:
     """Nor what proves who asks."""
-    layer = Layer(".fim-lsp.toml", {"nextEdit": {key: "x"}}, trusted=False)
+    layer = Layer(".fim-lsp.toml", {"nextEdit": {"server": {key: "x"}}}, trusted=False)
     config, (problem,) = merge_layers([layer])
 
-    assert problem == f".fim-lsp.toml: a project may not set fim.nextEdit.{key}"
+    assert problem == ".fim-lsp.toml: a project may not set fim.nextEdit.server"
     assert config == merge_layers([])[0]

@@ -51,7 +51,7 @@ def test_a_suggestion_has_a_source_and_a_toy_is_called_one(report, tmp_path: Pat
         (".env", "", "", ("the file is private", "the file is private")),
         ("a.py", ":5", "", ("inside a word", "")),
         ("a.py", "", "completion.auto = false", ("fim.completion.auto", "")),
-        ("a.py", "", 'languages.off = ["python"]', ("off for python", "")),
+        ("a.py", "", 'completion.disabledFor = ["python"]', ("disabledFor names python", "")),
     ],
 )
 def test_silence_has_a_reason(

@@ -73,7 +73,7 @@ def test_the_page_of_an_editor(editor: Editor) -> None:
 
 def test_the_setting_opens_it(launch: Callable[..., Editor], tmp_path: Path) -> None:
     """Other programs' clients get suggestions of the editor's session; a client without a browser is told the address."""
-    settings = {"fim.backend.kind": "embedded", "fim.http.enabled": True}
+    settings = {"fim.backend.kind": "embedded", "fim.http.port": 0}
     (tmp_path / "shop").mkdir()
     editor = launch()
     editor.initialize(rootUri=(tmp_path / "shop").as_uri(), initializationOptions=settings)

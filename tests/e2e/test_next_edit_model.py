@@ -69,7 +69,7 @@ def scripted(text: str) -> Iterator[Scripted]:
 
 
 def started(editor: Editor, url: str) -> None:
-    settings = {"nextEdit": {"model": "zeta-2", "url": url}}
+    settings = {"nextEdit": {"server": {"model": "zeta-2", "url": url}}}
     editor.initialize(initializationOptions={"fim": settings})
     editor.open(A, TEXT)
     change(editor, 0, 3)

@@ -31,12 +31,6 @@ def test_a_prompt_grows_by_what_is_typed() -> None:
     assert second.middle.startswith(first.middle)
 
 
-def test_the_classic_layout_has_no_middle() -> None:
-    """What was typed stands at the end of the prefix, as llama.vim has it."""
-    prompt = compose(FRAME, "x = b.ra", classic=True)
-    assert (prompt.prefix, prompt.middle) == ("import b\nx = b", "")
-
-
 @pytest.mark.parametrize(
     ("n_ctx", "prefix", "suffix"),
     [(0, 682, 341), (600, 100, 50), (1_000_000, 1024, 512)],

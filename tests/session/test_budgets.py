@@ -19,7 +19,6 @@ from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspaces import Workspaces
-from fim_lsp.settings.config import PromptConfig
 from fim_lsp.suggest.cursor import cursor_at
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Chunk, Prompt
@@ -44,16 +43,14 @@ def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
         yield url, request.param
 
 
-@pytest.mark.parametrize("layout", ["growing", "classic"])
 @pytest.mark.parametrize("text", TEXTS)
 async def test_a_small_context_is_never_too_small(
-    server: tuple[str, int], text: str, layout: str, caplog: pytest.LogCaptureFixture
+    server: tuple[str, int], text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever the text weighs, typing into it gets answers, and no prompt is longer than the context."""
     url, n_ctx = server
-    config = dataclasses.replace(BRIEF, prompt=PromptConfig(layout=layout))
     settings = BackendSettings(kind="llama-server", url=url)
-    session = Session(config, lambda _: open_backend(settings))
+    session = Session(BRIEF, lambda _: open_backend(settings))
     await session.connection.wait_ready()
     try:
         Typist(session, CHINESE, f"{ROOT}/app/other.py")

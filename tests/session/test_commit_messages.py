@@ -10,7 +10,7 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
-from fim_lsp.settings.config import CompletionConfig, Config, LanguagesConfig, PrivacyConfig
+from fim_lsp.settings.config import CompletionConfig, Config, PrivacyConfig
 from server_bridge.protocol import Prompt
 from tests.fake_backend import FakeBackend
 from tests.workspace.git_repos import git
@@ -50,9 +50,7 @@ class Work:
         self.backend = FakeBackend(lambda prompt, _: self._rest(prompt, said))
         config = config or Config()
         excluded = PrivacyConfig((*config.privacy.exclude, "excluded.py"))
-        config = Config(
-            config.backend, config.completion, privacy=excluded, languages=config.languages
-        )
+        config = Config(config.backend, config.completion, privacy=excluded)
         self.session = Session(config, lambda _: self.backend)
         self.top, self.uri = top, (top / ".git/COMMIT_EDITMSG").as_uri()
         self.session.handle(events.FoldersChanged((top.as_uri(),)))
@@ -175,7 +173,7 @@ async def test_only_at_the_end_of_the_first_line(
 async def test_switched_off(top: Path) -> None:
     """By language or as a whole: then by hand only."""
     for config in (
-        Config(languages=LanguagesConfig(("gitcommit",))),
+        Config(completion=CompletionConfig(disabled_for=("gitcommit",))),
         Config(completion=CompletionConfig(auto=False)),
     ):
         work = Work(top, config)

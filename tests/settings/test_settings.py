@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.settings import egress, files
+from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import Layer, merge_layers
 from fim_lsp.settings.option import Project
@@ -69,6 +70,7 @@ def test_nothing_is_no_problem(raw: object) -> None:
     assert merge_layers([Layer("editor", raw)]) == (Config(), ())
 
 
+SERVER = 'a server like {"url": "http://127.0.0.1:8013", "model": "zeta-2"}'
 SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llama-server"}'
 
 
@@ -90,6 +92,10 @@ SERVERS = 'a list of servers like {"url": "http://127.0.0.1:8012", "kind": "llam
         ({"fim": {"url": "http://x"}}, "there is no setting fim.url; did you mean fim.backend.url?"),
         ({"backend": {"apiKey": "sk-secret"}}, "there is no setting fim.backend.apiKey; did you mean fim.backend.apiKeyEnv?"),
         ({"zzz": 1}, "there is no setting fim.zzz"),
+        ({"backend": {"headers": {"X-A": 1}}}, "fim.backend.headers must be a table of texts, not a table"),
+        ({"backend": {"body": "user"}}, 'fim.backend.body must be a table of texts, not "user"'),
+        ({"nextEdit": {"server": {"kind": "openai"}}}, f"fim.nextEdit.server must be {SERVER}, not a table"),
+        ({"nextEdit": {"url": "http://a"}}, "there is no setting fim.nextEdit.url; did you mean fim.nextEdit.server?"),
         *(({"backend": {"endpoints": value}}, f"fim.backend.endpoints must be {SERVERS}, not {shown}") for value, shown in [
             ("http://a", '"http://a"'), (["http://a"], "a list"), ([{"uri": "http://a"}], "a list"),
             ([{"url": 3}], "a list"), ([{"endpoints": []}], "a list"),
@@ -176,9 +182,8 @@ def test_lists_add_to_their_default() -> None:
 @pytest.mark.parametrize("option", SCHEMA.values(), ids=SCHEMA)
 def test_a_project_never_sets_what_it_must_not(option) -> None:
     """Endpoints, keys, logs: whatever a project says of them is a sentence and has no effect."""
-    value = {bool: True, str: "x", int: 7, float: 0.5, tuple: ["x"], list: [{"url": "x"}]}[
-        option.type
-    ]
+    values = {bool: True, str: "x", int: 7, float: 0.5, tuple: ["x"], list: [{"url": "x"}]}
+    value = (values | {BackendConfig: {"url": "x"}, dict: {"X-A": "x"}})[option.type]
     config, problems = merge_layers([Layer(".fim-lsp.toml", {option.key: value}, trusted=False)])
 
     if option.project is Project.NEVER:
@@ -196,11 +201,8 @@ def test_a_project_never_sets_what_it_must_not(option) -> None:
         ({"ring.chunks": 8}, {"ring.chunks": 9}, "ring.chunks", 8, "a project may only lower fim.ring.chunks; it stays 8"),
         ({"completion.auto": True}, {"completion.auto": False}, "completion.auto", False, ""),
         ({"completion.auto": False}, {"completion.auto": True}, "completion.auto", False, "a project may only switch off fim.completion.auto; it stays false"),
-        ({"languages.off": ["c"]}, {"languages.off": ["d"]}, "languages.off", ("c", "d"), ""),
         ({"privacy.exclude": ["!a"]}, {"privacy.exclude": ["a"]}, "privacy.exclude", (*SECRETS, "!a", "a"), ""),
         ({}, {"privacy.exclude": ["a", "!.env"]}, "privacy.exclude", (*SECRETS, "a"), "a project may not undo !.env"),
-        ({}, {"prompt.layout": "classic"}, "prompt.layout", "classic", ""),
-        ({"prompt.layout": "growing"}, {"prompt.layout": "classic"}, "prompt.layout", "growing", ""),
     ],
 )  # fmt: skip
 def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) -> None:
@@ -215,8 +217,7 @@ def test_a_project_may_tune_and_restrict(user, project, key, value, sentence) ->
 def test_what_names_something_of_this_machine_is_not_for_tcp(option) -> None:
     """Files, commands and variables: over TCP a sentence that names the fix, over stdio a setting."""
     keys = ("apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile")
-    named = {f"{section}.{key}" for section in ("backend", "nextEdit") for key in keys}
-    named.add("log.file")
+    named = {*(f"backend.{key}" for key in keys), "log.file"}
     raw = {
         "fim": {option.key: "x" if option.type is str and not option.choices else option.default}
     }
@@ -244,6 +245,45 @@ def test_one_of_several_servers_is_no_way_around() -> None:
     assert config.backend.endpoints == ()
     assert config.backend.url == "http://c"
     assert problems == ("editor: a client over TCP may not set fim.backend.apiKeyCommand: write it into config.toml",)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["apiKeyEnv", "apiKeyFile", "apiKeyCommand", "caFile"])
+def test_the_server_of_a_next_edit_model_is_no_way_around(key: str) -> None:
+    """Over TCP it is left out if it names something of this machine."""
+    raw = {"nextEdit": {"server": {"url": "http://a", key: "x"}}}
+    config, problems = merge_layers([Layer("editor", raw, over_tcp=True)])
+
+    assert config == Config()
+    assert problems == (f"editor: a client over TCP may not set fim.nextEdit.server.{key}: write it into config.toml",)  # fmt: skip
+
+
+TABLES: list[tuple[object, object]] = [
+    ({"nextEdit": {"server": {"url": "http://a", "apiKeyEnv": "K"}}}, ("http://a", "K")),
+    ({"fim": {"nextEdit": {"server": {"url": "http://a", "apiKeyEnv": "K"}}}}, ("http://a", "K")),
+    ({"fim.nextEdit": {"server": {"url": "http://a", "apiKeyEnv": "K"}}}, ("http://a", "K")),
+    ({"fim.nextEdit.server": {"url": "http://a", "apiKeyEnv": "K"}}, ("http://a", "K")),
+    ({"nextEdit.server": {"url": "http://a", "apiKeyEnv": "K"}}, ("http://a", "K")),
+]
+
+
+@pytest.mark.parametrize(("raw", "place"), TABLES)
+def test_a_server_is_a_table_wherever_it_stands(raw: object, place: object) -> None:
+    """Its keys are those of `fim.backend`."""
+    config, problems = merge_layers([Layer("file", raw)])
+    server = config.next_edit.server
+
+    assert ((server.url, server.api_key_env), problems) == (place, ())
+
+
+def test_headers_and_fields_are_tables_of_texts() -> None:
+    """Of any name; in a server of several, too."""
+    headers = {"X-Session-ID": "{session}", "x.y": "z"}
+    servers = [{"url": "http://a", "headers": headers}]
+    raw = {"backend": {"headers": headers, "body": {"user": "t"}, "endpoints": servers}}
+    backend = merge_layers([Layer("file", raw)])[0].backend
+
+    assert backend.headers == backend.endpoints[0].headers == tuple(headers.items())
+    assert backend.body == (("user", "t"),)
 
 
 @pytest.mark.parametrize("raw", [{"token": "s"}, {"fim": {"token": "s"}}, {"fim.token": "s"}])
@@ -415,4 +455,4 @@ def test_a_workspace_of_vs_code_cannot_loosen_what_protects() -> None:
     for option in SCHEMA.values():
         if f"fim.{option.key}" in free:
             assert option.project in (Project.TUNE, Project.LOWER)
-    assert not free & {"fim.privacy.exclude", "fim.languages.off", "fim.state.save", "fim.ring.files", "fim.serverPath"}  # fmt: skip
+    assert not free & {"fim.privacy.exclude", "fim.completion.disabledFor", "fim.state.save", "fim.ring.files", "fim.serverPath"}  # fmt: skip

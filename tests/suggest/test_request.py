@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from fim_lsp.documents import Position, open_document
-from fim_lsp.settings.config import CompletionConfig, Config, LanguagesConfig
+from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.request import (
     CompletionRequest,
@@ -35,7 +35,7 @@ def request(
 
 
 OFF = dataclasses.replace(Config(), completion=CompletionConfig(auto=False))
-NOT_PYTHON = dataclasses.replace(Config(), languages=LanguagesConfig(off=("python",)))
+NOT_PYTHON = dataclasses.replace(Config(), completion=CompletionConfig(disabled_for=("python",)))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ NOT_PYTHON = dataclasses.replace(Config(), languages=LanguagesConfig(off=("pytho
         (Config(), False, ""),
         (OFF, False, "automatic suggestions are off"),
         (OFF, True, ""),
-        (NOT_PYTHON, False, "suggestions are off for python"),
+        (NOT_PYTHON, False, "fim.completion.disabledFor names python"),
         (NOT_PYTHON, True, ""),
     ],
 )

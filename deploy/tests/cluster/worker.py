@@ -24,7 +24,8 @@ class Worker:
 
     def __init__(self, url: str, header: str = "", model: str = MODEL) -> None:
         settings = BackendSettings(
-            "openai", url, model, session_header=header, cache_salt=secrets.token_hex(16),
+            "openai", url, model, headers=((header, "{session}"),),
+            body=(("cache_salt", secrets.token_hex(16)),),
             context_tokens=4096,
         )  # fmt: skip
         self.session = Session(QUICK, lambda _: open_backend(settings))

@@ -244,7 +244,7 @@ async def test_fim_lsp_completes_through_it(kind: str, tmp_path: Path) -> None:
         front = stack.enter_context(edge(kind, url.removeprefix("http://"), tmp_path))
         settings = BackendSettings(
             "openai" if kind == "vllm" else "llama-server", front.url, key=Key(file=f"{tmp_path}/key"),
-            ca_file=front.authority, session_header="X-Session-ID", context_tokens=4096,
+            ca_file=front.authority, headers=(("X-Session-ID", "{session}"),), context_tokens=4096,
         )  # fmt: skip
         backend = open_backend(settings)
         try:

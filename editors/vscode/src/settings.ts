@@ -30,21 +30,21 @@ export async function toggle(): Promise<void> {
   await settings.update("completion.auto", auto, vscode.ConfigurationTarget.Global);
 }
 
-/** Switch all completions off, or on again, for the language of the file in front. */
+/** Switch completions while typing off, or on again, for the language of the file in front. */
 export async function toggleLanguage(): Promise<void> {
   const language = vscode.window.activeTextEditor?.document.languageId;
   if (language === undefined) return;
   const settings = vscode.workspace.getConfiguration(SECTION);
-  const off = settings.get<string[]>("languages.off", []);
+  const off = settings.get<string[]>("completion.disabledFor", []);
   const others = off.filter((name) => name !== language);
   const now = others.length < off.length ? others : [...off, language];
-  await settings.update("languages.off", now, vscode.ConfigurationTarget.Global);
+  await settings.update("completion.disabledFor", now, vscode.ConfigurationTarget.Global);
 }
 
 /** Whether completions come while typing, and whether they come at all for a language. */
 export function switchedOn(language: string | undefined): { auto: boolean; language: boolean } {
   const settings = vscode.workspace.getConfiguration(SECTION);
-  const off = settings.get<string[]>("languages.off", []);
+  const off = settings.get<string[]>("completion.disabledFor", []);
   return { auto: settings.get("completion.auto", true), language: language === undefined || !off.includes(language) };
 }
 

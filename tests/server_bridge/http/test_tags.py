@@ -19,7 +19,10 @@ from tests.server_bridge.recorder import recorder
 pytestmark = pytest.mark.usefixtures("patient")
 
 SALT, USER = "c2FsdA", "team-7"
-TAGS: dict[str, Any] = {"session_header": "X-Session-ID", "cache_salt": SALT, "user": USER}
+TAGS: dict[str, Any] = {
+    "headers": (("X-Session-ID", "{session}"),),
+    "body": (("cache_salt", SALT), ("user", USER)),
+}
 SAID = f"X-Session-ID: {bridge.SESSION}\r\n".encode()
 KINDS = ["llama-server", "openai", "auto"]
 NO_SERVER = "http://127.0.0.1:1"
@@ -64,11 +67,17 @@ async def test_servers_that_were_not_named_are_told_nothing(url: str) -> None:
         assert not any(word in request for word in (SAID, SALT.encode(), USER.encode()))
 
 
-@pytest.mark.parametrize("name", ["X Session", "X-Session:", "X-Sitzung-für", "a\nb", " "])
-def test_a_name_that_no_header_can_have_is_refused(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("X Session", "a"), ("X-Session:", "a"), ("X-Sitzung-für", "a"), ("a\nb", "a"), (" ", "a"),
+        ("X-A", "a\r\nX-B: b"), ("X-A", "ü"), ("Authorization", "Bearer a"), ("host", "a"),
+    ],
+)  # fmt: skip
+def test_what_no_header_can_say_is_refused(name: str, text: str) -> None:
     """The message names the setting and shows how a header looks."""
-    with pytest.raises(BackendUnusable, match=r"sessionHeader.*X-Session-ID"):
-        open_backend(BackendSettings("openai", NO_SERVER, session_header=name))
+    with pytest.raises(BackendUnusable, match=r"fim.backend.headers.*X-Session-ID"):
+        open_backend(BackendSettings("openai", NO_SERVER, headers=((name, text),)))
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"filename": "a"}'])
