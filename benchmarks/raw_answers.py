@@ -95,7 +95,7 @@ async def _answer(server: LlamaServer, place: Place) -> Answer:
     position = Position(place.line, place.column)
     cursor = cursor_at(document, position, place.path)
     shown = window.place_window(document, position, BUDGET, None)
-    frame = Frame(Header("", (), place.path, place.language), shown)
+    frame = Frame(Header("", (), place.path), shown)
     typed = window.middle(shown, document, position)
     prompt = compose.compose(frame, typed)
     said, tokens, whole, n_beyond = "", tuple[Token, ...](), False, 0

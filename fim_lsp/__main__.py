@@ -210,7 +210,6 @@ def _bridge_settings(ours: BackendConfig, *, saves: bool) -> BackendSettings:
         body=ours.body,
         slots_dir=str(_cache() / "slots") if saves else "",
         keys_dir=str(_cache()),
-        languages=ours.languages,
         endpoints=tuple(_bridge_settings(each, saves=saves) for each in ours.endpoints),
     )
 

@@ -77,7 +77,6 @@ class BackendSettings:
     keys_dir: str = ""
     log: str = ""
     usual_urls: tuple[str, ...] = USUAL_URLS
-    languages: tuple[str, ...] = ()  # of an endpoint: what it is for, nothing for everything
     endpoints: tuple[BackendSettings, ...] = ()
 
 
@@ -174,7 +173,7 @@ def _make_endpoints(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]
     """Return the endpoints that the user listed; only the last one has all the time there is."""
     patience = [ATTEMPT_S] * (len(all_settings) - 1) + [PATIENCE_S]
     return [
-        Endpoint(_one(settings, seconds), settings.languages)
+        Endpoint(_one(settings, seconds))
         for settings, seconds in zip(all_settings, patience, strict=True)
     ]
 

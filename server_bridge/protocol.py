@@ -47,7 +47,6 @@ class Prompt:
     *tape* are tokens that the model made and that spell the end of *middle*: they are sent as they are, where all
     else is spelled as the tokenizer would.
     *forced* continues *middle*: the output must begin with it (token healing).
-    *language*, as the editor names it, is not shown; it may decide which server is asked.
     *turns* are an instruction, the answer to it, a further instruction and so on: where there are any, the model
     answers the last one instead of filling the gap, and *middle* is the beginning of its answer.
     """
@@ -60,7 +59,6 @@ class Prompt:
     middle: str = ""
     tape: tuple[Token, ...] = ()
     forced: str = ""
-    language: str = ""
     turns: tuple[str, ...] = ()
 
 

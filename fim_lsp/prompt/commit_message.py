@@ -87,12 +87,12 @@ def prompt_of(
     if scrub_text(typed) != typed:
         kept, half = scrub_text(typed), ""
     if state.fills_only:
-        return Prompt(repo, (diff,), LOG, log, "", kept, forced=half, language="gitcommit")
+        return Prompt(repo, (diff,), LOG, log, "", kept, forced=half)
     ask = f"{ASK} It begins with `{scrub_text(typed)}`." if typed else ASK
     if state.kind == "openai":
         kept, half = "", ""
     chunks = (Chunk(LOG, log), diff)
-    return Prompt(repo, chunks, "", "", "", kept, forced=half, language="gitcommit", turns=(ask,))
+    return Prompt(repo, chunks, "", "", "", kept, forced=half, turns=(ask,))
 
 
 def scrub_diff(diff: str) -> str:

@@ -36,7 +36,6 @@ def compose(frame: Frame, typed: str) -> Prompt:
         suffix=suffix,
         middle=middle,
         forced=forced,
-        language=frame.header.language,
     )
 
 

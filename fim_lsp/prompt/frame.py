@@ -23,16 +23,11 @@ Chunks = tuple[Chunk, ...]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """
-    The beginning of a prompt: the workspace's name, chunks from elsewhere, the path within.
-
-    *language* is not shown; it may decide which server is asked.
-    """
+    """The beginning of a prompt: the workspace's name, chunks from elsewhere, the path within."""
 
     repo: str
     chunks: Chunks
     path: str
-    language: str = ""
 
 
 HeaderFor = Callable[[Window], Header]  # chunks must not repeat what the window shows

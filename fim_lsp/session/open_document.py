@@ -297,9 +297,7 @@ class OpenDocument:
 
     def header(self, chunks: Chunks) -> Header:
         """Return the header of a prompt of the document, with as many of *chunks* as fit."""
-        return Header(
-            self.file.repo, chunks[: self.max_chunks], self.file.path, self.document.language
-        )
+        return Header(self.file.repo, chunks[: self.max_chunks], self.file.path)
 
     def fresh_header(self, shown: Window) -> Header:
         """Return the header of a prompt with the window *shown*: the chunks of the ring now."""

@@ -101,13 +101,6 @@ class BackendConfig:
             of=dict,
         ),
     )
-    languages: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "For one of the `endpoints`: the languages that it serves; all if the list is empty.",
-            Project.NEVER,
-        ),
-    )
     endpoints: tuple[BackendConfig, ...] = field(
         default=(),
         metadata=option(

@@ -1,13 +1,12 @@
 """
-Several servers as one `Backend`: the first healthy server, for each language, and what to do
-meanwhile.
+Several servers as one `Backend`: the first healthy one, in their order.
 
-Operations: `connect` finds one that works; every call goes to the best healthy one. Goal: a server
-that fails or is silent costs no completion if another can give it, and is used again soon after it is
-back. Plan: all endpoints are connected at once, and each has a `Breaker`. A call that fails goes on to
-the next endpoint at once; what is broken is probed in the background, without the user's text, for as
-long as calls come. A call that moves to another server finds nothing in its cache: where that would take
-longer than a moment it is given up, and the next one warms the new server in steps.
+Goal: a server that fails or is silent costs no completion if another can give it, and is used again
+soon after it is back. Plan: a call goes to the first server that is connected, and on to the next one
+where that fails. A server that was never tried is waited for, for a moment; one that failed is
+connected again beside the call, without the user's text, once it has rested. A call that moves to
+another server finds nothing in its cache: where evaluating the prompt would take longer than a moment
+it is given up, and the next one warms the new server in steps.
 
 Warning: tokens of one server mean nothing to another; each accepts of a tape only what it made.
 """
@@ -23,14 +22,12 @@ from dataclasses import replace
 from functools import reduce
 from typing import TypeVar
 
-from server_bridge.failover import race
-from server_bridge.failover.endpoint import Endpoint, Turn, stay
+from server_bridge.failover.endpoint import Endpoint, stay
 from server_bridge.http.responses import Loading
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
     BackendUnavailable,
-    BackendUnusable,
     Health,
     Measure,
     Model,
@@ -47,20 +44,19 @@ from server_bridge.protocol import (
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-COLD_S = 1.0  # evaluating a prompt on a server that has nothing of it may take so long within a completion
-STEP_S = 0.25  # in steps of about this length
-IDLE_S = 60.0  # after so long without a call it does not matter which server is healthy
+# For a server to connect while others follow, and for all of them together.
+CONNECT_S, CONNECT_ALL_S = 1.0, 4.0
+# A completion may wait so long for a prompt on a server that has nothing of it, in steps of about STEP_S.
+COLD_S, STEP_S = 1.0, 0.25
 
 
 class Endpoints:
-    """See the module. State: the endpoints, which one served and which one decoded last, the prober."""
+    """See the module. State: the endpoints, which one is in use, and which one decoded last."""
 
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
         self._endpoints = tuple(endpoints)
         self._serving = self._endpoints[0]
         self._decoded: Model | None = None
-        self._prober: asyncio.Task[None] | None = None
-        self._called = 0.0
 
     @property
     def state(self) -> State:
@@ -70,7 +66,7 @@ class Endpoints:
             return coming.backend.state  # that a usual port has no server is not reported
         state, error = serving.backend.state, serving.error
         if state.health is Health.READY:
-            message = self._detour() or str(error or state.message)
+            message = self._detour() or state.message
             return state if message == state.message else replace(state, message=message)
         if state.health is Health.UNKNOWN and error:
             return replace(state, health=Health.DOWN, message=str(error))
@@ -79,36 +75,30 @@ class Endpoints:
     async def connect(self) -> Model:
         """Find one that works, if the one in use does not."""
         if not self._serving.is_ready:
-            await self._call("", stay)
+            await self._call(stay)
         return self
 
     async def measure(self, prompt: Prompt) -> Measure:
         """See `Model`."""
-        return await self._call(prompt.language, lambda model: model.measure(prompt))
+        return (await self._call(lambda model: model.measure(prompt)))[1]
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """See `Model`."""
-        return await self._call(prompt.language, lambda model: model.warm(prompt, step))
+        return (await self._call(lambda model: model.warm(prompt, step)))[1]
 
     async def complete(self, request: Request) -> Reply:
         """See `Model`."""
-
-        async def decode(model: Model) -> Reply:
-            await self._decode_on(model, request.prompt)
-            return await model.complete(request)
-
-        return await self._call(request.prompt.language, decode, decides=True)
+        return await self._decode(request.prompt, lambda model: model.complete(request))
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; where a server fails in the middle of it, the next one goes on."""
 
         async def begin(model: Model) -> tuple[Reply, AsyncGenerator[Reply, None]]:
-            await self._decode_on(model, request.prompt)
             replies = model.stream(request)
             return await anext(replies), replies
 
         while True:
-            reply, replies = await self._call(request.prompt.language, begin, decides=True)
+            reply, replies = await self._decode(request.prompt, begin)
             endpoint, so_far = self._serving, [reply]
             async with aclosing(replies):
                 try:
@@ -142,146 +132,95 @@ class Endpoints:
 
     async def aclose(self) -> None:
         """Close all of them."""
-        prober, self._prober = self._prober, None
-        if prober is not None:
-            prober.cancel()
-            await asyncio.gather(prober, return_exceptions=True)
         for endpoint in self._endpoints:
             await endpoint.aclose()
 
     # -- calls ----------------------------------------------------------------------------------
 
-    async def _decode_on(self, model: Model, prompt: Prompt) -> None:
-        """Decode *prompt* on *model* next, which may know nothing of it."""
-        if self._decoded not in (None, model):
-            await _catch_up(model, prompt)
-        self._decoded = model
+    async def _decode(self, prompt: Prompt, call: Callable[[Model], Awaitable[T]]) -> T:
+        """Return the result of *call*, which decodes *prompt*; the endpoint that can is in use then."""
 
-    async def _call(
-        self, language: str, call: Callable[[Model], Awaitable[T]], *, decides: bool = False
-    ) -> T:
-        """
-        Return the result of *call* on the best endpoint that can; raises what the best of all
-        raised.
+        async def decode(model: Model) -> T:
+            if self._decoded not in (None, model):
+                await _catch_up(model, prompt)
+            self._decoded = model
+            return await call(model)
 
-        *decides*: its success ends a trial.
-        """
-        self._called = time.monotonic()
-        candidates = self._candidates(language, trials=decides)
-        left = [*candidates]
-        while (endpoint := await self._next(left, language)) is not None:
-            try:
-                result = await endpoint.ask(call)
-            except (PromptTooLong, Cold):
-                raise
-            except BackendError as error:
-                await endpoint.note_failure(error, at_work=True)
-                left.remove(endpoint)
-            else:
-                if decides or endpoint.breaker.is_closed:
-                    endpoint.note_success()
-                await self._use(endpoint)
-                return result
-        raise self._failure(candidates)
-
-    async def _next(self, left: list[Endpoint], language: str) -> Endpoint | None:
-        """Return the best of *left* that is ready, connected if it must be; those that fail are taken out."""
-        await race.connect(left)
-        self._raise_strict()
-        for endpoint in sorted(left, key=race.readiness):
-            waits = endpoint.last and _is_loading(self._eligible(language))
-            if not endpoint.is_ready and not waits:
-                await asyncio.shield(endpoint.connect())
-            if endpoint.is_ready:
-                return endpoint
-            left.remove(endpoint)
-        self._raise_strict()
-        return None
-
-    def _raise_strict(self) -> None:
-        """Raise where the user has to change something, and wants no other server meanwhile."""
-        for endpoint in self._endpoints:
-            if endpoint.strict and isinstance(endpoint.error, BackendUnusable):
-                self._serving = endpoint
-                raise endpoint.error.with_traceback(None)
-
-    def _candidates(self, language: str, *, trials: bool) -> list[Endpoint]:
-        """Return the endpoints to ask, in order: healthy ones, then those that may have recovered."""
-        now = time.monotonic()
-        turns = [(e.turn(now, trials=trials), e) for e in self._eligible(language)]
-        first = [endpoint for turn, endpoint in turns if turn is Turn.FIRST]
-        return first + [endpoint for turn, endpoint in turns if turn is Turn.LATER]
-
-    def _eligible(self, language: str) -> list[Endpoint]:
-        found = [e for e in self._endpoints if not e.languages or language in e.languages]
-        return found or list(self._endpoints)
-
-    async def _use(self, endpoint: Endpoint) -> None:
-        """Note which one serves; have better ones probed; the last resort ends when it is not needed."""
-        if endpoint is not self._serving:
+        endpoint, result = await self._call(decode)
+        endpoint.note_success()
+        before, self._serving = self._serving, endpoint
+        if before is not endpoint:
             log.info("endpoint.used url=%s", endpoint.backend.state.url)
-            before, self._serving = self._serving, endpoint
             if before.last:
                 await before.backend.aclose()
-        is_probing = self._prober is not None and not self._prober.done()
-        if not is_probing and not all(e.is_ready for e in self._better()):
-            self._prober = asyncio.create_task(self._probe(), name="probe endpoints")
+        return result
 
-    def _failure(self, candidates: list[Endpoint]) -> BackendError:
+    async def _call(self, call: Callable[[Model], Awaitable[T]]) -> tuple[Endpoint, T]:
+        """Return the first endpoint that can do it, and the result; raises what the best one raised."""
+        candidates = [each for each in self._endpoints if each.is_unusable or not each.is_resting]
+        for n, endpoint in enumerate(candidates, 1):
+            if await self._is_connected(endpoint, candidates[n:]):
+                try:
+                    result = await endpoint.ask(call)
+                except (PromptTooLong, Cold):
+                    raise
+                except BackendError as error:
+                    await endpoint.note_failure(error, at_work=True)
+                else:
+                    if not self._serving.is_ready:
+                        self._serving = endpoint
+                    return endpoint, result
+            if endpoint.is_unusable:
+                break
+        raise self._failure()
+
+    async def _is_connected(self, endpoint: Endpoint, others: Sequence[Endpoint]) -> bool:
+        """Return whether *endpoint* is ready, connected if that is worth waiting for beside *others*."""
+        if endpoint.is_ready:
+            return True
+        is_loading = any(isinstance(each.error, Loading) for each in self._endpoints)
+        if endpoint.is_resting or (endpoint.last and is_loading):
+            return False
+        attempt = endpoint.connect()
+        failed_before = endpoint.error and not endpoint.is_unusable
+        if failed_before and any(each.is_ready for each in others):
+            return False
+        limit_s = min(CONNECT_S, CONNECT_ALL_S / len(self._endpoints))
+        left_s = max(0.0, endpoint.began + limit_s - time.monotonic()) if others else None
+        await asyncio.wait({attempt}, timeout=left_s)
+        return endpoint.is_ready
+
+    def _failure(self) -> BackendError:
         """Return the error of a call that no endpoint could serve; `state` reports it from now on."""
-        failed = [endpoint for endpoint in candidates if endpoint.error]
+        failed = [endpoint for endpoint in self._endpoints if endpoint.error]
         if not failed:
-            return BackendUnavailable(str(self._serving.error or "no server answers"))
+            return BackendUnavailable("no server answers")
         self._serving = min(failed, key=_interest)
         assert self._serving.error is not None
         return self._serving.error.with_traceback(None)
 
-    def _better(self) -> tuple[Endpoint, ...]:
-        """Return those that stand before the one in use."""
-        return self._endpoints[: self._endpoints.index(self._serving)]
-
     def _detour(self) -> str:
         """Return why a better one, that the user should know of, is not in use; "" if there is none."""
-        for endpoint in self._better():
-            if endpoint.should_report_failure:
+        for endpoint in self._endpoints[: self._endpoints.index(self._serving)]:
+            if endpoint.error and (endpoint.named or endpoint.is_faulty):
                 serving = self._serving.backend.state
                 instead = "the embedded engine" if self._serving.last else serving.url
                 return f"{endpoint.error}; {instead} is used meanwhile"
         return ""
 
-    # -- while others serve ---------------------------------------------------------------------
-
-    async def _probe(self) -> None:
-        """Connect to the better ones whenever it is time, until all are healthy or no calls come."""
-        me = asyncio.current_task()  # before Python 3.12 `wait_for` may swallow a cancellation
-        while self._prober is me and time.monotonic() - self._called < IDLE_S:
-            broken = [e for e in self._better() if not e.is_ready]
-            if not broken:
-                return
-            resting = [e for e in broken if e.attempt is None]
-            await race.wait_for_first(
-                [e.attempt for e in broken if e.attempt],
-                min((e.breaker.retry_at for e in resting), default=None),
-            )
-            for endpoint in resting:
-                if endpoint.attempt is None and endpoint.breaker.retry_at <= time.monotonic():
-                    endpoint.connect()
-
-
-def _is_loading(endpoints: list[Endpoint]) -> bool:
-    return any(isinstance(endpoint.error, Loading) for endpoint in endpoints)
-
 
 def _interest(endpoint: Endpoint) -> int:
     """
-    Return a rank of failures, the smallest is reported: of a server that loads, that the user
-    named, that is ours.
+    Return a rank of failures, the smallest is reported: what the user has to change, of a server that
+    loads, that the user named, that is ours.
     """
-    if isinstance(endpoint.error, Loading):
+    if endpoint.is_unusable:
         return 0
+    if isinstance(endpoint.error, Loading):
+        return 1
     if endpoint.last:
-        return 2
-    return 1 if endpoint.named else 3
+        return 3
+    return 2 if endpoint.named else 4
 
 
 async def _catch_up(model: Model, prompt: Prompt) -> None:

@@ -12,7 +12,7 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.settings.config import Config, RingConfig
 from server_bridge.protocol import Chunk, Health, State
 
-HEADER = Header("shop", (Chunk("b.py", "rate = 3\n"),), "a.py", "python")
+HEADER = Header("shop", (Chunk("b.py", "rate = 3\n"),), "a.py")
 FRAME = Frame(HEADER, Window(0, 1, "import b\n", "\nprint(x)\n"))
 READY = State(Health.READY, "llama-server", n_ctx=12_000, chars_per_token=3.0)
 

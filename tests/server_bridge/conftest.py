@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from server_bridge.failover import race
+from server_bridge.failover import endpoints
 from server_bridge.http import client
 from tests import vllm_server
 from tests.llama_server import free_port, llama_server
@@ -30,8 +30,8 @@ def patient() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(client.Http, "__init__", patiently)
         patch.setattr(client, "GET_S", PATIENCE_S)
-        for name in ("GRACE_S", "HEAD_START_S", "LIMIT_S"):
-            patch.setattr(race, name, PATIENCE_S)
+        for name in ("CONNECT_S", "CONNECT_ALL_S"):
+            patch.setattr(endpoints, name, PATIENCE_S)
         yield
 
 

@@ -112,14 +112,14 @@ def test_endpoints_are_servers_with_settings_of_their_own() -> None:
     config, problems = merge_layers(
         [
             Layer("file", {"backend": {"endpoints": [
-                {"url": "https://big:8012", "apiKeyEnv": "KEY", "languages": ["rust"]},
+                {"url": "https://big:8012", "apiKeyEnv": "KEY"},
                 {"kind": "embedded"},
             ]}}),
         ]
     )  # fmt: skip
 
     first, second = config.backend.endpoints
-    assert (first.url, first.api_key_env, first.languages) == ("https://big:8012", "KEY", ("rust",))
+    assert (first.url, first.api_key_env) == ("https://big:8012", "KEY")
     assert (second.kind, second.url) == ("embedded", "")
     assert problems == ()
 

@@ -128,18 +128,6 @@ async def test_tokens_of_one_server_are_not_sent_to_another(url: str, other_url:
     await other.aclose()
 
 
-async def test_languages_have_servers_of_their_own(url: str, other_url: str) -> None:
-    """A language goes to the first server that is for it, and stays there when others are broken."""
-    general = BackendSettings("llama-server", url, languages=("rust", "python"))
-    backend = open_backend(
-        BackendSettings(endpoints=(general, BackendSettings("llama-server", other_url)))
-    )
-    for language, expected in (("python", url), ("lua", other_url), ("rust", url), ("", other_url)):
-        await backend.complete(replace(REQUEST, prompt=replace(REQUEST.prompt, language=language)))
-        assert backend.state.url == expected
-    await backend.aclose()
-
-
 class Slow:
     """A server that is well and slow to read: *left* tokens, of which each step takes its share."""
 

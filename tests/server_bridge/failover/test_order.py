@@ -1,16 +1,16 @@
-"""Several servers are connected at once: a silent one costs nothing where another is well."""
+"""The first server that is well answers; one that is dead costs moments, and only the first time."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.failover import race
 from server_bridge.failover.endpoint import Endpoint
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.protocol import (
@@ -26,6 +26,7 @@ from server_bridge.protocol import (
     Timings,
     Warmed,
 )
+from tests.llama_server import free_port
 from tests.server_bridge.prompts import short
 from tests.server_bridge.waiting import until
 
@@ -92,39 +93,85 @@ async def test_silent_servers_cost_nothing_where_another_is_well(n: int, url: st
         await backend.aclose()
 
 
-async def test_all_are_connected_before_any_has_answered() -> None:
-    """A silent server costs nothing: the second is connected while the first has not answered."""
-    first, second, third = (Fake(name) for name in "abc")
-    backend = Endpoints([endpoint(first), endpoint(second), endpoint(third)])
-    asked = asyncio.create_task(backend.complete(REQUEST))
+LIMIT_S = 5.0  # no dead server may stop completions for longer
+
+
+async def timed(backend: Endpoints) -> tuple[str, float]:
+    """Return the text of a completion, and the seconds that it took."""
+    began = time.monotonic()
+    text = (await backend.complete(REQUEST)).text
+    return text, time.monotonic() - began
+
+
+@pytest.mark.parametrize("is_silent", [False, True], ids=["nothing listens", "nothing is said"])
+@pytest.mark.parametrize("n", [1, 8])
+@pytest.mark.parametrize("kind", ["llama-server", "openai"])
+async def test_dead_servers_stop_completions_for_a_moment(
+    n: int, kind: Literal["llama-server", "openai"], *, is_silent: bool
+) -> None:
+    """However many stand before the one that is well; the next completions wait for none of them."""
+    well = Fake("well")
+    well.may_connect.set()
+    async with silent(n) as urls:
+        if not is_silent:
+            urls[:] = [f"http://127.0.0.1:{free_port()}" for _ in range(n)]
+        dead = open_backend(
+            BackendSettings(endpoints=tuple(BackendSettings(kind, url) for url in urls))
+        )
+        backend = Endpoints([*dead._endpoints, endpoint(well)])
+        text, seconds = await timed(backend)
+        assert (text, seconds < LIMIT_S) == ("well", True)
+        for _ in range(20):
+            text, seconds = await timed(backend)
+            assert (text, seconds < 0.5) == ("well", True)
+            await asyncio.sleep(0.05)
+        await backend.aclose()
+
+
+async def test_the_first_in_order_is_used_again_when_it_is_back() -> None:
+    """It is connected beside the completions of the second, which wait for nothing."""
+    first, second = Fake("a", BackendUnavailable("gone")), Fake("b")
+    first.may_connect.set()
     second.may_connect.set()
-    assert (await asked).text == "b"
-    assert [fake.n_connects for fake in (first, second, third)] == [1, 1, 1]
+    backend = Endpoints([endpoint(first), endpoint(second)])
+    assert (await backend.complete(REQUEST)).text == "b"
+    assert backend.state.message == "gone; b is used meanwhile"
+    first.error = None
+    first.may_connect.clear()
+
+    async def is_tried() -> bool:
+        assert (await backend.complete(REQUEST)).text == "b"
+        return first.n_connects == 2
+
+    await until(is_tried)
     first.may_connect.set()
 
-    async def serves_first() -> bool:
+    async def serves() -> bool:
         return (await backend.complete(REQUEST)).text == "a"
 
-    await until(serves_first)
-    assert first.n_connects == 1
+    await until(serves)
+    assert (first.n_connects, backend.state.message) == (2, "")
     await backend.aclose()
 
 
-async def test_the_better_one_is_waited_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two that are well the first is used, also when the second was quicker."""
-    monkeypatch.setattr(race, "GRACE_S", 600.0)
-    first, second = Fake("a"), Fake("b")
-    backend = Endpoints([endpoint(first), endpoint(second)])
-    asked = asyncio.create_task(backend.complete(REQUEST))
-    second.may_connect.set()
-
-    async def is_second_ready() -> bool:
-        return second.state.health is Health.READY
-
-    await until(is_second_ready)
-    first.may_connect.set()
-    assert (await asked).text == "a"
-    await backend.aclose()
+async def test_a_server_that_fails_rests_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a quarter of a second to four; a completion ends that."""
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    server = endpoint(Fake("a"))
+    rests = []
+    for _ in range(9):
+        await server.note_failure(BackendUnavailable("gone"), at_work=False)
+        began = now
+        while server.is_resting:
+            now += 0.01
+        rests.append(now - began)
+    assert 0.1 < rests[0] < 0.3
+    assert 2 <= rests[-1] < 4.1
+    server.note_success()
+    await server.note_failure(BackendUnavailable("gone"), at_work=False)
+    now += 0.3
+    assert not server.is_resting
 
 
 async def test_others_on_this_machine_are_asked_only_where_the_named_one_is_not_quick() -> None:
