@@ -60,8 +60,9 @@ def area(width, height):
         item.close()
     raise ValueError(name)
 """
+LEFT = 8  # tokens at the end of a prompt that need not be evaluated for it to be saved
 LOOK_BACK, LESS = 24, 4  # characters that decide what comes next, and what does in an alternative
-TOKEN = re.compile(r"\w{1,5}| {1,8}|[^\w ]")
+TOKEN = re.compile(r"\w{1,5}| {1,8}|[^\w ]", re.ASCII)
 CHARS_PER_TOKEN = 2.7  # of such tokens in Python
 PREFILL_PER_S, DECODE_MS = 1e6, 0.01  # it computes nothing
 
@@ -82,16 +83,23 @@ def _token(text: str) -> Token:
 class FakeBackend:
     """
     *says* gives the text behind a prompt and a sample's number; *seen* are the requests for text.
+    *disk* is what was saved, by this one or by those before a restart.
 
     A call that comes after `hold` has reached the backend, as *seen* tells, and goes on after `release`.
     """
 
-    def __init__(self, says: Callable[[Prompt, int], str] | None = None) -> None:
+    def __init__(
+        self,
+        says: Callable[[Prompt, int], str] | None = None,
+        *,
+        n_ctx: int = 4096,
+        disk: list[Ids] | None = None,
+    ) -> None:
         self.state = State(
             Health.READY,
             "fake",
             model=MODEL,
-            n_ctx=4096,
+            n_ctx=n_ctx,
             slots=2,
             chars_per_token=CHARS_PER_TOKEN,
             prefill_per_s=PREFILL_PER_S,
@@ -100,7 +108,9 @@ class FakeBackend:
         self.seen: list[Request] = []
         self.warmed: list[Prompt] = []
         self._says = says
+        self._disk = [] if disk is None else disk
         self._slots: list[Ids] = [(), ()]  # the one used last stands last
+        self._answer: list[Ids] = [()]  # an instruction has a copy of what it begins with
         self._held: tuple[str, ...] = ()
         self._waits, self._free = asyncio.Event(), asyncio.Event()
 
@@ -132,7 +142,7 @@ class FakeBackend:
         parts = _parts(prompt)
         counts = [len(part) for part in parts]
         ids = sum(parts, ())
-        cached = max(_common(ids, slot) for slot in self._slots)
+        cached = self._held_of(ids)
         return Measure(
             sum(counts),
             min(cached, len(ids) - 1),
@@ -145,9 +155,9 @@ class FakeBackend:
         self.warmed.append(prompt)
         await self._pass("warm")
         ids = self._fit(prompt, 1)
-        held = max(_common(ids, slot) for slot in self._slots)
+        held = self._held_of(ids)
         upto = min(len(ids), held + step)
-        self._evaluate(ids[:upto])
+        self._evaluate(ids[:upto], self._slots_for(prompt))
         return Warmed(upto - held, len(ids) - upto)
 
     async def complete(self, request: Request) -> Reply:
@@ -171,14 +181,15 @@ class FakeBackend:
 
     async def _decode(self, request: Request) -> AsyncGenerator[Reply, None]:
         ids = self._fit(request.prompt, 1)
-        held = self._evaluate(ids)
+        slots = self._slots_for(request.prompt)
+        held = self._evaluate(ids, slots)
         middle = _middle(request.prompt)
         timings = Timings(prompt_n=len(ids) - held, cache_n=held, expected_n=held)
         tokens, stop = self._made(request, self.state.n_ctx - len(ids))
         for idx, token in enumerate(tokens or (None,)):
             is_last = idx >= len(tokens) - 1
             spelled = (token,) if token else ()
-            self._slots[-1] += tuple(each.id for each in spelled)
+            slots[-1] += tuple(each.id for each in spelled)
             await asyncio.sleep(0)
             yield Reply(
                 "".join(each.text.decode() for each in spelled),
@@ -192,11 +203,19 @@ class FakeBackend:
 
     async def save(self, prompt: Prompt) -> int:
         await self._pass("save")
-        return 0
+        ids = sum(_parts(prompt), ())
+        held = self._held_of(ids)
+        if held < len(ids) - LEFT:
+            return 0
+        self._disk.append(ids[:held])
+        return held
 
     async def restore(self, prompt: Prompt) -> int:
         await self._pass("restore")
-        return 0
+        ids = sum(_parts(prompt), ())
+        best = max(self._disk, key=lambda saved: _common(ids, saved), default=())
+        self._slots = [*self._slots[1:], best]
+        return _common(ids, best)
 
     async def continue_long(
         self, prompt: Prompt, n_predict: int, sink: Sink
@@ -205,7 +224,7 @@ class FakeBackend:
             yield piece
 
     async def aclose(self) -> None:
-        self._slots = [(), ()]
+        self._slots, self._answer = [(), ()], [()]
 
     def _fit(self, prompt: Prompt, n_predict: int) -> Ids:
         ids = sum(_parts(prompt), ())
@@ -213,13 +232,19 @@ class FakeBackend:
             raise PromptTooLong(len(ids) + n_predict, self.state.n_ctx)
         return ids
 
-    def _evaluate(self, ids: Ids) -> int:
-        """Put *ids* into the slot that holds most of them, or the one used least lately; how many it held."""
-        slot = max(self._slots, key=lambda each: _common(ids, each))
-        held = min(_common(ids, slot), len(ids) - 1)
-        self._slots.remove(slot if held > len(ids) // 10 else self._slots[0])
-        self._slots.append(ids)
+    def _held_of(self, ids: Ids) -> int:
+        return max(_common(ids, slot) for slot in (*self._slots, *self._answer))
+
+    def _evaluate(self, ids: Ids, slots: list[Ids]) -> int:
+        """Put *ids* into that of *slots* with most of them, or the one used least lately; how many were held."""
+        held = min(self._held_of(ids), len(ids) - 1)
+        slot = max(slots, key=lambda each: _common(ids, each))
+        slots.remove(slot if _common(ids, slot) > len(ids) // 10 else slots[0])
+        slots.append(ids)
         return held
+
+    def _slots_for(self, prompt: Prompt) -> list[Ids]:
+        return self._answer if prompt.turns else self._slots
 
     def _made(self, request: Request, room: int) -> tuple[tuple[Token, ...], Stop]:
         """Return the tokens of the answer, where the context has *room* for so many, and why there are no more."""
@@ -250,9 +275,14 @@ class FakeBackend:
 def _parts(prompt: Prompt) -> list[Ids]:
     """Return the ids of repository, each chunk, path, prefix, suffix and middle, each behind a mark of its own."""
     texts = [prompt.repo, *(f"{c.name}\0{c.text}" for c in prompt.chunks), prompt.path]
-    suffix = "\0".join((prompt.suffix, *prompt.turns))
-    spelled = [tokenize(text) for text in (*texts, prompt.prefix, suffix)]
-    return [(-1, *(token.id for token in part)) for part in (*spelled, _middle(prompt))]
+    spelled = [_marked(tokenize(text)) for text in (*texts, prompt.prefix)]
+    suffix = sum((_marked(tokenize(text)) for text in (prompt.suffix, *prompt.turns)), ())
+    return [*spelled, suffix, _marked(_middle(prompt))]
+
+
+def _marked(tokens: tuple[Token, ...]) -> Ids:
+    """Return the ids of a part, or of a turn, behind its mark: what was a middle may be a turn later."""
+    return (-1, *(token.id for token in tokens))
 
 
 def _middle(prompt: Prompt) -> tuple[Token, ...]:

@@ -98,6 +98,8 @@ async def test_says_what_it_is(backend: Model) -> None:
         fake_backend.MODEL,
     )
     assert bool(state.second_best) == (state.model in (PLAIN, CHAT))
+    if state.kind in ("embedded", "llama-server"):  # where the model says what it has marks for
+        assert ("can only fill in code" in state.fills_only) == (state.model != CHAT)
     assert (state.n_ctx, state.slots) == (4096, slots)
 
 
@@ -332,6 +334,21 @@ async def test_typing_evaluates_what_was_typed(backend: Model) -> None:
     assert len(prompt_n) > 300 // every
     assert sorted(prompt_n[1:])[len(prompt_n) // 2] <= 2 + partial_block(backend)
     assert max(prompt_n[1:]) <= 12 + partial_block(backend)
+
+
+async def test_an_instruction_leaves_what_suggestions_have(backend: Model) -> None:
+    """Its file is not evaluated again, nor is the next key's; a further turn costs itself."""
+    if backend.state.fills_only or not counts(backend):
+        pytest.skip("the model takes no instructions, or its cache is not known")
+    typed = prompt("    def error(self", at=500)
+    await backend.complete(Request(typed, n_predict=2))
+    asked = replace(typed, middle="", turns=("add a comment to the last function",))
+    answer = await backend.complete(Request(asked, n_predict=8))
+    assert answer.timings.prompt_n < 0.2 * answer.timings.cache_n
+    more = replace(asked, turns=(*asked.turns, answer.text, "shorter"))
+    assert (await backend.complete(Request(more, n_predict=2))).timings.prompt_n <= 24
+    key = await backend.complete(Request(replace(typed, middle=typed.middle + ","), n_predict=2))
+    assert key.timings.prompt_n <= 8
 
 
 async def test_several_files_in_turn_are_predicted(backend: Model) -> None:

@@ -1,4 +1,4 @@
-"""Edits by instruction: what is asked, what comes of it, and what it costs on a real llama.cpp."""
+"""Edits by instruction: what is asked, what comes of it, and what it costs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ from fim_lsp.documents import Position
 from fim_lsp.instruct.dialogue import Asked, Edited
 from fim_lsp.session.instructed_edits import TOO_LONG
 from fim_lsp.session.session import Session
-from server_bridge.llama import completion
-from server_bridge.llama.backend import LlamaServer
-from server_bridge.openai import chat
-from server_bridge.protocol import Health, Prompt, Reply, Request, State, Stop, Timings
+from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
 from tests.fake_backend import FakeBackend
-from tests.llama_server import llama_server
-from tests.models import BUNDLED, CHATML, rewritten
 from tests.typist import QUICK, Typist
 
 CODE = "import os\n\n\ndef area(w, h):\n    return w * h\n\n\ndef volume(w, h, d):\n    return w * h * d\n"
@@ -55,7 +50,7 @@ async def sessions() -> AsyncIterator[list[Session]]:
         await session.aclose()
 
 
-def typist(sessions: list[Session], backend: FakeBackend | LlamaServer) -> Typist:
+def typist(sessions: list[Session], backend: FakeBackend) -> Typist:
     sessions.append(Session(QUICK, lambda _: backend))
     return Typist(sessions[-1], CODE)
 
@@ -208,42 +203,14 @@ async def test_a_fix_is_asked_for_with_definitions_from_other_files(
 # -- what it costs -------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory):
-    """Return a llama.cpp with a model that can fill in, and has a template for chats."""
-    marks = (
-        "<|fim_prefix|>",
-        "<|fim_middle|>",
-        "<|fim_suffix|>",
-        "<|im_start|>",
-        "<|repo_name|>",
-        "<|file_sep|>",
-    )
-    path = tmp_path_factory.mktemp("model") / "instruct.gguf"
-    with llama_server(rewritten(path, specials=marks, chat_template=CHATML)) as address:
-        yield address
-
-
-@pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the model answer instructions with `NEW`."""
-    options, literal = completion.options, ANSWER.replace("\n", "\\n")
-
-    def forced(request, stop=""):
-        grammar = {"grammar": f'root ::= "{literal}"'} if request.prompt.turns else {}
-        return {**options(request, stop), **grammar}
-
-    monkeypatch.setattr(completion, "options", forced)
-
-
 FILE = "\n\n".join(f"def area_{n}(w, h):\n    return w * h * {n}" for n in range(40)) + "\n"
 
 
 async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed(
-    sessions: list[Session], url: str, answers: None
+    sessions: list[Session],
 ) -> None:
     """The file is evaluated once for suggestions and instructions, and both find theirs as they left it."""
-    sessions.append(Session(QUICK, lambda _: LlamaServer(url)))
+    sessions.append(Session(QUICK, lambda _: says(ANSWER)))
     user = Typist(sessions[-1], FILE)
     user.type("\n\ndef total(w, h):\n    return ")
     await user.ask(invoked=True)
@@ -274,24 +241,6 @@ async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed
 async def _tokens(user: Typist) -> int:
     """Return how long the prompt for a suggestion is."""
     return sum(part.tokens or 0 for part in (await user.session.context(user.uri)).segments)
-
-
-async def test_the_bundled_model_says_that_it_only_fills_in(sessions: list[Session]) -> None:
-    """It has no marks for turns."""
-    with llama_server(BUNDLED) as address:
-        user = typist(sessions, LlamaServer(address))
-        found = await edit(user)
-    assert "can only fill in code" in found.note
-
-
-async def test_prompts_with_turns_are_chats_to_an_openai_server() -> None:
-    """The file and the first instruction are one message; further ones follow the answers."""
-    prompt = Prompt("shop", (), "a.py", "a = 1\n", "b = 2\n", turns=("one", "done", "two"))
-    said = chat.messages(prompt, is_told=False)["messages"]
-    assert [each["role"] for each in said] == ["user", "assistant", "user"]
-    assert "a = 1\n<GAP/>b = 2\n" in said[0]["content"]
-    assert said[0]["content"].endswith("\n\none")
-    assert [each["content"] for each in said[1:]] == ["done", "two"]
 
 
 async def test_an_instruction_that_was_begun_and_left_changes_nothing_of_the_last_one(

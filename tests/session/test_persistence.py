@@ -1,4 +1,4 @@
-"""A session that ends and another that begins where it was, on a real llama.cpp."""
+"""A session that ends and another that begins where it was."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import inspect
 import os
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +19,11 @@ from fim_lsp.session import state_file
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config, StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import Health
+from server_bridge.protocol import Backend
+from tests.fake_backend import FakeBackend
 from tests.typist import BRIEF, Typist
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.usefixtures("short_rests")
 
 CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
 OTHER = "".join(inspect.getsource(argparse).splitlines(keepends=True)[900:1100])
@@ -30,15 +31,39 @@ HALF = "\nclass Parser:\n    def __init__(self, na"
 FEW = 8
 
 
-@asynccontextmanager
-async def session(cache: Path, config: Config = BRIEF) -> AsyncIterator[Session]:
-    """A session as a new process would have it, and its end."""
+class Machine:
+    """Folders and servers that outlive a session; *start* is a new process of a server."""
+
+    def __init__(self, cache: Path, start: Callable[[], Backend] | None = None) -> None:
+        self.cache = cache
+        self.disk: list[tuple[int, ...]] = []  # of the backend without a model
+        self.start = start or (lambda: FakeBackend(disk=self.disk))
+
+    @asynccontextmanager
+    async def session(self, config: Config = BRIEF) -> AsyncIterator[Session]:
+        """A session as a new process would have it, and its end."""
+        session = Session(config, lambda _: self.start(), self.cache)
+        try:
+            yield session
+        finally:
+            await session.aclose()
+
+    def kept(self) -> list[str]:
+        """Return the names of the files of the cache folder."""
+        return [path.name for path in self.cache.rglob("*") if path.is_file()]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "cache")
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Machine:
+    """On llama.cpp, which writes its slots to disk."""
+    cache = tmp_path / "cache"
     settings = BackendSettings(kind="embedded", slots_dir=str(cache / "slots"))
-    session = Session(config, lambda _: open_backend(settings), cache)
-    try:
-        yield session
-    finally:
-        await session.aclose()
+    return Machine(cache, lambda: open_backend(settings))
 
 
 @pytest.fixture
@@ -57,9 +82,9 @@ def at(session: Session, root: Path, name: str = "cart.py") -> Typist:
     return Typist(session, (root / name).read_text(), uri=uri, root=root.as_uri())
 
 
-async def work(cache: Path, root: Path, config: Config = BRIEF) -> int:
-    """Return a session with two files; returns what its first completion evaluated."""
-    async with session(cache, config) as ours:
+async def work(machine: Machine, root: Path, config: Config = BRIEF) -> int:
+    """Work in a session with two files; returns what its first completion evaluated."""
+    async with machine.session(config) as ours:
         at(ours, root, "freight.py")
         typist = at(ours, root)
         await typist.ask(invoked=True)
@@ -72,103 +97,110 @@ async def work(cache: Path, root: Path, config: Config = BRIEF) -> int:
 
 
 async def again(
-    cache: Path, root: Path, config: Config = BRIEF, name: str = "cart.py"
+    machine: Machine, root: Path, config: Config = BRIEF, name: str = "cart.py"
 ) -> dict[str, int]:
     """Return the first completion of another session: what it cost, and what stands in the ring."""
-    async with session(cache, config) as ours:
+    async with machine.session(config) as ours:
         typist = at(ours, root, name)
         await typist.ask(invoked=True)
         assert typist.counted("streams") > 0
         assert typist.counted("mirror", "wrong") == 0
-        found = {
+        first = {
             "evaluated": typist.counted("tokens", "evaluated") - typist.counted("streams"),
             "chunks": typist.counted("ring", "chunks"),
         }
         await ours.wait_idle()  # what is half evaluated for the next request would be lost
-        return found
+        return first
 
 
+@pytest.mark.engine
 async def test_the_first_completion_after_a_restart_costs_nothing(
-    tmp_path: Path, root: Path
+    real: Machine, root: Path
 ) -> None:
     """Ring, window and the model's state are all there, also after a second restart."""
-    assert await work(tmp_path, root) > 10 * FEW
+    assert await work(real, root) > 10 * FEW
     for _ in range(2):
-        found = await again(tmp_path, root)
-        assert found["evaluated"] <= FEW
-        assert found["chunks"] > 0
+        first = await again(real, root)
+        assert first["evaluated"] <= FEW
+        assert first["chunks"] > 0
+
+
+@pytest.mark.engine
+async def test_only_the_owner_may_read_what_is_kept(real: Machine, root: Path) -> None:
+    """Everything lies in folders of mode 0700 and files of mode 0600, and forgetting leaves nothing."""
+    await work(real, root)
+    kept = [*real.cache.rglob("*")]
+    assert [path for path in kept if path.suffix == ".bin"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept if path.is_file()} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept if path.is_dir()} == {0o700}
+    assert state_file.forget(real.cache) > 0
+    assert [*real.cache.rglob("*")] == []
+    assert state_file.forget(real.cache) == 0
 
 
 async def test_another_file_of_the_workspace_begins_with_its_ring(
-    tmp_path: Path, root: Path
+    machine: Machine, root: Path
 ) -> None:
     """A file that was not in use finds the ring evaluated, and only its window is not."""
     (root / "new.py").write_text(OTHER[:2000])
-    await work(tmp_path, root)
-    found = await again(tmp_path, root, name="new.py")
-    assert 0 < found["evaluated"] < 800
-    assert found["chunks"] > 0
+    await work(machine, root)
+    first = await again(machine, root, name="new.py")
+    assert 0 < first["evaluated"] < 800
+    assert first["chunks"] > 0
 
 
-async def test_what_changed_meanwhile_is_seen(tmp_path: Path, root: Path) -> None:
+async def test_what_changed_meanwhile_is_seen(machine: Machine, root: Path) -> None:
     """A chunk of a file that was edited or became private elsewhere is not shown again."""
-    await work(tmp_path, root)
+    await work(machine, root)
+    assert (await again(machine, root))["evaluated"] <= FEW
     (root / "freight.py").write_text("# all new\n")
-    changed = await again(tmp_path, root)
+    changed = await again(machine, root)
     assert changed["evaluated"] > FEW
     (root / ".gitignore").write_text("freight.py\n")
-    async with session(tmp_path) as ours:
+    async with machine.session() as ours:
         typist = at(ours, root)
         await typist.ask(invoked=True)
-        frame = ours._open.by_uri[typist.uri].frame
-        assert frame is not None
-        assert all(chunk.name != "freight.py" for chunk in frame.header.chunks)
+        shown = await ours.context(typist.uri)
+        assert shown.segments
+        assert not [part for part in shown.segments if "freight.py" in part.part]
 
 
-async def test_who_deleted_all_leaves_as_everybody_does(tmp_path: Path, root: Path) -> None:
+async def test_who_deleted_all_leaves_as_everybody_does(machine: Machine, root: Path) -> None:
     """Nothing is saved of a text that is gone, and nothing fails."""
-    async with session(tmp_path) as ours:
+    async with machine.session() as ours:
         typist = at(ours, root)
         await typist.ask(invoked=True)
         await ours.wait_idle()
         typist.replace(Position(0, 0), typist.cursor, "")
         typist.cursor = Position(0, 0)
         await typist.ask()
-    assert ours.connection.state.health is Health.UNKNOWN
+    assert machine.disk == []
 
 
-async def test_who_wants_nothing_kept_has_nothing_kept(tmp_path: Path, root: Path) -> None:
+async def test_who_wants_nothing_kept_has_nothing_kept(machine: Machine, root: Path) -> None:
     """With fim.state.save off no file is written and none is read."""
     off = replace(BRIEF, state=StateConfig(save=False))
-    await work(tmp_path / "off", root, off)
-    assert not (tmp_path / "off" / "workspaces").exists()
-    assert list((tmp_path / "off").rglob("*.bin")) == []
-    await work(tmp_path / "on", root)
-    assert (await again(tmp_path / "on", root, off))["chunks"] == 0
+    await work(machine, root, off)
+    assert not (machine.cache / "workspaces").exists()
+    assert machine.disk == []
+    await work(machine, root)
+    assert (machine.cache / "workspaces").exists()
+    assert machine.disk
+    assert (await again(machine, root, off))["chunks"] == 0
 
 
-async def test_files_outside_of_every_workspace_leave_nothing(tmp_path: Path, root: Path) -> None:
+async def test_files_outside_of_every_workspace_leave_nothing(
+    machine: Machine, root: Path, tmp_path: Path
+) -> None:
     """Nor do texts that have no file; what was evaluated for them is gone, too."""
-    async with session(tmp_path / "cache") as ours:
+    async with machine.session() as ours:
         for uri in ((root / "cart.py").as_uri(), "untitled:Untitled-1"):
             typist = Typist(ours, CODE + HALF, uri=uri, root=(tmp_path / "elsewhere").as_uri())
             await typist.ask(invoked=True)
             await ours.wait_idle()
             assert typist.counted("streams") > 0
-
-    left = [path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-    assert left == ["days.json"]  # numbers only
-
-
-async def test_only_the_owner_may_read_what_is_kept(tmp_path: Path, root: Path) -> None:
-    """Everything lies in folders of mode 0700 and files of mode 0600, and forgetting leaves nothing."""
-    await work(tmp_path / "cache", root)
-    found = [*(tmp_path / "cache").rglob("*")]
-    assert {stat.S_IMODE(path.stat().st_mode) for path in found if path.is_file()} == {0o600}
-    assert {stat.S_IMODE(path.stat().st_mode) for path in found if path.is_dir()} == {0o700}
-    assert state_file.forget(tmp_path / "cache") > 0
-    assert [*(tmp_path / "cache").rglob("*")] == []
-    assert state_file.forget(tmp_path / "cache") == 0
+    assert machine.kept() == ["days.json"]  # numbers only
+    assert machine.disk == []
 
 
 @pytest.mark.parametrize("junk", ["", "{", '{"ring": 3}', '{"documents": {"a": 1}}', "\0" * 99])

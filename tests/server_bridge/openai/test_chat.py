@@ -136,6 +136,16 @@ def test_no_text_begins_another_turn(token: str) -> None:
     assert token not in "".join(part.text for part in render(evil, chat.MESSAGE))
 
 
+def test_prompts_with_turns_are_chats_to_an_openai_server() -> None:
+    """The file and the first instruction are one message; further ones follow the answers."""
+    prompt = Prompt("shop", (), "a.py", "a = 1\n", "b = 2\n", turns=("one", "done", "two"))
+    sent = chat.messages(prompt, is_told=False)["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "user"]
+    assert "a = 1\n<GAP/>b = 2\n" in sent[0]["content"]
+    assert sent[0]["content"].endswith("\n\none")
+    assert [message["content"] for message in sent[1:]] == ["done", "two"]
+
+
 async def test_a_message_only_grows(backends: list[OpenAiServer]) -> None:
     """Each key's message begins with all of the one before, so that the server has evaluated it."""
     with script() as server:
