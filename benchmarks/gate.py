@@ -5,7 +5,7 @@ What each filter and the gate take away, and how much of that was right: on rece
     python -m benchmarks.gate --answers qwen.jsonl                           # replays in seconds
     python -m benchmarks.gate --answers qwen.jsonl --show parses             # lists what one does
 
-REPO… are clones of git repositories, bare ones too (`recent_code` says which places count). An answer is recorded whole,
+REPO… are clones of git repositories, bare ones too (`raw_answers` says which places count). An answer is recorded whole,
 with the odds of its tokens (`raw_answers`). The replay shows what an automatic request would be shown: decoding ends where the
 text is whole or the model is not sure any more. A character is right if it and all before it stand in the file there.
 """
@@ -21,8 +21,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from benchmarks.raw_answers import Answer, read, record
-from benchmarks.recent_code import places
+from benchmarks.raw_answers import Answer, places, read, record
 from fim_lsp.documents import n_common
 from fim_lsp.settings.config import CompletionConfig
 from fim_lsp.suggest import boundary
@@ -31,7 +30,7 @@ from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import FILTERS, polish
 from fim_lsp.suggest.line_match import continue_line, lines_in_sight
 
-N_PLAIN, N_HEADERS = 50, 30  # lines of each language, with two places each
+N_BLOCKS = 50  # of code, with about ten places each
 SURE = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8)
 BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 WORD = re.compile(r"\s*(?:\w+|[^\w\s])")
@@ -72,7 +71,7 @@ def main() -> None:
     """Record, replay, print."""
     options = _options()
     if options.repositories:
-        wanted = places(options.repositories, N_PLAIN, N_HEADERS)[: options.limit]
+        wanted = [*places(options.repositories, options.blocks)]
         record(options.model, wanted, options.answers)
     answers = [*read(options.answers)]
     print(f"{len(answers)} places\n")
@@ -238,7 +237,7 @@ def _options() -> argparse.Namespace:
     add("repositories", nargs="*", type=Path, metavar="REPO", help="clones of git repositories")
     add("--model", type=Path, help="a GGUF file with FIM tokens, to record with")
     add("--answers", type=Path, required=True, help="the file of recorded answers")
-    add("--limit", type=int, help="record at so many places at most")
+    add("--blocks", type=int, default=N_BLOCKS, help="record at the places of so many blocks")
     add("--sure", type=float, default=CompletionConfig().min_confidence, help="as in the settings")
     add("--show", default="", metavar="FILTER", help="list what a filter does")
     options = parser.parse_args()

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.recent_code import Place
+from benchmarks.git import git
+from benchmarks.real_sessions.choice import PAUSE_LINE, SETS, Written, written
 from benchmarks.serve import serving
+from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Position, open_document
 from fim_lsp.prompt import compose, window
 from fim_lsp.prompt.frame import Frame, Header
@@ -24,6 +26,7 @@ from fim_lsp.prompt.window import Budget
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import odds
 from fim_lsp.suggest.cursor import Candidate, Cursor, Odds, cursor_at
+from fim_lsp.suggest.lines import CLOSER, find_unclosed, indent, opens_block
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Request, Stop, Token
@@ -32,7 +35,54 @@ from server_bridge.protocol import Request, Stop, Token
 BUDGET = Budget(prefix=400, suffix=200, middle=768)
 N_TOKENS = 96
 BEYOND = 12  # tokens
+TYPED = 0.6  # of a line
 PATIENCE_S = 600.0
+
+
+class Place(NamedTuple):
+    """A cursor in *text*, which is a file with something missing; *truth* is what is missing behind it."""
+
+    kind: str
+    language: str
+    path: str
+    text: str
+    line: int
+    column: int
+    truth: str
+
+
+def places(repositories: list[Path], n_blocks: int) -> Iterator[Place]:
+    """Yield the places of blocks that people wrote lately (`real_sessions.choice`), about nine of each."""
+    for part in SETS:
+        for block in written(repositories, -(-n_blocks // len(SETS)), part):
+            lines = git(block.repo, "show", f"{block.commit}:{block.path}").split("\n")
+            before, after = lines[: block.start], lines[block.start + len(block.block) :]
+            for kind, above, expected, closed in cursors(block):
+                text = "\n".join((*before, above + closed, *after))
+                line, column = block.start + above.count("\n"), len(above) - above.rfind("\n") - 1
+                language = language_of(block.path)
+                yield Place(kind, language, block.path, text, line, column, expected)
+
+
+def cursors(block: Written) -> Iterator[tuple[str, str, str, str]]:
+    """
+    Yield the kind of a place, what of the block stands before it, what follows, and what the editor closed behind it.
+
+    Each line is asked for at its beginning and inside, a line that opens a block also behind its head.
+    """
+    whole, language, at = "\n".join(block.block), language_of(block.path), 0
+    for n, line in enumerate(block.typed):
+        width = len(indent(line))
+        stop = width + round((len(line) - width) * TYPED)
+        if n and line.strip():
+            yield "start", whole[: at + width], whole[at + width :], ""
+        if len(line.strip()) >= PAUSE_LINE:
+            opened = find_unclosed(line[:stop], language) if n % 2 else []
+            closed = "".join(CLOSER[bracket.sign] for bracket in reversed(opened))
+            yield "paired" if closed else "inside", whole[: at + stop], whole[at + stop :], closed
+            if opens_block(line, language):
+                yield "header", whole[: at + len(line)], whole[at + len(line) :], ""
+        at += len(line) + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@ fim-lsp and llama.vim in a real Neovim, on a real model, writing code again that
 
     scripts/get-qwen 0.5b
     python -m benchmarks.real_sessions --llama-vim DIR ~/src/mlx-lm ~/src/crush
-    python -m benchmarks.real_sessions --clients fim-lsp --sessions 2 --set tune --explain ~/src/pygls
+    python -m benchmarks.real_sessions --user accepts --limit --explain --llama-vim DIR ~/src/pygls
 
-A session takes about 80 seconds per client. The clients play it in turn, each on a fresh server; on a machine that
+By default the typist accepts nothing, and what is on screen in its pauses counts; one who accepts (`accepting`) counts
+keys. A session takes some 80 seconds per client, and the limit as long as its model writes. The clients play it in turn, each on a fresh server; on a machine that
 has other work the times say little.
 """
 
@@ -16,31 +17,46 @@ import json
 import sys
 from pathlib import Path
 
+from benchmarks.real_sessions import limit, taking
 from benchmarks.real_sessions.arguments import parsed, parser
-from benchmarks.real_sessions.choice import written
+from benchmarks.real_sessions.choice import Written, written
 from benchmarks.real_sessions.editing import CLIENTS, Terms, play
 from benchmarks.real_sessions.scores import Played, as_json, explained, table
+from benchmarks.real_sessions.taking import Chance
+from benchmarks.serve import serving
 
 
 def main() -> None:
     """Play, print, write."""
     options = _options()
-    terms = Terms(options.model, options.threads, options.llama_vim)
+    accepts = options.user == "accepts"
+    terms = Terms(options.model, options.threads, options.llama_vim, accepts)
     played: dict[str, list[Played]] = {client: [] for client in options.clients}
     n = options.skip + options.sessions
     chosen = written(options.histories, n, options.set, options.seed)[options.skip :]
+    chances: dict[Written, list[Chance]] = {}
     for session in chosen:
+        if options.limit:
+            print(f"limit: {session.name}", file=sys.stderr, flush=True)
+            with serving(options.model, n_threads=options.threads) as url:
+                chances[session] = limit.chances(url, session)
         for client in options.clients:
             print(f"{client}: {session.name}", file=sys.stderr, flush=True)
-            played[client].append(play(client, session, terms))
+            played[client].append(last := play(client, session, terms))
             if options.explain:
-                print(explained(played[client][-1]) + "\n", flush=True)
-    for client, sessions in played.items():
-        print(f"{client}, {terms.model.name}, {options.threads} threads\n\n{table(sessions)}\n")
+                missable = chances.get(session, [])
+                print(taking.explained(last, missable) if accepts else explained(last), flush=True)
+    print(f"{terms.model.name}, {options.threads} threads\n")
+    if accepts or options.limit:
+        print(taking.table(played, {session.typed: found for session, found in chances.items()}))
+    else:
+        for client, sessions in played.items():
+            print(f"{client}\n\n{table(sessions)}\n")
     if options.json:
         found = {
             "sessions": [{**each._asdict(), "repo": each.repo.name} for each in chosen],
             "played": [as_json(each) for sessions in played.values() for each in sessions],
+            "limit": [[each.name, found] for each, found in chances.items()],
         }
         options.json.write_text(json.dumps(found, indent=1), "utf-8")
 
@@ -50,6 +66,8 @@ def _options() -> argparse.Namespace:
     add = known.add_argument
     add("--clients", type=_clients, default=["fim-lsp"], help=", ".join(CLIENTS))
     add("--llama-vim", default="", metavar="DIR", help="a checkout of llama.vim")
+    add("--user", choices=("watches", "accepts"), default="watches", help="what the typist does")
+    add("--limit", action="store_true", help="also the keys that the model could save at most")
     add("--sessions", type=int, default=5)
     add("--skip", type=int, default=0, help="so many sessions before them")
     options = parsed(known)
@@ -60,7 +78,7 @@ def _options() -> argparse.Namespace:
 
 
 def _clients(text: str) -> list[str]:
-    found = text.split(",")
+    found = text.split(",") if text else []
     if unknown := set(found) - set(CLIENTS):
         raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}")
     return found

@@ -2,9 +2,8 @@
 One session in a real Neovim, with one client, on a model server of its own.
 
 Other files are looked at first, then the file without its block; after a jump and a rest in normal mode the
-block's first lines are typed, with a pause inside each line and behind each line break. After a line break the
-cursor goes to the indentation of the line that follows, as with an editor that indents. Nothing is accepted.
-Ghost text is what stands in the clients' virtual text when Neovim has drawn.
+block's first lines are typed: with a pause inside each line and behind each line break, where nothing is accepted, or
+as `accepting` says. After a line break the cursor goes to the indentation of the line that follows. Ghost text is what stands in the clients' virtual text when Neovim has drawn.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ import psutil
 
 from benchmarks import metrics, serve
 from benchmarks.real_sessions import observed
+from benchmarks.real_sessions.accepting import NOTES, type_accepting
 from benchmarks.real_sessions.choice import PAUSE_LINE, Written, checkout
 from benchmarks.real_sessions.relay import relayed, requests
 from benchmarks.real_sessions.scores import Pause, Played, Shown
@@ -57,6 +57,7 @@ local function ghost()
 end
 vim.api.nvim_set_decoration_provider(drawn, { on_end = function()
   local text = ghost()
+  _G.note(text)
   if #shown == 0 or shown[#shown][2] ~= text then
     table.insert(shown, { (vim.uv.hrtime() - key) / 1e6, text })
   end
@@ -69,23 +70,27 @@ vim.api.nvim_create_autocmd('FileType', { callback = function()
 end })
 """
 FIM_LSP = """
-vim.g.fim = {{ ghost_text = 'own' }}
+vim.g.fim = {{ ghost_text = 'own', keys = {{ accept = '<C-B>', accept_line = '<C-L>', accept_word = '<C-Z>' }} }}
 vim.lsp.config('fim', {{ settings = {{ fim = {{ backend = {{ kind = 'llama-server', url = '{url}' }} }} }} }})
 vim.lsp.enable('fim')
 """
 LLAMA_VIM = """
 vim.opt.rtp:append('{llama_vim}')
-vim.g.llama_config = {{ endpoint_fim = '{url}/infill', show_info = 0, keymap_fim_accept_full = '', keymap_fim_accept_line = '' }}
+vim.g.llama_config = {{
+  endpoint_fim = '{url}/infill', show_info = 0, keymap_fim_accept_full = '<C-B>',
+  keymap_fim_accept_line = '<C-L>', keymap_fim_accept_word = '<C-Z>',
+}}
 """
 CLIENTS = {"fim-lsp": FIM_LSP, "llama.vim": LLAMA_VIM}
 
 
 class Terms(NamedTuple):
-    """What is the same for all sessions."""
+    """What is the same for all sessions; *accepts* says that the typist does."""
 
     model: Path
     n_threads: int
     llama_vim: str
+    accepts: bool = False
 
 
 def play(client: str, session: Written, terms: Terms) -> Played:
@@ -95,17 +100,21 @@ def play(client: str, session: Written, terms: Terms) -> Played:
         serve.serving(terms.model, n_threads=terms.n_threads) as url,
     ):
         home, server = Path(folder), programs.process("benchmarks.serve", os.getpid())
-        relay_file, notes = home / "relay.json", home / "observed.jsonl"
+        relay_file, notes, drawn = (home / name for name in ("relay", "observed", "drawn"))
         with relayed(url, relay_file) as there:
-            init = CLIENTS[client].format(url=there, llama_vim=terms.llama_vim)
+            noting = NOTES.replace("@NOTES@", str(drawn)).replace("@START@", str(session.start))
+            init = noting + CLIENTS[client].format(url=there, llama_vim=terms.llama_vim)
             with _neovim(home, checkout(home, session), init, notes) as editor:
                 before, cpu, others = _counted(url), cpu_seconds(server.pid), _others_seconds()
-                pauses = tuple(_typed(editor, session, is_ours=client == "fim-lsp"))
+                _come(editor, session, is_ours=client == "fim-lsp")
+                accepted = type_accepting(editor, session, drawn) if terms.accepts else None
+                pauses = () if terms.accepts else tuple(_typed(editor, session))
+                _check(editor, session)
                 cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
                 evaluated, decoded = (b - a for a, b in zip(before, _counted(url), strict=True))
         return Played(
             client, session.name, pauses, requests(relay_file), observed.decisions(notes),
-            evaluated, decoded, cpu, others,
+            evaluated, decoded, cpu, others, accepted,
         )  # fmt: skip
 
 
@@ -123,8 +132,8 @@ def _neovim(home: Path, folder: Path, init: str, notes: Path) -> Iterator[Neovim
         editor.close()
 
 
-def _typed(editor: Neovim, session: Written, *, is_ours: bool) -> Iterator[Pause]:
-    """Go to the place, and type; each pause."""
+def _come(editor: Neovim, session: Written, *, is_ours: bool) -> None:
+    """Look at other files, go to the place, rest there, and begin to insert."""
     for n, other in enumerate(session.others):
         if is_ours and n == 0:
             editor.edit(editor.folder / other)  # waits until the model is there
@@ -134,9 +143,13 @@ def _typed(editor: Neovim, session: Written, *, is_ours: bool) -> Iterator[Pause
     rest(editor, LOOK_S)
     editor.send(f":{session.start + 1}\r")
     rest(editor, REST_S)
-    whole, lines = "\n".join(session.block), session.typed
-    at, keys = 0, "i"
-    for n, line in enumerate(lines):
+    editor.send("i")
+
+
+def _typed(editor: Neovim, session: Written) -> Iterator[Pause]:
+    """Type, and yield each pause."""
+    whole, at, keys = "\n".join(session.block), 0, ""
+    for n, line in enumerate(session.typed):
         width = len(indent(line))
         editor.send(keys + line[:width])
         rest(editor, KEY_S)
@@ -150,6 +163,10 @@ def _typed(editor: Neovim, session: Written, *, is_ours: bool) -> Iterator[Pause
             else:
                 rest(editor, KEY_S)
         at, keys = at + len(line) + 1, "\r"
+
+
+def _check(editor: Neovim, session: Written) -> None:
+    lines = session.typed
     there = editor.lua(
         f"vim.api.nvim_buf_get_lines(0, {session.start}, {session.start + len(lines)}, true)"
     )

@@ -66,9 +66,34 @@ class Pause(NamedTuple):
         return next((each.text for each in self.shown[::-1] if each.ms <= seconds * 1000), "")
 
 
+class Read(NamedTuple):
+    """A text that was read behind *at* characters of the block, and what of it was *taken*."""
+
+    at: int
+    text: str
+    expected: str
+    taken: str
+
+
+class Accepted(NamedTuple):
+    """
+    A session with a typist who accepts: keys alone and as pressed; what was read.
+
+    *pressed* has the time of the key at each place of the block that got one, *shown* that of each text on screen.
+    """
+
+    n_alone: int
+    n_pressed: int
+    reads: tuple[Read, ...]
+    pressed: tuple[tuple[int, float], ...]
+    shown: tuple[tuple[float, str], ...]
+    seconds: float
+    alone_s: float
+
+
 class Played(NamedTuple):
     """
-    A session as one client had it; *decisions* are fim-lsp's own.
+    A session as one client had it, with *pauses*, or *accepted*; *decisions* are fim-lsp's own.
 
     *cpu_s* is CPU time of the model server, *others_s* of what else ran on the machine.
     """
@@ -82,6 +107,7 @@ class Played(NamedTuple):
     decoded: int
     cpu_s: float
     others_s: float
+    accepted: Accepted | None = None
 
 
 class Score(NamedTuple):
@@ -193,4 +219,7 @@ def as_json(played: Played) -> dict[str, Any]:
         {**pause._asdict(), "shown": [one._asdict() for one in pause.shown]}
         for pause in played.pauses
     ]
+    if played.accepted:
+        reads = [read._asdict() for read in played.accepted.reads]
+        each["accepted"] = {**played.accepted._asdict(), "reads": reads}
     return each

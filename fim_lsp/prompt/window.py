@@ -48,7 +48,7 @@ RUNG = 2  # how much larger each rung of the ladder above it is: all of them cos
 # Lines above the cursor with which a middle begins. A model goes on better when it has just read how the code goes, and
 # they cost nothing, being evaluated behind the suffix instead of before. Qwen2.5-Coder 0.5B at 47 places in code of 2025:
 # 12 first lines right and 555 characters without, 15 and 797 with five, 15 and 844 with twelve. Twelve gain only what 70
-# more tokens gain: in a window of the same size they are no better (`benchmarks.real_places`, 172 places).
+# more tokens gain: in a window of the same size they are no better (measured at 172 places).
 LEAD = 5
 CLOSERS = frozenset(")]}>\"'`;:, \t")  # what editors close by themselves, and what follows it
 

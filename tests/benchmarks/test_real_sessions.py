@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real_places import KINDS, places
+from benchmarks.raw_answers import cursors
 from benchmarks.real_sessions.choice import SETS, Written, blocks, in_set, written
 from benchmarks.real_sessions.relay import Exchange
 from benchmarks.real_sessions.scores import (
@@ -104,23 +104,25 @@ def test_a_block_ends_where_its_indentation_does() -> None:
 
 
 def test_places_are_inside_lines_and_at_their_beginnings() -> None:
-    """Each with all of the block behind it; what follows the head of a block is a kind of its own."""
+    """And behind the head of a block, each with all of the block behind it; the editor closes brackets."""
     block = (
         "def total(prices, weights):",
-        "    if prices:",
+        "    if prices: print(weights)",
         "",
         "        return sum(prices)",
         "    no",
     )
-    found = [*places(Written(Path(), "", "a.py", 3, block, ()))]
-    assert [(KINDS.index(each.kind), each.above.rpartition("\n")[2]) for each in found] == [
-        (0, "def total(prices"),
-        (2, "    "),
-        (2, "        "),
-        (0, "        return sum("),
-        (1, "    "),
+    found = [*cursors(Written(Path(), "", "a.py", 3, block, ()))]
+    assert [(kind, above.rpartition("\n")[2], closed) for kind, above, _, closed in found] == [
+        ("inside", "def total(prices", ""),
+        ("header", "def total(prices, weights):", ""),
+        ("start", "    ", ""),
+        ("inside", "    if prices: prin", ""),
+        ("start", "        ", ""),
+        ("paired", "        return sum(", ")"),
+        ("start", "    ", ""),
     ]
-    assert all(each.above + each.expected == "\n".join(block) for each in found)
+    assert all(above + expected == "\n".join(block) for _, above, expected, _ in found)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,247 @@
+"""
+Places that others chose: HumanEval-FIM, one line, by Qwen2.5-Coder's makers, with four ways to ask.
+
+    pip install pyarrow && sh scripts/get-qwen 0.5b
+    python -m benchmarks.humaneval_fim FILE --limit 300
+    python -m benchmarks.humaneval_fim FILE --arms raw,auto --languages js,java --explain
+
+FILE is the parquet file of the places: *prompt* and *suffix* around a line that is missing, without the line breaks
+around it. All arms ask one llama.cpp server, greedy: `raw` with the makers' own prompt, `infill` by `/infill`, `hand`
+through a session of fim-lsp that opened the file and rested, when its user asks, `auto` the same when the line's
+indentation was just typed. An answer is right if its first line is the missing line, without the blanks at both ends.
+Places whose line has three characters or fewer (brackets) are reported apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+
+from benchmarks.real_sessions.arguments import SIZES, model_file
+from benchmarks.serve import serving
+from fim_lsp import events
+from fim_lsp.documents import Edit, Position
+from fim_lsp.session.session import Session
+from fim_lsp.settings.schema import make_config
+from fim_lsp.suggest.lines import indent
+from server_bridge.http.client import Http
+from server_bridge.llama.backend import LlamaServer
+
+SEED = 1
+SHORT = 3  # characters of a missing line, at most, that say nothing
+N_TOKENS = 48  # a line
+REST_S = 5.0  # from opening the file to the request, at most: until all is evaluated that is to be
+PATIENCE_S = 300.0
+RAW = "<|fim_prefix|>{above}<|fim_suffix|>{below}<|fim_middle|>"
+SUFFIXES = {"py": ("python", ".py"), "js": ("javascript", ".js"), "java": ("java", ".java")}
+PATIENT = {"completion.deadlineMs": 60_000, "completion.patienceMs": 60_000}
+
+
+class Place(NamedTuple):
+    """A missing *line* between two texts, which end and begin with a line break."""
+
+    name: str
+    language: str
+    above: str
+    line: str
+    below: str
+
+    @property
+    def is_short(self) -> bool:
+        """Return whether the line is little more than a bracket."""
+        return len(self.line.strip()) <= SHORT
+
+
+Arm = Callable[[Place], Awaitable[str]]
+
+
+def places(file: Path, languages: Sequence[str], limit: int) -> list[Place]:
+    """Return the places of some languages in a seeded order, *limit* long ones, and short ones between."""
+    try:
+        from pyarrow import parquet  # noqa: PLC0415 (only this benchmark needs it)
+    except ImportError:
+        raise SystemExit("reading FILE needs pyarrow: pip install pyarrow") from None
+    rows = parquet.read_table(file).to_pylist()
+    chosen = [
+        Place(
+            row["name"], row["language"], row["prompt"] + "\n", row["canonical_solution"],
+            "\n" + row["suffix"],
+        )
+        for row in rows
+        if row["language"] in languages
+    ]  # fmt: skip
+    random.Random(SEED).shuffle(chosen)
+    long = [n for n, place in enumerate(chosen) if not place.is_short]
+    return chosen[: long[limit - 1] + 1] if 0 < limit < len(long) else chosen
+
+
+def is_right(answer: str, place: Place) -> bool:
+    """Return whether the first line of an answer with something on it is the missing one."""
+    return answer.strip().partition("\n")[0].rstrip() == place.line.strip()
+
+
+async def raw(client: httpx.AsyncClient, place: Place) -> str:
+    """Return what the model writes behind its makers' own prompt."""
+    text = RAW.format(above=place.above, below=place.below)
+    body = {"prompt": text, "n_predict": N_TOKENS, "temperature": 0, "cache_prompt": False}
+    return str((await client.post("/completion", json=body)).json()["content"])
+
+
+async def infill(client: httpx.AsyncClient, place: Place) -> str:
+    """Return what the server's own `/infill` says."""
+    body = {
+        "input_prefix": place.above, "input_suffix": place.below, "prompt": "",
+        "n_predict": N_TOKENS, "temperature": 0, "cache_prompt": False,
+    }  # fmt: skip
+    return str((await client.post("/infill", json=body)).json()["content"])
+
+
+async def ours(url: str, place: Place, *, invoked: bool) -> str:
+    """Return what fim-lsp shows in a file of its own, in a folder with nothing else."""
+    server = LlamaServer(Http(url, patience_s=PATIENCE_S))
+    session = Session(make_config(PATIENT), lambda _: server)
+    language, suffix = SUFFIXES[place.language]
+    width = indent(place.line)
+    typed = width[:-1] if not invoked else width  # the last blank is a key, which asks by itself
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, f"task{suffix}")
+        opened = _written(file, language, place.above + typed + place.below)
+        at = Position(place.above.count("\n"), len(typed))
+        try:
+            session.handle(events.FoldersChanged((Path(folder).as_uri(),)))
+            session.handle(opened)
+            session.handle(events.CursorMoved(file.as_uri(), at))
+            await session.connection.wait_ready()
+            await _rested(session)
+            if typed != width:
+                session.handle(events.Changed(file.as_uri(), 2, (Edit(at, at, width[-1:]),)))
+            at = at._replace(column=len(width))
+            answer = await session.complete(file.as_uri(), at, invoked=invoked)
+            return answer.suggestions[0].text if answer.suggestions else ""
+        finally:
+            await session.aclose()
+
+
+def _written(file: Path, language: str, text: str) -> events.Opened:
+    """Write a file, and open it."""
+    file.write_text(text, "utf-8")
+    return events.Opened(file.as_uri(), language, 1, text)
+
+
+async def _rested(session: Session) -> None:
+    """Wait as a user who reads the file, until nothing is left to do ahead."""
+    try:
+        await asyncio.wait_for(session.wait_idle(), REST_S)
+    except TimeoutError:
+        return
+
+
+@asynccontextmanager
+async def arms(url: str) -> AsyncIterator[dict[str, Arm]]:
+    """All ways to ask the server at *url*."""
+    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False) as client:
+        yield {
+            "raw": lambda place: raw(client, place),
+            "infill": lambda place: infill(client, place),
+            "hand": lambda place: ours(url, place, invoked=True),
+            "auto": lambda place: ours(url, place, invoked=False),
+        }
+
+
+ARMS = ("raw", "infill", "hand", "auto")
+Answers = dict[str, dict[Place, str]]  # by arm
+
+
+async def answered(
+    url: str, asked: Sequence[Place], names: Sequence[str], *, explain: bool
+) -> Answers:
+    """Return what each arm says at each place."""
+    answers: Answers = {name: {} for name in names}
+    async with arms(url) as ways:
+        for place in asked:
+            for name in names:
+                answers[name][place] = text = await ways[name](place)
+                if explain:
+                    verdict = "right" if is_right(text, place) else "wrong" if text else "nothing"
+                    print(
+                        f"{place.name} {name}: {verdict}: {text!r}, not {place.line!r}", flush=True
+                    )
+    return answers
+
+
+def table(answers: Answers, *, short: bool) -> str:
+    """Return a row per arm, and one per pair of arms, in Markdown; of *short* lines, or of all others."""
+    rows = ["| arm | places | right | nothing | wrong |", "| --- | ---: | ---: | ---: | ---: |"]
+    right: dict[str, set[Place]] = {}
+    for name, texts in answers.items():
+        mine = {place: text for place, text in texts.items() if place.is_short == short}
+        right[name] = {place for place, text in mine.items() if is_right(text, place)}
+        n_nothing = sum(not text.strip() for text in mine.values())
+        n_wrong = len(mine) - len(right[name]) - n_nothing
+        share = len(right[name]) / max(1, len(mine))
+        rows.append(
+            f"| {name} | {len(mine)} | {len(right[name])} ({share:.1%}) | {n_nothing} | {n_wrong} |"
+        )
+    for one, other in combinations(answers, 2):
+        gained, lost = len(right[other] - right[one]), len(right[one] - right[other])
+        rows.append(f"\n{other} against {one}: {gained} gained, {lost} lost.")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Ask, print, write."""
+    options = _options()
+    asked = places(options.file, options.languages, options.limit)
+    with serving(options.model, n_threads=options.threads) as url:
+        answers = asyncio.run(answered(url, asked, options.arms, explain=options.explain))
+    print(f"{options.model.name}, {', '.join(options.languages)}\n\n{table(answers, short=False)}")
+    print(f"\nLines of {SHORT} characters or fewer:\n\n{table(answers, short=True)}")
+    if options.json:
+        rows = [
+            {
+                "name": place.name,
+                "line": place.line,
+                **{arm: answers[arm][place] for arm in answers},
+            }
+            for place in asked
+        ]
+        options.json.write_text(json.dumps(rows, indent=1), "utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.humaneval_fim", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    names = lambda text: text.split(",")  # noqa: E731
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE", help="HumanEval-FIM, one line, as parquet")
+    add("--model", default="0.5b", help=f"{', '.join(SIZES)} (scripts/get-qwen) or a file")
+    add("--arms", type=names, default=[*ARMS], help=", ".join(ARMS))
+    add("--languages", type=names, default=["py"], help=", ".join(SUFFIXES))
+    add("--limit", type=int, default=0, help="at so many places whose line is no bracket")
+    add("--threads", type=int, default=1, help="of the model server")
+    add("--explain", action="store_true", help="print each answer")
+    add("--json", type=Path, metavar="FILE", help="write every answer there")
+    options = parser.parse_args()
+    if unknown := {*options.arms} - {*ARMS} | {*options.languages} - {*SUFFIXES}:
+        parser.error(f"unknown: {', '.join(unknown)}")
+    try:
+        options.model = model_file(options.model)
+    except ValueError as error:
+        parser.error(str(error))
+    return options
+
+
+if __name__ == "__main__":
+    main()

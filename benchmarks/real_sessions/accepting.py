@@ -1,0 +1,143 @@
+"""
+A typist who accepts, in a real Neovim.
+
+A key comes every `KEY_S`, a second after the last one of a line, and now and then after `THINK_S`: the same times for
+every client. What has stood on screen for `READ_S` is read once, also while keys that it foretold are typed, and taken
+where it is right (`taking`). Then the typist goes on from where the cursor is.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import TextIO
+
+from benchmarks.real_sessions.choice import Written
+from benchmarks.real_sessions.scores import Accepted, Read
+from benchmarks.real_sessions.taking import choose, n_keys
+from tests.editors.neovim import Neovim
+
+KEY_S, LINE_S, THINK_S = 0.12, 1.0, 0.6
+THINKS = 0.08  # of the keys
+READ_S = 0.4
+LOOK_S = 0.02
+SETTLE_S = 3.0  # until what was accepted stands in the text, at most
+# The keys by which both plugins accept here; none of them does anything else in insert mode.
+KEYS = {"all": ("<C-B>", "\x02"), "line": ("<C-L>", "\x0c"), "word": ("<C-Z>", "\x1a")}
+
+# Each text that is drawn, with what is typed of the block before it.
+NOTES = """
+local notes, last = assert(io.open('@NOTES@', 'a')), ''
+notes:setvbuf('line')
+function _G.block()
+  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+  local lines = vim.api.nvim_buf_get_lines(0, @START@, row, false)
+  if #lines > 0 then lines[#lines] = lines[#lines]:sub(1, col) end
+  return table.concat(lines, '\\n')
+end
+function _G.note(text)
+  local before = _G.block()
+  local now = text == '' and '' or before .. '\\0' .. text
+  if now == last then return end
+  last = now
+  notes:write(vim.json.encode({ vim.uv.hrtime() / 1e9, before, text }), '\\n')
+end
+"""
+
+
+class Screen:
+    """What stands on screen, by the editor's notes. State: the text, what is before it, since when it stands."""
+
+    def __init__(self, notes: TextIO) -> None:
+        self.before = self.text = ""
+        self.since = 0.0
+        self.shown: list[tuple[float, str]] = []
+        self._notes, self._rest = notes, ""
+
+    def look(self) -> None:
+        """Read what was noted since; a text that typing continues stands on."""
+        *lines, self._rest = (self._rest + self._notes.read()).split("\n")
+        for at, before, text in map(json.loads, lines):
+            if not self.text or before + text != self.before + self.text:
+                self.since = at
+            self.before, self.text = before, text
+            self.shown.append((at, text))
+
+    def stands(self, typed: str) -> bool:
+        """Return whether a text has stood long enough to be read behind what is *typed*."""
+        is_here = self.before == typed and bool(self.text.strip())
+        return is_here and time.monotonic() - self.since >= READ_S
+
+
+def waits(session: Written) -> list[float]:
+    """Return the time before each character of what is typed, in seconds."""
+    rng, text = random.Random(session.name), "\n".join(session.typed)
+    usual = [THINK_S if rng.random() < THINKS else KEY_S for _ in text]
+    return [LINE_S if char == "\n" else wait for char, wait in zip(text, usual, strict=True)]
+
+
+def type_accepting(editor: Neovim, session: Written, notes: Path) -> Accepted:
+    """Type the block's first lines in insert mode, taking what is right on the way."""
+    whole, text, pause = "\n".join(session.block), "\n".join(session.typed), waits(session)
+    reads: dict[str, Read] = {}
+    pressed: list[tuple[int, float]] = []
+    at = n_pressed = 0
+    began = time.monotonic()
+    with notes.open(encoding="utf-8") as lines:
+        screen = Screen(lines)
+        while at < len(text):
+            n_typed = _width(text, at)
+            due = time.monotonic() + (0 if n_typed else pause[at])
+            while (left := due - time.monotonic()) > 0:
+                editor.pump(min(LOOK_S, left))
+                screen.look()
+                claim = screen.before + screen.text
+                if not screen.stands(whole[:at]):
+                    continue
+                if claim not in reads:
+                    expected = whole[at : at + len(screen.text) + LEFT_CHARS]
+                    reads[claim] = Read(at, screen.text, expected, "")
+                if part := choose(screen.text, whole[at:]):
+                    editor.send(KEYS[part][1])
+                    n_pressed += 1
+                    end = _settled(editor, whole, at)
+                    read = reads[claim]
+                    reads[claim] = read._replace(taken=read.taken + whole[at : min(end, len(text))])
+                    at, due = end, time.monotonic() + KEY_S
+                    break
+            else:
+                keys = text[at : at + max(1, n_typed)]
+                pressed.append((at, time.monotonic()))
+                editor.send(keys.replace("\n", "\r"))
+                n_pressed += not n_typed
+                at += len(keys)
+    alone_s = sum(pause[n] for n in range(len(text)) if not _width(text, n))
+    return Accepted(
+        n_keys(text, starts_line=True), n_pressed, tuple(reads.values()), tuple(pressed),
+        tuple(screen.shown), time.monotonic() - began, alone_s,
+    )  # fmt: skip
+
+
+LEFT_CHARS = 20  # of what is expected, shown behind as much as was read
+
+
+def _width(text: str, at: int) -> int:
+    """Return the characters of indentation that stand at a place, which the editor types."""
+    line = text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
+    done = at - text.rfind("\n", 0, at) - 1
+    width = len(line) - len(line.lstrip())
+    return max(0, width - done) if line.strip() else 0
+
+
+def _settled(editor: Neovim, whole: str, at: int) -> int:
+    """Return where the cursor is once something was accepted behind *at* characters of the block."""
+    end = time.monotonic() + SETTLE_S
+    while time.monotonic() < end:
+        editor.pump(LOOK_S)
+        block = str(editor.lua("block()"))
+        if len(block) > at:
+            assert whole.startswith(block), f"accepted {block[at:]!r}, not {whole[at:][:80]!r}"
+            return len(block)
+    raise AssertionError(f"nothing was accepted behind {whole[:at][-40:]!r}")

@@ -1,0 +1,109 @@
+"""The typist who accepts: what is taken of a suggestion, what that saves, and what was missed."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.real_sessions.accepting import KEY_S, LINE_S, Screen, waits
+from benchmarks.real_sessions.choice import Written
+from benchmarks.real_sessions.scores import Accepted, Decision, Played, Read
+from benchmarks.real_sessions.taking import Chance, choose, misses, n_keys, right_part, table
+
+EXPECTED = "tal = sum(prices)\n    return total\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("tal = sum(prices)", "all"),
+        ("tal = sum(prices)\n    return total", "all"),
+        ("tal = sum(prices)\n    print", "line"),
+        ("tal = sum(prices) / 2", "word"),
+        ("tal = max", "word"),
+        ("t", ""),
+        ("to = 1", ""),
+        ("", ""),
+    ],
+)
+def test_what_is_right_is_taken(text: str, part: str) -> None:
+    """All of it, else its first line, else a word, if that saves two keys."""
+    assert choose(text, EXPECTED) == part
+
+
+def test_a_suggestion_that_begins_with_a_line_break_is_taken_by_lines() -> None:
+    """As the key for a line does at the end of one."""
+    assert choose("\n    return total\n    x", "\n    return total\n\n") == "line"
+
+
+@pytest.mark.parametrize(
+    ("text", "starts_line", "keys"),
+    [("  a b", True, 3), ("  a b", False, 5), ("a\n  b\n\n", False, 5), ("", True, 0)],
+)
+def test_the_editor_indents(text: str, starts_line: bool, keys: int) -> None:
+    """Blanks at the beginning of a line are no keys, those behind the cursor are."""
+    assert n_keys(text, starts_line=starts_line) == keys
+
+
+def test_the_limit_is_what_is_right_to_the_end_of_a_word() -> None:
+    """Not the beginning of a word that happens to agree."""
+    assert right_part("tal = summary", EXPECTED) == "tal ="
+    assert right_part(EXPECTED + "more", EXPECTED) == EXPECTED.rstrip()
+
+
+def test_pauses_are_the_same_for_every_client() -> None:
+    """A second before each line break, and now and then a thought."""
+    session = Written(Path("x"), "", "a.py", 3, tuple(f"value_{n} = {n}" for n in range(5)), ())
+    pauses = waits(session)
+    assert pauses == waits(session)
+    text = "\n".join(session.typed)
+    assert [wait for char, wait in zip(text, pauses, strict=True) if char == "\n"] == [LINE_S] * 4
+    assert min(pauses) == KEY_S
+
+
+def test_a_text_stands_on_while_it_is_typed(tmp_path: Path) -> None:
+    """Another one, or the same after it was gone, begins to stand then; half a note waits for its end."""
+    notes, now = tmp_path / "drawn", time.monotonic()
+    notes.write_text(
+        json.dumps([now - 1, "to", "tal = 1"]) + "\n" + json.dumps([now, "tot", "al = 1"])
+    )
+    with notes.open("r", encoding="utf-8") as lines:
+        screen = Screen(lines)
+        screen.look()
+        assert screen.stands("to")
+        with notes.open("a", encoding="utf-8") as more:
+            more.write("\n")
+        screen.look()
+        assert screen.stands("tot")
+        assert not screen.stands("to")
+        with notes.open("a", encoding="utf-8") as more:
+            more.write(json.dumps([now, "tot", "em"]) + "\n")
+        screen.look()
+        assert screen.since == now
+        assert not screen.stands("tot")
+
+
+ACCEPTED = Accepted(
+    40, 30, (Read(2, "tal = 1", "tal = 1", "tal = 1"), Read(20, "x", "y", "")),
+    ((0, 1.0), (1, 2.0), (20, 3.0), (30, 4.0)), ((3.1, "qu"),), 50.0, 60.0,
+)  # fmt: skip
+PLAYED = Played(
+    "fim-lsp", "a", (), (), (Decision(4.5, "end", "not sure"),), 1, 2, 3.4, 0.2, ACCEPTED
+)
+
+
+def test_the_table_has_keys_saved_beside_the_limit() -> None:
+    """Keys are those of the clients' typists; the limit is of the same lines."""
+    text = table({"fim-lsp": [PLAYED]}, {("a" * 40,): [Chance(0, "a" * 21)]})
+    assert "| fim-lsp | 40 | 25.0% | 7 | 2 | 1 | 1 | 50 | 60 | 3 | 0 |" in text
+    assert "| limit | 40 | 50.0% | 21 | 1 | 1 | 0 |" in text
+
+
+def test_a_missed_chance_is_explained() -> None:
+    """By what was on screen, else by how fim-lsp ended the request of that key."""
+    chances = [Chance(3, "al = 1"), Chance(12, "never"), Chance(20, "quick"), Chance(30, "slow")]
+    why = {chance.at: why.partition(":")[0] for chance, why in misses(PLAYED, chances)}
+    assert why == {12: "taken over", 20: "overtaken", 30: "not sure"}
