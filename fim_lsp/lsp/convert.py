@@ -1,5 +1,5 @@
 """
-LSP values into ours and back. Pure; with `server` the only module that knows `lsprotocol`.
+LSP values into ours and back. Pure; here a position is clamped, and nowhere behind it.
 
 Clients count columns in UTF-8 bytes, UTF-16 units or code points, whichever was agreed at
 `initialize` (LSP 3.17, "PositionEncodingKind"); we count code points. A column inside a character
@@ -41,17 +41,11 @@ class ClientPosition(NamedTuple):
     character: int
 
 
-class ClientRange(NamedTuple):
-    """LSP's `Range`."""
-
-    start: ClientPosition
-    end: ClientPosition
-
-
 class ContentChange(NamedTuple):
-    """LSP's `TextDocumentContentChangeEvent`; without *range*, *text* is the whole document."""
+    """LSP's `TextDocumentContentChangeEvent`: *start* and *end* of what *text* replaces, None for the whole document."""
 
-    range: ClientRange | None
+    start: ClientPosition | None
+    end: ClientPosition | None
     text: str
 
 
@@ -72,11 +66,9 @@ def content_change(raw: object) -> ContentChange:
     """Parse one change of a `didChange`, of which there may be thousands; raises ValueError."""
     match raw:
         case {"range": {"start": start, "end": end}, "text": str(text)}:
-            return ContentChange(ClientRange(_raw_position(start), _raw_position(end)), text)
-        case {"range": None, "text": str(text)}:
-            return ContentChange(None, text)
-        case {"text": str(text), **others} if "range" not in others:
-            return ContentChange(None, text)
+            return ContentChange(_raw_position(start), _raw_position(end), text)
+        case {"text": str(text), **others} if others.get("range") is None:
+            return ContentChange(None, None, text)
     raise ValueError("a content change has a text, and a range or none")
 
 
@@ -136,23 +128,12 @@ def client_range(document: Document, start: Position, end: Position, encoding: s
     )
 
 
-def edits(
-    document: Document,
-    changes: Iterable[types.TextDocumentContentChangeEvent | ContentChange],
-    encoding: str,
-) -> tuple[Edit | str, ...]:
-    """Return the content changes of one `didChange` as edits; more than `MOST_EDITS` as one."""
-    *_, result = convert_stepwise(document, changes, encoding)
-    return result
-
-
-def convert_stepwise(
-    document: Document,
-    changes: Iterable[types.TextDocumentContentChangeEvent | ContentChange],
-    encoding: str,
+def edits_stepwise(
+    document: Document, changes: Iterable[ContentChange], encoding: str
 ) -> Iterator[tuple[Edit | str, ...]]:
     """
-    Yield the same in steps that take a moment each; the last one is the result.
+    Yield the content changes of one `didChange` as edits, more than `MOST_EDITS` as one; in steps that take a moment
+    each, of which the last one is the result.
 
     Each change is said in columns of the text that the one before left, so all must be applied here
     to know what the next one means; there is rarely more than one.
@@ -359,16 +340,12 @@ def _position(
     return Position(place.line, min(column(line, place.character, encoding), body_length(line)))
 
 
-def _edit(
-    lines: Sequence[str],
-    change: types.TextDocumentContentChangeEvent | ContentChange,
-    encoding: str,
-) -> Edit | str:
-    span = getattr(change, "range", None)
-    if span is None:
-        return replace_surrogates(change.text)
-    start, end = sorted(_position(lines, place, encoding) for place in (span.start, span.end))
-    return Edit(start, end, replace_surrogates(change.text))
+def _edit(lines: Sequence[str], change: ContentChange, encoding: str) -> Edit | str:
+    text = replace_surrogates(change.text)
+    if change.start is None or change.end is None:
+        return text
+    start, end = (_position(lines, place, encoding) for place in (change.start, change.end))
+    return Edit(min(start, end), max(start, end), text)
 
 
 def _word_start(document: Document, cursor: Position) -> Position:

@@ -24,8 +24,8 @@ from fim_lsp.display import sanitize
 from fim_lsp.documents import Document, Position
 from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, Yanked
 from fim_lsp.lsp import convert, quirks
+from fim_lsp.lsp.ending import log_to
 from fim_lsp.lsp.local_page import LocalPage
-from fim_lsp.lsp.logs import log_to
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import LanguageServer

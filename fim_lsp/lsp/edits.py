@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from fim_lsp.documents import Document, Position
+from fim_lsp.documents import Document, Position, n_common
 from fim_lsp.instruct import answer
 from fim_lsp.instruct.dialogue import Asked, Edited
 from fim_lsp.instruct.selection import around
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.commands import apply_edit, workspace_edit
 from fim_lsp.lsp.editor import Editor
+from fim_lsp.lsp.messages import PER_S
 from fim_lsp.lsp.types import types
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_commit import is_message
@@ -30,6 +31,31 @@ NO_MESSAGE = "open a COMMIT_EDITMSG, or name a repository"
 CHANGED = "the text was changed meanwhile"
 
 Params = dict[str, Any]
+
+
+class Preview:
+    """
+    The lines of an edit as its client has them: each is sent once, at most `messages.PER_S` times a second.
+
+    *send* takes the number of the first line that is new, or another than before, and all lines from there on.
+    """
+
+    def __init__(
+        self, send: Callable[[int, Sequence[str]], None], clock: Callable[[], float]
+    ) -> None:
+        self._send, self._clock = send, clock
+        self._sent: Sequence[str] = ()
+        self._due = 0.0
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Send what is new in *lines*, unless it is too soon: the next call does, or the answer."""
+        if (now := self._clock()) < self._due:
+            return
+        first = n_common(self._sent, lines)
+        if first == len(lines) == len(self._sent):
+            return
+        self._send(first, lines[first:])
+        self._sent, self._due = lines, now + 1 / PER_S
 
 
 class Place(NamedTuple):
@@ -82,13 +108,14 @@ async def _edit(editor: Editor, given: Params, goes_on: Callable[[], bool]) -> P
     if isinstance(version, int) and version != place.cell.version:
         return _answer_unchanged(editor, Edited(note=CHANGED), preview=preview)
     token = given.get("partialResultToken") if preview else None
-    show = partial(_show, editor, place, token) if token is not None else None
-    with editor.messages.writing("Editing", given.get("workDoneToken")) as hear:
+    clock = asyncio.get_running_loop().time
+    shown = Preview(partial(_show, editor, place, token), clock) if token is not None else None
+    with editor.messages.writing("Editing", given.get("workDoneToken")) as on_progress:
 
         def on_lines(lines: Sequence[str]) -> bool:
-            if show is not None and lines:
-                show(lines)
-            return goes_on() and hear("\n".join(lines))
+            if shown is not None:
+                shown.show(lines)
+            return goes_on() and on_progress(len(lines))
 
         found = await editor.session.edits.edit(place.uri, _read_asked(place, given), on_lines)
     if found.lines is None:
@@ -134,9 +161,9 @@ def _answer_unchanged(editor: Editor, found: Edited, *, preview: bool) -> Params
     return {"applied": False, "note": found.note, "tokens": tokens}
 
 
-def _show(editor: Editor, place: Place, token: int | str, lines: Sequence[str]) -> None:
-    """Send the lines that are written so far."""
-    value = {"newText": "".join(line + place.cell.eol for line in lines)}
+def _show(editor: Editor, place: Place, token: int | str, first: int, lines: Sequence[str]) -> None:
+    """Send the lines from *first* on that are written so far."""
+    value = {"line": first, "newText": "".join(line + place.cell.eol for line in lines)}
     editor.protocol.notify(types.PROGRESS, types.ProgressParams(token, value))
 
 

@@ -28,6 +28,7 @@ from server_bridge.weights.table import is_bundled
 
 MODEL, DOWNLOAD = "model", "download"  # the long work that is not the index of a workspace
 AGAIN_S = 30.0  # the same problem is shown again to a user who asks again after so long
+PER_S = 10  # reports of one work: an editor draws no more
 LONG_S = 1.0  # an index that is done by then is not worth a progress bar
 MOST_CHARS = 600  # of a message: what is read in one look
 PROBLEM_CHARS = 200
@@ -61,6 +62,7 @@ class Messages:
         self._answering: State | None = None
         self._in_progress: dict[str, WorkDone] = {}
         self._began: dict[str, float] = {}
+        self._percentages: dict[str, int] = {}
         self._numbers = itertools.count(1)
 
     def show(self, kind: types.MessageType, message: str) -> None:
@@ -129,37 +131,42 @@ class Messages:
         """Show how far the index of a workspace is, if that takes longer than a moment."""
         if n_done >= n_files:
             self._began.pop(root, None)
+            self._percentages.pop(root, None)
             self._end(root)
             return
         now = asyncio.get_running_loop().time()
         if now - self._began.setdefault(root, now) > LONG_S:
             self._begin(root, "Indexing names for suggestions")
-        if root in self._in_progress:
-            percentage = 100 * n_done // n_files
+        percentage = 100 * n_done // n_files
+        if root in self._in_progress and percentage != self._percentages.get(root):
+            self._percentages[root] = percentage
             self._in_progress[root].reports.put_nowait(Report(percentage=percentage))
 
     @contextlib.contextmanager
     def writing(
         self, title: str = "Writing on", token: int | str | None = None
-    ) -> Iterator[Callable[[str], bool]]:
+    ) -> Iterator[Callable[[int], bool]]:
         """
         Show that a text is being written, as the progress *token* of the client if it gave one.
 
-        Gives a function that takes the text so far and returns whether to go on.
+        Gives a function that takes how many lines there are so far and returns whether to go on.
         """
         name = f"writing {next(self._numbers)}"
         self._begin(name, title, cancellable=True, token=token)
         work = self._in_progress.get(name)
 
-        def hear(text: str) -> bool:
-            if work is not None:
-                n_lines = text.count("\n") + 1
-                so_far = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "reading the file"
-                work.reports.put_nowait(Report(message=so_far))
+        clock, due, last = asyncio.get_running_loop().time, 0.0, -1
+
+        def on_progress(n_lines: int) -> bool:
+            nonlocal due, last
+            if work is not None and n_lines != last and (now := clock()) >= due:
+                due, last = now + 1 / PER_S, n_lines
+                words = f"{n_lines} line{'s' * (n_lines > 1)}" if n_lines else "reading the file"
+                work.reports.put_nowait(Report(message=words))
             return work is None or not self._is_cancelled(work)
 
         try:
-            yield hear
+            yield on_progress
         finally:
             self._end(name)
 

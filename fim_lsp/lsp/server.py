@@ -12,13 +12,12 @@ import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from fim_lsp.documents import Document, split_stepwise
 from fim_lsp.events import Changed, Closed, Event, Saved
 from fim_lsp.lsp import convert, ending, inline_edits, offer, transport
 from fim_lsp.lsp.commands import COMMANDS, REQUESTS
-from fim_lsp.lsp.context_items import CONTEXT, hear_context
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.offer import Find
@@ -226,7 +225,8 @@ async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) 
     uri = params.text_document.uri
     document = editor.session.document(uri)
     if document is not None:
-        edits = convert.convert_stepwise(document, params.content_changes, editor.encoding)
+        changes: list[Any] = [*params.content_changes]  # `convert.ContentChange`, by our converter
+        edits = convert.edits_stepwise(document, changes, editor.encoding)
         editor.hear(Changed(uri, params.text_document.version, await _in_slices(edits)))
 
 
@@ -280,7 +280,7 @@ async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocume
         ]
         fresh = map(convert.parse_open, cells.structure.did_open or ())
         editor.hear(*editor.notebooks.arrange(uri, tuple(order), fresh))
-    contents: dict[str, list[types.TextDocumentContentChangeEvent]] = {}
+    contents: dict[str, list[Any]] = {}
     versions = {}
     for change in (cells and cells.text_content) or ():
         contents.setdefault(change.document.uri, []).extend(change.changes)
@@ -288,7 +288,7 @@ async def did_change_cells(editor: Editor, params: types.DidChangeNotebookDocume
     changed = []
     for cell_uri in contents.keys() & editor.notebooks.cells.keys():
         cell = editor.notebooks.cells[cell_uri]
-        edits = convert.convert_stepwise(cell, contents[cell_uri], editor.encoding)
+        edits = convert.edits_stepwise(cell, contents[cell_uri], editor.encoding)
         changed.append(Changed(cell_uri, versions[cell_uri], await _in_slices(edits)))
     editor.hear(*editor.notebooks.change(*changed))
 
@@ -391,5 +391,4 @@ FEATURES: tuple[tuple[str, Callable[..., object], object], ...] = (
     (inline_edits.SHOWN, inline_edits.did_show, None),
     ("fim/didMoveCursor", did_move_cursor, None),
     ("fim/didYank", _forward(convert.parse_yank), None),
-    (CONTEXT, hear_context, None),
 )

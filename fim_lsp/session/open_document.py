@@ -156,9 +156,9 @@ class OpenDocument:
         return (self.most_chars > DOCUMENT_CHARS) != is_large
 
     def move_to(self, position: Position) -> Position:
-        """Move the cursor to *position*, or as near to it as the text allows."""
-        self.position = self.document.clamp(position)
-        return self.position
+        """Move the cursor to *position*, which exists: `convert` clamps what clients send."""
+        self.position = position
+        return position
 
     def allow(self) -> None:
         """Let it inform others: it is not private."""

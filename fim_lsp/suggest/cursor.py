@@ -86,7 +86,7 @@ def cursor_at(
     document: Document, position: Position, path: str = "", *, by_hand: bool = False
 ) -> Cursor:
     """Return the place of *position*; *path* is how comments in the workspace would name the file."""
-    lines, (line, column) = document.lines, document.clamp(position)
+    lines, (line, column) = document.lines, position
     above = tuple(map(_beginning, lines[max(0, line - ABOVE_LINES) : line]))
     below = tuple(map(_beginning, lines[line + 1 : line + 1 + BELOW_LINES]))
     here = body(lines[line])

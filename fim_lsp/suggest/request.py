@@ -94,12 +94,8 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
 ) -> CompletionRequest:
     """Return the request for *position*, with the menu's selected entry in place."""
     if selected is not None:
-        start = document.clamp(selected.start)
-        document = apply_edits(
-            document, [Edit(start, selected.end, selected.text)], document.version
-        )
-        position = after(start, selected.text)
-    position = document.clamp(position)
+        document = apply_edits(document, [Edit(*selected)], document.version)
+        position = after(selected.start, selected.text)
     cursor = cursor_at(document, position, path, by_hand=invoked)
     return CompletionRequest(
         document, position, cursor, path, config, state, invoked, selected, client

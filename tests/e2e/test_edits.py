@@ -139,9 +139,11 @@ def test_a_preview_is_told_as_it_grows_and_not_applied(ready: Editor) -> None:
     }
     assert (answer["uri"], answer["version"], answer["newText"]) == (A, 1, NEW)
     assert (answer["edits"], answer["note"]) == ([INSERTED], "")
-    grown = [value["newText"] for value in values(ready, "p")]
-    assert grown[0] == "def area(w, h):\n"
-    assert all(NEW.startswith(text) for text in grown)
+    written: list[str] = []
+    for value in values(ready, "p"):
+        written[value["line"] :] = value["newText"].splitlines(keepends=True)
+        assert NEW.startswith("".join(written))
+    assert written[0] == "def area(w, h):\n"
     assert not [each for each in ready.asked if each["method"] == "workspace/applyEdit"]
 
 

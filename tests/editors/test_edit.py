@@ -28,7 +28,7 @@ MARKS = "#vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['fim.ed
 SHOWN = "(require('fim.edit').current() or {}).result ~= nil"
 GROWN = (
     "(function() local edit, M = require('fim.edit').current(), require('fim.edit');"
-    " edit.request = 1; M.grew(edit.token, { newText = 'import os' });"
+    " edit.request = 1; M.grew(edit.token, { line = 0, newText = 'import os' });"
     f" edit.request = nil; return {MARKS} end)()"
 )
 EDITED = "import os\n\n\n" + NEW.rstrip("\n")

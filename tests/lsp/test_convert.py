@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.documents import Document, Position, apply_edits, body, open_document, split
+from fim_lsp.documents import Document, Edit, Position, apply_edits, body, open_document, split
 from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.types import types
@@ -55,7 +55,7 @@ def walked(line: str, units: int, encoding: str) -> int:
     return column
 
 
-def walked_offset(text: str, place: types.Position, encoding: str) -> int:
+def walked_offset(text: str, place: types.Position | convert.ClientPosition, encoding: str) -> int:
     lines = split(text)
     if place.line >= len(lines):
         return len(text)
@@ -86,31 +86,37 @@ def test_a_position_exists(text: str, place: types.Position, encoding: str) -> N
     assert len(before) == walked_offset(text, place, encoding)
 
 
+client_places = st.builds(lambda p: convert.ClientPosition(p.line, p.character), places)
 changes = st.one_of(
     st.builds(
-        lambda ends, text: types.TextDocumentContentChangePartial(
-            range=types.Range(*sorted(ends, key=lambda p: (p.line, p.character))), text=text
-        ),
-        st.tuples(places, places),
+        lambda ends, text: convert.ContentChange(min(ends), max(ends), text),
+        st.tuples(client_places, client_places),
         texts,
     ),
-    st.builds(types.TextDocumentContentChangeWholeDocument, texts),
+    st.builds(convert.ContentChange, st.none(), st.none(), texts),
 )
+
+
+def edits(
+    before: Document, changes: list[convert.ContentChange], encoding: str
+) -> tuple[Edit | str, ...]:
+    *_, result = convert.edits_stepwise(before, changes, encoding)
+    return result
 
 
 @given(texts, st.lists(changes, max_size=4), encodings)
 def test_changes_agree_with_a_plain_string(
-    text: str, changes: list[types.TextDocumentContentChangeEvent], encoding: str
+    text: str, changes: list[convert.ContentChange], encoding: str
 ) -> None:
     """Changes in the client's units do to the document what they do to a string."""
     before = document(text)
-    after = apply_edits(before, convert.edits(before, changes, encoding), 2)
+    after = apply_edits(before, edits(before, changes, encoding), 2)
     for change in changes:
-        if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+        if change.start is None or change.end is None:
             text = change.text
         else:
-            start = walked_offset(text, change.range.start, encoding)
-            end = walked_offset(text, change.range.end, encoding)
+            start = walked_offset(text, change.start, encoding)
+            end = walked_offset(text, change.end, encoding)
             text = text[:start] + change.text + text[end:]
 
     assert after.text == text
@@ -118,14 +124,14 @@ def test_changes_agree_with_a_plain_string(
 
 @given(texts, st.lists(changes, max_size=4), encodings)
 def test_many_changes_are_one_edit_that_does_the_same(
-    text: str, changes: list[types.TextDocumentContentChangeEvent], encoding: str
+    text: str, changes: list[convert.ContentChange], encoding: str
 ) -> None:
     """A replacement in a whole file is one event for the session."""
     before = document(text)
     many = changes * convert.MOST_EDITS
-    result = convert.edits(before, many, encoding)
+    result = edits(before, many, encoding)
     for change in many:
-        before = apply_edits(before, convert.edits(before, [change], encoding), 2)
+        before = apply_edits(before, edits(before, [change], encoding), 2)
 
     assert apply_edits(document(text), result, 2).lines == before.lines
     assert len(result) == (1 if len(many) > convert.MOST_EDITS else len(many))
@@ -133,9 +139,9 @@ def test_many_changes_are_one_edit_that_does_the_same(
 
 def test_changes_are_converted_in_steps() -> None:
     """One for each, so that other tasks can go on in between."""
-    change = convert.ContentChange(None, "x")
+    change = convert.ContentChange(None, None, "x")
 
-    assert [*convert.convert_stepwise(document(""), [change] * 9, "utf-8")][:-1] == [()] * 8
+    assert [*convert.edits_stepwise(document(""), [change] * 9, "utf-8")][:-1] == [()] * 8
 
 
 RANGE = {"start": {"line": 1, "character": 2}, "end": {"line": 3, "character": 4}}
@@ -144,9 +150,9 @@ RANGE = {"start": {"line": 1, "character": 2}, "end": {"line": 3, "character": 4
 @pytest.mark.parametrize(
     ("raw", "change"),
     [
-        ({"text": "x"}, (None, "x")),
-        ({"text": "x", "range": None, "rangeLength": 3}, (None, "x")),
-        ({"text": "x", "range": RANGE, "rangeLength": 3}, (((1, 2), (3, 4)), "x")),
+        ({"text": "x"}, (None, None, "x")),
+        ({"text": "x", "range": None, "rangeLength": 3}, (None, None, "x")),
+        ({"text": "x", "range": RANGE, "rangeLength": 3}, ((1, 2), (3, 4), "x")),
         ({"text": 3}, None),
         ({"range": RANGE}, None),
         ({"text": "x", "range": 3}, None),

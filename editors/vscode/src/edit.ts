@@ -9,7 +9,7 @@ export const EDIT = "fim.edit";
 const SCHEME = "fim-edit"; // of what the file would be; keys and buttons go by it
 const EXECUTE = "workspace/executeCommand";
 const CHANGED = "fim-lsp changed nothing: the text was changed meanwhile.";
-const written = new ProgressType<{ newText: string }>();
+const written = new ProgressType<{ line: number; newText: string }>();
 
 /** What is asked for: an instruction, or problems to fix. */
 interface Wish {
@@ -152,9 +152,10 @@ export class Edits implements vscode.Disposable, vscode.TextDocumentContentProvi
     this.shown = shown;
     void vscode.commands.executeCommand("setContext", "fim.editIsWhole", false);
     const partialResultToken = `fim.edit:${(this.count += 1)}`;
-    const listening = this.client.onProgress(written, partialResultToken, ({ newText }) => {
+    const listening = this.client.onProgress(written, partialResultToken, ({ line, newText }) => {
       if (this.shown !== shown || wish.diagnostics !== undefined) return; // which lines a fix is for, the answer says
-      shown.text = newText;
+      const above = shown.text.split(/(?<=\n)/).slice(0, line);
+      shown.text = above.join("") + newText;
       void this.show(shown);
     });
     const asked = { textDocument: this.named(document), range, ...wish, ...how, preview: true, partialResultToken };

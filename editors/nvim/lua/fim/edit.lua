@@ -60,12 +60,17 @@ local function hint(edit)
     key('accept'), key('reject'), key('again'), key('more'))
 end
 
+---@return string[]
+local function split(text)
+  return vim.split((text:gsub('\r?\n$', '')), '\r?\n')
+end
+
 --- Draw the lines that come, beside those that go.
-local function draw(edit, text)
+---@param after? string[]
+local function draw(edit, after)
   local first, last, before = lines_of(edit)
-  local after = text and vim.split((text:gsub('\r?\n$', '')), '\r?\n') or {}
   vim.api.nvim_buf_clear_namespace(edit.buf, namespace, 0, -1)
-  for _, hunk in ipairs(text and hunks(before, after, not edit.request) or {}) do
+  for _, hunk in ipairs(after and hunks(before, after, not edit.request) or {}) do
     local a, n_a, b, n_b = unpack(hunk)
     marks.lines({
       buf = edit.buf,
@@ -137,14 +142,14 @@ local function answer(edit, err, result)
     return
   end
   edit.result, edit.range = result, result.range
-  draw(edit, result.newText)
+  draw(edit, split(result.newText))
 end
 
 --- Show `edit`, and ask for it; `options` go to the server, too.
 local function request(edit, options)
   close()
   n_requests = n_requests + 1
-  edit.token, edit.maps, edit.result = 'fim.edit:' .. n_requests, {}, nil
+  edit.token, edit.maps, edit.result, edit.written = 'fim.edit:' .. n_requests, {}, nil, {}
   shown = edit
   map(edit)
   local group = vim.api.nvim_create_augroup('fim.edit', {})
@@ -175,7 +180,9 @@ end
 function M.grew(token, value)
   if shown and shown.token == token and shown.request then
     if not shown.diagnostics then -- which lines a fix is for, the answer says
-      draw(shown, value.newText)
+      shown.written = vim.list_slice(shown.written, 1, value.line)
+      vim.list_extend(shown.written, value.newText ~= '' and split(value.newText) or {})
+      draw(shown, shown.written)
     end
     return true
   end

@@ -1,0 +1,79 @@
+"""How much of an edit by instruction is sent to the editor while the model writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fim_lsp.lsp.edits import Preview
+from fim_lsp.lsp.messages import PER_S, Messages
+from fim_lsp.lsp.types import types
+
+LINES = [f"    price_{number} = total(cart, {number})" for number in range(400)]
+
+
+class Client:
+    """What was sent, and what a client makes of it."""
+
+    def __init__(self) -> None:
+        self.n_sent, self.n_chars, self.lines = 0, 0, list[str]()
+
+    def take(self, first: int, lines: Sequence[str]) -> None:
+        self.n_sent += 1
+        self.n_chars += sum(map(len, lines))
+        self.lines[first:] = lines
+
+
+def ticks(per_s: int) -> Iterator[float]:
+    """Return the time at each piece of a server that writes so many in a second."""
+    return (number / per_s for number in range(1_000_000))
+
+
+def test_each_line_is_sent_once_and_not_more_often_than_can_be_drawn() -> None:
+    """A fast server that writes 400 lines in 6,400 pieces: 221 MB were sent of such an answer."""
+    client, n_pieces, times = Client(), 6400, ticks(3200)
+    preview = Preview(client.take, lambda: next(times))
+    for number in range(n_pieces):
+        preview.show(LINES[: 400 * number // n_pieces])
+
+    assert client.n_sent <= PER_S * n_pieces / 3200 + 1
+    assert client.n_chars <= sum(map(len, LINES))
+    assert client.lines == LINES[: len(client.lines)]
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=9))
+def test_the_client_can_follow(texts: list[list[str]]) -> None:
+    """Whatever becomes of lines that it has."""
+    client, times = Client(), ticks(1)
+    preview = Preview(client.take, lambda: next(times))
+    for lines in texts:
+        preview.show(lines)
+        assert client.lines == lines
+
+
+async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
+    """In words; the button to cancel is looked at each time."""
+    told: list[types.WorkDoneProgressReport] = []
+    progress = SimpleNamespace(
+        tokens={},
+        begin=lambda *_: None,
+        report=lambda _, report: told.append(report),
+        end=lambda *_: None,
+    )
+    server: Any = SimpleNamespace(
+        client_capabilities=types.ClientCapabilities(),
+        work_done_progress=progress,
+        later=asyncio.ensure_future,
+    )
+    with Messages(server).writing("Editing", "token") as on_progress:
+        await asyncio.sleep(0)
+        assert all(on_progress(n_lines) for n_lines in range(1000))
+        await asyncio.sleep(0)
+
+    assert len(told) <= 2
+    assert told[0].message == "reading the file"
