@@ -31,7 +31,7 @@ from benchmarks.load import N_PREDICT, PACE, person
 from benchmarks.traces import Trace
 from benchmarks.wire import Blocks, Call, Wire
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import make_config
+from fim_lsp.settings.merge import make_config
 from server_bridge.http.client import Tags
 from server_bridge.http.shapes import Object
 from tests import vllm_server

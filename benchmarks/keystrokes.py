@@ -35,7 +35,7 @@ from benchmarks.traces import TRACES, Trace, full_ring, neighbours
 from benchmarks.wire import Wire, in_background, is_background
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.schema import make_config
+from fim_lsp.settings.merge import make_config
 from server_bridge.bridge import SESSION
 from server_bridge.http.client import UNTAGGED, Http, Tags
 from server_bridge.http.shapes import Object

@@ -28,7 +28,7 @@ from benchmarks.wire import Call, Wire
 from fim_lsp import events
 from fim_lsp.events import Event
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import make_config
+from fim_lsp.settings.merge import make_config
 from server_bridge.llama.backend import LlamaServer
 
 OURS = "ours"

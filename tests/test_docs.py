@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.cli.options import parser
-from fim_lsp.settings.schema import SCHEMA
+from fim_lsp.settings.merge import SCHEMA
 from server_bridge.weights.table import GIGABYTE, MODELS
 from tests.test_tidy import ROOT, files_of_git
 

@@ -288,7 +288,7 @@ def test_all_functions_that_make_patterns_are_known() -> None:
     }
     assert makers == {
         "fim_lsp.context.secrets.forms._forms",
-        "fim_lsp.context.secrets.issuers._form",
+        "fim_lsp.context.secrets.tokens._form",
         "fim_lsp.suggest.lines.scanner",
         "server_bridge.fim.text._looks_special",
         "server_bridge.fim.tokens._is_named",

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp import __version__
-from fim_lsp.settings import schema
+from fim_lsp.settings.merge import SCHEMA
 
 ROOT = Path(__file__).parent.parent
 
@@ -167,9 +167,9 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23608
-MOST_MODULES = 252
-MOST_IMPORTS = 1007
+MOST_CODE_LINES = 23543
+MOST_MODULES = 235
+MOST_IMPORTS = 966
 MOST_SETTINGS = 40
 
 LAYOUT = {
@@ -196,7 +196,7 @@ def code_lines(path: Path) -> int:
 def sizes() -> tuple[int, int, int, int]:
     """Return the code lines, modules, imports between own modules, and settings of the product."""
     n_imports = sum(len(imports(path) & {*ORDER}) for path in PATHS)
-    return sum(map(code_lines, PATHS)), len(PATHS), n_imports, len(schema.SCHEMA)
+    return sum(map(code_lines, PATHS)), len(PATHS), n_imports, len(SCHEMA)
 
 
 def test_the_product_does_not_grow() -> None:

@@ -18,7 +18,7 @@ from fim_lsp import events
 from fim_lsp.documents import Edit, Position, split
 from fim_lsp.prompt import window
 from fim_lsp.session.session import Session
-from fim_lsp.settings.schema import make_config
+from fim_lsp.settings.merge import make_config
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Prompt, Request, Stop, extend_prompt
 from training import shards, sources

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from benchmarks.next_edit.commits import Commit, Hunk, Lines
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, holding
-from fim_lsp.context.words import Words, words
+from fim_lsp.context.index import Entry, Index, Words, holding, words
 from fim_lsp.next_edit.edits import FinishedEdit, changes
 from fim_lsp.next_edit.engine import needles
 from fim_lsp.next_edit.places import Text

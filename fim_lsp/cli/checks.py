@@ -21,8 +21,7 @@ from typing import NamedTuple
 from fim_lsp import __version__
 from fim_lsp.cli.client import ServerError, editor
 from fim_lsp.http_server.local_port import FOLDER
-from fim_lsp.settings import egress
-from fim_lsp.settings.backend import BackendConfig
+from fim_lsp.settings.backend import BackendConfig, list_servers, remote_servers
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import user_file
 from server_bridge.machine import announcements
@@ -144,13 +143,13 @@ async def settings(target: Target) -> list[Finding]:
 async def privacy(target: Target) -> list[Finding]:
     """Report where code is sent, and whether it is encrypted on the way."""
     backend, ours = target.config.backend, target.config.next_edit.server
-    keys = [("backend", each.api_key_env) for each in egress.servers(backend)]
+    keys = [("backend", each.api_key_env) for each in list_servers(backend)]
     findings = []
     for section, env in dict.fromkeys((*keys, ("nextEdit.server", ours.api_key_env))):
         if env and env not in os.environ:
             says = f"the environment variable {env} (fim.{section}.apiKeyEnv) is not set"
             findings.append(Finding("privacy", "warn", says, f"export {env}=…"))
-    ways = [*egress.ways(backend, ours.url)]
+    ways = [*remote_servers(backend, ours.url)]
     if not ways:
         findings.append(Finding("privacy", "ok", "your code stays on this machine"))
     for way in ways:
@@ -199,12 +198,12 @@ async def model(target: Target) -> list[Finding]:
 async def access(target: Target) -> list[Finding]:
     """Check that the server answers no other machine and no web page."""
     state, backend = target.backend.state, target.config.backend
-    used = [each for each in egress.servers(backend) if redact_url(each.url).startswith(state.url)]
+    used = [each for each in list_servers(backend) if redact_url(each.url).startswith(state.url)]
     has_key = any(e.api_key_env or e.api_key_file or e.api_key_command for e in used)
     if state.health is not Health.READY or has_key:
         return []
     key = "start it with --api-key-file FILE, and name yours in fim.backend.apiKeyFile"
-    if hosts := [way.host for each in used for way in egress.ways(each)]:
+    if hosts := [way.host for each in used for way in remote_servers(each)]:
         return [Finding("access", "warn", f"{hosts[0]} answers anyone who can reach it", key)]
     if await target.open_to_pages(state.url):
         fix = (

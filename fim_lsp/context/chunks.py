@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fim_lsp.context.definitions import Definition, Syntax, read_syntax
-from fim_lsp.context.secrets.above import REACH, key_lines, n_begun_above
-from fim_lsp.context.secrets.scan import looks_secret
+from fim_lsp.context.secrets.scan import REACH, key_lines, looks_secret, n_begun_above
 from fim_lsp.context.similarity import WORD
 from fim_lsp.documents import LINE_CHARS, body, unix
 

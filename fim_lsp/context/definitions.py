@@ -4,7 +4,7 @@ A text into what it defines, by tree-sitter queries. Pure.
 The queries of `tags/` are written as editors' `tags.scm` are. Each match is a `@class`,
 `@function`, `@field` or `@scope` (members of a class that is defined elsewhere) with its `@name`;
 `@owner` is a class that does not stand around it. `ONLY` stands for predicates: these would read
-the text as the parser does, which has an end (`parse.READS`).
+the text as the parser does, which has an end (`syntax.READS`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scrub import BLOT
+from fim_lsp.context.secrets.scan import BLOT
 from fim_lsp.documents import Document, Edit, Position, alike, line_end
 from fim_lsp.instruct.selection import Selection
 

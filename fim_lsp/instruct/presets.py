@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scrub import scrub_text
+from fim_lsp.context.secrets.scan import scrub_text
 from fim_lsp.display import sanitize
 
 TITLE_CHARS = 60

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scrub import scrub_parts, scrub_text
+from fim_lsp.context.secrets.scan import scrub_parts, scrub_text
 from fim_lsp.documents import Document, Position, body, unix
 
 AROUND = 300  # lines looked at for secrets that reach into the selection …

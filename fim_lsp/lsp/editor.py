@@ -34,7 +34,7 @@ from fim_lsp.lsp.types import types
 from fim_lsp.session.answer import Answer
 from fim_lsp.session.session import Session
 from fim_lsp.session.state_file import PAGE
-from fim_lsp.settings import egress
+from fim_lsp.settings.backend import remote_servers
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
 from fim_lsp.suggest.outcome import TOO_LARGE, reason
@@ -225,7 +225,7 @@ class Editor(LanguageServer):
         if config.log != self._log:
             self._log = config.log
             problems += (problem,) if (problem := log_to(config.log)) else ()
-        ways = egress.ways(config.backend, config.next_edit.server.url)
+        ways = remote_servers(config.backend, config.next_edit.server.url)
         problems += tuple(way.warning for way in ways if way.warning)
         if new := [problem for problem in problems if problem not in self._shown]:
             self._shown.update(new)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scrub import scrub_parts, scrub_text
+from fim_lsp.context.secrets.scan import scrub_parts, scrub_text
 from fim_lsp.documents import n_common
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 

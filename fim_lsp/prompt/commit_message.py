@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.scrub import BLOT, scrub_text
+from fim_lsp.context.secrets.scan import BLOT, scrub_text
 from fim_lsp.prompt.healing import heal
 from server_bridge.protocol import Chunk, Prompt, State
 

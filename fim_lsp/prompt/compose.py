@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.secrets.scrub import scrub_parts
+from fim_lsp.context.secrets.scan import scrub_parts
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.prompt.healing import heal
 from fim_lsp.prompt.window import Budget

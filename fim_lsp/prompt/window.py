@@ -24,7 +24,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from fim_lsp.context.secrets.above import key_lines, n_begun_above
+from fim_lsp.context.secrets.scan import key_lines, n_begun_above
 from fim_lsp.documents import (
     LINE_CHARS,
     Document,

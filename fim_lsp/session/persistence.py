@@ -10,7 +10,7 @@ import asyncio
 import logging
 from pathlib import Path
 
-from fim_lsp.context.secrets.scrub import scrub_parts
+from fim_lsp.context.secrets.scan import scrub_parts
 from fim_lsp.context.update import Viewport
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Header, still_true

@@ -1,11 +1,16 @@
-"""The settings of section `fim.backend`: where completions come from. Pure data."""
+"""
+The settings of section `fim.backend`: where completions come from, and where code goes. Pure.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from fim_lsp.settings.option import Project, option
-from server_bridge.machine.addresses import USUAL_PORTS
+from server_bridge.machine.addresses import USUAL_PORTS, is_loopback
 
 Table = tuple[tuple[str, str], ...]  # names and texts
 
@@ -110,3 +115,38 @@ class BackendConfig:
             of=list,
         ),
     )
+
+
+class RemoteServer(NamedTuple):
+    """A server that code is sent to: its host, its port, and whether the way there is encrypted."""
+
+    host: str
+    port: int
+    encrypted: bool
+
+    @property
+    def warning(self) -> str:
+        """A warning about it, "" for none."""
+        if self.encrypted:
+            return ""
+        return (
+            f"your code goes to {self.host} unencrypted: use https, "
+            f"or ssh -L {self.port}:127.0.0.1:{self.port} {self.host} and its port on this machine"
+        )
+
+
+def list_servers(backend: BackendConfig) -> tuple[BackendConfig, ...]:
+    """Return the servers that the settings name."""
+    return backend.endpoints or (backend,)
+
+
+def remote_servers(backend: BackendConfig, *urls: str) -> Iterator[RemoteServer]:
+    """Yield the servers on other machines: of completions, and at *urls*."""
+    for address in (*(server.url for server in list_servers(backend)), *urls):
+        try:
+            url = urlsplit(address)
+            host, port = url.hostname or "", url.port or 80
+        except ValueError:
+            continue  # no address at all: nothing is ever sent there
+        if host and not is_loopback(address):
+            yield RemoteServer(host, port, url.scheme == "https")

@@ -1,7 +1,7 @@
 """
 Everything that can be set, with its default and the reason for it. Pure data.
 
-`backend` has the first section; `schema` has the same by name; `merge` turns what users wrote into a
+`backend` has the first section; `merge` has the same by name, and turns what users wrote into a
 `Config`.
 """
 

@@ -20,16 +20,17 @@ from fim_lsp.context.definitions import Syntax
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import (
     NAMES,
+    NONE,
     WORDS,
     Entry,
     Index,
     names,
     read_unopened,
     update_index,
+    words,
 )
 from fim_lsp.context.privacy import Folder, enter, is_installed, why_refused
 from fim_lsp.context.update import Snapshot
-from fim_lsp.context.words import NONE, words
 from fim_lsp.documents import Document, open_document, split
 from fim_lsp.workspace.ignore_files import encode_name, read_folder, rules_at, why_private
 from fim_lsp.workspace.regular_files import read

@@ -12,6 +12,7 @@ import pytest
 from fim_lsp.context.chunks import Source, Why
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.index import (
+    FILE_WORDS,
     Entry,
     Index,
     holding,
@@ -19,11 +20,11 @@ from fim_lsp.context.index import (
     rank_files,
     read_unopened,
     update_index,
+    words,
 )
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport, update_ring
-from fim_lsp.context.words import FILE_WORDS, words
 
 FILES = {
     "app/cart.py": "class Cart:\n    def total(self):\n        return sum(self.prices)\n",

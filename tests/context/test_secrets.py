@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.context.secrets.scan import looks_secret
-from fim_lsp.context.secrets.scrub import BLOT, scrub_text
+from fim_lsp.context.secrets.scan import BLOT, looks_secret, scrub_text
 
 _RNG = random.Random(4)
 

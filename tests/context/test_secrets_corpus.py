@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fim_lsp.context.secrets.scan import secrets
-from fim_lsp.context.secrets.scrub import scrub_text
+from fim_lsp.context.secrets.scan import scrub_text, secrets
 from tests.context import harmless_lines, secret_grammar
 from tests.context.held_out_shapes import held_out
 from tests.context.secret_maker import Shape

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from fim_lsp.context.secrets.scrub import scrub_parts
+from fim_lsp.context.secrets.scan import scrub_parts
 
 pytestmark = pytest.mark.timed
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fim_lsp.context.secrets.scrub import BLOT, scrub_parts, scrub_text
+from fim_lsp.context.secrets.scan import BLOT, scrub_parts, scrub_text
 from fim_lsp.prompt.compose import compose
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from fim_lsp.context.secrets.issuers import ROWS, TYPED_FIRST, Row
 from fim_lsp.context.secrets.scan import secrets
+from fim_lsp.context.secrets.tokens import ROWS, TYPED_FIRST, Row
 from tests.context.secret_maker import ALNUM, BASE64, HEX, UPPER, URLSAFE, Maker
 
 ALPHABETS = {

@@ -12,7 +12,7 @@ from fim_lsp.cli import checks
 from fim_lsp.cli.checks import Target
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.schema import make_config
+from fim_lsp.settings.merge import make_config
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.props import open_to_pages
 from server_bridge.protocol import Reply, Request, extend_prompt

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.settings import egress, files
-from fim_lsp.settings.backend import BackendConfig
+from fim_lsp.settings import files
+from fim_lsp.settings.backend import BackendConfig, remote_servers
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.merge import Layer, merge_layers
+from fim_lsp.settings.merge import SCHEMA, Layer, merge_layers
 from fim_lsp.settings.option import Project
 from fim_lsp.settings.private_names import SECRETS
-from fim_lsp.settings.schema import SCHEMA
 
 ROOT = Path(__file__).parents[2]
 
@@ -146,7 +145,7 @@ def test_endpoints_are_servers_with_settings_of_their_own() -> None:
 def test_code_that_would_travel_unencrypted_is_warned_of(backend, hosts) -> None:
     """Every server off this machine that is not reached by https is named, with the way out."""
     config, _ = merge_layers([Layer("file", {"backend": backend})])
-    warnings = [way.warning for way in egress.ways(config.backend) if way.warning]
+    warnings = [way.warning for way in remote_servers(config.backend) if way.warning]
 
     assert [warning.split()[4] for warning in warnings] == hosts
     assert all("ssh -L" in warning for warning in warnings)

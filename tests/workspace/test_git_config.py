@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.workspace.git_config import Setting, is_true, parse, values
+from fim_lsp.workspace.git_files import Setting, is_true, parse, values
 from tests.workspace.git_repos import git
 
 FILES = [

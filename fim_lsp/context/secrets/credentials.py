@@ -11,8 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.span import Span
-from fim_lsp.context.secrets.values import is_password, is_random_so_far, is_reference, oddities
+from fim_lsp.context.secrets.values import (
+    Span,
+    is_password,
+    is_random_so_far,
+    is_reference,
+    oddities,
+)
 
 
 class Form(NamedTuple):

@@ -1,8 +1,12 @@
 r"""
 Secrets by the name in front of them: assignments, calls, settings, flags, headers, elements. Pure.
 
-Where a keyword stands (`names`), the end of the name is read, then what stands between it and
-a value (`forms`), or in the rest of the statement (`statements`), then the value is judged (`values`).
+Where a keyword stands, the end of the name is read, then what stands between it and a value
+(`forms`), or in the rest of the statement, then the value is judged (`values`).
+
+`SECRET = getenv("X") or "…"`, `option("--password", type=str, default="…")`: the syntax between
+the two is any language's, so it is not read. A literal belongs to the name unless another name
+sets it.
 """
 
 from __future__ import annotations
@@ -11,11 +15,122 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from fim_lsp.context.secrets.forms import BARE, GROWING, LONGEST, WHOLE, Form, Kind
-from fim_lsp.context.secrets.names import NAME_CHARS, WORD, Rank, goes_on, rank
-from fim_lsp.context.secrets.span import Span
-from fim_lsp.context.secrets.statements import Literal, literals, open_literals
-from fim_lsp.context.secrets.values import is_mixed, is_password, is_uuid, is_word, oddities
+from fim_lsp.context.secrets.forms import (
+    BARE,
+    GROWING,
+    LONGEST,
+    NAME_CHARS,
+    WHOLE,
+    WORD,
+    Form,
+    Kind,
+    Rank,
+    goes_on,
+    rank,
+)
+from fim_lsp.context.secrets.values import Span, is_mixed, is_password, is_uuid, is_word, oddities
+
+_REACH = 240  # characters behind a name, of four lines at most
+_LINES = 4
+_SOME = 10  # literals that are looked at
+_BEFORE = 60  # characters in front of a literal that say whose it is
+
+# The closing quote is not consumed: if the name stands inside of a literal, it opens the next one.
+_BLOCK = r"[\"']{3}\\?|@[\"']|<<<?[-~]?[\"']?\w{1,20}[\"']?|:[ \t]{1,4}[|>][\d+-]{0,2}"
+_LITERAL = re.compile(
+    r"\"([^\"\s]{4,300})(?=\")|'([^'\s]{4,300})(?=')|`([^`\s]{4,300})(?=`)"
+    rf"|(?:{_BLOCK})[ \t]{{0,4}}\r?\n[ \t]{{0,40}}([^\s\"']{{4,300}})(?=[\"']|[ \t]{{0,4}}(?:\r?\n|\Z))"
+)
+_OPEN_LITERAL = re.compile(r"[\"'`]([^\"'`\s]{1,300})\Z")
+
+# What says at the end of a line, or at the beginning of the next, that the statement goes on.
+_OPEN = re.compile(rf"(?:[(\[{{,=\\|?:+&.]|\bor|\belse|{_BLOCK})[ \t\r]{{0,8}}\Z")
+_LINE_END = 30  # characters of a line that may tell
+_GOES_ON = re.compile(r"[ \t]{0,40}(?:[|?:.+)\"'`]|or\b|[<\"']?(?:default|value)\b)")
+_PROSE = re.compile(
+    r"[ \t]{1,40}(?:`|(?!as\b|string\b)\w{1,40}[ \t]{1,8}[\w`])"
+)  # behind a word that is no name
+_NAME = re.compile(r"[\"'`][ \t]{0,4}(?:=>|:(?!:))")  # behind a literal that is a name
+_END = re.compile(r";(?<![gs]et;)(?=\s|\Z)")
+_IN_BRACES = re.compile(r"[ \t]{0,4}\{[ \t]{0,4}\r?\n")
+
+_PREFIX = r"[\s(]{0,12}[a-z@$#]{0,3}[\"']{0,2}\Z"  # of a literal, up to its last quote
+_OWNER = re.compile(rf"([\w-]{{1,40}})[\"'\])]{{0,2}}\s{{0,8}}(:=|=>?|:){_PREFIX}")
+_NEUTRAL = re.compile(
+    r"(?:default|fallback|initial|std|string)?_?-?(?:default|fallback|initial|value|val|def|string)s?"
+)
+_FALLBACK = re.compile(  # `x or "v"`, `x.or_else("v")`, `f("x", "v")`
+    r"(?:\bor|\belse|\|\||\?\??|\?:|//|:-|\|_\||\w[(\[][\"'][\w.:-]{1,40}[\"'],|"
+    r"(?:coalesce|nvl|if|ifnull|or)\([\w.]{1,40},|"
+    r"(?:default|fallback|initial|or_?else|_or|secret|str|string|some|password|bytes|from|encode|sensitive)\w{0,10}\()"
+    + _PREFIX
+)
+
+
+_MAY_TELL = re.compile(r"\d|[a-z][!@#%^*?~$&][a-z]")  # a secret that is not letters only
+
+
+class Literal(NamedTuple):
+    """The characters from *start* to *end*; *fallback*: what the name has if nothing else sets it."""
+
+    start: int
+    end: int
+    fallback: bool
+
+
+def literals(lower: str, at: int, least: int) -> Iterator[Literal]:
+    """Yield literals of *least* so many characters behind *at*, the end of a name, that belong to no other name."""
+    near = lower[at : at + _REACH]
+    if not any(sign in near for sign in "\"'`\n") or _PROSE.match(lower, at):
+        return
+    end = _statement_end(lower, at)
+    for n, match in enumerate(_LITERAL.finditer(lower, at, end)):
+        if n == _SOME:
+            return
+        start, stop = match.span(match.lastindex or 0)
+        if stop - start >= least and (
+            _MAY_TELL.search(lower, start, stop) or lower[start:stop].isalpha()
+        ):
+            yield from _belonging(lower, at, start, stop)
+
+
+def open_literals(lower: str, at: int, _least: int) -> Iterator[Literal]:
+    """Yield the literal that is not closed where the text ends, however short it is so far."""
+    match = _OPEN_LITERAL.search(lower, at) if _statement_end(lower, at) == len(lower) else None
+    if match:
+        yield from _belonging(lower, at, *match.span(1))
+
+
+def _belonging(lower: str, at: int, start: int, end: int) -> Iterator[Literal]:
+    if _NAME.match(lower, end) or "://" in lower[start:end]:
+        return
+    before = lower[max(0, start - 1 - _BEFORE) : start - 1]
+    owner = _OWNER.search(before, max(0, len(before) - (start - 1 - at)))
+    chosen = owner and owner[2] == ":" and "?" in before
+    if owner is None or chosen or _NEUTRAL.fullmatch(owner[1]):
+        yield Literal(start, end, owner is not None or _FALLBACK.search(before) is not None)
+
+
+def _statement_end(text: str, at: int) -> int:
+    """Return the end of the statement, or of the part that is looked at."""
+    end, limit = at, min(len(text), at + _REACH)
+    if _IN_BRACES.match(text, at):
+        closed = text.find("}", at, limit)
+        return limit if closed < 0 else closed
+    for _ in range(_LINES):
+        line = text.find("\n", end, limit)
+        if line < 0:
+            end = limit
+            break
+        goes_on = _OPEN.search(text[max(at, line - _LINE_END) : line]) or _GOES_ON.match(
+            text, line + 1
+        )
+        end = line + 1 if goes_on else line
+        if not goes_on:
+            break
+    semicolon = _END.search(text, at, end)
+    return semicolon.start() if semicolon else end
+
 
 _LEAST = {
     Rank.PASSWORD: 4,

@@ -1,16 +1,146 @@
-"""Every secret in a text, also in base64. Pure."""
+"""
+Every secret in a text, also in base64; and texts without them. Pure.
+
+A user who types a token by hand would send it letter by letter, 39 of its 40 characters before the
+rules know it. So at the cursor, and only there, less is enough (`growing`): an issuer's prefix, or
+the value side of a field whose name says secret. The redacted part begins where the whole secret
+will begin, so the prompt stays the same while it grows.
+
+What tells of a secret may stand in a line above it (`password: |`), so the lines behind a cut are
+looked at with some of those in front of it (`n_begun_above`).
+"""
 
 from __future__ import annotations
 
 import base64
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from fim_lsp.context.secrets.credentials import credentials
-from fim_lsp.context.secrets.fields import fields
-from fim_lsp.context.secrets.span import Span
-from fim_lsp.context.secrets.tokens import tokens
+from fim_lsp.context.secrets.credentials import credentials, growing_credentials
+from fim_lsp.context.secrets.fields import Field, fields, growing_fields, is_secret
+from fim_lsp.context.secrets.forms import Kind, Rank
+from fim_lsp.context.secrets.tokens import growing_tokens, tokens
+from fim_lsp.context.secrets.values import Span, is_random_so_far, is_reference
+
+REACH = 400  # characters from a name to its value: `forms` and `fields` look less far
+
+
+def n_begun_above(above: str, text: str) -> int:
+    """Return how many characters of *text* end with a secret that only what stands *above* it tells, 0 for none."""
+    near, head = above[-REACH:], text[: 2 * REACH]
+    if not near.strip():
+        return 0
+    known = {n for start, end, _ in secrets(head) for n in range(start, end)}
+    found = ((start - len(near), end - len(near)) for start, end, _ in secrets(near + head))
+    return max(
+        (end for start, end in found if not known.issuperset(range(max(0, start), end))), default=0
+    )
+
+
+def key_lines(text: str) -> Iterator[range]:
+    """Yield the lines of each private key, or part of one, in *text*."""
+    for start, end, _ in key_blocks(text):
+        first = text.count("\n", 0, start)
+        yield range(first, first + text.count("\n", start, end) + 1)
+
+
+_REACH = 500  # characters in front of the cursor that are looked at, in its line and the one above
+_NAME = 40  # characters of the name in front of a value that are looked at
+_BEHIND = re.compile(r"[^\s\"'`<>;,(){}\[\]|\\&@]{0,1000}")
+
+# A name with which a value is set, not passed on: `--x=v`, `--x v`, `X=v`, `;x=v`, `?x=v&x=v`, `"x=v"`,
+# and `x=v` at the left margin.
+_SET = re.compile(
+    r"(?:--[\w.-]{0,60}[= \t]{1,4}|(?:-D|[;?&\"'\n])[\w.-]{0,60}=|(?:^|[^\w.-])[A-Z][A-Z0-9_]{0,60}=)[\"']?\Z"
+)
+
+# Names of tokens that are none of a login, and those that say nothing but `token`.
+_PLAIN = re.compile(
+    r"(?:^|[^\w-])(?:token|auth(?:orization)?)\W|(?:pad|eos|bos|unk|mask|sep|cls|stop|next|last|end|start)_token"
+    r"|(?:storage|client|session|user|root|app|service|server)[_-]?key",
+    re.IGNORECASE,
+)
+
+
+def growing(text: str, cursor: int) -> Span | None:
+    """Return the half-typed secret that ends at *cursor* of *text*, with what of it stands behind the cursor."""
+    line = text.rfind("\n", 0, cursor) + 1
+    above = text.rfind("\n", 0, max(0, line - 1)) + 1
+    begin = max(above, cursor - _REACH)
+    head = text[begin:cursor]
+    lower = lower_case(head)
+    starts = [field.start for field in growing_fields(head, lower) if _is_growing(head, field)]
+    starts += [*growing_credentials(head, lower), *growing_tokens(head)]
+    if not starts:
+        return None
+    behind = _BEHIND.match(text, cursor)
+    return Span(begin + min(starts), behind.end() if behind else cursor, "being typed")
+
+
+def _is_growing(head: str, field: Field) -> bool:
+    """Return whether the value of *field*, as far as it is typed, may become a secret."""
+    value = head[field.start :]
+    if is_reference(value) or not any(map(str.isalnum, value)):
+        return False
+    if field.rank is Rank.KEY:
+        return is_secret(field, value)
+    if field.kind is Kind.ELEMENT:
+        tag = head.rfind("<", 0, field.name)
+        return tag > head.rfind(">", 0, field.name) and head[tag + 1] != "/"
+    name = f"\n{head}"[max(0, field.name - _NAME) : field.start + 1]
+    telling = field.rank is Rank.PASSWORD or not (field.rest or _PLAIN.search(name))
+    literal = field.kind in {Kind.LITERAL, Kind.FALLBACK} and telling
+    return literal or is_random_so_far(value) or _SET.search(name) is not None
+
+
+BLOT = "REDACTED"
+"""Stands for a secret in a prompt: a word, so that the code around it keeps its syntax."""
+
+
+def scrub_text(text: str) -> str:
+    """Return the text with each secret redacted; line breaks inside one stay, so lines keep their numbers."""
+    return scrub_parts((text,))[0]
+
+
+def scrub_parts(parts: Sequence[str]) -> tuple[str, ...]:
+    """
+    Return the same for a text in parts, the cursor in front of the last one where there are several.
+
+    A secret that reaches over parts leaves one blot, in the part where it begins. One that is being
+    typed at the cursor is redacted from its beginning, with what of it stands behind the cursor.
+    """
+    text = "".join(parts)
+    typed = growing(text, len(text) - len(parts[-1])) if len(parts) > 1 else None
+    spans = _merge([*secrets(text), *([typed] if typed else [])])
+    ends = itertools.accumulate(map(len, parts))
+    return tuple(
+        _redact_part(part, spans, end - len(part)) for part, end in zip(parts, ends, strict=True)
+    )
+
+
+def _merge(spans: Iterable[Span]) -> list[tuple[int, int]]:
+    """Return the union of *spans*, by start."""
+    merged: list[tuple[int, int]] = []
+    for start, end, _ in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _redact_part(text: str, spans: Iterable[tuple[int, int]], offset: int) -> str:
+    """Redact one part, which begins *offset* characters into the whole; a secret is redacted where it begins."""
+    kept, at = [], 0
+    for whole_start, whole_end in spans:
+        start, end = max(0, whole_start - offset), min(len(text), whole_end - offset)
+        if start < end:
+            blot = BLOT if whole_start >= offset else ""
+            kept += [text[at:start], blot, "\n" * text.count("\n", start, end)]
+            at = end
+    return "".join([*kept, text[at:]])
+
 
 _MARK = re.compile(  # it begins with four literal signs: `re` finds those ten times faster than a repeat
     r"-----? ?(?:BEGIN [A-Z0-9 ]{0,40}PRIVATE |(?P<end>END) [A-Z0-9 ]{0,40})KEY(?: BLOCK)? ?-----?"

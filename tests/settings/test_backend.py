@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.settings import egress
-from fim_lsp.settings.backend import BackendConfig
+from fim_lsp.settings.backend import BackendConfig, remote_servers
 
 
 @pytest.mark.parametrize(
@@ -27,6 +26,6 @@ from fim_lsp.settings.backend import BackendConfig
 )
 def test_the_ways_that_leave_this_machine(url: str, hosts: list[str]) -> None:
     """By the rule that also decides about proxies (server_bridge.machine.addresses); no password is shown."""
-    ways = [*egress.ways(BackendConfig(url=url))]
+    ways = [*remote_servers(BackendConfig(url=url))]
     assert [way.host for way in ways] == hosts
     assert not any("pw" in way.warning for way in ways)

@@ -7,7 +7,7 @@ import timeit
 import pytest
 
 from fim_lsp.context.chunks import Source
-from fim_lsp.context.paste_origin import origin
+from fim_lsp.context.memory import origin
 from fim_lsp.documents import Edit, Position
 
 CODE = "import os\n\ndef one(x):\n    y = x + 1\n    return y\n\ndef two():\n    pass\n"
