@@ -75,29 +75,6 @@ class Ours:
         return answer.suggestions[0].text if answer.suggestions else ""
 
 
-class Along(Ours):
-    """
-    Ours in an editor that shrinks ghost text by itself, as VS Code and our Neovim plugin do.
-
-    It asks for nothing while what is typed is what is shown.
-    """
-
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
-        self._shown = ("", Position(0, 0), "")
-
-    async def complete(self, uri: str, position: Position) -> str | None:
-        """See `Client`."""
-        where, start, text = self._shown
-        typed = self._session.documents[uri].between(start, position) if where == uri else ""
-        if where == uri and start < position and text.startswith(typed) and text != typed:
-            text = text[len(typed) :]
-        else:
-            text = await super().complete(uri, position) or ""
-        self._shown = (uri, position, text)
-        return text
-
-
 class Peer:
     """llama.vim's prompts, sent to the server."""
 

@@ -1,101 +1,169 @@
 """
-The engine inside the package beside a llama-server, and threads that spin beside threads that sleep.
+The engine inside the package beside a llama-server, with and without drafts, by number of threads.
 
     export FIM_TEST_LLAMA_SERVER=$(sh scripts/install-llama-server)
     python -m benchmarks.engines --model qwen.gguf --threads 1 2
     python -m benchmarks.engines --model qwen.gguf --threads 2 --long-spins     # as libgomp does by default
+    python -m benchmarks.engines --model big.gguf --servers llama-server --drafts --draft small.gguf ~/src/shop
 
-All run at the same time and are asked in turn, each time for a prompt that none has seen: other work on the machine slows
-down all of them, and each figure is the median of what one took relative to the engine with the first number of threads.
+All servers run at the same time, as `fim-lsp serve` starts them, and are asked in turn, in an order that changes, each
+time for a prompt that none has seen: other work on the machine slows down all of them. A figure is the median over the
+places of a speed relative to that of the first server.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import statistics
 import tempfile
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import astuple
 from pathlib import Path
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from benchmarks.layouts import OURS, prompt_at, trials
-from benchmarks.speculation import with_threads
+from benchmarks.layouts import OURS, Trial, prompt_at, trials
 from fim_lsp.prompt.window import Budget
 from server_bridge.process import programs, supervisor
+from server_bridge.process.command_line import Machine
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
 from server_bridge.protocol import Model, Request, Timings
 from tests.server_bridge.serving import served
 
+ENGINE, SERVER = "engine", "llama-server"
+NGRAMS, DRAFT, CHAIN = "n-grams", "draft model", "both"
 N_PLACES = 12
-TOKENS = 16  # a line
 WINDOW = Budget(300, 100, 100)  # characters, about 130 tokens
 N_CTX = 4096
+MEMORY = 4 << 30  # bytes that each server is given, so that several fit
 
-Costs = dict[str, list[Timings]]
+
+class Written(NamedTuple):
+    """What a server wrote at one place, and what that cost."""
+
+    text: str
+    cost: Timings
+
+
+Rows = dict[str, list[Written]]
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("--model", default=str(programs.BUNDLED), help="a GGUF file (default: the bundled model)")
-    add("--threads", type=int, nargs="+", default=[1, 2], metavar="N", help="of each server")
-    add("--long-spins", action="store_true", help="also with threads that spin for milliseconds")
-    add("--places", type=int, default=N_PLACES, help="so many prompts")
-    print(table(asyncio.run(measured(parser.parse_args()))))
+    """Measure, print, write."""
+    given = _options()
+    where = trials([path.resolve() for path in given.paths], given.places)
+    written = asyncio.run(measured(given, where))
+    print(table(written))
+    if given.json:
+        rows = {
+            name: [[each.text, *astuple(each.cost)] for each in mine]
+            for name, mine in written.items()
+        }
+        given.json.write_text(json.dumps(rows, indent=1), "utf-8")
 
 
-async def measured(given: argparse.Namespace) -> Costs:
-    """Return what each took at all places."""
+async def measured(given: argparse.Namespace, where: Sequence[Trial]) -> Rows:
+    """Return what each server wrote at all places."""
     async with AsyncExitStack() as running:
+        servers: dict[str, Model] = {}
 
-        async def engine(n: int) -> Model:
-            ours = Embedded(EmbeddedSettings(model=given.model, n_threads=n, n_ctx=N_CTX))
+        async def start_engine(name: str, n_threads: int) -> None:
+            ours = Embedded(EmbeddedSettings(model=given.model, n_threads=n_threads, n_ctx=N_CTX))
             running.push_async_callback(ours.aclose)
-            return await ours.connect()
+            servers[name] = await ours.connect()
 
-        asked: dict[str, Model] = {}
         for n in given.threads:
-            asked[f"engine, {n}"] = await engine(n)
-            folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
-            server = served(folder, with_threads(n), model=given.model, speculate=False)
-            asked[f"llama-server, {n}"] = await running.enter_async_context(server)
+            if ENGINE in given.servers:
+                await start_engine(f"{ENGINE}, {n}", n)
             if given.long_spins:
                 with patch.object(supervisor, "SPINS", {}):
-                    asked[f"engine, {n}, long spins"] = await engine(n)
-        found: Costs = {name: [] for name in asked}
-        for k, trial in enumerate(trials([OURS], given.places)):
-            prompt = prompt_at(WINDOW, trial)
-            for name in [*asked][k % len(asked) :] + [*asked][: k % len(asked)]:
-                found[name].append((await asked[name].complete(Request(prompt, TOKENS))).timings)
+                    await start_engine(f"{ENGINE}, {n}, long spins", n)
+            for kind, wishes in kinds(given).items():
+                folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
+                server = served(folder, with_threads(n), model=given.model, **wishes)
+                servers[f"{kind}, {n}"] = await running.enter_async_context(server)
+        written: Rows = {name: [] for name in servers}
+        for k, trial in enumerate(where):
+            request = Request(prompt_at(WINDOW, trial), given.tokens)
+            for name in [*servers][k % len(servers) :] + [*servers][: k % len(servers)]:
+                reply = await servers[name].complete(request)
+                written[name].append(Written(reply.text, reply.timings))
+    return written
+
+
+def kinds(given: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Return which llama-servers are compared, and what of a plan makes each."""
+    found: dict[str, dict[str, Any]] = {}
+    if SERVER in given.servers:
+        found[SERVER] = {"speculate": False}
+    if given.drafts:
+        found[NGRAMS] = {"speculate": True}
+    if given.draft:
+        found[DRAFT] = {"speculate": False, "draft": given.draft}
+        found[CHAIN] = {"speculate": True, "draft": given.draft}
     return found
 
 
-def table(found: Costs) -> str:
-    """Return a row for each, in Markdown: prompt and decoding beside those of the first one."""
-    rows = ["| server, threads | prompt | decoding |", "| --- | ---: | ---: |"]
-    first = next(iter(found.values()))
-    for name, costs in found.items():
-        prompt = [_prompt(a) / _prompt(b) for a, b in zip(costs, first, strict=True)]
-        decoded = [_decoded(a) / _decoded(b) for a, b in zip(costs, first, strict=True)]
-        rows.append(
-            f"| {name} | {statistics.median(prompt):.2f} | {statistics.median(decoded):.2f} |"
-        )
+def with_threads(n: int) -> Machine:
+    """Return a machine on which `fim-lsp serve` takes *n* threads, and little memory."""
+    return programs.machine(None)._replace(cores=1 if n == 1 else 2 * n, memory=MEMORY)
+
+
+def table(written: Rows) -> str:
+    """Return a row for each server, in Markdown."""
+    rows = [
+        "| server, threads | prompt | decoding | drafts accepted | same text |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    first = next(iter(written.values()))
+    for name, mine in written.items():
+        accepted = sum(each.cost.draft_accepted_n for each in mine)
+        drafted = sum(each.cost.draft_n for each in mine)
+        n_same = sum(a.text == b.text for a, b in zip(mine, first, strict=True))
+        speeds = [f"{times_as_fast(mine, first, speed):.2f}" for speed in (_prompt, _decoded)]
+        cells = (name, *speeds, f"{accepted} of {drafted}", f"{n_same} of {len(mine)}")
+        rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(rows)
+
+
+def times_as_fast(
+    mine: Sequence[Written], first: Sequence[Written], speed: Callable[[Timings], float]
+) -> float:
+    """Return the median of the pairs of one place."""
+    pairs = zip(mine, first, strict=True)
+    return statistics.median(speed(a.cost) / speed(b.cost) for a, b in pairs if speed(b.cost))
 
 
 def _prompt(cost: Timings) -> float:
     """Return tokens per millisecond."""
-    return cost.prompt_n / cost.prompt_ms
+    return cost.prompt_n / max(cost.prompt_ms, 1e-3)
 
 
 def _decoded(cost: Timings) -> float:
     """Return tokens per millisecond."""
-    return cost.predicted_n / cost.predicted_ms
+    return cost.predicted_n / max(cost.predicted_ms, 1e-3)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("paths", metavar="PATH", nargs="*", type=Path, default=[OURS], help="files and folders")
+    add("--model", default=str(programs.BUNDLED), help="a GGUF file (default: the bundled model)")
+    add("--threads", type=int, nargs="+", default=[1, 2], metavar="N", help="of each server")
+    add("--servers", nargs="*", choices=(ENGINE, SERVER), default=[ENGINE, SERVER])
+    add("--long-spins", action="store_true", help="also with threads that spin for milliseconds")
+    add("--drafts", action="store_true", help="also a llama-server that drafts by n-grams")
+    add("--draft", default="", help="a smaller model of the same family: also with its drafts")
+    add("--tokens", type=int, default=16, help="of text at each place")
+    add("--places", type=int, default=N_PLACES, help="so many prompts")
+    add("--json", type=Path, help="where to write every text")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

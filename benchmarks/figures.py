@@ -40,7 +40,6 @@ class Row:
     ends: dict[str, int]
     server_total: int
     mirror: dict[str, int]
-    new_context: int
     worst: list[tuple[int, str, int]]
     after_jumps: list[int]
     largest_step: int
@@ -89,25 +88,6 @@ def row(
     )
 
 
-def new_context(calls: Iterable[Call], marks: Sequence[int]) -> int:
-    """
-    Return tokens of new context: every chunk and every window shown, counted the first time.
-
-    *marks* begin the parts of a prompt, the last of them the middle, which is no context but typing.
-    """
-    seen: set[tuple[int, ...]] = set()
-    for call in calls:
-        part: list[int] = []
-        for token in call.prompt:
-            if token in marks:
-                seen.add(tuple(part))
-                part = []
-            if marks and token == marks[-1]:
-                break
-            part.append(token)
-    return sum(map(len, seen))
-
-
 def at(values: Sequence[float], share: float) -> float:
     """Return the value below which *share* of *values* lie."""
     ordered = sorted(values)
@@ -115,7 +95,7 @@ def at(values: Sequence[float], share: float) -> float:
 
 
 HEAD = (
-    "client", "tokens p50", "p95", "mean", "per request p95", "mean", "per key", "background", "of new context",
+    "client", "tokens p50", "p95", "mean", "per request p95", "mean", "per key", "background",
     "completions/key", "shown", "ms p50", "ms p95",
 )  # fmt: skip
 
@@ -134,12 +114,8 @@ def _table(name: str, rows: list[Row]) -> str:
     for one in rows:
         lines.append(_line(_cells(one, one.client, one.evaluated)))
         if one.blocks:
-            lines.append(
-                _line(
-                    _cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5]
-                    + [""] * (len(HEAD) - 5)
-                )
-            )
+            cells = _cells(one, f"{one.client}, 16-token blocks", one.blocks)[:5]
+            lines.append(_line(cells + [""] * (len(HEAD) - len(cells))))
     return "\n".join(lines)
 
 
@@ -154,7 +130,6 @@ def _cells(one: Row, name: str, tokens: list[int]) -> list[str]:
         f"{sum(tokens) / one.n_asks:.1f}",
         f"{sum(tokens) / one.n_keys:.1f}",
         str(one.background),
-        f"{one.background / one.new_context:.1f} x" if one.new_context else "",
         f"{len(one.evaluated) / one.n_keys:.2f}",
         f"{one.ends.get('shown', 0) / one.n_asks:.0%}",
         f"{at(one.ms, 0.5):.1f}",

@@ -25,10 +25,9 @@ from benchmarks.raw_answers import Answer, places, read, record
 from fim_lsp.documents import n_common
 from fim_lsp.settings.config import CompletionConfig
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import NOT_SURE, confidence, least
+from fim_lsp.suggest.confidence import NOT_SURE, least
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import FILTERS, polish
-from fim_lsp.suggest.line_match import continue_line, lines_in_sight
 
 N_BLOCKS = 50  # of code, with about ten places each
 SURE = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -85,8 +84,6 @@ def main() -> None:
         )
     print("How often a first line is right, by the product of its probabilities:\n")
     _table("product | lines | mean product | all right | first word right", curve_rows(answers))
-    print("Where a line in sight says something else than the model, by the model's mean:\n")
-    _table("mean | places | the model is right | the line is", local_rows(answers))
     for line in _listed(answers, options.sure, options.show):
         print(line)
 
@@ -155,27 +152,6 @@ def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
         if inside:
             means = (sum(each[idx] for each in inside) / len(inside) for idx in range(3))
             yield f"{low}–{min(high, 1)}", len(inside), *(f"{mean:.2f}" for mean in means)
-
-
-def local_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
-    """Yield which of the two is right where they differ."""
-    found: list[tuple[float, bool, bool]] = []
-    for answer in answers:
-        model, cursor = shown(answer, 0.0), answer.cursor
-        sight = lines_in_sight(answer.document.lines, answer.place.line, (), ())
-        line = Shown(answer, polish(continue_line(cursor, sight), cursor))
-        if line.text and _first_line(line.text) != _first_line(model.text):
-            sure = confidence(model.candidate.odds, model.text)
-            found.append((sure, model.exact, line.exact))
-    for low, high in pairwise(BINS):
-        inside = [each for each in found if low <= each[0] < high]
-        if inside:
-            yield (
-                f"{low}–{min(high, 1)}",
-                len(inside),
-                sum(e[1] for e in inside),
-                sum(e[2] for e in inside),
-            )
 
 
 def _listed(answers: list[Answer], sure: float, name: str) -> Iterator[str]:

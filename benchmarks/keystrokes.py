@@ -27,8 +27,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.clients import Along, Answer, Client, Ours, Peer, replay
-from benchmarks.figures import Row, new_context, raw, row, table
+from benchmarks.clients import Answer, Client, Ours, Peer, replay
+from benchmarks.figures import Row, raw, row, table
 from benchmarks.metrics import Metered, total
 from benchmarks.serve import BUNDLED, N_BATCH, N_SLOTS, serving
 from benchmarks.traces import TRACES, Trace, full_ring, neighbours
@@ -37,18 +37,15 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import make_config
 from server_bridge.bridge import SESSION
-from server_bridge.http.client import UNTAGGED, Http, Tags
+from server_bridge.http.client import UNTAGGED, Tags
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.checkpoints import CLOSE_STEP
-from server_bridge.llama.link import Link
-from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.openai.text_client import TextClient
 from server_bridge.process import sizing
 
-OURS, BARE = "ours", "ours-no-ring"  # the second shows what a ring costs foreground requests
-ALONG = "ours-along"  # in an editor that sends no request while the user types a suggestion
+OURS = "ours"
 LLAMA_VIM = "llama.vim"
 OPENAI = "openai"
 N_PREDICT = 16  # tokens to decode at most, for every client: about a line, so that decoding does not hide prefill
@@ -81,46 +78,30 @@ async def _measure(trace: Trace, client: str, url: str, options: argparse.Namesp
         await wire.get("/health")
         await wire.forget()
     before = await total(servers)
-    if client in (OURS, ALONG, BARE):
-        answers, mirror = await _ours(trace, wire, options, client)
+    if client == OURS:
+        answers, mirror = await _ours(trace, wire, options)
     else:
         ring = full_ring() if options.ring else ()
         peer: Client = Peer(wire, ring, options.n_predict)
         answers, mirror = await replay(trace, peer), {}
     n_posts, n_evaluated = wire.counts["posts"], await total(servers) - before
-    marks = await _marks(url) if options.kind != OPENAI else []
     await wire.aclose()
     return row(
         trace, client, wire.calls, answers, n_posts=n_posts, server_total=n_evaluated, mirror=mirror,
-        new_context=new_context(wire.calls, marks),
     )  # fmt: skip
 
 
-async def _marks(url: str) -> list[int]:
-    """Return the tokens that begin the parts of a prompt, the middle's last (-1 where a family has none); nothing without any."""
-    link = Link(Http(url))
-    known = await link.meet()
-    fim = await Tokenizer(link, 3.0).specials(known.identity.model)
-    await link.aclose()
-    if fim is None:
-        return []
-    parts = (fim.repo, fim.file, fim.prefix, fim.suffix, fim.middle or (-1,))
-    return [number for part in parts for number in part]
-
-
 async def _ours(
-    trace: Trace, wire: Wire, options: argparse.Namespace, client: str
+    trace: Trace, wire: Wire, options: argparse.Namespace
 ) -> tuple[list[Answer], dict[str, int]]:
     is_openai = options.kind == OPENAI
     server = Streaming(wire, options.served_model) if is_openai else _llama(wire, options)
     await server.connect()
-    settings: dict[str, object] = {"ring.chunks": 0} if client == BARE else {}
-    session = Session(_config(trace, options, settings), lambda _: server)
+    session = Session(_config(trace, options), lambda _: server)
     if options.ring:
         for event in neighbours():
             session.handle(event)
-    ours = Along(session) if client == ALONG else Ours(session)
-    answers = await replay(trace, ours)
+    answers = await replay(trace, Ours(session))
     stats = session.stats()
     if options.verbose:
         print(json.dumps(stats), file=sys.stderr)
@@ -145,11 +126,9 @@ class Streaming(OpenAiServer):
         return await super()._ask(client, text, options)
 
 
-def _config(trace: Trace, options: argparse.Namespace, settings: dict[str, object]) -> Config:
-    unpaced = (
-        {} if trace.paced else {"completion.debounceMs": 0}
-    )  # there is no next key to wait for
-    return make_config({"completion.maxTokens": options.n_predict, **unpaced, **settings})
+def _config(trace: Trace, options: argparse.Namespace) -> Config:
+    unpaced = {} if trace.paced else {"completion.debounceMs": 0}  # no next key to wait for
+    return make_config({"completion.maxTokens": options.n_predict, **unpaced})
 
 
 def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
@@ -192,11 +171,11 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    everyone = [OURS, ALONG, BARE, LLAMA_VIM]
+    everyone = [OURS, LLAMA_VIM]
     add(
         "--clients",
         type=_names(everyone),
-        default=[OURS, ALONG, LLAMA_VIM],
+        default=everyone,
         help=", ".join(everyone),
     )
     add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))

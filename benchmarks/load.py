@@ -98,7 +98,7 @@ async def _measure(kind: str, n_clients: int, url: str, options: argparse.Namesp
     calls.sort(key=lambda call: call.started)
     return row(
         everything, f"{n_clients} x {kind}", calls, answers, n_posts=sum(w.counts["posts"] for w in wires),
-        server_total=0, mirror=mirror, new_context=0,
+        server_total=0, mirror=mirror,
     )  # fmt: skip
 
 

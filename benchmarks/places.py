@@ -26,22 +26,16 @@ CHUNK_LINES = 64  # `fim.ring.chunkLines`
 FEWEST_LINES = 300  # in a file, so that there is a window above and below
 TYPED = 0.6  # of the line, at most: what is left is to be completed
 SHORTEST = 8  # characters typed, so that a middle is of several keys
-SLIP = "x"  # typed in the middle of the line and taken back
 
 
 class Place(NamedTuple):
-    """
-    A *line* of *document*, empty, at which *typed* is typed.
-
-    *chunks* are of other files; *evicted* is one that stood before them once.
-    """
+    """A *line* of *document*, empty, at which *typed* is typed, with *chunks* of other files."""
 
     path: str
     document: Document
     line: int
     typed: str
     chunks: tuple[Chunk, ...]
-    evicted: Chunk
 
 
 def places(folders: Sequence[Path], n: int, n_chunks: int) -> list[Place]:
@@ -52,22 +46,12 @@ def places(folders: Sequence[Path], n: int, n_chunks: int) -> list[Place]:
     rng.shuffle(names)
     found: list[Place] = []
     for at, name in enumerate(names):
-        others = [names[(at + 1 + k) % len(names)] for k in range(n_chunks + 1)]
-        evicted, *chunks = (_chunk(other, files[other]) for other in others)
+        others = [names[(at + 1 + k) % len(names)] for k in range(n_chunks)]
+        chunks = tuple(_chunk(other, files[other]) for other in others)
         good = [n for n, line in enumerate(files[name]) if _is_code(line)]
         lines = rng.sample(good, min(PER_FILE, len(good)))
-        found += [_place(name, files[name], line, tuple(chunks), evicted) for line in lines]
+        found += [_place(name, files[name], line, chunks) for line in lines]
     return found[:n]
-
-
-def keys(place: Place) -> Iterator[str]:
-    """Yield what stands on the line after each key: letter by letter, with a slip that is taken back."""
-    text = place.typed
-    begin, slip = len(text) - len(text.lstrip()), len(text) - SHORTEST // 2
-    for n in range(begin, len(text) + 1):
-        yield text[:n]
-        if n == slip:
-            yield from (text[:n] + SLIP, text[:n])
 
 
 def frame(place: Place, state: State) -> Frame:
@@ -103,12 +87,10 @@ def _is_code(line: str) -> bool:
     return line.isascii() and len(text) * TYPED >= SHORTEST and text[0] not in "#\"'"
 
 
-def _place(
-    name: str, lines: list[str], line: int, chunks: tuple[Chunk, ...], evicted: Chunk
-) -> Place:
+def _place(name: str, lines: list[str], line: int, chunks: tuple[Chunk, ...]) -> Place:
     text = lines[line].rstrip()
     indent = len(text) - len(text.lstrip())
     typed = text[: indent + int(TYPED * (len(text) - indent))]
     emptied = "".join((*lines[:line], "\n", *lines[line + 1 :]))
     document = open_document(f"file:///{name}", "python", 1, emptied)
-    return Place(name, document, line, typed, chunks, evicted)
+    return Place(name, document, line, typed, chunks)

@@ -21,7 +21,7 @@ from benchmarks.real_sessions import limit, taking
 from benchmarks.real_sessions.arguments import parsed, parser
 from benchmarks.real_sessions.choice import Written, written
 from benchmarks.real_sessions.editing import CLIENTS, Terms, play
-from benchmarks.real_sessions.scores import Played, as_json, explained, table
+from benchmarks.real_sessions.scores import Played, explained, table
 from benchmarks.real_sessions.taking import Chance
 from benchmarks.serve import serving
 
@@ -55,7 +55,7 @@ def main() -> None:
     if options.json:
         found = {
             "sessions": [{**each._asdict(), "repo": each.repo.name} for each in chosen],
-            "played": [as_json(each) for sessions in played.values() for each in sessions],
+            "played": [each._asdict() for sessions in played.values() for each in sessions],
             "limit": [[each.name, found] for each, found in chances.items()],
         }
         options.json.write_text(json.dumps(found, indent=1), "utf-8")

@@ -24,7 +24,6 @@ from benchmarks import metrics, serve
 from benchmarks.real_sessions import observed
 from benchmarks.real_sessions.accepting import NOTES, type_accepting
 from benchmarks.real_sessions.choice import PAUSE_LINE, Written, checkout
-from benchmarks.real_sessions.relay import relayed, requests
 from benchmarks.real_sessions.scores import Pause, Played, Shown
 from benchmarks.side_by_side import cpu_seconds, rest
 from fim_lsp.suggest.lines import indent
@@ -100,21 +99,20 @@ def play(client: str, session: Written, terms: Terms) -> Played:
         serve.serving(terms.model, n_threads=terms.n_threads) as url,
     ):
         home, server = Path(folder), programs.process("benchmarks.serve", os.getpid())
-        relay_file, notes, drawn = (home / name for name in ("relay", "observed", "drawn"))
-        with relayed(url, relay_file) as there:
-            noting = NOTES.replace("@NOTES@", str(drawn)).replace("@START@", str(session.start))
-            init = noting + CLIENTS[client].format(url=there, llama_vim=terms.llama_vim)
-            with _neovim(home, checkout(home, session), init, notes) as editor:
-                before, cpu, others = _counted(url), cpu_seconds(server.pid), _others_seconds()
-                _come(editor, session, is_ours=client == "fim-lsp")
-                accepted = type_accepting(editor, session, drawn) if terms.accepts else None
-                pauses = () if terms.accepts else tuple(_typed(editor, session))
-                _check(editor, session)
-                cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
-                evaluated, decoded = (b - a for a, b in zip(before, _counted(url), strict=True))
+        notes, drawn = home / "observed", home / "drawn"
+        noting = NOTES.replace("@NOTES@", str(drawn)).replace("@START@", str(session.start))
+        init = noting + CLIENTS[client].format(url=url, llama_vim=terms.llama_vim)
+        with _neovim(home, checkout(home, session), init, notes) as editor:
+            before, cpu, others = _counted(url), cpu_seconds(server.pid), _others_seconds()
+            _come(editor, session, is_ours=client == "fim-lsp")
+            accepted = type_accepting(editor, session, drawn) if terms.accepts else None
+            pauses = () if terms.accepts else tuple(_typed(editor, session))
+            _check(editor, session)
+            cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
+            evaluated, decoded = (b - a for a, b in zip(before, _counted(url), strict=True))
         return Played(
-            client, session.name, pauses, requests(relay_file), observed.decisions(notes),
-            evaluated, decoded, cpu, others, accepted,
+            client, session.name, pauses, observed.decisions(notes), evaluated, decoded, cpu, others,
+            accepted,
         )  # fmt: skip
 
 

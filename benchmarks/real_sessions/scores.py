@@ -7,10 +7,9 @@ of what is shown; so a text of several lines that goes wrong early has many wron
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fim_lsp.documents import n_common
 
@@ -22,21 +21,6 @@ class Shown(NamedTuple):
 
     ms: float
     text: str
-
-
-class Request(NamedTuple):
-    """
-    A request for text on the wire: seconds on the machine's clock, tokens of its prompt, what the model said.
-
-    *first* is when the first of it came, 0 for never; *how* is whole, closed (by the client) or empty.
-    """
-
-    began: float
-    first: float
-    ended: float
-    n_prompt: int
-    text: str
-    how: str
 
 
 class Decision(NamedTuple):
@@ -101,7 +85,6 @@ class Played(NamedTuple):
     client: str
     session: str
     pauses: tuple[Pause, ...]
-    requests: tuple[Request, ...]
     decisions: tuple[Decision, ...]
     evaluated: int
     decoded: int
@@ -131,22 +114,9 @@ def score(texts: Iterable[tuple[str, str]]) -> Score:
     return Score(shown, exact, right, wrong)
 
 
-def said(pause: Pause, requests: Sequence[Request]) -> Request | None:
-    """Return the request behind what is shown, or last answered, when *pause* ends."""
-    answered = [each for each in requests if each.text and 0 < each.first <= pause.ended]
-    text = pause.at(AFTER_S[-1]).strip()
-    behind = [each for each in answered if text and text in each.text]
-    found = behind or answered
-    return found[-1] if found else None
-
-
 def ends(played: Iterable[Played]) -> Counter[str]:
-    """Return how requests ended: as fim-lsp counts them, else as they did on the wire."""
-    found: Counter[str] = Counter()
-    for each in played:
-        own = [words for _, what, words in each.decisions if what == "end"]
-        found.update(own or [request.how for request in each.requests])
-    return found
+    """Return how requests ended, as fim-lsp counts them."""
+    return Counter(words for one in played for _, what, words in one.decisions if what == "end")
 
 
 def table(played: Sequence[Played]) -> str:
@@ -164,23 +134,11 @@ def table(played: Sequence[Played]) -> str:
 
 def costs(played: Sequence[Played]) -> str:
     """Return what a client's sessions cost, in words."""
-    contexts = [
-        found.n_prompt
-        for each in played
-        for pause in each.pauses
-        if pause.at(AFTER_S[-1]).strip() and (found := said(pause, each.requests))
-    ]
-    behind = (
-        f"{min(contexts)}, {statistics.median(contexts):.0f}, {max(contexts)}"
-        if contexts
-        else "none"
-    )
     cpu = sum(each.cpu_s for each in played)
     total = [sum(each.evaluated for each in played), sum(each.decoded for each in played)]
     how = ", ".join(f"{words} {n}" for words, n in ends(played).most_common())
     return (
         f"{sum(len(each.pauses) for each in played)} pauses in {len(played)} sessions. "
-        f"Tokens of context behind what is shown (least, median, most): {behind}. "
         f"The model: {cpu:.0f} CPU seconds, {total[0]} tokens evaluated, {total[1]} decoded. "
         f"Requests ended: {how or 'none'}. "
         f"Other work on the machine took {sum(each.others_s for each in played):.0f} CPU seconds meanwhile."
@@ -188,11 +146,11 @@ def costs(played: Sequence[Played]) -> str:
 
 
 def explained(played: Played) -> str:
-    """Return each pause of a session: what was typed, shown and said, and what fim-lsp made of it."""
+    """Return each pause of a session: what was typed, and shown, and what fim-lsp made of it."""
     rows = [f"## {played.client}: {played.session}"]
     for pause in played.pauses:
         first = next((each for each in pause.shown if each.text.strip()), None)
-        text, found = pause.at(AFTER_S[-1]), said(pause, played.requests)
+        text = pause.at(AFTER_S[-1])
         one = score([(text, pause.expected)])
         rows += [
             f"\n{pause.where}: typed {pause.typed!r}",
@@ -200,26 +158,9 @@ def explained(played: Played) -> str:
             f"  shown    {text!r}" + (f", first after {first.ms:.0f} ms" if first else "")
             + f", {one.right} right, {one.wrong} wrong",
         ]  # fmt: skip
-        if found:
-            rows.append(f"  said     {found.text!r}, behind {found.n_prompt} tokens ({found.how})")
         rows += [
             f"  {each.at - pause.key:+7.3f} s {each.what}: {each.words}"
             for each in played.decisions
             if pause.key <= each.at <= pause.ended
         ]
     return "\n".join(rows)
-
-
-def as_json(played: Played) -> dict[str, Any]:
-    """Return everything, for `--json`."""
-    each = played._asdict()
-    for name in ("requests", "decisions"):
-        each[name] = [one._asdict() for one in getattr(played, name)]
-    each["pauses"] = [
-        {**pause._asdict(), "shown": [one._asdict() for one in pause.shown]}
-        for pause in played.pauses
-    ]
-    if played.accepted:
-        reads = [read._asdict() for read in played.accepted.reads]
-        each["accepted"] = {**played.accepted._asdict(), "reads": reads}
-    return each

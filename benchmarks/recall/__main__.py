@@ -7,7 +7,7 @@ How useful the extra context is: ours and llama.vim's, on git histories replayed
 
 For each number of llama.vim's chunks its ring is replayed with several seeds, then ours with as many
 tokens as that took on average. Prints a table per history and, with --out, writes it and the curve of
-recall against tokens. `replay` says what is counted. Times are CPU times of one thread.
+recall against tokens. `replay` says what is counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.figures import at
 from benchmarks.plot import Axis, Series, plot
 from benchmarks.recall.history import History, Step
 from benchmarks.recall.policies import Ours, Theirs
@@ -28,10 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOKENS = Axis("tokens", {"512": 512, "1k": 1024, "4k": 4096, "16k": 16_384, "32k": 32_768}, True)
 RECALL = Axis("recall", {"0": 0, "0.5": 0.5, "1": 1})
 SIZES = (4, 8, 16, 32, 64)  # chunks of llama.vim: about 1,000 to 16,000 tokens
-HEAD = (
-    "ring", "chunks", "tokens", "recall", "doubled", "in the window", "stale", "upkeep per line",
-    "event ms p50", "p95", "choice ms p50", "p95",
-)  # fmt: skip
+HEAD = ("ring", "chunks", "tokens", "recall")
 
 
 class Played(NamedTuple):
@@ -40,7 +36,6 @@ class Played(NamedTuple):
     policy: str
     chunks: int
     results: list[Result]
-    choice_ms: list[float]
 
     @property
     def tokens(self) -> float:
@@ -80,10 +75,9 @@ def _played(history: History, sizes: Sequence[int], n_seeds: int) -> Iterator[Pl
     files = history.workspace(history.commits[0])
     for n_chunks in sizes:
         theirs = [replay(steps, Theirs(n_chunks, seed), files) for seed in range(n_seeds)]
-        yield Played("llama.vim", n_chunks, theirs, [])
+        yield Played("llama.vim", n_chunks, theirs)
         n_chars = int(_mean([result.tokens for result in theirs]) * CHARS_PER_TOKEN)
-        policy = Ours(n_chars, n_chunks)
-        yield Played("ours", n_chunks, [replay(steps, policy, files)], policy.turn_ms)
+        yield Played("ours", n_chunks, [replay(steps, Ours(n_chars, n_chunks), files)])
 
 
 def _table(title: str, rows: Sequence[Played]) -> str:
@@ -92,23 +86,7 @@ def _table(title: str, rows: Sequence[Played]) -> str:
 
 
 def _cells(row: Played) -> list[str]:
-    results = row.results
-    judged = sum(result.judged for result in results) or 1
-    upkeep = _mean([r.evaluated / max(1, r.n_lines) / CHARS_PER_TOKEN for r in results])
-    events = [ms for result in results for ms in result.event_ms]
-    return [
-        row.policy,
-        str(row.chunks),
-        f"{row.tokens:.0f}",
-        f"{row.recall:.3f}",
-        f"{sum(r.doubled for r in results) / judged:.2%}",
-        f"{sum(r.in_window for r in results) / judged:.2%}",
-        f"{sum(r.stale for r in results) / judged:.2%}",
-        f"{upkeep:.0f}",
-        f"{at(events, 0.5):.2f}",
-        f"{at(events, 0.95):.2f}",
-        *((f"{at(row.choice_ms, q):.0f}" if row.choice_ms else "") for q in (0.5, 0.95)),
-    ]
+    return [row.policy, str(row.chunks), f"{row.tokens:.0f}", f"{row.recall:.3f}"]
 
 
 def _line(cells: Sequence[str]) -> str:

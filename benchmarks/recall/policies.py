@@ -8,7 +8,6 @@ Both get the same events: a file is looked at, an edit happened, the cursor jump
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
@@ -26,8 +25,6 @@ from fim_lsp.documents import Document, Edit, Position, apply_edits, open_docume
 
 class Policy(Protocol):
     """What the replay needs of a policy. Lines carry their line ends."""
-
-    event_ms: list[float]
 
     def workspace(self, files: Mapping[str, str]) -> None: ...
     def open(self, path: str, lines: tuple[str, ...]) -> None: ...
@@ -48,8 +45,6 @@ class Ours:
         self._index = Index()
         self._typed = 0
         self._shown: list[Piece] = []
-        self.event_ms: list[float] = []
-        self.turn_ms: list[float] = []
 
     def workspace(self, files: Mapping[str, str]) -> None:
         for path, text in files.items():
@@ -89,9 +84,7 @@ class Ours:
         before = self._documents[path]
         edit = Edit(Position(start, 0), Position(end, 0), "".join(lines))
         after = apply_edits(before, [edit], next(self._versions))
-        began = time.thread_time()
         self.memory.note_edit(before, after, [edit])
-        self.event_ms.append((time.thread_time() - began) * 1e3)
         self._documents[path] = after
 
     def save(self, path: str, at: int) -> None:  # noqa: ARG002 (a policy's word)
@@ -101,12 +94,10 @@ class Ours:
     def shown(self, view: Viewport, *, anchored: bool) -> list[Piece]:
         self._typed += 1
         if anchored or self._typed % _TURN_LINES == 0:
-            began = time.thread_time()
             snapshot = self.memory.snapshot(view)
             others = read_unopened(self._index, snapshot, self._stranger)
             snapshot = replace(snapshot, others=(*snapshot.others, *others))
             assert self.memory.accept(update_ring(snapshot))
-            self.turn_ms.append((time.thread_time() - began) * 1e3)
             self._shown = [(chunk.name, chunk.text) for chunk in self.memory.visible(view)]
         return self._shown
 
@@ -120,7 +111,6 @@ class Theirs:
     def __init__(self, n_chunks: int, seed: int) -> None:
         self._ring = LlamaVim(n_chunks, seed)
         self._lines: dict[str, list[str]] = {}
-        self.event_ms: list[float] = []
 
     def workspace(self, files: Mapping[str, str]) -> None:
         pass
@@ -142,10 +132,7 @@ class Theirs:
     def shown(self, view: Viewport, *, anchored: bool) -> list[Piece]:
         if anchored:
             self._ring.idle()
-        began = time.thread_time()
-        shown = self._ring.request(view.uri, self._lines[view.uri], view.line)
-        self.event_ms.append((time.thread_time() - began) * 1e3)
-        return shown
+        return self._ring.request(view.uri, self._lines[view.uri], view.line)
 
 
 def _source(document: Document) -> Source:

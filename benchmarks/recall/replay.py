@@ -10,9 +10,8 @@ the ratio of the bundled tokenizer on Python, for every policy alike.
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from benchmarks.recall.history import Commit, Open, Replace, Save, Step, Type
 from benchmarks.recall.llama_vim import Piece
@@ -22,7 +21,6 @@ from fim_lsp.context.update import Viewport
 
 CHARS_PER_TOKEN = 3.6
 _ABOVE, _BELOW = 1024, 256  # tokens
-_TELLING_WORDS = 5
 
 
 @dataclass
@@ -33,12 +31,6 @@ class Result:
     needed: int = 0
     found: int = 0
     size: int = 0
-    judged: int = 0  # of the size, where what follows was counted: when a window was anchored
-    doubled: int = 0  # twice in the extra context
-    in_window: int = 0  # … in the window, too
-    stale: int = 0  # … not in the file any more
-    evaluated: int = 0  # by a backend that reuses the exact prefix and nothing else
-    event_ms: list[float] = field(default_factory=list)
 
     @property
     def recall(self) -> float:
@@ -54,7 +46,6 @@ def replay(steps: Iterable[Step], policy: Policy, files: Mapping[str, str]) -> R
     player = _Player(policy, files)
     for step in steps:
         player.play(step)
-    player.result.event_ms = policy.event_ms
     return player.result
 
 
@@ -65,7 +56,6 @@ class _Player:
         self._texts = {path: text.splitlines(keepends=True) for path, text in files.items()}
         policy.workspace(files)
         self._view: Viewport | None = None
-        self._last: list[Piece] = []
         self._at = 0
 
     def play(self, step: Step) -> None:
@@ -116,42 +106,6 @@ class _Player:
         self.result.needed += len(needed)
         self.result.found += len(needed & words)
         self.result.size += sum(_size(piece) for piece in shown)
-        if shown != self._last or anchored:
-            self._upkeep(shown)
-        if anchored:
-            self._waste(view, shown, window)
-
-    def _upkeep(self, shown: list[Piece]) -> None:
-        same = 0
-        while same < min(len(shown), len(self._last)) and shown[same] == self._last[same]:
-            same += 1
-        self.result.evaluated += sum(_size(piece) for piece in shown[same:])
-        self._last = shown
-
-    def _waste(self, view: Viewport, shown: list[Piece], window: Sequence[str]) -> None:
-        """Lines from a second file, or oftener than their file has them; lines no file has."""
-        seen = Counter(_telling(window))
-        self.result.judged += sum(_size(piece) for piece in shown)
-        owners, counts = dict.fromkeys(seen, view.uri), {view.uri: Counter(seen)}
-        truth: dict[str, Counter[str]] = {}
-        for path, text in shown:
-            if path not in truth:
-                truth[path] = Counter(line.strip() for line in self._texts.get(path, ()))
-            count = counts.setdefault(path, Counter())
-            for line in _telling(text.split("\n")):
-                count[line] += 1
-                twice = owners.setdefault(line, path) != path or count[line] > truth[path][line] > 0
-                if twice and line in seen:
-                    self.result.in_window += len(line)
-                elif twice:
-                    self.result.doubled += len(line)
-            lines = map(str.strip, text.split("\n"))
-            self.result.stale += sum(len(line) for line in lines if not truth[path][line])
-
-
-def _telling(lines: Iterable[str]) -> list[str]:
-    """Lines of five words or more: shorter ones recur as idioms."""
-    return [line.strip() for line in lines if len(WORD.findall(line)) >= _TELLING_WORDS]
 
 
 @functools.lru_cache(maxsize=65_536)

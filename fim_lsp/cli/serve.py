@@ -23,7 +23,7 @@ from server_bridge.weights.table import is_bundled
 
 INSTALL = """\
 llama-server is not installed. With a GPU it is faster. Get it with {how}, or from https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
-# `python -m benchmarks.speculation`: on a processor a token of the 0.5B costs half of one of the 1.5B, and checking several
+# `python -m benchmarks.engines`: on a processor a token of the 0.5B costs half of one of the 1.5B, and checking several
 # at once costs nearly as much as generating them (0.58 times as fast on one thread, 0.31 on two). n-grams are right when they draft, and stay on.
 SLOW_DRAFT = (
     "Without a GPU, a draft model makes the server slower: a 0.5B that drafts for a 1.5B halves its speed at best. "

@@ -90,9 +90,7 @@ ACCEPTED = Accepted(
     40, 30, (Read(2, "tal = 1", "tal = 1", "tal = 1"), Read(20, "x", "y", "")),
     ((0, 1.0), (1, 2.0), (20, 3.0), (30, 4.0)), ((3.1, "qu"),), 50.0, 60.0,
 )  # fmt: skip
-PLAYED = Played(
-    "fim-lsp", "a", (), (), (Decision(4.5, "end", "not sure"),), 1, 2, 3.4, 0.2, ACCEPTED
-)
+PLAYED = Played("fim-lsp", "a", (), (Decision(4.5, "end", "not sure"),), 1, 2, 3.4, 0.2, ACCEPTED)
 
 
 def test_the_table_has_keys_saved_beside_the_limit() -> None:

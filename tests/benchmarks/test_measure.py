@@ -9,7 +9,7 @@ import pytest
 from benchmarks import metrics
 from benchmarks.clients import Answer, llama_vim
 from benchmarks.editor import Step
-from benchmarks.figures import at, new_context, row, table
+from benchmarks.figures import at, row, table
 from benchmarks.plot import Axis, Series, plot
 from benchmarks.traces import Trace
 from benchmarks.wire import Blocks, Call
@@ -84,10 +84,10 @@ def test_figures_count_every_request_of_a_completion() -> None:
         )
     ]
     answers = [Answer(0, "shown", 10.0), Answer(1, "shown", 0.1)]
-    more = {"n_posts": 4, "server_total": 37, "mirror": {}, "new_context": 10}
+    more = {"n_posts": 4, "server_total": 37, "mirror": {}}
     found = row(Trace("t", [step, step]), "ours", calls, answers, **more)
     assert (found.evaluated, found.background, found.per_key) == ([7], 30, 3.5)
-    assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 3.0 x | 0.50 | 100% |" in table([found])
+    assert "| ours | 7 | 7 | 7.0 | 7 | 3.5 | 3.5 | 30 | 0.50 | 100% |" in table([found])
 
 
 def test_a_plot_has_a_line_and_a_dot_for_each_series() -> None:
@@ -103,17 +103,6 @@ def test_a_plot_has_a_line_and_a_dot_for_each_series() -> None:
 def test_percentiles(share: float, value: int) -> None:
     """The value below which that share lies."""
     assert at([5, 3, 1, 2, 4], share) == value
-
-
-def test_new_context_is_each_part_of_a_prompt_once() -> None:
-    """Text after the mark of the middle is typing; the rest counts, with its mark, when it is first seen."""
-
-    def sent(*prompt: int) -> Call:
-        return Call(0, True, 0, 1, 1, 0, 1, [*prompt], [])
-
-    marks = [100, 101, 102]
-    calls = [sent(100, 1, 2, 3, 101, 4, 5, 102, 6), sent(100, 1, 2, 3, 101, 7, 102, 6, 8)]
-    assert new_context(calls, marks) == 4 + 3 + 2
 
 
 VLLM = """\

@@ -10,17 +10,14 @@ import pytest
 
 from benchmarks.raw_answers import cursors
 from benchmarks.real_sessions.choice import SETS, Written, blocks, in_set, written
-from benchmarks.real_sessions.relay import Exchange
 from benchmarks.real_sessions.scores import (
     Decision,
     Pause,
     Played,
-    Request,
     Score,
     Shown,
     ends,
     explained,
-    said,
     score,
     table,
 )
@@ -142,7 +139,6 @@ def test_right_characters_end_at_the_first_that_is_not(
     assert score([(text, expected)]) == counts
 
 
-WHOLE = Request(10.0, 10.2, 10.4, 300, "tal = 1\nmore", "whole")
 PAUSE = Pause(
     "line 1", "to", "tal = 1", 10.0, 14.1, (Shown(1, ""), Shown(250, "tal = 1"), Shown(3000, ""))
 )
@@ -153,41 +149,12 @@ def test_a_pause_is_seen_at_several_times() -> None:
     assert [PAUSE.at(seconds) for seconds in (0.1, 0.3, 2, 4)] == ["", "tal = 1", "tal = 1", ""]
 
 
-def test_a_suggestion_is_traced_to_its_request() -> None:
-    """The newest that says it, not one that said something else later."""
-    later = WHOLE._replace(began=11.0, first=11.1, text="nothing of it", n_prompt=9)
-    shown = PAUSE._replace(shown=PAUSE.shown[:2])
-    assert said(shown, [WHOLE, later]) == WHOLE
-    assert said(shown, [later]) == later
-    assert said(shown, [WHOLE._replace(first=0.0)]) is None
-
-
 def test_reports_say_what_was_shown_and_who_cut_it() -> None:
-    """With the figures of the wire, and how requests ended."""
+    """And how requests ended."""
     decision = Decision(10.1, "end", "not sure")
     shown = PAUSE._replace(shown=PAUSE.shown[:2])
-    played = Played("fim-lsp", "a.py:1", (shown,), (WHOLE,), (decision,), 70, 8, 1.5, 0.5)
+    played = Played("fim-lsp", "a.py:1", (shown,), (decision,), 70, 8, 1.5, 0.5)
     assert "| 0.3 s | 1 | 1 | 7 | 0 |" in table([played])
-    assert "300, 300, 300" in table([played])
     assert "not sure 1" in table([played])
     assert "+0.100 s end: not sure" in explained(played)
-    assert "said     'tal = 1\\nmore', behind 300 tokens" in explained(played)
-    assert ends([played._replace(decisions=())]) == {"whole": 1}
-
-
-def test_answers_are_read_off_the_wire() -> None:
-    """A stream of events, in chunks or not, and an answer in one piece; requests without text are none."""
-    stream = Exchange("/completion", b'{"prompt": [1, 2, 3], "n_predict": 9, "stream": true}')
-    for data in (b'data: {"content":"a"}\n\n', b'\r\n1a\r\ndata: {"content":"b","stop":true}\n\n'):
-        stream.took(data)
-    noted = stream.noted()
-    assert noted is not None
-    assert noted[3:] == (3, "ab", "whole")
-    once = Exchange("/infill", b'{"prompt": "x", "n_predict": 9}')
-    assert once.noted() == (once.began, 0.0, once.began, 0, "", "closed")
-    once.took(b'HTTP/1.1 200 OK\r\n\r\n{"content":"c","tokens_cached":12,"timings/predicted_n":2}')
-    noted = once.noted()
-    assert noted is not None
-    assert noted[3:] == (10, "c", "whole")
-    assert Exchange("/completion", b'{"prompt": [1], "n_predict": 0}').noted() is None
-    assert Exchange("/slots", b"").noted() is None
+    assert ends([played]) == {"not sure": 1}
