@@ -27,7 +27,7 @@ from benchmarks.figures import at
 from benchmarks.places import LIBRARY, Place, frame, places, prompt
 from benchmarks.serve import BUNDLED, serving
 from benchmarks.wire import Wire
-from fim_lsp.session import generation
+from fim_lsp.session import lane
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
@@ -101,7 +101,7 @@ async def measured(backend: Backend, where: list[Place]) -> list[Row]:
     for n, cursor in enumerate(where):
         request = prompt(cursor, frame(cursor, model.state), cursor.typed)
         newer = prompt(cursor, frame(cursor, model.state), cursor.typed + NEWER)
-        while (await model.warm(request, generation.step_tokens(model.state))).left:
+        while (await model.warm(request, lane.step_tokens(model.state))).left:
             pass
         whole, _, long_ms = await decoded(model, request, STREAM)
         moment_s = long_ms / 1e3 * (1 + n % N_MOMENTS) / (1 + N_MOMENTS)

@@ -28,7 +28,7 @@ from fim_lsp.documents import Document, Position, body, open_document
 from fim_lsp.prompt.compose import compose
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Budget, Window, place_window
-from fim_lsp.session.generation import step_tokens
+from fim_lsp.session.lane import step_tokens
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend, Model, Prompt, Reply, Request, Stop
 

@@ -64,6 +64,7 @@ class Dialogue:
     *context* is the prompt without turns, which shows the lines *shown*; *turns* end with the question asked last.
 
     *answer* is what the model said to that, "" before it did, and *result* what was made of it. *sample*: see `Request`.
+    *others* are the other files that the turns have code from.
     """
 
     context: Prompt
@@ -73,6 +74,7 @@ class Dialogue:
     answer: str = ""
     result: tuple[str, ...] = ()
     sample: int = 0
+    others: tuple[str, ...] = ()
 
     def is_about(self, lines: tuple[str, ...]) -> bool:
         """Return whether *lines* are those that were asked about, or what came of them."""

@@ -61,6 +61,17 @@ def beside(chunks: Chunks, path: str, shown: Window) -> Chunks:
     return chunks
 
 
+def before_withdrawn(frame: Frame, shows: Callable[[str], bool]) -> Frame:
+    """Return *frame* with its chunks before the first that must not be shown; the same where all may be."""
+    chunks = frame.header.chunks
+    n = next((n for n, chunk in enumerate(chunks) if not shows(chunk.name)), len(chunks))
+    return (
+        frame
+        if n == len(chunks)
+        else replace(frame, header=replace(frame.header, chunks=chunks[:n]))
+    )
+
+
 def affordable(frame: Frame, measure: Measure) -> Frame:
     """Return a measured *frame* without the chunks that the backend does not hold."""
     ends = itertools.accumulate(measure.chunks, initial=measure.repo)

@@ -7,6 +7,7 @@ quietness: how quiet the session is: snoozed, after dismissals, and by what was 
 acceptance: finds out what became of suggestions, from reports of the editor and from what is typed
 connection: opens the backend, reconnects, and reports its state once
 scheduler: two lanes of short steps: foreground at once, background only while idle
+lane: the way to the model: work with a permit, which is asked before each call; steps and streams
 generation: one completion as it is decoded; every request that agrees with it joins it; how much it asks for at a time
 state_file: the file of a workspace with its ring and frames
 edit_history: the next edits of one workspace: what was edited, proposed and answered

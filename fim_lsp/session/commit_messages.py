@@ -11,24 +11,22 @@ State: what git said last, for which index; the subject that is being written, o
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from fim_lsp.documents import Document
 from fim_lsp.prompt import commit_message
 from fim_lsp.prompt.commit_message import SUBJECT_TOKENS
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.generation import step_tokens
-from fim_lsp.session.long_text import evaluate
-from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.lane import Lane, Permit, Withdrawn
+from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.suggest.request import CompletionRequest
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_commit import Known, Rules, Staged, of_index, of_message
-from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Request
+from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Reply, Request
 
 NOTHING_SAID = "the model wrote nothing here"
 REPEATED = "the model only repeats an earlier subject"
@@ -47,6 +45,7 @@ class Writing:
 
     staged: Staged
     typed: str
+    n_rules: int  # see `Workspaces`
     said: str = ""
     trouble: str = ""
     task: asyncio.Task[None] | None = None
@@ -59,14 +58,12 @@ class Writing:
 
 
 class CommitMessages:
-    """See the module. *roots* gives the editor's folders."""
+    """See the module."""
 
-    def __init__(
-        self, connection: Connection, scheduler: Scheduler, roots: Callable[[], tuple[str, ...]]
-    ) -> None:
+    def __init__(self, connection: Connection, lane: Lane, workspaces: Workspaces) -> None:
         self._connection = connection
-        self._scheduler = scheduler
-        self._roots = roots
+        self._lane = lane
+        self._workspaces = workspaces
         self._known: Known | None = None
         self._writing: Writing | None = None
 
@@ -85,14 +82,16 @@ class CommitMessages:
         if not isinstance(file, type(PurePath())):
             return "", "the message is not a file of this machine"
         below = commit_message.below_scissors("".join(document.lines))
+        n_rules = self._workspaces.n_rules
         look = partial(of_message, Path(file.parent), below, self._rules, self._known)
         staged, self._known = await asyncio.to_thread(look)
-        return await self.write_subject(staged, typed)
+        return await self.write_subject(staged, typed, n_rules)
 
     async def for_repository(self, top: Path, typed: str) -> tuple[str, str]:
         """Return the same for what is staged in the work tree *top*."""
+        n_rules = self._workspaces.n_rules
         staged = await asyncio.to_thread(of_index, top, self._rules)
-        return await self.write_subject(staged, typed)
+        return await self.write_subject(staged, typed, n_rules)
 
     async def aclose(self) -> None:
         """End what is being written."""
@@ -102,18 +101,27 @@ class CommitMessages:
 
     @property
     def _rules(self) -> Rules:
-        return Rules(self._roots(), self._connection.config.privacy.exclude)
+        return Rules(self._workspaces.roots, self._connection.config.privacy.exclude)
 
-    async def write_subject(self, staged: Staged, typed: str) -> tuple[str, str]:
-        """Return the rest of a subject after *typed* for what is *staged*, or else why there is none."""
+    async def write_subject(self, staged: Staged, typed: str, n_rules: int) -> tuple[str, str]:
+        """
+        Return the rest of a subject after *typed* for what is *staged*, or else why there is none.
+
+        Its files were judged by the rules number *n_rules*.
+        """
         if staged.note:
             return "", staged.note
         if (state := await self._connection.wait_ready()).health is not Health.READY:
             return "", state.message or "there is no model server"
         while True:
             writing = self._writing
-            if writing is None or writing.staged != staged or not writing.agrees(typed):
-                writing = self._writing = Writing(staged, typed)
+            key = (staged, n_rules)
+            if (
+                writing is None
+                or (writing.staged, writing.n_rules) != key
+                or not writing.agrees(typed)
+            ):
+                writing = self._writing = Writing(staged, typed, n_rules)
                 writing.task = asyncio.create_task(self._write(writing), name="commit message")
             assert writing.task is not None
             await asyncio.shield(writing.task)
@@ -133,16 +141,14 @@ class CommitMessages:
 
         A small model may repeat an earlier subject: then it is asked for another answer.
         """
-        backend, staged = self._connection.backend, writing.staged
-        n_chars, sample = commit_message.n_characters(backend.state), 0
-        while self._writing is writing:
+        permit, staged = WritingPermit(self, writing), writing.staged
+        n_chars, sample = commit_message.n_characters(self._lane.state), 0
+        while not writing.trouble:
             parts = (staged.repo, staged.diffs, staged.subjects, writing.typed, n_chars)
-            prompt = commit_message.prompt_of(*parts, state=backend.state)
-            step = partial(evaluate, backend, prompt, step_tokens(backend.state))
+            prompt = commit_message.prompt_of(*parts, state=self._lane.state)
             try:
-                while self._writing is writing and await self._scheduler.foreground(step):
-                    pass
-                await self._scheduler.foreground(partial(self._say, writing, prompt, sample))
+                await self._lane.evaluate(permit, prompt)
+                await self._say(writing, permit, prompt, sample)
                 if writing.typed + writing.said not in staged.subjects:
                     return
                 writing.said, sample = "", sample + 1
@@ -152,17 +158,37 @@ class CommitMessages:
                 if not isinstance(error, PromptTooLong) or n_chars < LEAST_CHARS:
                     log.warning("no commit message: %s", error)
                     writing.trouble = str(error)
-            if writing.trouble:
-                return
+            except Withdrawn as reason:
+                writing.trouble = str(reason)
 
-    async def _say(self, writing: Writing, prompt: Prompt, sample: int) -> None:
+    async def _say(self, writing: Writing, permit: Permit, prompt: Prompt, sample: int) -> None:
         request = Request(prompt, SUBJECT_TOKENS, stop=("\n",), sample=sample)
-        said = ""
-        model = await self._connection.model()
-        async with contextlib.aclosing(model.stream(request)) as replies:
-            async for reply in replies:
-                said += reply.text
-                if self._writing is not writing:
-                    return
-                writing.said = commit_message.line_of(said, prompt, writing.typed)
+        text = ""
+
+        def take(reply: Reply) -> bool:
+            nonlocal text
+            text += reply.text
+            writing.said = commit_message.line_of(text, prompt, writing.typed)
+            return True
+
+        await self._lane.write(permit, request, take)
         writing.said = writing.said.rstrip()
+
+    def why_over(self, writing: Writing) -> str:
+        """Return why *writing* must not go on, "" while it may."""
+        if self._writing is not writing:
+            return "another one was asked for"
+        is_judged = writing.n_rules == self._workspaces.n_rules
+        return "" if is_judged else "the rules of what is private changed"
+
+
+class WritingPermit(NamedTuple):
+    """The permit of a subject: it ends with another one, and with a change of the rules of what is private."""
+
+    messages: CommitMessages
+    writing: Writing
+
+    def check(self, _prompt: Prompt) -> None:
+        """Raise Withdrawn where it is over."""
+        if why := self.messages.why_over(self.writing):
+            raise Withdrawn(why)

@@ -19,6 +19,7 @@ from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher, Wait
 from fim_lsp.session.judging import Judging
+from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
@@ -108,9 +109,13 @@ class Completer:
                 client.config or self._connection.config, self._connection.state,
                 invoked=invoked, selected=selected, client=client,
             )  # fmt: skip
-            answer = self._explain(await self._in_time(request, doc))
+            answer = self._explain(await self._in_time(request, uri))
             if client.offers:
                 _offer(doc, document, answer.suggestions)
+            return answer
+        except Withdrawn as reason:
+            log.debug("no completion: %s", reason)
+            answer = SUPERSEDED
             return answer
         except BackendError as error:
             log.warning("no completion: %s", error)
@@ -122,10 +127,10 @@ class Completer:
             self._stats.count_answer(answer, (time.perf_counter() - started) * 1e3)
             self._connection.tell()
 
-    async def _in_time(self, request: CompletionRequest, doc: OpenDocument) -> Answer:
+    async def _in_time(self, request: CompletionRequest, uri: str) -> Answer:
         """Return the answer; none where its time is up, for a client that does not cancel what it no longer wants."""
         until = asyncio.get_running_loop().time() + self._seconds(request)
-        work = self._answer(request, doc, until - SPARE_S)
+        work = self._answer(request, uri, until - SPARE_S)
         if request.client.cancels or request.invoked:
             return await work
         try:
@@ -135,12 +140,22 @@ class Completer:
             log.warning("no completion in time: %s", trouble)
             return Answer([], "too late", trouble, is_failure=True)
 
-    async def _answer(self, request: CompletionRequest, doc: OpenDocument, until: float) -> Answer:
+    async def _answer(self, request: CompletionRequest, uri: str, until: float) -> Answer:
+        """Answer once every verdict is there: what was open before may be judged again, or closed."""
+        await self._judging.wait_judged()
+        if (doc := self._open.by_uri.get(uri)) is None:
+            return SUPERSEDED
+        if doc.position is None:
+            doc.move_to(request.position)
+        return await self._answer_in(doc, request, until)
+
+    async def _answer_in(
+        self, doc: OpenDocument, request: CompletionRequest, until: float
+    ) -> Answer:
         """
         Answer from what is known at the place, or ask the model; or return the rule by which the
         request gets nothing.
         """
-        await self._judging.wait_judged()
         if is_message(paths.local_path(doc.uri)):
             return await self._in_message(request)
         if why := doc.refusal:
@@ -176,7 +191,7 @@ class Completer:
             candidates, cost = await self._dispatcher.ask(request, doc, wait, n_wanted)
         finally:
             self._prefill.prefill_next(doc)
-        if not candidates:  # the document was closed, or is judged again
+        if doc.current is None:
             return SUPERSEDED
         return self._polish(request, doc, "backend", candidates)._replace(cost=cost)
 

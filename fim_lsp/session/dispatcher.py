@@ -21,10 +21,11 @@ from fim_lsp.session.answer import Cost
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import Generation, Phase, advance, generate, terms_of
+from fim_lsp.session.lane import Lane, Withdrawn
 from fim_lsp.session.next_action import Heard, Stream, Times, goes_on, is_answered
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
-from fim_lsp.session.scheduler import Scheduler, end_tasks
+from fim_lsp.session.scheduler import end_tasks
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.confidence import NOT_SURE, behind, likely
 from fim_lsp.suggest.cursor import Candidate
@@ -62,13 +63,13 @@ class Dispatcher:
         connection: Connection,
         stats: Stats,
         framing: Framing,
-        scheduler: Scheduler,
+        lane: Lane,
         open_documents: OpenDocuments,
     ) -> None:
         self._connection = connection
         self._stats = stats
         self._framing = framing
-        self._scheduler = scheduler
+        self._lane = lane
         self._open_documents = open_documents
         self._tasks: set[asyncio.Task[None]] = set()
         self._latest: Generation | None = None  # the one that the newest request waits for
@@ -80,7 +81,7 @@ class Dispatcher:
         Return at most *n_wanted* different candidates of the model, the greedy one first, and their cost.
 
         A generation under way that agrees with what is typed is joined at once; before a new one,
-        the next key is waited for, which cancels this. Raises `BackendError`.
+        the next key is waited for, which cancels this. Raises `BackendError`, Withdrawn.
         """
         while True:
             try:
@@ -106,7 +107,7 @@ class Dispatcher:
         generation = self._new(after, doc, doc.frame, typed)
         delay_s = AHEAD_TOKENS * request.state.decode_ms / 1000
         step = partial(self._step, generation, doc)
-        self._scheduler.background("decode ahead", step, delay=delay_s)
+        self._lane.background("decode ahead", step, delay=delay_s)
 
     async def aclose(self) -> None:
         """End all generations."""
@@ -126,8 +127,6 @@ class Dispatcher:
         while True:
             if not (generation := doc.generation_for(document, position)):
                 await asyncio.sleep(debounce_s)
-                if doc.current is None:  # closed, or judged again
-                    return [], Cost()
                 generation = doc.generation_for(document, position)
             generation = generation or await self._start(request, doc)
             typed = window.middle(generation.window, document, position)
@@ -148,7 +147,7 @@ class Dispatcher:
     ) -> Generation:
         # On the wire, so that no other evaluation makes the choice a wrong one.
         best = partial(self._framing.best, doc, request.document, request.position)
-        frame = await self._scheduler.foreground(best)
+        frame = await self._lane.run(doc.permit(), best)
         if frame is not doc.frame:
             doc.install(frame)
         typed = window.middle(frame.window, request.document, request.position)
@@ -223,9 +222,8 @@ class Dispatcher:
             task.add_done_callback(self._tasks.discard)
 
     async def _generate(self, generation: Generation, doc: OpenDocument) -> None:
-        backend = self._connection.backend
         more = partial(self._goes_on, doc)
-        await generate(generation, backend, self._scheduler, self._stats, more)
+        await generate(generation, self._lane, doc.permit(), self._stats, more)
         self._keep(generation, doc)
 
     def _goes_on(self, doc: OpenDocument, generation: Generation) -> bool:
@@ -241,7 +239,7 @@ class Dispatcher:
         )
         now = asyncio.get_running_loop().time()
         # The wire may be wanted by this very generation, if it began ahead.
-        return goes_on(stream, now, is_wire_wanted=self._scheduler.wanted)
+        return goes_on(stream, now, is_wire_wanted=self._lane.wanted)
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Keep what a generation brought, once it is whole."""
@@ -284,8 +282,9 @@ class Dispatcher:
         generation.until = math.inf
         try:
             more = partial(self._goes_on, doc)
-            await advance(generation, self._connection.backend, self._stats, more)
-        except BackendError as error:
+            model = await self._lane.model(doc.permit())
+            await advance(generation, self._lane, self._stats, more, model)
+        except (BackendError, Withdrawn) as error:
             generation.fail(error)
         self._keep(generation, doc)
         return not generation.ended

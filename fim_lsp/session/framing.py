@@ -14,6 +14,7 @@ from fim_lsp.prompt import compose, window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, affordable, beside
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.connection import Connection
+from fim_lsp.session.lane import PermittedModel
 from fim_lsp.session.open_document import OpenDocument
 from server_bridge.protocol import Measure, Prompt, PromptTooLong
 
@@ -45,21 +46,23 @@ class Framing:
         """Return the prompt for *position*, or else for the cursor; None where it is not known."""
         if (position := position or doc.position) is None:
             return None
+        doc.cut_withdrawn()
         frames = doc.usable(document, position, self._budget(doc))
         frame = (frames or self._quick(doc, document, position))[0]
         return self.prompt(frame, document, position)
 
-    async def best(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
+    async def best(
+        self, doc: OpenDocument, document: Document, position: Position, model: PermittedModel
+    ) -> Frame:
         """
         Return the frame that is cheapest to evaluate: one at hand, or a new small one.
 
         Prefilling one may have put another out of the cache (one slot, one common beginning).
         """
+        doc.cut_withdrawn()
 
         async def measure(frame: Frame) -> Measure:
             return await model.measure(self.prompt(frame, document, position))
-
-        model = await self._connection.model()
 
         usable = doc.usable(document, position, self._budget(doc))
         costs = [((m := await measure(frame)).total - m.cached, frame) for frame in usable]
@@ -70,6 +73,7 @@ class Framing:
 
     def ahead(self, doc: OpenDocument, document: Document, position: Position) -> Frame:
         """Return the frame that the next request should find evaluated."""
+        doc.cut_withdrawn()
         budget = self._budget(doc)
         share = self._first_share(budget)
         return doc.ahead(document, position, budget, doc.fresh_header, share)

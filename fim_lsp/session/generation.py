@@ -29,24 +29,14 @@ from functools import partial
 from fim_lsp.prompt.healing import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.answer import Cost
-from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.lane import Lane, Permit, PermittedModel
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import least
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.suggest.request import CompletionRequest
-from server_bridge.protocol import (
-    Backend,
-    Model,
-    Prompt,
-    PromptTooLong,
-    Reply,
-    Request,
-    State,
-    Stop,
-    Timings,
-)
+from server_bridge.protocol import Prompt, PromptTooLong, Reply, Request, Stop, Timings
 
 
 class Phase(enum.Enum):
@@ -67,12 +57,10 @@ ENDED = frozenset({Phase.WHOLE, Phase.SHORT, Phase.FAILED})
 class Terms:
     """
     The terms of decoding: *n_predict* tokens at most, until *enough* says of the text after the cursor that it
-    is whole. A *step* of prefill is the tokens of about a quarter of a second. Text whose log-probability falls
-    below *least* is not shown.
+    is whole. Text whose log-probability falls below *least* is not shown.
     """
 
     n_predict: int
-    step: int
     enough: Callable[[str], bool]
     stop: tuple[str, ...] = ()
     sample: int = 0
@@ -206,8 +194,8 @@ class Generation:
 
 async def generate(
     generation: Generation,
-    backend: Backend,
-    scheduler: Scheduler,
+    lane: Lane,
+    permit: Permit,
     stats: Stats,
     goes_on: Callable[[Generation], bool],
 ) -> None:
@@ -215,7 +203,7 @@ async def generate(
     generation.is_idle = False
     try:
         while generation.waiting and not (generation.ended or generation.is_paused):
-            await scheduler.foreground(partial(advance, generation, backend, stats, goes_on))
+            await lane.run(permit, partial(advance, generation, lane, stats, goes_on))
     except Exception as error:  # noqa: BLE001  (each request that waits raises it)
         generation.fail(error)
     finally:
@@ -225,19 +213,18 @@ async def generate(
 
 async def advance(
     generation: Generation,
-    backend: Backend,
+    lane: Lane,
     stats: Stats,
     goes_on: Callable[[Generation], bool],
+    model: PermittedModel,
 ) -> None:
     """
     Make one step on the wire: of a long prompt's evaluation, so that a newer generation waits for no
     more than that, or else the stream, for as long as *goes_on* says.
     """
-    model = await backend.connect()
     if generation.phase is Phase.PREFILL:
-        measure = await model.measure(generation.rest)
-        if measure.total - measure.cached > generation.terms.step:
-            warmed = await model.warm(generation.rest, generation.terms.step)
+        warmed = await lane.step(generation.rest, generation.cost.evaluated, model)
+        if warmed.evaluated:
             generation.cost = generation.cost.plus(Timings(prompt_n=warmed.evaluated))
             stats.count_warm(warmed, waited_for=generation.waiting > 0)
             return
@@ -248,7 +235,7 @@ async def advance(
 
 async def _decode(
     generation: Generation,
-    model: Model,
+    model: PermittedModel,
     stats: Stats,
     goes_on: Callable[[Generation], bool],
 ) -> None:
@@ -271,24 +258,13 @@ async def _decode(
 
 
 # -- pacing --------------------------------------------------------------------------------------
-# How much to ask of the backend at a time, by its measured speed; and when a text is whole. Pure.
-
-
-STEP_S = 0.25  # a step of prefill: what a request that comes meanwhile may have to wait for
-STEP_TOKENS = (16, 4096)  # fewer cost more in requests than in evaluation
-
-
-def step_tokens(state: State) -> int:
-    """Return how many tokens the backend evaluates in one step of about `STEP_S`."""
-    low, high = STEP_TOKENS
-    return max(low, min(high, int(state.prefill_per_s * STEP_S)))
+# How long to decode, and when a text is whole. Pure.
 
 
 def terms_of(request: CompletionRequest, sample: int = 0) -> Terms:
     """Return how long to decode: until the text is syntactically whole."""
     return Terms(
         n_predict=request.config.completion.max_tokens,
-        step=step_tokens(request.state),
         enough=partial(enough, cursor=request.cursor),
         stop=boundary.stops(request.cursor),
         sample=sample,

@@ -8,6 +8,7 @@ turn only. While an answer is written, requests for suggestions come in between.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -27,65 +28,78 @@ from fim_lsp.instruct.selection import (
 )
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import step_tokens
 from fim_lsp.session.judging import Judging
+from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
-from fim_lsp.session.scheduler import Scheduler
-from fim_lsp.suggest.outcome import reason
 from server_bridge.protocol import (
     BackendError,
-    Chunk,
     Health,
     Prompt,
     PromptTooLong,
     Reply,
     Request,
     Stop,
-    rest,
 )
 
 LEAST_TOKENS = 256  # of an answer: a docstring, or a few lines more than there were
 TOO_LONG = "the selection is too long for the model: select fewer lines"
 GROWTH = 3  # how many times longer than the selection an answer may be
 
-Hear = Callable[[Sequence[str]], bool]  # gets the lines so far; whether to go on
-GoesOn = Callable[[Sequence[str]], None]  # the same, raises Ended where not
+# Between two looks at an answer that is being written, each of which reads all of it: seconds, or times its length.
+LOOK_S, GREW = 0.1, 1.1
 
-
-class Ended(Exception):
-    """The edit ends without a change; the text says why."""
+OnProgress = Callable[[Sequence[str]], bool]  # gets the lines so far; whether to go on
 
 
 class Work:
     """
-    One edit under way: what is left to ask for, and what was *said* so far.
+    One edit under way: what the model wrote so far (*text*), and what it cost.
 
-    *rests*: the answer was begun for the model, so it can be interrupted and resumed.
+    *can_rest*: the answer was begun for the model, so it can be interrupted and resumed. *why_over* is why it ended
+    without a change, "" while it goes on.
     """
 
-    def __init__(self, dialogue: Dialogue, goes_on: GoesOn) -> None:
+    def __init__(self, dialogue: Dialogue, on_progress: OnProgress) -> None:
         self.dialogue = dialogue
-        self.goes_on = goes_on
-        self.request = Request(dialogue.context, 0)
-        self.said = ""
-        self.rests = False
+        self.on_progress = on_progress
+        self.text = ""
+        self.can_rest = False
         self.stop = Stop.LIMIT
         self.tokens = Tokens()
+        self.why_over = ""
+        self._looked = (0.0, 0)  # at the answer: when (loop time), and how many characters it had
 
-    def add(self, reply: Reply) -> None:
-        """Take in a piece of the answer; the first one tells how that was begun."""
-        if not self.said:
-            self.said = b"".join(token.text for token in reply.middle).decode()
-            self.rests = bool(self.said)
-        self.said += reply.text
+    def begin(self, dialogue: Dialogue, n_evaluated: int) -> None:
+        """Begin the answer, after evaluating so many tokens of the question."""
+        self.dialogue, self.text = dialogue, ""
+        self.tokens = self.tokens._replace(evaluated=self.tokens.evaluated + n_evaluated)
+
+    def take(self, reply: Reply) -> bool:
+        """Take in a piece of the answer, the first one tells how that was begun; return whether to go on."""
+        if not self.text:
+            self.text = b"".join(token.text for token in reply.middle).decode()
+            self.can_rest = bool(self.text)
+        self.text += reply.text
         self.stop = reply.stop
-        self.request = rest(self.request, reply)
         self.tokens = self.tokens.plus(reply.timings)
+        if not self._is_due():
+            return True
+        if not self.on_progress(self.lines()):
+            self.why_over = "it was cancelled"
+        return not (self.why_over or self.block().is_whole)
+
+    def _is_due(self) -> bool:
+        """Return whether to look at the answer: it grew by a tenth, or some time has passed."""
+        now, n = asyncio.get_running_loop().time(), len(self.text)
+        if n < self._looked[1] * GREW and now < self._looked[0] + LOOK_S:
+            return False
+        self._looked = now, n
+        return True
 
     def block(self, *, ended: bool = False) -> Block:
-        """Return the code in what was said."""
-        return block(self.said, ended=ended)
+        """Return the code in the answer."""
+        return block(self.text, ended=ended)
 
     def lines(self, *, ended: bool = False) -> tuple[str, ...]:
         """Return the code as it belongs in the document."""
@@ -98,13 +112,13 @@ class InstructedEdits:
     def __init__(
         self,
         connection: Connection,
-        scheduler: Scheduler,
+        lane: Lane,
         framing: Framing,
         open_documents: OpenDocuments,
         judging: Judging,
     ) -> None:
         self._connection = connection
-        self._scheduler = scheduler
+        self._lane = lane
         self._framing = framing
         self._open = open_documents
         self._judging = judging
@@ -112,155 +126,137 @@ class InstructedEdits:
 
     async def prepare(self, uri: str, start: Position, end: Position) -> None:
         """Evaluate all of a prompt but the instruction, which the user is typing."""
-        with contextlib.suppress(Ended, BackendError):
+        with contextlib.suppress(Withdrawn, BackendError):
+            number = self._next_number()
             doc = await self._admit(uri)
-            document = doc.document
-            goes_on = self._newest(doc, document, lambda _: True)
-            last = doc.dialogue
-            dialogue = await self._begin(doc, document, _select(document, start, end), "")
+            document, last = doc.document, doc.dialogue
+            selection = _select(document, start, end)
+            dialogue = await self._begin(doc, document, selection, "")
             if last is None or dialogue.context is not last.context:
                 doc.discuss(dialogue)  # else the last one may still be asked for again
-            await self._evaluate(_prompt(dialogue, document), goes_on)
+            permit = self._permit(doc, document, number, lambda: "")
+            await self._lane.evaluate(permit, _prompt(dialogue, document), to_end=True)
 
-    async def edit(self, uri: str, asked: Asked, hear: Hear) -> Edited:
+    async def edit(self, uri: str, asked: Asked, on_progress: OnProgress) -> Edited:
         """
-        Return the lines that come of *asked*; *hear* gets them as they are written.
+        Return the lines that come of *asked*; *on_progress* gets them as they are written.
 
         A change of the document ends it, and so does another edit.
         """
-        work = None
+        work, number = None, self._next_number()
         try:
             doc = await self._admit(uri)
             document = doc.document
-            goes_on = self._newest(doc, document, hear)
             selection = _select(document, asked.start, asked.end)
-            dialogue = continue_dialogue(doc.dialogue, asked, selection.lines)
-            if dialogue is None:
-                problems = asked.problems
-                instruction = asked.instruction or self._fix(doc, document, selection, problems)
-                dialogue = await self._begin(doc, document, selection, instruction)
+            dialogue = await self._question(doc, document, selection, asked)
             doc.discuss(dialogue)
-            work = Work(dialogue, goes_on)
-            await self._answer(work, document)
-            goes_on(())
+            work = Work(dialogue, on_progress)
+            permit = self._permit(
+                doc, document, number, lambda: work.why_over or _why_gone(doc, dialogue)
+            )
+            await self._answer(work, permit, document)
+            if not on_progress(()):
+                work.why_over = "it was cancelled"
+            permit.check(dialogue.context)
             lines = work.lines(ended=True)
             _check(work, lines, selection)
-        except (Ended, BackendError) as error:
+        except (Withdrawn, BackendError) as error:
             return Edited(note=str(error), tokens=work.tokens if work else Tokens())
-        answer = f"{work.said}\n{FENCE}" if work.stop is Stop.WORD else work.said
+        answer = f"{work.text}\n{FENCE}" if work.stop is Stop.WORD else work.text
         doc.discuss(replace(work.dialogue, answer=answer, result=lines))
         return Edited(document, selection.first, selection.last, lines, "", work.tokens)
 
     async def _admit(self, uri: str) -> OpenDocument:
-        """Return the document, where it may be shown to a model that can do it."""
-        await self._judging.wait_judged()
+        """Return the document, where it may be shown to a model that can do it. Raises Withdrawn."""
         state = await self._connection.wait_ready()
-        if (doc := self._open.by_uri.get(uri)) is None:
-            raise Ended("the document is not open")
-        if doc.refusal:
-            raise Ended(reason(doc.refusal))
+        doc = await self._judging.admit(uri)
+        await doc.workspace.refresh(self._connection.config.privacy.exclude)
         if state.health is not Health.READY:
-            raise Ended(state.message or "there is no model server")
+            raise Withdrawn(state.message or "there is no model server")
         if state.fills_only:
-            raise Ended(state.fills_only)
+            raise Withdrawn(state.fills_only)
         return doc
 
-    def _newest(self, doc: OpenDocument, document: Document, hear: Hear) -> GoesOn:
-        """Return a function that raises Ended once the text is another one, another edit was asked for, or *hear* returns False."""
+    def _next_number(self) -> int:
+        """Return the number of a new edit, which ends the one before."""
         self._n_asked += 1
-        number = self._n_asked
+        return self._n_asked
 
-        def goes_on(lines: Sequence[str]) -> None:
-            if doc.current is not document:
-                raise Ended("the text was changed meanwhile")
-            if number != self._n_asked:
-                raise Ended("another edit was asked for")
-            if not hear(lines):
-                raise Ended("it was cancelled")
+    def _permit(
+        self, doc: OpenDocument, document: Document, number: int, why_over: Callable[[], str]
+    ) -> Permit:
+        """Return the permit of an edit: it ends with a change of the text, and with another edit."""
 
-        return goes_on
+        def why() -> str:
+            return "another edit was asked for" if number != self._n_asked else why_over()
+
+        return doc.permit(document, why)
+
+    async def _question(
+        self, doc: OpenDocument, document: Document, selection: Selection, asked: Asked
+    ) -> Dialogue:
+        """Return the question: the next turn of the last dialogue where that goes on, else the first of a new one."""
+        last = self._last(doc)
+        if dialogue := continue_dialogue(last, asked, selection.lines):
+            return dialogue
+        if asked.instruction or not asked.problems:
+            if not asked.instruction:
+                raise Withdrawn("there is no instruction")
+            return await self._begin(doc, document, selection, asked.instruction)
+        wanted = presets.names(asked.problems, selection.lines)
+        definitions = [*presets.definitions(wanted, self._texts(doc, selection, document))]
+        instruction = presets.fix(asked.problems, definitions).instruction
+        dialogue = await self._begin(doc, document, selection, instruction)
+        own = doc.file.path
+        others = tuple(each.path for each in definitions if each.path != own)
+        return replace(dialogue, others=others)
+
+    @staticmethod
+    def _last(doc: OpenDocument) -> Dialogue | None:
+        """Return the last dialogue, where all that it shows of other files may still be shown."""
+        last = doc.dialogue
+        if last is None or not all(
+            doc.workspace.shows(chunk.name) for chunk in last.context.chunks
+        ):
+            return None
+        return None if _why_gone(doc, last) else last
 
     async def _begin(
         self, doc: OpenDocument, document: Document, selection: Selection, instruction: str
     ) -> Dialogue:
         """Return the first question about *selection*, behind what the last one in the document was asked behind."""
         question = turn(selection, doc.file.path, document.language, instruction)
-        last = doc.dialogue
-        shown = {Chunk(each.name, each.text) for each in doc.workspace.memory.ring.chunks}
-        if last is not None and last.serves(selection) and shown.issuperset(last.context.chunks):
+        last = self._last(doc)
+        if last is not None and last.serves(selection):
             return Dialogue(last.context, last.shown, selection, (question,))
         cursor = doc.position
         is_inside = cursor and selection.first <= cursor.line <= selection.last
         place = document.clamp(cursor if cursor and is_inside else Position(selection.first, 0))
         best = partial(self._framing.best, doc, document, place)
-        frame = await self._scheduler.foreground(best)
+        frame = await self._lane.run(doc.permit(document), best)
         prompt = self._framing.prompt(frame, document, place)
         context = replace(prompt, middle="", tape=(), forced="")
         end = frame.window.anchor + frame.window.suffix.count("\n") + 1
         return Dialogue(context, range(frame.window.first, end), selection, (question,))
 
-    async def _answer(self, work: Work, document: Document) -> None:
+    async def _answer(self, work: Work, permit: Permit, document: Document) -> None:
         """Have the model answer, shown less where all of the context is too long for it."""
         context = work.dialogue.context
         bare = replace(context, chunks=(), prefix="", suffix="")
-        for each in dict.fromkeys((context, replace(context, chunks=()), bare)):
-            work.dialogue = replace(work.dialogue, context=each)
-            prompt = _prompt(work.dialogue, document)
-            n_chars = sum(map(len, work.dialogue.selection.clean))
-            n_predict = LEAST_TOKENS + int(
-                GROWTH * n_chars / self._connection.state.chars_per_token
-            )
-            work.request = Request(prompt, n_predict, (f"\n{FENCE}",), work.dialogue.sample)
+        for shown in dict.fromkeys((context, replace(context, chunks=()), bare)):
+            dialogue = replace(work.dialogue, context=shown)
+            prompt = _prompt(dialogue, document)
+            n_chars = sum(map(len, dialogue.selection.clean))
+            n_predict = LEAST_TOKENS + int(GROWTH * n_chars / self._lane.state.chars_per_token)
+            request = Request(prompt, n_predict, (f"\n{FENCE}",), dialogue.sample)
             try:
-                n_evaluated = await self._evaluate(prompt, work.goes_on)
-                work.tokens = work.tokens._replace(evaluated=n_evaluated)
-                while await self._scheduler.foreground(partial(self._write, work)):
-                    pass
+                work.begin(dialogue, await self._lane.evaluate(permit, prompt))
+                await self._lane.write(permit, request, work.take, lambda: work.can_rest)
             except PromptTooLong:
-                if each is bare:
-                    raise Ended(TOO_LONG) from None
+                if shown is bare:
+                    raise Withdrawn(TOO_LONG) from None
             else:
                 return
-
-    async def _evaluate(self, prompt: Prompt, goes_on: GoesOn) -> int:
-        """Evaluate *prompt* in steps, between which other requests may come; returns how many tokens it took."""
-        n_evaluated, left = 0, True
-        while left:
-            goes_on(())
-            model = await self._connection.model()
-            step = step_tokens(self._connection.state)
-            warmed = await self._scheduler.foreground(partial(model.warm, prompt, step))
-            n_evaluated += warmed.evaluated
-            left = warmed.left > 0
-        return n_evaluated
-
-    async def _write(self, work: Work) -> bool:
-        """Write on until the answer ends; True where another request waits, and there is more."""
-        model = await self._connection.model()
-        replies = model.stream(work.request)
-        async with contextlib.aclosing(replies):
-            async for reply in replies:
-                work.add(reply)
-                work.goes_on(work.lines())
-                if work.block().is_whole or work.request.n_predict < -LEAST_TOKENS:
-                    return False  # or the server does not stop where it was told to
-                if self._scheduler.wanted and work.rests and reply.stop is Stop.LIMIT:
-                    return work.request.n_predict > 0
-        return False
-
-    def _fix(
-        self,
-        doc: OpenDocument,
-        document: Document,
-        selection: Selection,
-        problems: tuple[str, ...],
-    ) -> str:
-        """Return the instruction to fix *problems*, with the definitions of what they are about, as far as those are known."""
-        if not problems:
-            raise Ended("there is no instruction")
-        wanted = presets.names(problems, selection.lines)
-        known = presets.definitions(wanted, self._texts(doc, selection, document))
-        return presets.fix(problems, [*known]).instruction
 
     def _texts(
         self, doc: OpenDocument, selection: Selection, document: Document
@@ -269,18 +265,27 @@ class InstructedEdits:
         Yield the texts in which a definition may stand: this document, others that are open in its
         workspace, the ring.
         """
-        lines = document.lines
+        lines, workspace = document.lines, doc.workspace
         yield doc.file.path, (*lines[: selection.first], *lines[selection.last :])
-        for other in self._open.of(doc.workspace):
+        for other in self._open.of(workspace):
             if other is not doc and other.is_usable:
+                workspace.show(other.file.path, other.uri)
                 yield other.file.path, other.document.lines
-        for chunk in doc.workspace.memory.ring.chunks:
-            yield chunk.name, chunk.text.split("\n")
+        for chunk in workspace.memory.ring.chunks:
+            if all(piece.fresh for piece in chunk.pieces):
+                workspace.show(chunk.name, chunk.uri)
+                yield chunk.name, chunk.text.split("\n")
+
+
+def _why_gone(doc: OpenDocument, dialogue: Dialogue) -> str:
+    """Return why *dialogue* must not be shown: it quotes a file that is gone, or private now; "" where it may be."""
+    shown = all(map(doc.workspace.shows, dialogue.others))
+    return "" if shown else "a file that it is about is gone, or private now"
 
 
 def _select(document: Document, start: Position, end: Position) -> Selection:
     if is_too_long(document, start, end):
-        raise Ended(TOO_LONG)
+        raise Withdrawn(TOO_LONG)
     return select_lines(document, start, end)
 
 
@@ -290,13 +295,13 @@ def _prompt(dialogue: Dialogue, document: Document) -> Prompt:
 
 
 def _check(work: Work, lines: tuple[str, ...], replaced: Selection) -> None:
-    """Raise Ended where *lines* are no answer that may be applied."""
+    """Raise Withdrawn where *lines* are no answer that may be applied."""
     selection = work.dialogue.selection
     if work.stop in (Stop.LIMIT, Stop.FULL) and not work.block().is_whole:
-        raise Ended("the answer was too long and broke off: select fewer lines")
+        raise Withdrawn("the answer was too long and broke off: select fewer lines")
     if not any(map(str.strip, lines)):
-        raise Ended("the model answered with no code")
+        raise Withdrawn("the model answered with no code")
     if loses_secret(selection, lines):
-        raise Ended(REDACTED)
+        raise Withdrawn(REDACTED)
     if lines == replaced.lines:
-        raise Ended("the model changed nothing")
+        raise Withdrawn("the model changed nothing")

@@ -14,9 +14,11 @@ from collections.abc import Collection, Coroutine, Iterable
 from typing import Any, NamedTuple
 
 from fim_lsp.session.connection import Connection
+from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.open_document import UNJUDGED, OpenDocument, Verdict
+from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
-from fim_lsp.session.workspaces import Workspaces
+from fim_lsp.suggest.outcome import reason
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +40,12 @@ class Judging:
     def __init__(
         self,
         connection: Connection,
-        workspaces: Workspaces,
+        open_documents: OpenDocuments,
         persistence: Persistence,
     ) -> None:
         self._connection = connection
-        self._workspaces = workspaces
+        self._open = open_documents
+        self._workspaces = open_documents.workspaces
         self._persistence = persistence
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -59,6 +62,15 @@ class Judging:
         """Wait until every verdict is there."""
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def admit(self, uri: str) -> OpenDocument:
+        """Return the document, once every verdict is there. Raises Withdrawn where nothing of it may be used."""
+        await self.wait_judged()
+        if (doc := self._open.by_uri.get(uri)) is None:
+            raise Withdrawn("the document is not open")
+        if doc.refusal:
+            raise Withdrawn(reason(doc.refusal))
+        return doc
 
     async def _judge(self, documents: Iterable[OpenDocument]) -> None:
         self._decide(await asyncio.gather(*map(self._verdict, documents)))

@@ -13,6 +13,7 @@ import asyncio
 import enum
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.update import Viewport
@@ -32,11 +33,13 @@ from fim_lsp.prompt.frame import Chunks, Frame, Header, HeaderFor
 from fim_lsp.prompt.window import Budget, Fit, Window
 from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.generation import Generation
+from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.state_file import SavedDocument
 from fim_lsp.session.workspace import Workspace
 from fim_lsp.suggest.continuations import Continuations, Displayed
 from fim_lsp.suggest.outcome import TOO_LARGE
 from fim_lsp.workspace.paths import FileLocation
+from server_bridge.protocol import Prompt
 
 RESTING = 4  # generations that were left and may be resumed: the last few places of the cursor
 SMALLEST = 0.1  # of the budget; a prompt that is too long even then cannot shrink further
@@ -50,6 +53,30 @@ class Verdict(enum.Enum):
     USABLE = "usable"
     PRIVATE = "private"
     TOO_LARGE = TOO_LARGE
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPermit:
+    """
+    The right to show the model what is known of *doc*: with *document*, as long as that is its text, and until *why_over*
+    returns a reason; see `lane`.
+    """
+
+    doc: OpenDocument
+    document: Document | None
+    why_over: Callable[[], str]
+
+    def check(self, prompt: Prompt) -> None:
+        """Raise Withdrawn where *prompt* may not be shown now: for the document, or for a file in its chunks."""
+        doc = self.doc
+        if doc.current is None:
+            raise Withdrawn(doc.why_private or "it was closed, or is judged again")
+        if self.document is not None and doc.document is not self.document:
+            raise Withdrawn("the text was changed meanwhile")
+        if not all(doc.workspace.shows(chunk.name) for chunk in prompt.chunks):
+            raise Withdrawn("a file in its context is gone, or private now")
+        if why := self.why_over():
+            raise Withdrawn(why)
 
 
 class OpenDocument:
@@ -116,6 +143,12 @@ class OpenDocument:
         is_large = self.verdict is Verdict.TOO_LARGE
         return self.why_private if is_large or self.is_usable else f"private: {self.why_private}"
 
+    def permit(
+        self, document: Document | None = None, why_over: Callable[[], str] = lambda: ""
+    ) -> DocumentPermit:
+        """Return the permit to show it to the model; with *document*, as long as that is its text."""
+        return DocumentPermit(self, document, why_over)
+
     # -- what happens to it --------------------------------------------------------------------
 
     def again(
@@ -123,9 +156,7 @@ class OpenDocument:
     ) -> OpenDocument:
         """Return the document begun again, to be judged; what the user was shown stays on screen."""
         self.retire()
-        fresh = OpenDocument(document, file, workspace, self.acceptance, most_chars)
-        fresh.restoring = self.restoring
-        return fresh
+        return OpenDocument(document, file, workspace, self.acceptance, most_chars)
 
     def change(self, edits: tuple[Edit | str, ...], version: int, now: float) -> None:
         """Apply *edits* at *now* (seconds); the windows move with those above them, the cursor with those at it."""
@@ -168,8 +199,7 @@ class OpenDocument:
     def refuse(self, reason: str, verdict: Verdict = Verdict.PRIVATE) -> None:
         """Use and remember nothing of it: it is private, or too large."""
         self.verdict, self.why_private = verdict, reason
-        self.workspace.memory.note_deletion(self.uri)
-        self.workspace.evaluated = ()
+        self.workspace.withdraw(self.uri)
 
     def retire(self) -> None:
         """Stop decoding for this object: it was closed, or is judged again."""
@@ -221,6 +251,12 @@ class OpenDocument:
         self.saved = saved
 
     # -- frames to choose from -----------------------------------------------------------------
+
+    def cut_withdrawn(self) -> None:
+        """Show no chunk of a file that is gone, or private now."""
+        shows = self.workspace.shows
+        self.frame = self.frame and frames.before_withdrawn(self.frame, shows)
+        self.next = self.next and frames.before_withdrawn(self.next, shows)
 
     def usable(self, document: Document, position: Position, budget: Budget) -> list[Frame]:
         """Return the frames at hand that serve *position*, the newest first."""

@@ -17,6 +17,7 @@ from fim_lsp.prompt.frame import Header, still_true
 from fim_lsp.prompt.window import Window
 from fim_lsp.session import state_file
 from fim_lsp.session.connection import Connection
+from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import NOWHERE, Prefill
@@ -48,6 +49,10 @@ class Persistence:
         self._restoring: set[asyncio.Task[None]] = set()
         self._rest: asyncio.TimerHandle | None = None
         self._saving: asyncio.Task[None] | None = None
+        self._sweeping: asyncio.Task[None] | None = None
+        self._n_forgotten = (
+            0  # how often all was deleted: what was begun before is not written after it
+        )
 
     # -- at the start ----------------------------------------------------------------------------
 
@@ -65,7 +70,7 @@ class Persistence:
         workspace = doc.workspace
         if workspace.saved is None or doc.restoring is not None:
             return
-        typed, saved = "", workspace.saved.documents.pop(doc.uri, None)
+        typed, saved = "", workspace.saved.documents.get(doc.uri)
         shown = saved.frame.window if saved else NOWHERE
         chunks = workspace.chunks(_viewport(doc.uri, shown))
         header = doc.header(chunks)
@@ -94,9 +99,13 @@ class Persistence:
         await self._connection.wait_ready()
         try:
             await self._prefill.restore(doc, header, typed)
+        except Withdrawn:
+            return  # it is judged again, and restored then
         except BackendError as error:
             log.info("nothing restored: %s", error)
             doc.reset()
+        if doc.workspace.saved is not None:
+            doc.workspace.saved.documents.pop(doc.uri, None)
 
     # -- while documents come and go --------------------------------------------------------------
 
@@ -112,12 +121,23 @@ class Persistence:
 
     async def forget(self) -> None:
         """Delete all that is on disk: the user switched saving off, or a saved file is private now."""
+        self._n_forgotten += 1
         for workspace in self._open_documents.workspaces:
             workspace.saved = None
         for doc in self._open_documents:
             doc.mark_saved(None)
-        if self._cache is not None:
-            await asyncio.to_thread(state_file.forget, self._cache)
+        if self._cache is None:
+            return
+        await asyncio.to_thread(state_file.forget, self._cache)
+        if self._saving is not None and not self._saving.done():
+            sweep = self._sweep(self._cache, self._saving)
+            self._sweeping = asyncio.create_task(sweep, name="sweep")
+
+    @staticmethod
+    async def _sweep(cache: Path, saving: asyncio.Task[None]) -> None:
+        """Delete what *saving* had on its way to the disk."""
+        await asyncio.wait([saving])
+        await asyncio.to_thread(state_file.forget, cache)
 
     # -- at rest and at the end ------------------------------------------------------------------
 
@@ -131,7 +151,9 @@ class Persistence:
             self._rest.cancel()
         if self._saving is not None:
             await asyncio.wait([self._saving])
-        await self.save()
+        self._begin()
+        pending = filter(None, (self._saving, self._sweeping))
+        await asyncio.wait([*pending])
 
     async def save(self) -> None:
         """
@@ -147,18 +169,20 @@ class Persistence:
             here = [each for each in recent if each.workspace is workspace]
             try:
                 await self._save(self._cache, workspace, here)
-            except (BackendError, OSError) as error:
+            except (BackendError, OSError, Withdrawn) as error:
                 log.info("%s is not saved: %s", workspace.key, error)
 
     async def _save(self, cache: Path, workspace: Workspace, used: list[OpenDocument]) -> None:
-        found = {doc: _to_save(doc) for doc in used}
-        documents = {doc: saved for doc, saved in found.items() if saved}
+        n_forgotten = self._n_forgotten
+        places = {doc: _to_save(doc) for doc in used}
+        documents = {doc: saved for doc, saved in places.items() if saved}
         fresh = {doc for doc, saved in documents.items() if saved != doc.saved}
         for doc in fresh:
             saved = documents[doc]
-            if not await self._prefill.save(saved.frame, saved.typed):
+            if not await self._prefill.save(doc, saved.frame, saved.typed):
                 del documents[doc]
-        if fresh and documents:
+        documents = {doc: saved for doc, saved in documents.items() if doc.current}
+        if fresh and documents and n_forgotten == self._n_forgotten:
             by_uri = {doc.uri: saved for doc, saved in documents.items()}
             for doc, saved in documents.items():
                 doc.mark_saved(saved)

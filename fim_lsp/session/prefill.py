@@ -16,11 +16,11 @@ from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import step_tokens
+from fim_lsp.session.lane import Lane, PermittedModel, step_tokens
 from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Stats
-from server_bridge.protocol import Health, PromptTooLong
+from server_bridge.protocol import Health, Prompt, PromptTooLong
 
 NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
@@ -37,11 +37,13 @@ class Prefill:
         stats: Stats,
         framing: Framing,
         scheduler: Scheduler,
+        lane: Lane,
     ) -> None:
         self._connection = connection
         self._stats = stats
         self._framing = framing
         self._scheduler = scheduler
+        self._lane = lane
 
     def prefill_cursor(self, doc: OpenDocument) -> None:
         """
@@ -50,13 +52,13 @@ class Prefill:
         A user who moves the cursor, looks, and types then waits only for what was typed.
         """
         step = partial(self._cursor_step, doc)
-        self._scheduler.background("prefill cursor", step, delay=REST_S)
+        self._lane.background("prefill cursor", step, delay=REST_S)
 
     def prefill_next(self, doc: OpenDocument) -> None:
         """While idle, choose chunks and evaluate what the next request in *doc* will want."""
         self._scheduler.stir()
         choose = partial(self._choose_chunks, doc)
-        self._scheduler.background("choose chunks", choose, delay=IDLE_S)
+        self._lane.background("choose chunks", choose, delay=IDLE_S)
         self._look_again(doc, IDLE_S)
 
     async def restore(self, doc: OpenDocument, header: Header, typed: str) -> None:
@@ -72,27 +74,27 @@ class Prefill:
             return
         prompt = self._framing.compose(frame, typed)
 
-        async def load() -> int:
-            model = await self._connection.model()
+        async def load(model: PermittedModel) -> int:
             await model.restore(prompt)
             measure = await model.measure(prompt)
             return measure.total - measure.cached
 
-        left = await self._scheduler.foreground(load)
-        if doc.current is None:
-            return
+        left = await self._lane.run(doc.permit(), load)
         if left <= step_tokens(self._connection.state):
             doc.mark_evaluated(frame)
         elif doc.frame is frame:
             doc.reset()
 
-    async def save(self, frame: Frame, typed: str) -> bool:
+    async def save(self, doc: OpenDocument, frame: Frame, typed: str) -> bool:
         """Have the backend save what it evaluated of a prompt; whether it did."""
         if not self._ready:
             return False
         prompt = self._framing.compose(frame, typed)
-        model = await self._connection.model()
-        return await self._scheduler.foreground(partial(model.save, prompt)) > 0
+
+        async def keep(model: PermittedModel) -> int:
+            return await model.save(prompt)
+
+        return await self._lane.run(doc.permit(), keep) > 0
 
     async def _choose_chunks(self, doc: OpenDocument) -> bool:
         """While idle: choose chunks for the window that the next request will want."""
@@ -111,9 +113,10 @@ class Prefill:
         document = doc.current
         if document is None or doc.position is None or not self._ready:
             return False
-        frame = await self._framing.best(doc, document, doc.position)
+        model, position = await self._lane.model(doc.permit()), doc.position
+        frame = await self._framing.best(doc, document, position, model)
         doc.prefer(frame)
-        return await self._step(frame, document, doc.position, is_first=True) > 0
+        return await self._step(frame, document, position, model, is_first=True) > 0
 
     async def _next_step(self, doc: OpenDocument) -> bool:
         """Make one step of the prompt of the next request at the cursor; return True while there is more."""
@@ -125,10 +128,11 @@ class Prefill:
         position = doc.position
         frame = self._framing.ahead(doc, document, position)
         try:
-            if not await self._pays(doc, frame, document, position):
+            model = await self._lane.model(doc.permit())
+            if not await self._pays(doc, self._framing.prompt(frame, document, position), model):
                 return False
             is_first = doc.frame is None
-            left = await self._step(frame, document, position, is_first=is_first)
+            left = await self._step(frame, document, position, model, is_first=is_first)
         except PromptTooLong as error:
             return self._framing.shrunk(doc, frame, error)
         if left or not doc.current:
@@ -140,18 +144,15 @@ class Prefill:
         self._scheduler.stir()  # the next rung waits for as much rest again
         return True
 
-    async def _pays(
-        self, doc: OpenDocument, frame: Frame, document: Document, position: Position
-    ) -> bool:
+    async def _pays(self, doc: OpenDocument, prompt: Prompt, model: PermittedModel) -> bool:
         """
-        Return whether the user has rested for as long as evaluating *frame* will take; if not, it is looked at again then.
+        Return whether the user has rested for as long as evaluating *prompt* takes; if not, it is looked at again then.
 
         So background work takes at most half of the user's pauses. To wait for as long as the work takes costs at most
         twice the least possible, whatever comes (ski rental: Karlin et al. 1988).
         """
         state = self._connection.state
-        model = await self._connection.model()
-        measure = await model.measure(self._framing.prompt(frame, document, position))
+        measure = await model.measure(prompt)
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
         if (missing := seconds - self._scheduler.quiet_s) <= 0:
             return True
@@ -161,19 +162,23 @@ class Prefill:
     def _look_again(self, doc: OpenDocument, seconds: float) -> None:
         """See in *seconds*, or that long after the next request, what is to be evaluated."""
         step = partial(self._next_step, doc)
-        self._scheduler.background("prefill next", step, delay=seconds)
+        self._lane.background("prefill next", step, delay=seconds)
 
     @property
     def _ready(self) -> bool:
         return self._connection.state.health is Health.READY
 
     async def _step(
-        self, frame: Frame, document: Document, position: Position, *, is_first: bool
+        self,
+        frame: Frame,
+        document: Document,
+        position: Position,
+        model: PermittedModel,
+        *,
+        is_first: bool,
     ) -> int:
         """Evaluate a step of *frame* up to *position*; how many tokens are left."""
         prompt = self._framing.prompt(frame, document, position)
-        size = step_tokens(self._connection.state)
-        model = await self._connection.model()
-        warmed = await model.warm(prompt, size)
+        warmed = await model.warm(prompt, step_tokens(self._connection.state))
         self._stats.count_warm(warmed, waited_for=False, is_first=is_first)
         return warmed.left

@@ -14,7 +14,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import date
-from functools import partial
 from pathlib import Path
 
 from fim_lsp import events
@@ -31,6 +30,7 @@ from fim_lsp.session.framing import Framing
 from fim_lsp.session.informing import Informing
 from fim_lsp.session.instructed_edits import InstructedEdits
 from fim_lsp.session.judging import Judging
+from fim_lsp.session.lane import Lane, Withdrawn
 from fim_lsp.session.long_text import continue_long
 from fim_lsp.session.model_edits import ModelEdits
 from fim_lsp.session.next_edits import NextEdits
@@ -79,16 +79,15 @@ class Session:
             self._open, self._stats, clock, self._model_edits, lambda: self.config
         )
         self._framing = Framing(self.connection)
-        parts = (self.connection, self._stats, self._framing, self._scheduler)
-        self._dispatcher = Dispatcher(*parts, self._open)
-        self._prefill = Prefill(*parts)
+        self._lane = Lane(self.connection, self._scheduler)
+        parts = (self.connection, self._stats, self._framing)
+        self._dispatcher = Dispatcher(*parts, self._lane, self._open)
+        self._prefill = Prefill(*parts, self._scheduler, self._lane)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
-        self._judging = Judging(self.connection, self.workspaces, self._persistence)
-        self.commit_messages = CommitMessages(
-            self.connection, self._scheduler, lambda: self.workspaces.roots
-        )
+        self._judging = Judging(self.connection, self._open, self._persistence)
+        self.commit_messages = CommitMessages(self.connection, self._lane, self.workspaces)
         self.edits = InstructedEdits(
-            self.connection, self._scheduler, self._framing, self._open, self._judging
+            self.connection, self._lane, self._framing, self._open, self._judging
         )
         self.completer = Completer(
             connection=self.connection,
@@ -238,18 +237,16 @@ class Session:
 
     async def context(self, uri: str) -> PromptReport:
         """Return the prompt at the cursor in *uri*, as far as it is known."""
-        await self._judging.wait_judged()
-        if (doc := self._open.by_uri.get(uri)) is None:
-            return PromptReport("nothing, the document is not open")
-        if doc.refusal:
-            return PromptReport(f"nothing, {reason(doc.refusal)}")
+        try:
+            doc = await self._judging.admit(uri)
+        except Withdrawn as why:
+            return PromptReport(f"nothing, {why}")
         prompt, measure = self._framing.next_prompt(doc, doc.document), None
         if prompt is None:
             return PromptReport("nothing yet, no suggestion was asked for here")
         if self.connection.state.health is Health.READY:
-            with contextlib.suppress(BackendError):
-                model = await self.connection.model()
-                measure = await self._scheduler.foreground(partial(model.measure, prompt))
+            with contextlib.suppress(BackendError, Withdrawn):
+                measure = await self._lane.run(doc.permit(), lambda model: model.measure(prompt))
         return report.describe(prompt, measure, doc.workspace.memory.ring.chunks)
 
     async def continue_long(
@@ -260,26 +257,16 @@ class Session:
 
         See `long_text`; a change of the document ends it as well.
         """
-        await self._judging.wait_judged()
-        if (doc := self._open.by_uri.get(uri)) is None:
-            return Position(0, 0), "", "the document is not open"
+        try:
+            doc = await self._judging.admit(uri)
+        except Withdrawn as reason:
+            return Position(0, 0), "", str(reason)
         document, at = doc.document, doc.move_to(position or doc.position or Position(0, 0))
-        if doc.refusal:
-            return at, "", reason(doc.refusal)
         if (state := await self.connection.wait_ready()).health is not Health.READY:
             return at, "", state.message or "there is no model server"
 
-        def is_unchanged(text: str) -> bool:
-            return doc.current is document and hear(text)
-
         text, note = await continue_long(
-            doc,
-            document,
-            at,
-            is_unchanged,
-            connection=self.connection,
-            scheduler=self._scheduler,
-            framing=self._framing,
+            doc, document, at, hear, config=self.config, lane=self._lane, framing=self._framing
         )
         if doc.current is not document:
             return at, "", "you typed"
@@ -328,6 +315,7 @@ class Session:
             await self._persistence.aclose()
             await self._model_edits.aclose()
             await self.by_day()
+            await asyncio.gather(*self._forgetting)
         finally:
             await self.connection.aclose()
 

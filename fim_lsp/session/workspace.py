@@ -54,6 +54,7 @@ class Workspace:
         self._updated: tuple[int, Index] | None = None  # what the ring was last chosen from
         self._trusting = True  # what is remembered of closed files is not private
         self._refreshing = asyncio.Lock()
+        self._shown: dict[str, str] = {}  # the files whose text prompts may have: URI by name
 
     def __repr__(self) -> str:
         return f"<Workspace {self.key} chunks={len(self.memory.ring.chunks)}>"
@@ -67,15 +68,34 @@ class Workspace:
 
     def chunks(self, viewport: Viewport) -> tuple[Chunk, ...]:
         """Return the chunks to show with a window."""
-        return tuple(Chunk(each.name, each.text) for each in self.memory.visible(viewport))
+        visible = self.memory.visible(viewport)
+        for chunk in visible:
+            self.show(chunk.name, chunk.uri)
+        return tuple(Chunk(chunk.name, chunk.text) for chunk in visible)
+
+    def show(self, name: str, uri: str) -> None:
+        """Note that prompts may have text of the file *uri*, by *name*, from now on."""
+        self._shown[name] = uri
+
+    def shows(self, name: str) -> bool:
+        """Return whether text of this file, of an earlier prompt, may still be shown: it is there, and not private."""
+        return name in self._shown
+
+    def withdraw(self, uri: str) -> None:
+        """Show nothing of this file from now on, and remember nothing: it is gone, or private."""
+        self.memory.note_deletion(uri)
+        names = [name for name, shown in self._shown.items() if shown == uri]
+        for name in names:
+            del self._shown[name]
+        if names:
+            self.evaluated = ()
 
     async def update_ring(self, viewport: Viewport, limits: Limits, config: Config) -> bool:
         """Choose the chunks again in a worker thread, if anything happened; whether the ring changed."""
         self.memory.limits = self.memory.limits.grow(limits)
         if not limits.n_chunks:
             return False
-        async with self._refreshing:
-            await self._refresh(config.privacy.exclude)
+        await self.refresh(config.privacy.exclude)
         if config.ring.files and (here := self.memory.snapshot(viewport).here):
             self.files.explore(here.name, config)
             await self.files.wait_begun()
@@ -97,6 +117,11 @@ class Workspace:
             self.judge_again()
             await self.recheck(config.privacy.exclude)
 
+    async def refresh(self, excludes: Iterable[str]) -> None:
+        """Let what is remembered of files that are not open be as the disk has it now."""
+        async with self._refreshing:
+            await self._refresh(excludes)
+
     async def recheck(self, excludes: Iterable[str]) -> bool:
         """
         After a change of the rules, judge again what is remembered of files that are not open; whether
@@ -113,6 +138,7 @@ class Workspace:
     def judge_again(self) -> None:
         """The rules of what is private changed: trust nothing that is remembered until it is judged again."""
         self._updated, self._trusting, self.evaluated = None, False, ()
+        self._shown.clear()
         self.memory.forget_server_pieces()
         self.files.forget()
 
@@ -141,7 +167,7 @@ class Workspace:
         n_left = 0
         for old, new in zip(unsure, checked, strict=True):
             if new is None and old.uri in on_disk:
-                self.memory.note_deletion(old.uri)
+                self.withdraw(old.uri)
                 n_left += 1
             elif new is not None and new is not old and old.uri in on_disk:
                 self.memory.note_change(new)

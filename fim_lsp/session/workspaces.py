@@ -24,11 +24,15 @@ OUTSIDE = 8  # folders outside of all roots that are remembered with nothing ope
 
 
 class Workspaces:
-    """*roots* are the editor's folders; *progress* is called while files are indexed."""
+    """
+    *roots* are the editor's folders; *progress* is called while files are indexed. *n_rules* counts how often the
+    rules of what is private changed.
+    """
 
     def __init__(self) -> None:
         self.progress: Progress = lambda *_: None
         self.roots: tuple[str, ...] = ()
+        self.n_rules = 0
         self._by_key: dict[str, Workspace] = {}
         self._reader = Reader()
 
@@ -73,7 +77,7 @@ class Workspaces:
         deleted = tuple(deleted)
         for uri in deleted:
             for workspace in self._by_key.values():
-                workspace.memory.note_deletion(uri)
+                workspace.withdraw(uri)
         if self.changes_rules(*changed, *deleted):
             self.judge_again()
             return True
@@ -88,6 +92,7 @@ class Workspaces:
 
     def judge_again(self) -> None:
         """The rules changed: what is remembered is judged again; the caller judges the documents."""
+        self.n_rules += 1
         for workspace in self._by_key.values():
             workspace.judge_again()
 

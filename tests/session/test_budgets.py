@@ -12,13 +12,17 @@ import pytest
 from fim_lsp.documents import Position, open_document
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
+from fim_lsp.session.connection import Connection
 from fim_lsp.session.generation import Generation, Phase, Terms, advance
+from fim_lsp.session.lane import Lane
 from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import NOWHERE
 from fim_lsp.session.quietness import Quietness
+from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Stats
 from fim_lsp.session.workspaces import Workspaces
+from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import cursor_at
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Chunk, Prompt
@@ -74,6 +78,13 @@ async def test_a_small_context_is_never_too_small(
         await session.aclose()
 
 
+class Anything:
+    """A permit to show the model all."""
+
+    def check(self, prompt: Prompt) -> None:
+        """Allow it."""
+
+
 @pytest.mark.engine
 async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, int]) -> None:
     """Where the context ends in the middle of a suggestion, what was said so far is the suggestion."""
@@ -84,11 +95,13 @@ async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, in
     prompt = dataclasses.replace(empty, middle="x\n" * (room // 2))
     document = open_document("file:///a.py", "python", 1, prompt.middle)
     cursor = cursor_at(document, Position(len(document.lines) - 1, 0), "a.py")
-    terms = Terms(n_predict=128, step=4096, enough=lambda _: False)
+    terms = Terms(n_predict=128, enough=lambda _: False)
     window = Window(0, 0, "", "")
     generation = Generation(cursor, window, prompt.middle, prompt, terms, terms.n_predict)
+    lane = Lane(Connection(Config(), lambda _: backend), Scheduler(()))
+    model = await lane.model(Anything())
     while not generation.ended:
-        await advance(generation, backend, Stats(), lambda _: True)
+        await advance(generation, lane, Stats(), lambda _: True, model)
     assert generation.phase is Phase.SHORT
     assert 8 <= len(generation.tokens) <= 24
     await backend.aclose()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.documents import Position, open_document
-from fim_lsp.session.generation import enough, step_tokens
+from fim_lsp.session.generation import enough
+from fim_lsp.session.lane import step_tokens
 from fim_lsp.suggest.cursor import cursor_at
 from server_bridge.protocol import Health, State
 

@@ -1,0 +1,213 @@
+"""
+The way to the model: work shows a permit, and gets a model that asks the permit before each call.
+
+What may be shown to a model changes while a request waits: a rule, the text, a file that is deleted. A check before a
+wait is a guess after it, so the permit is asked when the wire is taken and the model is there, before every call, and
+for every piece of an answer. Only this module hands out the model, so no work can leave that out.
+
+Operations: run one step on the wire, evaluate a prompt in steps, write an answer in a stream that makes way.
+A prompt is evaluated in as many steps as its tokens allow, whatever the server says that it keeps; between two steps
+the event loop runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from functools import partial
+from typing import Protocol, TypeVar
+
+from fim_lsp.session.connection import Connection
+from fim_lsp.session.scheduler import Scheduler, Step
+from server_bridge.protocol import (
+    BackendError,
+    Measure,
+    Model,
+    Prompt,
+    Reply,
+    Request,
+    Sink,
+    State,
+    Stop,
+    Warmed,
+    rest,
+)
+
+T = TypeVar("T")
+
+STEP_S = 0.25  # a step of prefill: what a request that comes meanwhile may have to wait for
+STEP_TOKENS = (16, 4096)  # fewer cost more in requests than in evaluation
+TWICE = 2  # times its tokens: a prompt that took so many is not evaluated ahead any further
+OVER = 256  # tokens more than were asked for: the server does not stop where it was told to
+
+log = logging.getLogger(__name__)
+
+
+class Withdrawn(Exception):
+    """What the work would show the model may not be shown now, or is out of date; the text says why."""
+
+
+class Permit(Protocol):
+    """The right to show the model texts, for as long as they may be shown."""
+
+    def check(self, prompt: Prompt) -> None:
+        """Raise Withdrawn where *prompt* may not be shown to the model at this moment."""
+
+
+class PermittedModel:
+    """The model for work with a permit; see `Model`."""
+
+    def __init__(self, model: Model, permit: Permit) -> None:
+        self._model = model
+        self._permit = permit
+
+    async def measure(self, prompt: Prompt) -> Measure:
+        """Count the prompt."""
+        self._permit.check(prompt)
+        return await self._model.measure(prompt)
+
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
+        """Evaluate about *step* tokens more of the prompt."""
+        self._permit.check(prompt)
+        return await self._model.warm(prompt, step)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
+        """Decode piece by piece."""
+        self._permit.check(request.prompt)
+        async with aclosing(self._model.stream(request)) as replies:
+            async for reply in replies:
+                self._permit.check(request.prompt)
+                yield reply
+
+    async def continue_long(
+        self, prompt: Prompt, n_predict: int, sink: Sink
+    ) -> AsyncGenerator[str, None]:
+        """Write past the context, piece by piece."""
+        self._permit.check(prompt)
+        async with aclosing(self._model.continue_long(prompt, n_predict, sink)) as pieces:
+            async for piece in pieces:
+                self._permit.check(prompt)
+                yield piece
+
+    async def save(self, prompt: Prompt) -> int:
+        """Keep *prompt* over a restart; return its tokens."""
+        self._permit.check(prompt)
+        return await self._model.save(prompt)
+
+    async def restore(self, prompt: Prompt) -> int:
+        """Load what serves *prompt* best; return how many tokens that spares."""
+        self._permit.check(prompt)
+        return await self._model.restore(prompt)
+
+
+class Lane:
+    """See the module."""
+
+    def __init__(self, connection: Connection, scheduler: Scheduler) -> None:
+        self._connection = connection
+        self._scheduler = scheduler
+
+    @property
+    def state(self) -> State:
+        """The last that is known of the backend."""
+        return self._connection.state
+
+    @property
+    def wanted(self) -> bool:
+        """Return whether a step waits for the one on the wire."""
+        return self._scheduler.wanted
+
+    async def run(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
+        """Do a step of *work* as soon as the one on the wire is done. Raises Withdrawn, BackendError."""
+        await asyncio.sleep(0)  # a loop over steps lets the event loop run, whatever the steps do
+
+        async def step() -> T:
+            return await work(await self.model(permit))
+
+        return await self._scheduler.foreground(step)
+
+    async def model(self, permit: Permit) -> PermittedModel:
+        """Return the model, connected where that is needed; for a step that has the wire. Raises BackendError."""
+        return PermittedModel(await self._connection.model(), permit)
+
+    def background(self, kind: str, step: Step, *, delay: float = 0.0) -> None:
+        """Leave *step* for when no request was there for *delay* seconds; a failure of the backend ends it."""
+
+        async def quiet_step() -> bool:
+            try:
+                return await step()
+            except Withdrawn as reason:
+                log.debug("%s ended: %s", kind, reason)
+            except BackendError as error:
+                log.info("%s failed: %s", kind, error)
+            return False
+
+        self._scheduler.background(kind, quiet_step, delay=delay)
+
+    async def evaluate(self, permit: Permit, prompt: Prompt, *, to_end: bool = False) -> int:
+        """Evaluate *prompt* in steps, between which others may come; return how many tokens that took."""
+        n_spent, warmed = 0, Warmed(1, 1)
+        while warmed.evaluated and warmed.left:
+            step = partial(self.step, prompt, n_spent, to_end=to_end)
+            warmed = await self.run(permit, step)
+            n_spent += warmed.evaluated
+        return n_spent
+
+    async def step(
+        self, prompt: Prompt, n_spent: int, model: PermittedModel, *, to_end: bool = False
+    ) -> Warmed:
+        """
+        Evaluate a step of *prompt*; nothing where less than a step is left, which the request for text evaluates, but
+        *to_end*.
+
+        *n_spent* tokens were evaluated for it so far. A server that keeps nothing, or says so, would be asked for
+        ever: what took `TWICE` the tokens of the prompt is left to the request for text.
+        """
+        size = step_tokens(self.state)
+        measure = await model.measure(prompt)
+        least = 0 if to_end else size
+        if measure.total - measure.cached <= least or n_spent >= TWICE * measure.total:
+            return Warmed(0, 0)
+        return await model.warm(prompt, size)
+
+    async def write(
+        self,
+        permit: Permit,
+        request: Request,
+        take: Callable[[Reply], bool],
+        can_rest: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """
+        Have the model write: *take* gets each piece, and returns whether to go on.
+
+        Where *can_rest* says that the rest can be asked for later, another step that waits comes in between.
+        """
+        left: Request | None = request
+        while left is not None:
+            left = await self.run(permit, partial(self._write, left, take, can_rest))
+
+    async def _write(
+        self,
+        request: Request,
+        take: Callable[[Reply], bool],
+        can_rest: Callable[[], bool],
+        model: PermittedModel,
+    ) -> Request | None:
+        """Write until another step waits; return what is left to ask for then, else None."""
+        async with aclosing(model.stream(request)) as replies:
+            async for reply in replies:
+                await asyncio.sleep(0)  # many pieces may be there at once
+                request = rest(request, reply)
+                if not take(reply) or request.n_predict < -OVER:
+                    return None
+                if self.wanted and reply.stop is Stop.LIMIT and can_rest():
+                    return request if request.n_predict > 0 else None
+        return None
+
+
+def step_tokens(state: State) -> int:
+    """Return how many tokens the backend evaluates in one step of about `STEP_S`."""
+    low, high = STEP_TOKENS
+    return max(low, min(high, int(state.prefill_per_s * STEP_S)))
