@@ -1,0 +1,128 @@
+"""The way to the model: steps that end whatever the server says, and permits that are asked at each call."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from fim_lsp.session.connection import Connection
+from fim_lsp.session.lane import TWICE, Lane, Withdrawn
+from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.settings.config import Config
+from server_bridge.protocol import Measure, Prompt, Reply, Request, Stop, Timings, Warmed
+from tests.fake_backend import FakeBackend
+
+PROMPT = Prompt("shop", (), "a.py", "x = 1\n" * 400, "")
+TOTAL, STEP = 1000, 50  # tokens
+pytestmark = pytest.mark.security
+
+
+class Odd(FakeBackend):
+    """It says of its cache what it is told to, and counts the steps."""
+
+    def __init__(self, cached: Iterator[int], evaluated: int = STEP) -> None:
+        super().__init__()
+        self.state = dataclasses.replace(self.state, prefill_per_s=200.0)
+        self.cached, self.evaluated = cached, evaluated
+        self.n_steps = 0
+
+    async def measure(self, prompt: Prompt) -> Measure:
+        return Measure(TOTAL, next(self.cached), 0, (), 0, TOTAL, 0, 0)
+
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
+        self.n_steps += 1
+        return Warmed(self.evaluated, TOTAL)
+
+
+class Permission:
+    """A permit for so many checks."""
+
+    def __init__(self, n_checks: float = float("inf")) -> None:
+        self.n_checks = n_checks
+
+    def check(self, prompt: Prompt) -> None:
+        self.n_checks -= 1
+        if self.n_checks < 0:
+            raise Withdrawn("it is over")
+
+
+def lane_to(backend: FakeBackend) -> Lane:
+    return Lane(Connection(Config(), lambda _: backend), Scheduler(()))
+
+
+@pytest.mark.parametrize(
+    "cached",
+    [
+        itertools.repeat(0), itertools.repeat(-100), itertools.repeat(-(10**9)),
+        itertools.cycle([0, 900, 0, 400]), itertools.count(0, -10),
+    ],
+    ids=["nothing", "negative", "very negative", "changes", "less and less"],
+)  # fmt: skip
+async def test_the_steps_end_whatever_is_said_of_the_cache(cached: Iterator[int]) -> None:
+    """They take twice the tokens of the prompt at most, and others run between them."""
+    backend, n_turns = Odd(cached), 0
+
+    async def others() -> None:
+        nonlocal n_turns
+        while True:
+            n_turns += 1
+            await asyncio.sleep(0)
+
+    running = asyncio.create_task(others())
+    evaluated = await lane_to(backend).evaluate(Permission(), PROMPT)
+    running.cancel()
+    assert backend.n_steps <= TWICE * TOTAL / STEP
+    assert evaluated <= TWICE * TOTAL
+    assert n_turns >= backend.n_steps
+
+
+async def test_a_step_that_brings_nothing_is_the_last() -> None:
+    """A server that evaluates no step of a prompt evaluates it with the request for text."""
+    backend = Odd(itertools.repeat(0), evaluated=0)
+    assert await lane_to(backend).evaluate(Permission(), PROMPT) == 0
+    assert backend.n_steps == 1
+
+
+@pytest.mark.parametrize("n_checks", range(4))
+async def test_each_call_asks_the_permit(n_checks: int) -> None:
+    """Not only the first: what a permit is for may end between two calls."""
+    backend = Odd(itertools.repeat(0))
+    with pytest.raises(Withdrawn):
+        await lane_to(backend).evaluate(Permission(n_checks), PROMPT)
+    assert backend.n_steps == n_checks // 2
+
+
+async def test_a_stream_ends_with_its_permit() -> None:
+    """After each piece it is asked again."""
+    pieces: list[str] = []
+
+    def take(reply: Reply) -> bool:
+        pieces.append(reply.text)
+        return True
+
+    request = Request(PROMPT, 64)
+    with pytest.raises(Withdrawn):
+        await lane_to(FakeBackend()).write(Permission(3), request, take)
+    assert len(pieces) == 2
+
+
+async def test_a_server_that_does_not_stop_is_left() -> None:
+    """It writes more tokens than were asked for."""
+    n_pieces = 0
+
+    class Endless(FakeBackend):
+        async def stream(self, request: Request):  # type: ignore[no-untyped-def]
+            while True:
+                yield Reply("x", (), (), Stop.LIMIT, Timings(predicted_n=1))
+
+    def take(_: Reply) -> bool:
+        nonlocal n_pieces
+        n_pieces += 1
+        return True
+
+    await lane_to(Endless()).write(Permission(), Request(PROMPT, 8), take)
+    assert 8 <= n_pieces < 400

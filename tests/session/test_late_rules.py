@@ -1,0 +1,243 @@
+"""Rules that change while work waits for the model: nothing of the file is sent after its verdict, or left on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.documents import Position
+from fim_lsp.instruct.dialogue import Asked
+from fim_lsp.session.session import Session
+from fim_lsp.settings.config import PrivacyConfig, StateConfig
+from server_bridge.protocol import Prompt
+from tests.fake_backend import FakeBackend
+from tests.typist import QUICK, Typist, wait_judged
+
+pytestmark = pytest.mark.security
+
+CANARY = "C4N4RY"
+PRIVATE = f"def freight(weight):\n    rate = '{CANARY}'\n    return weight * rate\n" * 3
+OTHER = "from shop import freight\n\n\ndef price(weight):\n    return fre"
+
+
+class Held:
+    """A session with two files, *main* and the *other*, whose model can be held; all that it was sent."""
+
+    def __init__(self, root: Path, cache: Path) -> None:
+        self.root = root
+        self.backend = FakeBackend()
+        self.session = Session(QUICK, lambda _: self.backend, cache)
+        (root / "shop.py").write_text(PRIVATE)
+        (root / "main.py").write_text(OTHER)
+        self.tasks: list[asyncio.Task[Any]] = []
+        uri = root.as_uri()
+        self.shop = Typist(self.session, PRIVATE, f"{uri}/shop.py", root=uri)
+        self.main = Typist(self.session, OTHER, f"{uri}/main.py", root=uri)
+
+    @property
+    def uri(self) -> str:
+        return self.shop.uri
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        self.tasks.append(asyncio.create_task(work))
+
+    @property
+    def sent(self) -> list[Prompt]:
+        """The prompts that were sent since the last look."""
+        sent = [*(request.prompt for request in self.backend.seen), *self.backend.warmed]
+        self.backend.seen.clear()
+        self.backend.warmed.clear()
+        return sent
+
+
+@pytest.fixture
+async def held(tmp_path: Path) -> AsyncIterator[Held]:
+    root = tmp_path / "work"
+    root.mkdir()
+    held = Held(root, tmp_path / "cache")
+    await held.session.connection.wait_ready()
+    await wait_judged(held.session)
+    yield held
+    held.backend.release()
+    await asyncio.gather(*held.tasks, return_exceptions=True)
+    await held.session.aclose()
+
+
+async def soon() -> None:
+    """Let every task run until it waits for the model."""
+    for _ in range(50):
+        await asyncio.sleep(0.001)
+
+
+# -- the work that waits ---------------------------------------------------------------------------
+
+
+def complete(held: Held) -> Coroutine[Any, Any, Any]:
+    return held.shop.ask()
+
+
+def complete_by_hand(held: Held) -> Coroutine[Any, Any, Any]:
+    return held.shop.ask(invoked=True)
+
+
+def edit(held: Held) -> Coroutine[Any, Any, Any]:
+    asked = Asked(Position(0, 0), Position(2, 0), "add types")
+    return held.session.edits.edit(held.uri, asked, lambda _: True)
+
+
+def prepare(held: Held) -> Coroutine[Any, Any, Any]:
+    return held.session.edits.prepare(held.uri, Position(0, 0), Position(2, 0))
+
+
+def continue_long(held: Held) -> Coroutine[Any, Any, Any]:
+    return held.session.continue_long(held.uri, held.shop.cursor, lambda _: True)
+
+
+async def rest(held: Held) -> None:
+    """Have the prompt of the resting cursor evaluated."""
+    held.session.handle(events.CursorMoved(held.uri, Position(1, 4)))
+    await asyncio.sleep(0.4)
+
+
+async def show(held: Held) -> None:
+    """Count the prompt for `:Fim context`."""
+    await held.session.context(held.uri)
+
+
+# -- the rules that change -------------------------------------------------------------------------
+
+
+def watched(held: Held) -> None:
+    (held.root / ".gitignore").write_text("shop.py\n")
+    held.session.handle(events.FilesChanged((f"{held.root.as_uri()}/.gitignore",), ()))
+
+
+def saved(held: Held) -> None:
+    uri = f"{held.root.as_uri()}/.gitignore"
+    held.session.handle(events.Opened(uri, "ignore", 1, "shop.py\n"))
+    (held.root / ".gitignore").write_text("shop.py\n")
+    held.session.handle(events.Saved(uri))
+
+
+def configured(held: Held) -> None:
+    privacy = PrivacyConfig(exclude=("shop.py",))
+    held.session.configure(dataclasses.replace(QUICK, privacy=privacy))
+
+
+WORK = [complete, complete_by_hand, edit, prepare, continue_long, rest, show]
+RULES = [watched, saved, configured]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("work", WORK)
+async def test_nothing_is_sent_after_the_verdict(
+    held: Held, work: Callable[[Held], Coroutine[Any, Any, Any]], rule: Callable[[Held], None]
+) -> None:
+    """Another file's request holds the model; what waited behind it is dropped once the file is private."""
+    held.backend.hold()
+    held.begin(held.main.ask(invoked=True))
+    await soon()
+    held.begin(work(held))
+    await soon()
+    rule(held)
+    await wait_judged(held.session)
+    assert CANARY not in repr(held.sent)
+    held.backend.release()
+    await soon()
+    await held.session.wait_idle()
+    assert CANARY not in repr(held.sent)
+
+
+@pytest.mark.parametrize("rule", [watched, saved, configured])
+async def test_the_verdict_does_not_wait_for_the_model(
+    held: Held, rule: Callable[[Held], None]
+) -> None:
+    """While a server takes its time, a new rule is judged at once."""
+    held.backend.hold()
+    held.begin(held.shop.ask(invoked=True))
+    await soon()
+    rule(held)
+    await asyncio.wait_for(wait_judged(held.session), 2.0)
+    report = await held.session.context(held.uri)
+    assert "private" in repr(report)
+
+
+@pytest.mark.parametrize("rule", [watched, configured])
+async def test_text_of_a_stream_under_way_is_dropped(
+    held: Held, rule: Callable[[Held], None]
+) -> None:
+    """What the model writes about a file that became private is not shown."""
+    held.backend.hold("stream")
+    asking = asyncio.create_task(held.shop.ask(invoked=True))
+    await soon()
+    rule(held)
+    await wait_judged(held.session)
+    held.backend.release()
+    assert await asking == []
+
+
+async def test_a_chunk_of_a_deleted_file_is_not_sent(held: Held) -> None:
+    """The frame in use has it; the request that waits is for another file."""
+    for _ in range(2):
+        await held.main.ask(invoked=True)
+        await held.session.wait_idle()
+    held.main.type("\n    return fre")
+    await held.main.ask(invoked=True)
+    assert CANARY in repr(held.sent), "the ring must be at work"
+    held.backend.hold()
+    held.main.type("ight(weight)\n    return ")
+    held.begin(held.main.ask(invoked=True))
+    await soon()
+    held.session.handle(events.Closed(held.uri))
+    (held.root / "shop.py").unlink()
+    held.session.handle(events.FilesChanged((), (held.uri,)))
+    assert CANARY not in repr(held.sent)
+    held.backend.release()
+    await soon()
+    held.main.type("x")
+    await held.main.ask(invoked=True)
+    await held.session.wait_idle()
+    assert CANARY not in repr(held.sent)
+
+
+# -- what is on disk -------------------------------------------------------------------------------
+
+
+def switched_off(held: Held) -> None:
+    held.session.configure(dataclasses.replace(QUICK, state=StateConfig(save=False)))
+
+
+@pytest.mark.parametrize("rule", [watched, configured, switched_off])
+async def test_a_save_under_way_leaves_nothing(
+    held: Held, rule: Callable[[Held], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The model takes its time to save; meanwhile the user wants nothing kept, or the file became private."""
+    monkeypatch.setattr("fim_lsp.session.persistence.REST_S", 0.05)
+    monkeypatch.setattr(held.backend, "save", _save_all(held.backend))
+    await held.shop.ask(invoked=True)
+    held.backend.hold("save")
+    await asyncio.wait_for(held.backend.until_held(), 5.0)
+    rule(held)
+    await wait_judged(held.session)
+    await soon()
+    held.backend.release()
+    await soon()
+    await held.session.wait_idle()
+    kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert [path for path in kept if CANARY in path.read_text("utf-8", "replace")] == []
+
+
+def _save_all(backend: FakeBackend) -> Callable[[Prompt], Coroutine[Any, Any, int]]:
+    wait = backend.save
+
+    async def save(prompt: Prompt) -> int:
+        await wait(prompt)
+        return 100
+
+    return save
