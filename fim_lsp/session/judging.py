@@ -80,14 +80,14 @@ class Judging:
         config, workspace = self._connection.config, doc.workspace
         try:
             await self._persistence.restore_ring(workspace, config)
-            reason = self._workspaces.quick_verdict(doc.uri)
-            if reason is None:
-                reason = await self._workspaces.verdict(doc.uri, doc.file, config)
+            why = self._workspaces.quick_verdict(doc.uri)
+            if why is None:
+                why = await self._workspaces.verdict(doc.uri, doc.file, config)
             left = await workspace.recheck(config.privacy.exclude)
         except Exception:
             log.exception("%s is not judged: it counts as private", doc.file.path)
-            reason = UNJUDGED
-        return Judged(doc, reason, left)
+            why = UNJUDGED
+        return Judged(doc, why, left)
 
     def _decide(self, verdicts: list[Judged]) -> None:
         """Act on *verdicts*: first forget what is private, on disk and in the engine as well, then use the rest."""
@@ -96,10 +96,10 @@ class Judging:
         if any(each.left for each in verdicts) or any(map(_was_used, refused)):
             self._connection.forget()
             self._begin(self._persistence.forget())
-        for doc, reason, _ in refused:
-            doc.refuse(reason)
-        for doc, reason, _ in now:
-            if not reason:
+        for doc, why, _ in refused:
+            doc.refuse(why)
+        for doc, why, _ in now:
+            if not why:
                 doc.allow()
                 self._persistence.begin_restore(doc)
 

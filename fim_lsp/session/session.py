@@ -43,7 +43,6 @@ from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.stats import Day, Days, Stats
 from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.outcome import reason
 from fim_lsp.suggest.request import EDITOR, Client, Selected
 from fim_lsp.workspace.explorer import Progress
 from server_bridge.protocol import Backend, BackendError, Health, TextModel

@@ -115,7 +115,7 @@ async def test_a_server_that_does_not_stop_is_left() -> None:
     n_pieces = 0
 
     class Endless(FakeBackend):
-        async def stream(self, request: Request):  # type: ignore[no-untyped-def]
+        async def stream(self, request: Request):
             while True:
                 yield Reply("x", (), (), Stop.LIMIT, Timings(predicted_n=1))
 
