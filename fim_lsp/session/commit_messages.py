@@ -15,7 +15,6 @@ import logging
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
-from typing import NamedTuple
 
 from fim_lsp.documents import Document
 from fim_lsp.prompt import commit_message
@@ -141,7 +140,7 @@ class CommitMessages:
 
         A small model may repeat an earlier subject: then it is asked for another answer.
         """
-        permit, staged = WritingPermit(self, writing), writing.staged
+        permit, staged = self._permit(writing), writing.staged
         n_chars, sample = commit_message.n_characters(self._lane.state), 0
         while not writing.trouble:
             parts = (staged.repo, staged.diffs, staged.subjects, writing.typed, n_chars)
@@ -174,21 +173,13 @@ class CommitMessages:
         await self._lane.write(permit, request, take)
         writing.said = writing.said.rstrip()
 
-    def why_over(self, writing: Writing) -> str:
-        """Return why *writing* must not go on, "" while it may."""
-        if self._writing is not writing:
-            return "another one was asked for"
-        is_judged = writing.n_rules == self._workspaces.n_rules
-        return "" if is_judged else "the rules of what is private changed"
+    def _permit(self, writing: Writing) -> Permit:
+        """Return the permit of a subject: it ends with another one, and with a change of the rules of what is private."""
 
+        def check(_prompt: Prompt) -> None:
+            if self._writing is not writing:
+                raise Withdrawn("another one was asked for")
+            if writing.n_rules != self._workspaces.n_rules:
+                raise Withdrawn("the rules of what is private changed")
 
-class WritingPermit(NamedTuple):
-    """The permit of a subject: it ends with another one, and with a change of the rules of what is private."""
-
-    messages: CommitMessages
-    writing: Writing
-
-    def check(self, _prompt: Prompt) -> None:
-        """Raise Withdrawn where it is over."""
-        if why := self.messages.why_over(self.writing):
-            raise Withdrawn(why)
+        return check

@@ -157,7 +157,7 @@ class InstructedEdits:
             await self._answer(work, permit, document)
             if not on_progress(()):
                 work.why_over = "it was cancelled"
-            permit.check(dialogue.context)
+            permit(dialogue.context)
             lines = work.lines(ended=True)
             _check(work, lines, selection)
         except (Withdrawn, BackendError) as error:

@@ -17,7 +17,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.scheduler import Scheduler, Step
@@ -49,11 +49,8 @@ class Withdrawn(Exception):
     """What the work would show the model may not be shown now, or is out of date; the text says why."""
 
 
-class Permit(Protocol):
-    """The right to show the model texts, for as long as they may be shown."""
-
-    def check(self, prompt: Prompt) -> None:
-        """Raise Withdrawn where *prompt* may not be shown to the model at this moment."""
+Permit = Callable[[Prompt], None]
+"""The right to show the model texts: raises Withdrawn where a prompt may not be shown at this moment."""
 
 
 class PermittedModel:
@@ -65,40 +62,40 @@ class PermittedModel:
 
     async def measure(self, prompt: Prompt) -> Measure:
         """Count the prompt."""
-        self._permit.check(prompt)
+        self._permit(prompt)
         return await self._model.measure(prompt)
 
     async def warm(self, prompt: Prompt, step: int) -> Warmed:
         """Evaluate about *step* tokens more of the prompt."""
-        self._permit.check(prompt)
+        self._permit(prompt)
         return await self._model.warm(prompt, step)
 
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """Decode piece by piece."""
-        self._permit.check(request.prompt)
+        self._permit(request.prompt)
         async with aclosing(self._model.stream(request)) as replies:
             async for reply in replies:
-                self._permit.check(request.prompt)
+                self._permit(request.prompt)
                 yield reply
 
     async def continue_long(
         self, prompt: Prompt, n_predict: int, sink: Sink
     ) -> AsyncGenerator[str, None]:
         """Write past the context, piece by piece."""
-        self._permit.check(prompt)
+        self._permit(prompt)
         async with aclosing(self._model.continue_long(prompt, n_predict, sink)) as pieces:
             async for piece in pieces:
-                self._permit.check(prompt)
+                self._permit(prompt)
                 yield piece
 
     async def save(self, prompt: Prompt) -> int:
         """Keep *prompt* over a restart; return its tokens."""
-        self._permit.check(prompt)
+        self._permit(prompt)
         return await self._model.save(prompt)
 
     async def restore(self, prompt: Prompt) -> int:
         """Load what serves *prompt* best; return how many tokens that spares."""
-        self._permit.check(prompt)
+        self._permit(prompt)
         return await self._model.restore(prompt)
 
 

@@ -13,7 +13,6 @@ import asyncio
 import enum
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.update import Viewport
@@ -33,7 +32,7 @@ from fim_lsp.prompt.frame import Chunks, Frame, Header, HeaderFor
 from fim_lsp.prompt.window import Budget, Fit, Window
 from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.generation import Generation
-from fim_lsp.session.lane import Withdrawn
+from fim_lsp.session.lane import Permit, Withdrawn
 from fim_lsp.session.state_file import SavedDocument
 from fim_lsp.session.workspace import Workspace
 from fim_lsp.suggest.continuations import Continuations, Displayed
@@ -53,30 +52,6 @@ class Verdict(enum.Enum):
     USABLE = "usable"
     PRIVATE = "private"
     TOO_LARGE = TOO_LARGE
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentPermit:
-    """
-    The right to show the model what is known of *doc*: with *document*, as long as that is its text, and until *why_over*
-    returns a reason; see `lane`.
-    """
-
-    doc: OpenDocument
-    document: Document | None
-    why_over: Callable[[], str]
-
-    def check(self, prompt: Prompt) -> None:
-        """Raise Withdrawn where *prompt* may not be shown now: for the document, or for a file in its chunks."""
-        doc = self.doc
-        if doc.current is None:
-            raise Withdrawn(doc.why_private or "it was closed, or is judged again")
-        if self.document is not None and doc.document is not self.document:
-            raise Withdrawn("the text was changed meanwhile")
-        if not all(doc.workspace.shows(chunk.name) for chunk in prompt.chunks):
-            raise Withdrawn("a file in its context is gone, or private now")
-        if why := self.why_over():
-            raise Withdrawn(why)
 
 
 class OpenDocument:
@@ -145,9 +120,20 @@ class OpenDocument:
 
     def permit(
         self, document: Document | None = None, why_over: Callable[[], str] = lambda: ""
-    ) -> DocumentPermit:
-        """Return the permit to show it to the model; with *document*, as long as that is its text."""
-        return DocumentPermit(self, document, why_over)
+    ) -> Permit:
+        """Return the permit to show it to a model: with *document*, while that is its text, until *why_over* says why not."""
+
+        def check(prompt: Prompt) -> None:
+            if self.current is None:
+                raise Withdrawn(self.why_private or "it was closed, or is judged again")
+            if document is not None and self.document is not document:
+                raise Withdrawn("the text was changed meanwhile")
+            if not all(self.workspace.shows(chunk.name) for chunk in prompt.chunks):
+                raise Withdrawn("a file in its context is gone, or private now")
+            if why := why_over():
+                raise Withdrawn(why)
+
+        return check
 
     # -- what happens to it --------------------------------------------------------------------
 

@@ -78,13 +78,6 @@ async def test_a_small_context_is_never_too_small(
         await session.aclose()
 
 
-class Anything:
-    """A permit to show the model all."""
-
-    def check(self, prompt: Prompt) -> None:
-        """Allow it."""
-
-
 @pytest.mark.engine
 async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, int]) -> None:
     """Where the context ends in the middle of a suggestion, what was said so far is the suggestion."""
@@ -99,7 +92,7 @@ async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, in
     window = Window(0, 0, "", "")
     generation = Generation(cursor, window, prompt.middle, prompt, terms, terms.n_predict)
     lane = Lane(Connection(Config(), lambda _: backend), Scheduler(()))
-    model = await lane.model(Anything())
+    model = await lane.model(lambda _: None)
     while not generation.ended:
         await advance(generation, lane, Stats(), lambda _: True, model)
     assert generation.phase is Phase.SHORT

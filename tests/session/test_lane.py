@@ -44,7 +44,7 @@ class Permission:
     def __init__(self, n_checks: float = float("inf")) -> None:
         self.n_checks = n_checks
 
-    def check(self, prompt: Prompt) -> None:
+    def __call__(self, prompt: Prompt) -> None:
         self.n_checks -= 1
         if self.n_checks < 0:
             raise Withdrawn("it is over")
