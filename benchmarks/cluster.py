@@ -18,12 +18,11 @@ import json
 import secrets
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from pathlib import Path
 from typing import NamedTuple
 
 import httpx
 
-from benchmarks import metrics
+from benchmarks import arguments, metrics
 from benchmarks.clients import Ours, replay
 from benchmarks.figures import at
 from benchmarks.keystrokes import Streaming
@@ -117,16 +116,12 @@ def main() -> None:
     """Measure, print, write."""
     options = _options()
     print(HEAD, flush=True)
-    lines = [HEAD]
     with given(options.replicas) if options.replicas else replicas(2) as pair:
         for name in options.rows.split(","):
             for n_clients in map(int, options.clients.split(",")):
                 with front(ROWS[name], pair) as url:
                     found = asyncio.run(measured(ROWS[name], url, pair, n_clients, options))
-                lines.append(line(ROWS[name], n_clients, found))
-                print(lines[-1], flush=True)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "cluster.md").write_text("\n".join(lines) + "\n", "utf-8")
+                print(line(ROWS[name], n_clients, found), flush=True)
 
 
 @contextmanager
@@ -247,9 +242,7 @@ def line(row: Row, n_clients: int, found: Found) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments.parser("cluster", __doc__)
     add = parser.add_argument
     add("--rows", default=",".join(ROWS), help=", ".join(ROWS))
     add("--clients", default="1", help="how many at once, one row each")
@@ -261,7 +254,6 @@ def _options() -> argparse.Namespace:
         help="each key waits for its answer, and pauses for all work ahead",
     )
     add("--replicas", help="the addresses of replicas that run already, and serve no other client")
-    add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the table")
     return parser.parse_args()
 
 

@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from benchmarks import arguments
 from benchmarks.figures import at
-from benchmarks.places import LIBRARY, Place, frame, places, prompt
+from benchmarks.layouts import OURS, Trial, prompt_at, trials
 from benchmarks.serve import BUNDLED, serving
 from benchmarks.wire import Wire
+from fim_lsp.prompt.window import Budget
 from fim_lsp.session import lane
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.shapes import Object
@@ -38,6 +39,7 @@ PORTIONS = (STREAM, 1, 2, 4, 8, 16)  # tokens per request
 N_PLACES = 27
 N_TOKENS = 64
 N_MOMENTS = 9  # of the decoding at which a newer key comes: tenths of its time
+WINDOW = Budget(3000, 800, 800)  # characters
 NEWER = "q"  # agrees with hardly any text, so it cannot use the decoding
 
 
@@ -76,16 +78,13 @@ def _endless(path: str, body: bytes) -> bytes:
 def main() -> None:
     """Measure, print, write."""
     options = _options()
-    where = places([LIBRARY], options.places, 0)
+    where = trials([OURS], options.places)
     if options.url:
         settings = BackendSettings(kind=options.kind, url=options.url)
         rows = asyncio.run(measured(open_backend(settings), where))
     else:
         with serving(options.model) as url:
             rows = asyncio.run(measured(endless(url), where))
-    options.out.mkdir(parents=True, exist_ok=True)
-    found = {"rows": [[getattr(row, name) for name in Row.__slots__] for row in rows]}
-    (options.out / "decoding.json").write_text(json.dumps(found), "utf-8")
     print(table(rows))
 
 
@@ -94,13 +93,13 @@ def endless(url: str) -> LlamaServer:
     return LlamaServer(Endless(url))
 
 
-async def measured(backend: Backend, where: list[Place]) -> list[Row]:
+async def measured(backend: Backend, where: Sequence[Trial]) -> list[Row]:
     """Return a row for each way to decode."""
     model = await backend.connect()
     rows = [Row(portion) for portion in PORTIONS]
-    for n, cursor in enumerate(where):
-        request = prompt(cursor, frame(cursor, model.state), cursor.typed)
-        newer = prompt(cursor, frame(cursor, model.state), cursor.typed + NEWER)
+    for n, trial in enumerate(where):
+        request = prompt_at(WINDOW, trial)
+        newer = replace(request, middle=request.middle + request.forced + NEWER, forced="")
         while (await model.warm(request, lane.step_tokens(model.state))).left:
             pass
         whole, _, long_ms = await decoded(model, request, STREAM)
@@ -177,16 +176,12 @@ def _text(replies: list[Reply]) -> list[object]:
 
 
 def _options() -> argparse.Namespace:
-    assert __doc__
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments.parser("decoding", __doc__)
     add = parser.add_argument
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
     add("--kind", choices=["llama-server", "openai"], default="llama-server", help="what it is")
     add("--places", type=int, default=N_PLACES, help="so many texts")
-    add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the results")
     return parser.parse_args()
 
 

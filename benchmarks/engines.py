@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from benchmarks import arguments
 from benchmarks.layouts import OURS, Trial, prompt_at, trials
 from fim_lsp.prompt.window import Budget
 from server_bridge.process import programs, supervisor
@@ -149,9 +150,7 @@ def _decoded(cost: Timings) -> float:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments.parser("engines", __doc__)
     add = parser.add_argument
     add("paths", metavar="PATH", nargs="*", type=Path, default=[OURS], help="files and folders")
     add("--model", default=str(programs.BUNDLED), help="a GGUF file (default: the bundled model)")

@@ -23,8 +23,7 @@ class Row:
     """
     One client on one trace: *evaluated* and *ms* per completion, the rest sums.
 
-    *after_jumps* are the tokens of the first request after each jump, *largest_step* the most of one request
-    in the background.
+    *after_jumps* are the tokens of the first request after each jump.
     """
 
     trace: str
@@ -33,16 +32,13 @@ class Row:
     n_keys: int
     evaluated: list[int]
     background: int
-    n_background: int
     n_posts: int
     blocks: list[int]
     ms: list[float]
     ends: dict[str, int]
     server_total: int
     mirror: dict[str, int]
-    worst: list[tuple[int, str, int]]
     after_jumps: list[int]
-    largest_step: int
 
     @property
     def per_key(self) -> float:
@@ -62,16 +58,13 @@ def row(
         if not call.background:
             evaluated[call.request] += call.evaluated
             in_blocks[call.request] += n
-    worst = sorted(evaluated.items(), key=lambda item: -item[1])[:20]
-    behind = [call for call in calls if call.background]
     return Row(
         trace=trace.name,
         client=client,
         n_asks=trace.n_asks,
         n_keys=trace.n_keys,
         evaluated=list(evaluated.values()),
-        background=sum(call.evaluated for call in behind),
-        n_background=len(behind),
+        background=sum(call.evaluated for call in calls if call.background),
         blocks=list(in_blocks.values()) if any(call.prompt for call in calls) else [],
         ms=[
             round(answer.ms, 2)
@@ -79,11 +72,9 @@ def row(
             if answer.step in evaluated and answer.how in ("shown", "empty")
         ],
         ends=dict(Counter(answer.how for answer in answers)),
-        worst=[(n, trace.steps[n].action, tokens) for n, tokens in worst],
         after_jumps=[
             evaluated.get(n, 0) for n, step in enumerate(trace.steps) if step.action == "move"
         ],
-        largest_step=max((call.evaluated for call in behind), default=0),
         **more,  # type: ignore[arg-type]
     )
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.places import LIBRARY
+from benchmarks import arguments
 from benchmarks.serve import BUNDLED, serving
 from fim_lsp import events
 from fim_lsp.documents import Edit, Position
@@ -26,6 +26,7 @@ from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest.request import Client, Suggestion
 from server_bridge.bridge import BackendSettings, open_backend
 
+LIBRARY = Path(argparse.__file__).parent
 ABOVE = 25  # lines of the file before the header
 SLIP = "qz"  # typed in place of the colon at first: what is known there says nothing of what comes
 # All of a text is shown, however unsure the model is, and waited for.
@@ -99,12 +100,12 @@ async def measure(url: str, n_places: int) -> None:
 
 def main() -> None:
     """Measure on a server of its own."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments.parser("first_line", __doc__)
     parser.add_argument("--model", type=Path, default=BUNDLED)
     parser.add_argument("--places", type=int, default=60)
-    arguments = parser.parse_args()
-    with serving(arguments.model) as url:
-        asyncio.run(measure(url, arguments.places))
+    options = parser.parse_args()
+    with serving(options.model) as url:
+        asyncio.run(measure(url, options.places))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from benchmarks import arguments
 from benchmarks.raw_answers import Answer, places, read, record
+from benchmarks.real_sessions.choice import SETS, in_set
 from fim_lsp.documents import n_common
 from fim_lsp.settings.config import CompletionConfig
 from fim_lsp.suggest import boundary
@@ -76,12 +78,11 @@ def main() -> None:
     print(f"{len(answers)} places\n")
     _table("filter | changes | leaves nothing | first word right | line right | right before | after | wrong before | after",
            filter_rows(answers, options.sure))  # fmt: skip
-    halves = {"one half": answers[::4] + answers[1::4], "the other": answers[2::4] + answers[3::4]}
-    for name, half in halves.items():
-        print(f"How sure the model must be, on {name}, {len(half)} places:\n")
-        _table(
-            "sure | shown | right | wrong | wrong per right | first lines exact", gate_rows(half)
-        )
+    for part in SETS:
+        half = [answer for answer in answers if in_set(answer.place.path) == part]
+        print(f"How sure the model must be, {part}, {len(half)} places:\n")
+        head = "sure | shown | right | wrong | wrong per right | first lines exact"
+        _table(head, gate_rows(half))
     print("How often a first line is right, by the product of its probabilities:\n")
     _table("product | lines | mean product | all right | first word right", curve_rows(answers))
     for line in _listed(answers, options.sure, options.show):
@@ -205,10 +206,7 @@ def _table(head: str, rows: Iterable[tuple[object, ...]]) -> None:
 
 
 def _options() -> argparse.Namespace:
-    assert __doc__
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments.parser("gate", __doc__)
     add = parser.add_argument
     add("repositories", nargs="*", type=Path, metavar="REPO", help="clones of git repositories")
     add("--model", type=Path, help="a GGUF file with FIM tokens, to record with")

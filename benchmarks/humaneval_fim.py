@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import httpx
 
-from benchmarks.real_sessions.arguments import SIZES, model_file
+from benchmarks.arguments import add_model, parser
 from benchmarks.serve import serving
 from fim_lsp import events
 from fim_lsp.documents import Edit, Position
@@ -219,27 +219,18 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.humaneval_fim", description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    known = parser("humaneval_fim", __doc__)
+    add_model(known, 1, default="0.5b")
     names = lambda text: text.split(",")  # noqa: E731
-    add = parser.add_argument
+    add = known.add_argument
     add("file", type=Path, metavar="FILE", help="HumanEval-FIM, one line, as parquet")
-    add("--model", default="0.5b", help=f"{', '.join(SIZES)} (scripts/get-qwen) or a file")
     add("--arms", type=names, default=[*ARMS], help=", ".join(ARMS))
     add("--languages", type=names, default=["py"], help=", ".join(SUFFIXES))
     add("--limit", type=int, default=0, help="at so many places whose line is no bracket")
-    add("--threads", type=int, default=1, help="of the model server")
     add("--explain", action="store_true", help="print each answer")
-    add("--json", type=Path, metavar="FILE", help="write every answer there")
-    options = parser.parse_args()
+    options = known.parse_args()
     if unknown := {*options.arms} - {*ARMS} | {*options.languages} - {*SUFFIXES}:
-        parser.error(f"unknown: {', '.join(unknown)}")
-    try:
-        options.model = model_file(options.model)
-    except ValueError as error:
-        parser.error(str(error))
+        known.error(f"unknown: {', '.join(unknown)}")
     return options
 
 

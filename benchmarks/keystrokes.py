@@ -27,6 +27,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks import arguments
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, raw, row, table
 from benchmarks.metrics import Metered, total
@@ -60,7 +61,7 @@ def main() -> None:
         for client in options.clients:
             with _server(options) as url:
                 rows.append(asyncio.run(_measure(trace, client, url, options)))
-            print(table(rows[-1:]), _worst(rows[-1], options), sep="\n", flush=True)
+            print(table(rows[-1:]), _worst(rows[-1]), sep="\n", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "keystrokes.md").write_text(table(rows), "utf-8")
     about = {"python": platform.python_version(), "model": options.model.name}
@@ -103,8 +104,6 @@ async def _ours(
             session.handle(event)
     answers = await replay(trace, Ours(session))
     stats = session.stats()
-    if options.verbose:
-        print(json.dumps(stats), file=sys.stderr)
     await session.aclose()
     return answers, stats["mirror"]  # type: ignore[return-value]
 
@@ -152,24 +151,17 @@ def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[st
     return serving(options.model, **flags)
 
 
-def _worst(one: Row, options: argparse.Namespace) -> str:
+def _worst(one: Row) -> str:
     """Return where the tokens went."""
     after = one.after_jumps
-    said = (
-        f"first request after a jump: mean {sum(after) / max(1, len(after)):.0f}, at most {max(after, default=0)} tokens; "
-        f"largest step in the background: {one.largest_step}; mirror: {one.mirror}"
+    return (
+        f"first request after a jump: mean {sum(after) / max(1, len(after)):.0f}, "
+        f"at most {max(after, default=0)} tokens; mirror: {one.mirror}"
     )
-    if not options.verbose:
-        return said
-    lines = [f"  step {n}: {action} evaluated {tokens}" for n, action, tokens in one.worst]
-    return "\n".join([said, f"{one.ends} posts={one.n_posts} jumps={after}", *lines])
 
 
 def _options() -> argparse.Namespace:
-    assert __doc__
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments.parser("keystrokes", __doc__)
     add = parser.add_argument
     everyone = [OURS, LLAMA_VIM]
     add(
@@ -198,7 +190,6 @@ def _options() -> argparse.Namespace:
     add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
     add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")
     add("--fast", action="store_true", help="run the mix unpaced too")
-    add("--verbose", action="store_true", help="say which requests cost most")
     add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the results")
     add(
         "--ring", action="store_true", help="files are open that fill the ring; all have a full one"

@@ -14,7 +14,6 @@ earlier lines before it.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import difflib
 import statistics
@@ -23,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import arguments
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Position, body, open_document
 from fim_lsp.prompt.compose import compose
@@ -68,9 +68,7 @@ def trials(files: Sequence[Path], n: int = N_PLACES) -> list[Trial]:
 
 def main() -> None:
     """Compare at all places, and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments.parser("layouts", __doc__)
     parser.add_argument("paths", metavar="PATH", nargs="*", type=Path, default=[OURS])
     parser.add_argument("--model", default="", help="a GGUF file (default: the bundled model)")
     parser.add_argument("--url", default="", help="a llama.cpp server that runs already")

@@ -5,8 +5,7 @@ Many clients on one llama.cpp: any number of them type at once, each in files of
     python -m benchmarks.load --clients 16 --kinds ours --requests 60 --pace 8
     python -m benchmarks.load --url http://127.0.0.1:8012   # your own; restart it between two kinds
 
-Prints, per kind of client and number of clients, the tokens evaluated in the foreground and the times,
-and writes the table to --out. All clients are in this process and have a connection each; a client's
+Prints, per kind of client and number of clients, the tokens evaluated in the foreground and the times. All clients are in this process and have a connection each; a client's
 waiting time includes the others' requests. Tokens depend on the order in which requests come, so
 they vary a little from run to run; times are of this machine.
 """
@@ -20,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import arguments
 from benchmarks.clients import Answer, Client, Ours, Peer, replay
 from benchmarks.figures import Row, row, table
 from benchmarks.serve import BUNDLED, N_CTX, serving
@@ -49,8 +49,6 @@ def main() -> None:
             with _server(options) as url:
                 rows.append(asyncio.run(_measure(kind, n_clients, url, options)))
             print(table(rows[-1:]), rows[-1].ends, rows[-1].mirror, flush=True)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "load.md").write_text(table(rows), "utf-8")
 
 
 def person(n: int, n_requests: int, pace: float) -> Trace:
@@ -129,9 +127,7 @@ def _server(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments.parser("load", __doc__)
     add = parser.add_argument
     add("--clients", default="1,16", help="how many at once, one row each")
     add("--kinds", default=f"{OURS},llama.vim", help="clients, separated by commas")
@@ -141,7 +137,6 @@ def _options() -> argparse.Namespace:
     add("--unified", action="store_true", help="all slots share one cache, as with -np auto")
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
-    add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the table")
     return parser.parse_args()
 
 

@@ -7,7 +7,7 @@ How quiet each rule is, and what that costs: a simulated user types through reco
 The answers are those of `benchmarks.gate`, at places in code of 2025 and later. A user comes to one place after the
 other, in a new order each day, and pauses there; a suggestion that is there before the next key may be taken or is an
 interruption. The users differ in what they take (`USERS`), the rules in when something is shown (`RULES`).
-`START` in `fim_lsp/quiet/worth.py` was found with `--fit` on one half of the places; the tables are of the other.
+`START` in `fim_lsp/quiet/worth.py` was found on places of the tuning files; the tables are of those held out.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import arguments
 from benchmarks.gate import Shown, _table, shown
 from benchmarks.plot import Axis, Series, plot
 from benchmarks.raw_answers import Answer, read
+from benchmarks.real_sessions.choice import in_set
 from fim_lsp.quiet import back_off, worth
 from fim_lsp.quiet.back_off import Judged, Verdict
 from fim_lsp.quiet.worth import Place, Record
@@ -260,28 +262,6 @@ def _change(now: int, before: int) -> str:
     return f"{100 * (now - before) / max(1, before):+.0f} %"
 
 
-def fitted(answers: list[Answer]) -> tuple[float, ...]:
-    """Weights that say best whether users take what is shown at a place."""
-    data: list[tuple[tuple[float, ...], float]] = []
-    for offer in offers(answers, SURE):
-        if offer is not None:
-            x = worth.features(offer.place._replace(pause_s=1.0))  # whose weight is 0 then
-            for user in USERS:
-                saved = offer.line_saved if user.whole else offer.words_saved
-                data.append((x, float(saved + 1 >= user.least)))
-    weights = [0.0] * len(worth.START)
-    for _ in range(2000):
-        slopes = [0.0] * len(weights)
-        for x, y in data:
-            p = 1 / (1 + math.exp(-sum(w * each for w, each in zip(weights, x, strict=True))))
-            for idx, each in enumerate(x):
-                slopes[idx] += (y - p) * each
-        weights = [
-            w + 1.0 * (s / len(data) - 0.01 * w) for w, s in zip(weights, slopes, strict=True)
-        ]
-    return tuple(round(w, 2) for w in weights)
-
-
 def cost_us(answers: list[Answer]) -> float:
     """Microseconds of the processor that a request pays for all of it."""
     rule = rules()[-1]
@@ -298,11 +278,9 @@ def main() -> None:
     """Replay, print, draw."""
     options = _options()
     answers = [*read(options.answers)]
-    fit, test = answers[::4] + answers[1::4], answers[2::4] + answers[3::4]
-    if options.fit:
-        print(dict(zip(worth.NAMES, fitted(fit), strict=True)))
+    test = [answer for answer in answers if in_set(answer.place.path) == "held-out"]
     print(f"{len(test)} places, {DAYS} days, 4 times\n")
-    found = [*rows(fit if options.fit else test)]
+    found = [*rows(test)]
     _table(
         "user | rule | shown | taken | interruptions | wrong characters | keys saved | interruptions | wrong | keys saved",
         found,
@@ -327,16 +305,8 @@ def drawn(found: list[tuple[object, ...]]) -> str:
 
 
 def _options() -> argparse.Namespace:
-    assert __doc__
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments.parser("quiet", __doc__)
     parser.add_argument("--answers", type=Path, required=True, help="the file of recorded answers")
-    parser.add_argument(
-        "--fit",
-        action="store_true",
-        help="find the weights to begin with, on one half of the places",
-    )
     parser.add_argument("--svg", type=Path, help="draw the picture")
     return parser.parse_args()
 

@@ -7,8 +7,7 @@ The editors are real (`scripts/install-editors`), the peers are checkouts of the
 READMEs say for llama.cpp. Requests are counted on the wire by a proxy that passes bytes through;
 tokens are the server's own total, so requests that were given up count as far as they got.
 Through fim-lsp, a peer asks `fim-lsp http`, which asks the server; nothing else is changed in it.
-Ghost text is what stands in virtual text when Neovim has drawn; CPU time is the kernel's, of the
-editor and all it started.
+CPU time is the kernel's, of the editor and all it started.
 """
 
 from __future__ import annotations
@@ -24,15 +23,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psutil
-
-from benchmarks import metrics, serve, traces
+from benchmarks import arguments, serve, traces
+from benchmarks.neovim import FIM_LSP, LLAMA_VIM, WATCH, counted, cpu_seconds, rest
 from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim
 
@@ -43,38 +39,7 @@ MIN_LINE = 12  # shorter lines are typed without a pause
 COMPLETION = re.compile(rb"POST (?:/infill|/completions?|/v1/completions) HTTP")
 READ = 1 << 16
 
-# When the last key came, and since when ghost text has been on screen without a break.
 EMBEDDED = '[backend]\nkind = "embedded"\n'  # all else as it is by default
-WATCH = """
-local key, since, drawn = 0, nil, vim.api.nvim_create_namespace('side_by_side')
-vim.on_key(function() key, since = vim.uv.hrtime(), nil end)
-local function is_seen(line)  -- llama.vim draws its empty answers, too
-  for _, part in ipairs(line) do
-    if part[1]:find('%S') then return true end
-  end
-end
-vim.api.nvim_set_decoration_provider(drawn, { on_end = function()
-  local marks = vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true })
-  for _, mark in ipairs(marks) do
-    local lines = { mark[4].virt_text or {}, unpack(mark[4].virt_lines or {}) }
-    if vim.iter(lines):any(is_seen) then since = since or vim.uv.hrtime() return end
-  end
-  since = nil
-end })
-function _G.ghost_ms() return since and (since - key) / 1e6 or -1 end
-vim.o.swapfile, vim.o.autoindent = false, false
-vim.cmd('filetype indent off')
-"""
-FIM_LSP = """
-vim.g.fim = {{ ghost_text = 'own' }}
-vim.lsp.config('fim', {{ settings = {{ fim = {{ backend = {{ kind = 'llama-server', url = '{url}' }} }} }} }})
-vim.lsp.enable('fim')
-"""
-BUILTIN = FIM_LSP.replace("'own'", "'builtin'")
-LLAMA_VIM = """
-vim.opt.rtp:append('{llama_vim}')
-vim.g.llama_config = {{ endpoint_fim = '{url}/infill', api_key = 'shop', show_info = 0 }}
-"""
 MINUET = """
 vim.opt.rtp:append('{plenary}')
 vim.opt.rtp:append('{minuet}')
@@ -92,7 +57,6 @@ require('minuet').setup({{
 """
 CLIENTS = {
     "fim-lsp": FIM_LSP,
-    "fim-lsp, Neovim's own ghost text": BUILTIN,
     "llama.vim": LLAMA_VIM,
     "minuet": MINUET,
 }
@@ -163,7 +127,7 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
         neovim(Path(folder), init, {**paths, "url": there}) as editor,
     ):
         pids = (*others, editor.pid)
-        before, cpu = evaluated(url), sum(map(cpu_seconds, pids))
+        before, cpu = counted(url)[0], sum(map(cpu_seconds, pids))
         requests = proxy.requests
         waits = [wait for line in text for wait in type_line(editor, line)]
         n_keys = sum(map(len, text)) + len(text)
@@ -172,7 +136,7 @@ def measure(client: str, init: str, text: list[str], paths: dict[str, str], mode
             client,
             n_keys,
             (proxy.requests - requests) / n_keys,
-            (evaluated(url) - before) / n_keys,
+            (counted(url)[0] - before) / n_keys,
             len(waits),
             len(shown),
             statistics.median(shown) if shown else -1,
@@ -233,27 +197,19 @@ def type_line(editor: Neovim, line: str) -> list[float]:
         rest(editor, KEY_S)
         if number == pause:
             rest(editor, PAUSE_S)
-            waits.append(float(str(editor.lua("ghost_ms()"))))
+            waits.append(ghost_ms(editor))
     return waits
 
 
-def rest(editor: Neovim, seconds: float) -> None:
-    """Type nothing for a while; an editor stops when its output is not read."""
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        editor.pump(left)
-
-
-def evaluated(url: str) -> int:
-    """Prompt tokens the server has evaluated in its life."""
-    with urllib.request.urlopen(f"{url}/metrics") as answer:
-        return metrics.evaluated(answer.read().decode())
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU time of a process, of those it started, and of those it has seen end."""
-    process = psutil.Process(pid)
-    return sum(sum(each.cpu_times()[:4]) for each in (process, *process.children(recursive=True)))
+def ghost_ms(editor: Neovim) -> float:
+    """Return since when ghost text has been on screen without a break, after the last key; -1 for none."""
+    _, shown = editor.lua("pause()")
+    since = -1.0
+    for ms, text in reversed(shown):
+        if not text.strip():
+            break
+        since = ms
+    return since
 
 
 HEAD = """\
@@ -271,23 +227,23 @@ def line_of(row: Row) -> str:
 
 def main() -> None:
     """Measure every client there is a checkout of (three minutes each), and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments.parser("side_by_side", __doc__)
     for peer in ("--llama-vim", "--minuet", "--plenary"):
         parser.add_argument(peer, default="", metavar="DIR")
     parser.add_argument("--model", type=Path, default=serve.BUNDLED)
     parser.add_argument("--only", default="", help="clients whose names have this in them")
     parser.add_argument("--lines", type=int, default=30)
-    arguments = parser.parse_args()
+    options = parser.parse_args()
     paths: dict[str, Any] = {
-        name: getattr(arguments, name) for name in ("llama_vim", "minuet", "plenary")
+        name: getattr(options, name) for name in ("llama_vim", "minuet", "plenary")
     }
     code = traces.new_code(random.Random(0))
-    text = [next(code) for _ in range(arguments.lines)]
+    text = [next(code) for _ in range(options.lines)]
     print(HEAD)
     for client, init in CLIENTS.items():
-        wanted = arguments.only in client
+        wanted = options.only in client
         if wanted and all(path for name, path in paths.items() if f"{{{name}}}" in init):
-            print(line_of(measure(client, init, text, paths, arguments.model)), flush=True)
+            print(line_of(measure(client, init, text, paths, options.model)), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ figures are the same on every machine and decided by the session alone. `keystro
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -21,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks import arguments
 from benchmarks.clients import Ours
 from benchmarks.editor import Editor, Step
 from benchmarks.traces import (
@@ -193,7 +193,7 @@ def figures() -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Print the figures, or write them."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments.parser("tokens_per_key", __doc__)
     parser.add_argument("--write", action="store_true", help="commit to the figures of now")
     text = json.dumps(figures(), indent=2) + "\n"
     if parser.parse_args().write:

@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import serve
+from benchmarks.arguments import add_llama_vim, add_model, parser
 from benchmarks.edit_cost.cases import CASES, Case, lines_of, outcome
 from benchmarks.edit_cost.screen import WATCH, Drawn, is_whole, times
 from benchmarks.edit_tasks.checks import Task
-from benchmarks.real_sessions.arguments import SIZES, model_file
-from benchmarks.real_sessions.editing import FIM_LSP
-from benchmarks.side_by_side import evaluated, rest
+from benchmarks.neovim import FIM_LSP, LLAMA_VIM, counted, rest
 from server_bridge.process.supervisor import SPINS
 from tests.editors.conftest import furnish
 from tests.editors.neovim import Neovim
@@ -37,13 +36,6 @@ SETTLE_S = 1.0  # for a key's answer, and for work that was given up
 BEGUN = "def total(values):\r    res"  # typed at the end of the file, before the first instruction
 WAITED = ".tokens.evaluated"
 KEYS = ("u", "l")  # typed on behind each edit
-
-LLAMA_VIM = """
-vim.opt.rtp:append('{llama_vim}')
-vim.g.llama_config = {{
-  endpoint_fim = '{url}/infill', endpoint_inst = '{url}/v1/chat/completions', show_info = 0,
-}}
-"""
 
 
 class Client(NamedTuple):
@@ -121,7 +113,7 @@ def change(editor: Neovim, name: str, task: Task, url: str) -> tuple[int, float,
     first, last = lines_of(before, task)
     editor.send(f":{first}\r")
     rest(editor, LOOK_S)
-    n_before = evaluated(url)
+    n_before = counted(url)[0]
     editor.send(f":{first},{last}{client.command}\r")
     editor.wait_for(client.prompt)
     type_keys(editor, task.ask)
@@ -129,7 +121,7 @@ def change(editor: Neovim, name: str, task: Task, url: str) -> tuple[int, float,
     editor.wait_until(lambda: has_ended(editor), "the whole answer", WAIT_S)
     drawn = [Drawn(ms, tuple(texts)) for ms, texts in editor.lua("drawn()")]
     rest(editor, SETTLE_S)
-    n_tokens = evaluated(url) - n_before
+    n_tokens = counted(url)[0] - n_before
     if is_whole(drawn[-1].texts):
         editor.send(client.accept)
         rest(editor, SETTLE_S)
@@ -155,10 +147,10 @@ def type_on(editor: Neovim, client: str, url: str) -> tuple[tuple[int, ...], tup
     rest(editor, REST_S)
     costs, waited = list[int](), list[int]()
     for key in KEYS:
-        before, n_waited = evaluated(url), editor.stats(WAITED) if client == OURS else 0
+        before, n_waited = counted(url)[0], editor.stats(WAITED) if client == OURS else 0
         editor.send(key)
         rest(editor, SETTLE_S)
-        costs.append(evaluated(url) - before)
+        costs.append(counted(url)[0] - before)
         waited += [editor.stats(WAITED) - n_waited] if client == OURS else costs[-1:]
     editor.send("\x1b")
     return tuple(costs), tuple(waited)
@@ -209,26 +201,16 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.edit_cost",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("--model", required=True, help=f"{', '.join(SIZES)} (scripts/get-qwen) or a file")
-    add("--llama-vim", default="", metavar="DIR", help="a checkout of llama.vim")
+    known = parser("edit_cost", __doc__)
+    add_model(known, 2)
+    add_llama_vim(known)
+    add = known.add_argument
     add("--files", type=int, default=len(CASES), help="so many of the files")
     add("--skip", type=int, default=0, help="so many files before them")
     add("--clients", nargs="+", choices=CLIENTS, default=[*CLIENTS])
-    add("--threads", type=int, default=2, help="of the model server")
-    add("--json", type=Path, metavar="FILE", help="write everything there")
-    options = parser.parse_args()
-    if "llama.vim" in options.clients and not Path(options.llama_vim, "plugin/llama.vim").exists():
-        parser.error("llama.vim needs --llama-vim DIR, a checkout with plugin/llama.vim in it")
-    try:
-        options.model = model_file(options.model)
-    except ValueError as error:
-        parser.error(str(error))
+    options = known.parse_args()
+    if "llama.vim" in options.clients and not options.llama_vim:
+        known.error("llama.vim needs --llama-vim DIR")
     return options
 
 

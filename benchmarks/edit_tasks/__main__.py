@@ -19,6 +19,7 @@ from pathlib import Path
 
 import httpx
 
+from benchmarks import arguments
 from benchmarks.edit_tasks.checks import Task, problem, tasks
 from benchmarks.serve import serving
 from fim_lsp import events
@@ -129,7 +130,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments.parser("edit_tasks", __doc__)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS])
     parser.add_argument("--tasks", type=int, default=100)

@@ -22,6 +22,7 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import arguments
 from benchmarks.figures import at
 from benchmarks.next_edit.baseline import baseline
 from benchmarks.next_edit.commits import History
@@ -163,7 +164,7 @@ def _name(path: Path) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.next_edit", description=__doc__)
+    parser = arguments.parser("next_edit", __doc__)
     parser.add_argument("histories", nargs="+", type=Path)
     parser.add_argument("--commits", type=int, default=200, help="how many of the newest")
     parser.add_argument("--skip", type=int, default=0, help="… before so many")

@@ -17,9 +17,9 @@ import json
 import sys
 from pathlib import Path
 
+from benchmarks.arguments import add_llama_vim, add_model, parser
 from benchmarks.real_sessions import limit, taking
-from benchmarks.real_sessions.arguments import parsed, parser
-from benchmarks.real_sessions.choice import Written, written
+from benchmarks.real_sessions.choice import SEED, SETS, Written, written
 from benchmarks.real_sessions.editing import CLIENTS, Terms, play
 from benchmarks.real_sessions.scores import Played, explained, table
 from benchmarks.real_sessions.taking import Chance
@@ -62,18 +62,22 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    known = parser("real_sessions", __doc__, threads=2)
+    known = parser("real_sessions", __doc__)
+    add_model(known, 2, default="0.5b")
+    add_llama_vim(known)
     add = known.add_argument
+    add("histories", nargs="+", type=Path, help="git repositories with code of 2025 or later")
+    add("--set", choices=SETS, default="tune", help="which half of the files")
+    add("--seed", type=int, default=SEED)
+    add("--explain", action="store_true", help="print each place")
     add("--clients", type=_clients, default=["fim-lsp"], help=", ".join(CLIENTS))
-    add("--llama-vim", default="", metavar="DIR", help="a checkout of llama.vim")
     add("--user", choices=("watches", "accepts"), default="watches", help="what the typist does")
     add("--limit", action="store_true", help="also the keys that the model could save at most")
     add("--sessions", type=int, default=5)
     add("--skip", type=int, default=0, help="so many sessions before them")
-    options = parsed(known)
-    plugin = Path(options.llama_vim, "plugin", "llama.vim")
-    if "llama.vim" in options.clients and not plugin.exists():
-        known.error("llama.vim needs --llama-vim DIR, a checkout with plugin/llama.vim in it")
+    options = known.parse_args()
+    if "llama.vim" in options.clients and not options.llama_vim:
+        known.error("llama.vim needs --llama-vim DIR")
     return options
 
 

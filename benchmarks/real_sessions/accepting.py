@@ -24,8 +24,7 @@ THINKS = 0.08  # of the keys
 READ_S = 0.4
 LOOK_S = 0.02
 SETTLE_S = 3.0  # until what was accepted stands in the text, at most
-# The keys by which both plugins accept here; none of them does anything else in insert mode.
-KEYS = {"all": ("<C-B>", "\x02"), "line": ("<C-L>", "\x0c"), "word": ("<C-Z>", "\x1a")}
+KEYS = {"all": "\x02", "line": "\x0c", "word": "\x1a"}  # as in `benchmarks.neovim`
 
 # Each text that is drawn, with what is typed of the block before it.
 NOTES = """
@@ -100,7 +99,7 @@ def type_accepting(editor: Neovim, session: Written, notes: Path) -> Accepted:
                     expected = whole[at : at + len(screen.text) + LEFT_CHARS]
                     reads[claim] = Read(at, screen.text, expected, "")
                 if part := choose(screen.text, whole[at:]):
-                    editor.send(KEYS[part][1])
+                    editor.send(KEYS[part])
                     n_pressed += 1
                     end = _settled(editor, whole, at)
                     read = reads[claim]

@@ -13,19 +13,18 @@ import os
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
-from benchmarks import metrics, serve
+from benchmarks import serve
+from benchmarks.neovim import FIM_LSP, LLAMA_VIM, WATCH, counted, cpu_seconds, rest
 from benchmarks.real_sessions import observed
 from benchmarks.real_sessions.accepting import NOTES, type_accepting
 from benchmarks.real_sessions.choice import PAUSE_LINE, Written, checkout
 from benchmarks.real_sessions.scores import Pause, Played, Shown
-from benchmarks.side_by_side import cpu_seconds, rest
 from fim_lsp.suggest.lines import indent
 from tests.editors import programs
 from tests.editors.conftest import furnish
@@ -36,50 +35,6 @@ LOOK_S, REST_S, PAUSE_S = 2.0, 6.0, 4.0
 PAUSE_AFTER = 0.6  # of a line
 READ_S = 0.1  # a last drawing may be under way
 
-WATCH = """
-local key, shown, drawn = 0, {}, vim.api.nvim_create_namespace('real_sessions')
-local names = { 'fim.ghost', 'vt_fim' }
-vim.on_key(function() key, shown = vim.uv.hrtime(), {} end)
-local function joined(parts)
-  return vim.iter(parts):map(function(part) return part[1] end):join('')
-end
-local function ghost()
-  local first, lines = '', {}
-  for _, name in ipairs(names) do
-    local space = vim.api.nvim_get_namespaces()[name]
-    for _, mark in ipairs(space and vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true }) or {}) do
-      first = first .. joined(mark[4].virt_text or {})
-      vim.list_extend(lines, vim.tbl_map(joined, mark[4].virt_lines or {}))
-    end
-  end
-  return table.concat({ first, unpack(lines) }, '\\n')
-end
-vim.api.nvim_set_decoration_provider(drawn, { on_end = function()
-  local text = ghost()
-  _G.note(text)
-  if #shown == 0 or shown[#shown][2] ~= text then
-    table.insert(shown, { (vim.uv.hrtime() - key) / 1e6, text })
-  end
-end })
-function _G.pause() return { key / 1e9, shown } end
-vim.o.swapfile, vim.o.autoindent = false, false
-vim.cmd('filetype indent off')
-vim.api.nvim_create_autocmd('FileType', { callback = function()
-  vim.schedule(function() vim.opt_local.formatoptions = '' end)  -- no comment signs that were not typed
-end })
-"""
-FIM_LSP = """
-vim.g.fim = {{ ghost_text = 'own', keys = {{ accept = '<C-B>', accept_line = '<C-L>', accept_word = '<C-Z>' }} }}
-vim.lsp.config('fim', {{ settings = {{ fim = {{ backend = {{ kind = 'llama-server', url = '{url}' }} }} }} }})
-vim.lsp.enable('fim')
-"""
-LLAMA_VIM = """
-vim.opt.rtp:append('{llama_vim}')
-vim.g.llama_config = {{
-  endpoint_fim = '{url}/infill', show_info = 0, keymap_fim_accept_full = '<C-B>',
-  keymap_fim_accept_line = '<C-L>', keymap_fim_accept_word = '<C-Z>',
-}}
-"""
 CLIENTS = {"fim-lsp": FIM_LSP, "llama.vim": LLAMA_VIM}
 
 
@@ -103,13 +58,13 @@ def play(client: str, session: Written, terms: Terms) -> Played:
         noting = NOTES.replace("@NOTES@", str(drawn)).replace("@START@", str(session.start))
         init = noting + CLIENTS[client].format(url=url, llama_vim=terms.llama_vim)
         with _neovim(home, checkout(home, session), init, notes) as editor:
-            before, cpu, others = _counted(url), cpu_seconds(server.pid), _others_seconds()
+            before, cpu, others = counted(url), cpu_seconds(server.pid), _others_seconds()
             _come(editor, session, is_ours=client == "fim-lsp")
             accepted = type_accepting(editor, session, drawn) if terms.accepts else None
             pauses = () if terms.accepts else tuple(_typed(editor, session))
             _check(editor, session)
             cpu, others = cpu_seconds(server.pid) - cpu, _others_seconds() - others
-            evaluated, decoded = (b - a for a, b in zip(before, _counted(url), strict=True))
+            evaluated, decoded = (b - a for a, b in zip(before, counted(url), strict=True))
         return Played(
             client, session.name, pauses, observed.decisions(notes), evaluated, decoded, cpu, others,
             accepted,
@@ -178,13 +133,6 @@ def _pause(editor: Neovim, where: str, whole: str, at: int) -> Pause:
     key, shown = editor.lua("pause()")
     typed = whole[:at].rpartition("\n")[2]
     return Pause(where, typed, whole[at:], key, ended, tuple(Shown(ms, text) for ms, text in shown))
-
-
-def _counted(url: str) -> tuple[int, int]:
-    """Return tokens that the server has evaluated and decoded in its life."""
-    with urllib.request.urlopen(f"{url}/metrics") as answer:
-        text = answer.read().decode()
-    return metrics.evaluated(text), metrics.decoded(text)
 
 
 def _others_seconds() -> float:

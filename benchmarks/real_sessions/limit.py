@@ -8,6 +8,7 @@ as long as it takes; it is shown only as far as it is right, to the end of a wor
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from fim_lsp.documents import Edit, Position, after
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
 from fim_lsp.suggest.lines import indent
+from fim_lsp.suggest.request import Client, Suggestion
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 
@@ -49,7 +51,7 @@ async def _chances(url: str, session: Written, folder: Path) -> list[Chance]:
             typist.type(line[:width])
             at += width
             continue
-        part = right_part(await typist.suggestion(), whole[at:])[: len(text) - at]
+        part = right_part(await typist.suggestion(whole[at:]), whole[at:])[: len(text) - at]
         if n_keys(part) > LEAST:
             found.append(Chance(at, part))
         part = part if n_keys(part) > LEAST else text[at]
@@ -87,7 +89,19 @@ class _Typist:
         self.session.handle(events.Changed(self._uri, self._version, (edit,)))
         self._at = after(self._at, text)
 
-    async def suggestion(self) -> str:
-        """Return what is shown here by hand."""
-        answer = await self.session.complete(self._uri, self._at, invoked=True)
-        return answer.suggestions[0].text if answer.suggestions else ""
+    async def suggestion(self, expected: str) -> str:
+        """Return what is shown here by hand; from a line on that is not *expected*, nothing is waited for."""
+        shown = [""]
+
+        def hear(suggestion: Suggestion) -> None:
+            shown.append(suggestion.text)
+            if not expected.startswith(suggestion.text):
+                asked.cancel()
+
+        complete = self.session.complete(
+            self._uri, self._at, invoked=True, client=Client(hear=hear)
+        )
+        asked = asyncio.ensure_future(complete)
+        with contextlib.suppress(asyncio.CancelledError):
+            shown += [suggestion.text for suggestion in (await asked).suggestions[:1]]
+        return shown[-1]

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import arguments
 from benchmarks.plot import Axis, Series, plot
 from benchmarks.recall.history import History, Step
 from benchmarks.recall.policies import Ours, Theirs
@@ -106,7 +107,7 @@ def _name(path: Path) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.recall", description=__doc__)
+    parser = arguments.parser("recall", __doc__)
     parser.add_argument("histories", nargs="*", type=Path, default=[ROOT])
     parser.add_argument("--commits", type=int, default=40, help="how many of the newest")
     parser.add_argument("--skip", type=int, default=0, help="… before so many")

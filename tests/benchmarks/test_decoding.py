@@ -6,8 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.decoding import N_TOKENS, STREAM, Row, _text, decoded, endless, table, waited
-from benchmarks.places import LIBRARY, frame, places, prompt
+from benchmarks.decoding import (
+    N_TOKENS,
+    STREAM,
+    WINDOW,
+    Row,
+    _text,
+    decoded,
+    endless,
+    table,
+    waited,
+)
+from benchmarks.layouts import OURS, prompt_at, trials
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
@@ -18,8 +28,8 @@ async def test_all_ways_give_the_same_text() -> None:
     with llama_server(BUNDLED) as url:
         backend = endless(url)
         await backend.connect()
-        for place in places([LIBRARY], 3, 0):
-            asked = prompt(place, frame(place, backend.state), place.typed)
+        for trial in trials([OURS], 3):
+            asked = prompt_at(WINDOW, trial)
             await backend.warm(asked, 4096)
             whole, _, _ = await decoded(backend, asked, STREAM)
             assert sum(reply.timings.predicted_n for reply in whole) == N_TOKENS

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.arguments import FOLDER
 from benchmarks.real_sessions import editing
-from benchmarks.real_sessions.arguments import FOLDER
 from benchmarks.real_sessions.choice import SETS, written
 from tests.benchmarks.test_real_sessions import NEW, commit, module
 from tests.editors import programs

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.real_sessions.arguments import FOLDER
+from benchmarks.arguments import FOLDER
 from fim_lsp.prompt.healing import heal
 from fim_lsp.session.scheduler import Scheduler
 from server_bridge.process.embedded import Embedded
