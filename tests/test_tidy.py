@@ -167,8 +167,8 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23724
-MOST_MODULES = 236
+MOST_CODE_LINES = 23553
+MOST_MODULES = 235
 MOST_IMPORTS = 972
 MOST_SETTINGS = 40
 

@@ -242,15 +242,17 @@ class Http:
 
     async def _events(self, client: Any, path: str, body: bytes) -> AsyncGenerator[Object, None]:
         """Send one request, and yield the events of its answer."""
+        timeouts = self._timeouts
         asked = client.stream(
             "POST",
             self._address + path,
             content=self._add_tags(body),
-            extensions={"trace": self._check_connection, "timeout": self._timeouts},
+            extensions={"trace": self._check_connection, "timeout": timeouts},
         )
         async with AsyncExitStack() as stack:
             beginning = stack.enter_async_context(asked)
             response = await self._within(self.patience_s, beginning)
+            timeouts["read"] = self.patience_s  # httpx reads it when the body begins
             events = events_in(self.url + path, response, self.patience_s)
             async for event in await stack.enter_async_context(aclosing(events)):
                 yield event
@@ -329,7 +331,6 @@ class Http:
                 headers["Authorization"] = self._login
             self._client = self._httpx.AsyncClient(
                 headers=headers,
-                transport=await asyncio.to_thread(_plain_transport) if self._is_plain else None,
                 timeout=self._httpx.Timeout(self.patience_s, connect=CONNECT_S, write=WRITE_S),
                 limits=self._httpx.Limits(max_connections=1, keepalive_expiry=KEEP_S),
                 trust_env=not is_loopback(self._address),  # no proxy between us and this machine
@@ -346,10 +347,10 @@ class Http:
             closing.add_done_callback(self._closing.discard)
 
     @property
-    def _timeouts(self) -> Mapping[str, float | None]:
-        """httpx's, and one for the *head* of an answer, which `_within` limits where the server can show that it computes."""
-        head = self.patience_s if self.is_working is None else None
-        return {"connect": CONNECT_S, "write": WRITE_S, "read": self.patience_s, "head": head}
+    def _timeouts(self) -> dict[str, float | None]:
+        """httpx's; `_within` limits what is read where the server can show that it computes."""
+        read = self.patience_s if self.is_working is None else None
+        return {"connect": CONNECT_S, "write": WRITE_S, "read": read, "pool": None}
 
     @property
     def _is_plain(self) -> bool:
@@ -368,11 +369,6 @@ class Http:
             except OSError as error:  # ssl.SSLError is one
                 raise BackendUnusable(f"fim.backend.caFile cannot be read: {error}") from error
         return context
-
-
-def _plain_transport() -> Any:
-    """Make a transport, imported late, as httpx is."""
-    return importlib.import_module("server_bridge.http.plain").PlainTransport(KEEP_S)
 
 
 class _Closed(Exception):
