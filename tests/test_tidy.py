@@ -57,7 +57,7 @@ ONLY = {
     "server_bridge": {"fim_lsp.__main__", "fim_lsp.model_files", "fim_lsp.model_server"},
     "fim_lsp": set[str](),
     "time": {
-        "fim_lsp.session.open_documents", "fim_lsp.session.completer", "fim_lsp.session.session", "fim_lsp.lsp.server", "fim_lsp.cli",
+        "fim_lsp.session.state.open_documents", "fim_lsp.session.completer", "fim_lsp.session.session", "fim_lsp.lsp.server", "fim_lsp.cli",
         "server_bridge",
     },
     "random": set[str](),
@@ -167,9 +167,9 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23553
-MOST_MODULES = 235
-MOST_IMPORTS = 972
+MOST_CODE_LINES = 23533
+MOST_MODULES = 234
+MOST_IMPORTS = 953
 MOST_SETTINGS = 40
 
 LAYOUT = {

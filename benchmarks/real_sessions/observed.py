@@ -19,8 +19,7 @@ from unittest.mock import patch
 from benchmarks.real_sessions.scores import Decision
 from fim_lsp import __main__ as program
 from fim_lsp.session import completer
-from fim_lsp.session.answer import Answer
-from fim_lsp.session.stats import Stats
+from fim_lsp.session.stats import Answer, Stats
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
 

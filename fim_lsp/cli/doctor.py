@@ -15,7 +15,7 @@ from fim_lsp.cli.checks import CHECKS, Finding, Target
 from fim_lsp.cli.terminal import Screen, screen_on, wrap
 from fim_lsp.display import sanitize
 from fim_lsp.next_edit.formats import format_of
-from fim_lsp.session.model_edits import trouble
+from fim_lsp.session.edits.model_edits import trouble
 from fim_lsp.settings.backend import BackendConfig
 from server_bridge.machine import addresses
 from server_bridge.protocol import BackendError

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from fim_lsp.cli.terminal import screen_on
-from fim_lsp.session import state_file
+from fim_lsp.session.state import state_file
 
 MEGABYTE = 1e6
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fim_lsp.http_server.requests import Body
-from fim_lsp.session.answer import Cost
+from fim_lsp.session.stats import Cost
 
 MANY = 1e6  # tokens per second where nothing was to be done
 ID, OBJECT = "cmpl-fim-lsp", "text_completion"

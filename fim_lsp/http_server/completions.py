@@ -17,8 +17,8 @@ from fim_lsp.http_server import zeta
 from fim_lsp.http_server.answers import insertion
 from fim_lsp.http_server.client_documents import ClientDocuments, Place
 from fim_lsp.http_server.requests import Asked, Limits
-from fim_lsp.session.answer import Cost
 from fim_lsp.session.session import Session
+from fim_lsp.session.stats import Cost
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Client, Suggestion
 

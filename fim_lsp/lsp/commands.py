@@ -26,7 +26,7 @@ from fim_lsp.lsp.messages import MOST_CHARS
 from fim_lsp.lsp.types import types
 from fim_lsp.prompt.report import page
 from fim_lsp.session.quietness import MINUTES
-from fim_lsp.session.state_file import PAGE
+from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings import files
 from fim_lsp.suggest.outcome import notice, report
 from fim_lsp.suggest.request import Client

@@ -31,9 +31,9 @@ from fim_lsp.lsp.notebooks import Notebooks
 from fim_lsp.lsp.rpc import LanguageServer
 from fim_lsp.lsp.transport import Skipped
 from fim_lsp.lsp.types import types
-from fim_lsp.session.answer import Answer
 from fim_lsp.session.session import Session
-from fim_lsp.session.state_file import PAGE
+from fim_lsp.session.state.state_file import PAGE
+from fim_lsp.session.stats import Answer
 from fim_lsp.settings.backend import remote_servers
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file

@@ -21,7 +21,7 @@ from fim_lsp.lsp import convert, edits
 from fim_lsp.lsp.commands import applies_edits, apply_edit, show_place, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.types import types
-from fim_lsp.session.edit_history import NextEdit
+from fim_lsp.session.state.edit_history import NextEdit
 from server_bridge.protocol import Health
 
 METHOD = "textDocument/copilotInlineEdit"

@@ -14,18 +14,17 @@ import time
 from functools import partial
 
 from fim_lsp.documents import Document, Edit, Position
-from fim_lsp.session.answer import Answer
-from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher, Wait
+from fim_lsp.session.edits.commit_messages import CommitMessages
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
-from fim_lsp.session.open_document import OpenDocument
-from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import RARELY, Quietness
-from fim_lsp.session.stats import Stats, describe
+from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.stats import Answer, Stats, describe
 from fim_lsp.suggest.continuations import Displayed, trim_typed
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish

@@ -17,16 +17,24 @@ from typing import NamedTuple
 
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame
-from fim_lsp.session.answer import Cost
-from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.generation import Generation, Phase, advance, generate, terms_of
+from fim_lsp.session.generation import (
+    Generation,
+    Heard,
+    Phase,
+    Stream,
+    Times,
+    advance,
+    generate,
+    goes_on,
+    is_answered,
+    terms_of,
+)
 from fim_lsp.session.lane import Lane, Withdrawn
-from fim_lsp.session.next_action import Heard, Stream, Times, goes_on, is_answered
-from fim_lsp.session.open_document import OpenDocument
-from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.scheduler import end_tasks
-from fim_lsp.session.stats import Stats
+from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.stats import Cost, Stats
 from fim_lsp.suggest.confidence import NOT_SURE, behind, likely
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.line_match import choose
@@ -60,16 +68,14 @@ class Dispatcher:
 
     def __init__(
         self,
-        connection: Connection,
+        lane: Lane,
         stats: Stats,
         framing: Framing,
-        lane: Lane,
         open_documents: OpenDocuments,
     ) -> None:
-        self._connection = connection
+        self._lane = lane
         self._stats = stats
         self._framing = framing
-        self._lane = lane
         self._open_documents = open_documents
         self._tasks: set[asyncio.Task[None]] = set()
         self._latest: Generation | None = None  # the one that the newest request waits for
@@ -117,7 +123,7 @@ class Dispatcher:
 
     @property
     def _model(self) -> str:
-        return self._connection.state.model
+        return self._lane.state.model
 
     async def _collect(
         self, request: CompletionRequest, doc: OpenDocument, wait: Wait, n_wanted: int

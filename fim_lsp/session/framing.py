@@ -13,9 +13,8 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import compose, window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, affordable, beside
 from fim_lsp.prompt.window import Window
-from fim_lsp.session.connection import Connection
-from fim_lsp.session.lane import PermittedModel
-from fim_lsp.session.open_document import OpenDocument
+from fim_lsp.session.lane import Lane, PermittedModel
+from fim_lsp.session.state.open_document import OpenDocument
 from server_bridge.protocol import Measure, Prompt, PromptTooLong
 
 COLD = 128  # tokens to evaluate, about as many as a first look (`window.FIRST_TOKENS`): a new one may be cheaper
@@ -28,8 +27,8 @@ log = logging.getLogger(__name__)
 class Framing:
     """See the module."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
 
     def compose(self, frame: Frame, typed: str) -> Prompt:
         """Return the prompt for a cursor behind *typed*, the middle of the frame's window."""
@@ -84,7 +83,7 @@ class Framing:
         if frame is not None and frame.window.share >= 1:
             return frame.window
         scale = doc.scale * SPARE
-        budget = compose.budget(self._connection.config, self._connection.state, scale)
+        budget = compose.budget(self._lane.config, self._lane.state, scale)
         return window.place_window(document, position, budget, None, 1.0)
 
     @staticmethod
@@ -96,7 +95,7 @@ class Framing:
         return doc.shrink(frame)
 
     def _budget(self, doc: OpenDocument) -> window.Budget:
-        return compose.budget(self._connection.config, self._connection.state, doc.scale)
+        return compose.budget(self._lane.config, self._lane.state, doc.scale)
 
     def _quick(self, doc: OpenDocument, document: Document, position: Position) -> list[Frame]:
         """Return new small frames after chunks that were evaluated lately, or are being evaluated."""
@@ -112,7 +111,7 @@ class Framing:
 
     def _first_share(self, budget: window.Budget) -> float:
         """Return how much of the budget a first look gets."""
-        state = self._connection.state
+        state = self._lane.state
         n_chars = window.first_tokens(state.prefill_per_s) * state.chars_per_token
         return min(1.0, n_chars / max(1, budget.prefix + budget.suffix))
 

@@ -25,18 +25,86 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from fim_lsp.prompt.healing import Tape, resume
 from fim_lsp.prompt.window import Window
-from fim_lsp.session.answer import Cost
 from fim_lsp.session.lane import Lane, Permit, PermittedModel
-from fim_lsp.session.stats import Stats
+from fim_lsp.session.stats import Cost, Stats
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import least
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.suggest.request import CompletionRequest
 from server_bridge.protocol import Prompt, PromptTooLong, Reply, Request, Stop, Timings
+
+
+class Heard(NamedTuple):
+    """
+    The text of a generation for a request: *is_over* when no more comes for it, *is_settled* when
+    no more can be shown.
+    """
+
+    is_over: bool
+    is_settled: bool
+    has_line: bool
+    was_shown: bool  # a line of it, and what there is by now is shown at once
+
+
+class Times(NamedTuple):
+    """Times of the event loop; *lasts*: the request waits for a line, however long that takes."""
+
+    early: float
+    until: float
+    lasts: bool
+
+
+class Stream(NamedTuple):
+    """A stream: how many requests wait for it, and until when it goes on without one."""
+
+    n_waiting: int
+    is_newest: bool
+    is_paused: bool
+    is_unsure: bool
+    until: float
+
+
+def is_answered(heard: Heard, times: Times, now: float) -> bool:
+    """
+    Return whether a request that waits for a generation gets its answer now.
+
+    what there is                            before early   until   after until
+    ---------------------------------------  ------------  -------  ------------
+    all of it, or the stream rests              answer      answer   answer
+    no more that can be shown (unsure)          answer      answer   answer
+    a whole line, and one was shown before      answer      answer   answer
+    a whole line                                 wait       answer   answer
+    less than a line                             wait        wait    answer, or wait on if it `lasts`
+    """
+    if heard.is_over or heard.is_settled:
+        return True
+    if heard.has_line and (heard.was_shown or now >= times.early):
+        return True
+    return now >= times.until and not times.lasts
+
+
+def goes_on(stream: Stream, now: float, *, is_wire_wanted: bool) -> bool:
+    """
+    Return whether a stream goes on, after each piece of text.
+
+    what it is for                           no other waits       another step waits
+    ---------------------------------------  -------------------  ------------------
+    the newest request waits for it          go on                go on
+    another request waits for it             go on                stop
+    none waits, more could be shown          go on for a moment   stop
+    none waits, no more can be shown         stop                 stop
+    contradicted by a key                    stop                 stop
+    """
+    if stream.is_paused:
+        return False
+    if is_wire_wanted:
+        return stream.n_waiting > 0 and stream.is_newest
+    return stream.n_waiting > 0 or (now < stream.until and not stream.is_unsure)
 
 
 class Phase(enum.Enum):

@@ -17,9 +17,9 @@ from fim_lsp.context.chunks import Piece, Source, read_server_text
 from fim_lsp.context.grammars import language_of
 from fim_lsp.events import Informed, Snippet
 from fim_lsp.session.judging import Judging
-from fim_lsp.session.open_document import source
-from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import Prefill
+from fim_lsp.session.state.open_document import source
+from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.files import reread

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
-from fim_lsp.session.open_document import UNJUDGED, OpenDocument, Verdict
-from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
+from fim_lsp.session.state.open_document import UNJUDGED, OpenDocument, Verdict
+from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.suggest.outcome import reason
 
 log = logging.getLogger(__name__)

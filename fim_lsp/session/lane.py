@@ -21,8 +21,10 @@ from typing import TypeVar
 
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.scheduler import Scheduler, Step
+from fim_lsp.settings.config import Config
 from server_bridge.protocol import (
     BackendError,
+    Health,
     Measure,
     Model,
     Prompt,
@@ -99,12 +101,14 @@ class PermittedModel:
         return await self._model.restore(prompt)
 
 
-class Lane:
-    """See the module."""
+class Lane(Scheduler):
+    """See the module; a scheduler whose steps get the model. *state* and *config* are the connection's."""
 
-    def __init__(self, connection: Connection, scheduler: Scheduler) -> None:
+    def __init__(
+        self, connection: Connection, kinds: tuple[str, ...], off_wire: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(kinds, off_wire)
         self._connection = connection
-        self._scheduler = scheduler
 
     @property
     def state(self) -> State:
@@ -112,9 +116,23 @@ class Lane:
         return self._connection.state
 
     @property
-    def wanted(self) -> bool:
-        """Return whether a step waits for the one on the wire."""
-        return self._scheduler.wanted
+    def config(self) -> Config:
+        """The settings now."""
+        return self._connection.config
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the model can be asked without waiting for its server."""
+        return self.state.health is Health.READY
+
+    @property
+    def is_starting(self) -> bool:
+        """Return whether the model may be ready soon."""
+        return self._connection.is_starting
+
+    async def wait_ready(self) -> State:
+        """Return the state as soon as the model is ready, or cannot be for now."""
+        return await self._connection.wait_ready()
 
     async def run(self, permit: Permit, work: Callable[[PermittedModel], Awaitable[T]]) -> T:
         """Do a step of *work* as soon as the one on the wire is done. Raises Withdrawn, BackendError."""
@@ -123,7 +141,7 @@ class Lane:
         async def step() -> T:
             return await work(await self.model(permit))
 
-        return await self._scheduler.foreground(step)
+        return await self.foreground(step)
 
     async def model(self, permit: Permit) -> PermittedModel:
         """Return the model, connected where that is needed; for a step that has the wire. Raises BackendError."""
@@ -141,7 +159,7 @@ class Lane:
                 log.info("%s failed: %s", kind, error)
             return False
 
-        self._scheduler.background(kind, quiet_step, delay=delay)
+        super().background(kind, quiet_step, delay=delay)
 
     async def evaluate(self, permit: Permit, prompt: Prompt, *, to_end: bool = False) -> int:
         """Evaluate *prompt* in steps, between which others may come; return how many tokens that took."""

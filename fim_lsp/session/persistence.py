@@ -15,14 +15,14 @@ from fim_lsp.context.update import Viewport
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Header, still_true
 from fim_lsp.prompt.window import Window
-from fim_lsp.session import state_file
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Withdrawn
-from fim_lsp.session.open_document import OpenDocument
-from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import NOWHERE, Prefill
-from fim_lsp.session.state_file import SavedDocument, SavedWorkspace
-from fim_lsp.session.workspace import Workspace
+from fim_lsp.session.state import state_file
+from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
+from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import BackendError
 

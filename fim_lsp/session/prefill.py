@@ -14,13 +14,11 @@ from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import compose
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
-from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.lane import Lane, PermittedModel, step_tokens
-from fim_lsp.session.open_document import OpenDocument
-from fim_lsp.session.scheduler import Scheduler
+from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.stats import Stats
-from server_bridge.protocol import Health, Prompt, PromptTooLong
+from server_bridge.protocol import Prompt, PromptTooLong
 
 NOWHERE = Window(0, 0, "", "")
 IDLE_S = 0.3  # quiet before background work: longer than a pause between two keys of fast typing
@@ -33,17 +31,13 @@ class Prefill:
 
     def __init__(
         self,
-        connection: Connection,
+        lane: Lane,
         stats: Stats,
         framing: Framing,
-        scheduler: Scheduler,
-        lane: Lane,
     ) -> None:
-        self._connection = connection
+        self._lane = lane
         self._stats = stats
         self._framing = framing
-        self._scheduler = scheduler
-        self._lane = lane
 
     def prefill_cursor(self, doc: OpenDocument) -> None:
         """
@@ -56,7 +50,7 @@ class Prefill:
 
     def prefill_next(self, doc: OpenDocument) -> None:
         """While idle, choose chunks and evaluate what the next request in *doc* will want."""
-        self._scheduler.stir()
+        self._lane.stir()
         choose = partial(self._choose_chunks, doc)
         self._lane.background("choose chunks", choose, delay=IDLE_S)
         self._look_again(doc, IDLE_S)
@@ -70,7 +64,7 @@ class Prefill:
         if doc.current is None:
             return
         frame = doc.frame or Frame(header, NOWHERE)
-        if not self._ready:
+        if not self._lane.is_ready:
             return
         prompt = self._framing.compose(frame, typed)
 
@@ -80,14 +74,14 @@ class Prefill:
             return measure.total - measure.cached
 
         left = await self._lane.run(doc.permit(), load)
-        if left <= step_tokens(self._connection.state):
+        if left <= step_tokens(self._lane.state):
             doc.mark_evaluated(frame)
         elif doc.frame is frame:
             doc.reset()
 
     async def save(self, doc: OpenDocument, frame: Frame, typed: str) -> bool:
         """Have the backend save what it evaluated of a prompt; whether it did."""
-        if not self._ready:
+        if not self._lane.is_ready:
             return False
         prompt = self._framing.compose(frame, typed)
 
@@ -102,16 +96,16 @@ class Prefill:
         # Where an earlier run left something, its frame comes first, and the ring that it was evaluated behind.
         is_new = doc.restoring is None and not doc.workspace.memory.ring.chunks
         if (doc.frame is not None or is_new) and doc.position is not None and document:
-            config = self._connection.config
+            config = self._lane.config
             viewport = doc.viewport(self._framing.widest(doc, document, doc.position))
-            limits = compose.ring_limits(config, self._connection.state)
+            limits = compose.ring_limits(config, self._lane.state)
             await doc.workspace.update_ring(viewport, limits, config)
         return False
 
     async def _cursor_step(self, doc: OpenDocument) -> bool:
         """Make one step of the frame that a request at the cursor would get; return True while there is more."""
         document = doc.current
-        if document is None or doc.position is None or not self._ready:
+        if document is None or doc.position is None or not self._lane.is_ready:
             return False
         model, position = await self._lane.model(doc.permit()), doc.position
         frame = await self._framing.best(doc, document, position, model)
@@ -121,8 +115,8 @@ class Prefill:
     async def _next_step(self, doc: OpenDocument) -> bool:
         """Make one step of the prompt of the next request at the cursor; return True while there is more."""
         document = doc.current
-        if document is None or doc.position is None or not self._ready:
-            if self._connection.is_starting:
+        if document is None or doc.position is None or not self._lane.is_ready:
+            if self._lane.is_starting:
                 self._look_again(doc, START_S)
             return False
         position = doc.position
@@ -141,7 +135,7 @@ class Prefill:
         if frame is doc.frame:
             return False
         doc.install(frame)
-        self._scheduler.stir()  # the next rung waits for as much rest again
+        self._lane.stir()  # the next rung waits for as much rest again
         return True
 
     async def _pays(self, doc: OpenDocument, prompt: Prompt, model: PermittedModel) -> bool:
@@ -151,10 +145,10 @@ class Prefill:
         So background work takes at most half of the user's pauses. To wait for as long as the work takes costs at most
         twice the least possible, whatever comes (ski rental: Karlin et al. 1988).
         """
-        state = self._connection.state
+        state = self._lane.state
         measure = await model.measure(prompt)
         seconds = (measure.total - measure.cached) / max(1.0, state.prefill_per_s)
-        if (missing := seconds - self._scheduler.quiet_s) <= 0:
+        if (missing := seconds - self._lane.quiet_s) <= 0:
             return True
         self._look_again(doc, missing)
         return False
@@ -163,10 +157,6 @@ class Prefill:
         """See in *seconds*, or that long after the next request, what is to be evaluated."""
         step = partial(self._next_step, doc)
         self._lane.background("prefill next", step, delay=seconds)
-
-    @property
-    def _ready(self) -> bool:
-        return self._connection.state.health is Health.READY
 
     async def _step(
         self,
@@ -179,6 +169,6 @@ class Prefill:
     ) -> int:
         """Evaluate a step of *frame* up to *position*; how many tokens are left."""
         prompt = self._framing.prompt(frame, document, position)
-        warmed = await model.warm(prompt, step_tokens(self._connection.state))
+        warmed = await model.warm(prompt, step_tokens(self._lane.state))
         self._stats.count_warm(warmed, waited_for=False, is_first=is_first)
         return warmed.left

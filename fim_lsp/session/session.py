@@ -20,28 +20,26 @@ from fim_lsp import events
 from fim_lsp.documents import Document, Position
 from fim_lsp.prompt import report
 from fim_lsp.prompt.report import PromptReport
-from fim_lsp.session.answer import Answer
-from fim_lsp.session.commit_messages import CommitMessages
 from fim_lsp.session.completer import Completer
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.dispatcher import Dispatcher
-from fim_lsp.session.edit_history import NextEdit
+from fim_lsp.session.edits.commit_messages import CommitMessages
+from fim_lsp.session.edits.instructed_edits import InstructedEdits
+from fim_lsp.session.edits.long_text import continue_long
+from fim_lsp.session.edits.model_edits import ModelEdits
+from fim_lsp.session.edits.next_edits import NextEdits
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.informing import Informing
-from fim_lsp.session.instructed_edits import InstructedEdits
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Withdrawn
-from fim_lsp.session.long_text import continue_long
-from fim_lsp.session.model_edits import ModelEdits
-from fim_lsp.session.next_edits import NextEdits
-from fim_lsp.session.open_document import OpenDocument
-from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
 from fim_lsp.session.quietness import Quietness
-from fim_lsp.session.scheduler import Scheduler
-from fim_lsp.session.stats import Day, Days, Stats
-from fim_lsp.session.workspaces import Workspaces
+from fim_lsp.session.state.edit_history import NextEdit
+from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.workspaces import Workspaces
+from fim_lsp.session.stats import Answer, Day, Days, Stats
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import EDITOR, Client, Selected
 from fim_lsp.workspace.explorer import Progress
@@ -71,23 +69,20 @@ class Session:
         clock = time.perf_counter
         self.quiet = Quietness(cache, clock)
         self._waking: asyncio.TimerHandle | None = None
-        self._scheduler = Scheduler(BACKGROUND, off_wire=("choose chunks",))
+        self._lane = Lane(self.connection, BACKGROUND, off_wire=("choose chunks",))
         self._open = OpenDocuments(self.workspaces, self._stats, self.quiet)
         self._model_edits = ModelEdits(config, open_model)
         self.next_edits = NextEdits(
             self._open, self._stats, clock, self._model_edits, lambda: self.config
         )
-        self._framing = Framing(self.connection)
-        self._lane = Lane(self.connection, self._scheduler)
-        parts = (self.connection, self._stats, self._framing)
-        self._dispatcher = Dispatcher(*parts, self._lane, self._open)
-        self._prefill = Prefill(*parts, self._scheduler, self._lane)
+        self._framing = Framing(self._lane)
+        parts = (self._lane, self._stats, self._framing)
+        self._dispatcher = Dispatcher(*parts, self._open)
+        self._prefill = Prefill(*parts)
         self._persistence = Persistence(cache, self.connection, self._open, self._prefill)
         self._judging = Judging(self.connection, self._open, self._persistence)
-        self.commit_messages = CommitMessages(self.connection, self._lane, self.workspaces)
-        self.edits = InstructedEdits(
-            self.connection, self._lane, self._framing, self._open, self._judging
-        )
+        self.commit_messages = CommitMessages(self._lane, self.workspaces)
+        self.edits = InstructedEdits(self._lane, self._framing, self._open, self._judging)
         self.completer = Completer(
             connection=self.connection,
             stats=self._stats,
@@ -298,7 +293,7 @@ class Session:
 
     async def wait_idle(self) -> None:
         """Wait until no background work is left; for tests and benchmarks."""
-        await self._scheduler.wait_idle()
+        await self._lane.wait_idle()
 
     async def aclose(self) -> None:
         """End all work and let the backend go."""
@@ -308,7 +303,7 @@ class Session:
         for doc in self._open:
             doc.stop()
         try:
-            await self._scheduler.aclose()
+            await self._lane.aclose()
             await self.commit_messages.aclose()
             await self._dispatcher.aclose()
             await self._persistence.aclose()

@@ -9,7 +9,7 @@ import pytest
 from fim_lsp.http_server import answers, requests, zeta
 from fim_lsp.http_server.excerpt import Excerpt
 from fim_lsp.http_server.requests import Asked, Limits
-from fim_lsp.session.answer import Cost
+from fim_lsp.session.stats import Cost
 from server_bridge.protocol import Chunk
 
 VIM: dict[str, Any] = {

@@ -8,8 +8,8 @@ import pytest
 
 from fim_lsp.documents import Edit, Position, after, apply_edits, open_document
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
-from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.quietness import Quietness
+from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.stats import Stats
 from server_bridge.protocol import Health, State
 

@@ -15,13 +15,12 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.generation import Generation, Phase, Terms, advance
 from fim_lsp.session.lane import Lane
-from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.prefill import NOWHERE
 from fim_lsp.session.quietness import Quietness
-from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.session.session import Session
+from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
-from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import cursor_at
 from server_bridge.bridge import BackendSettings, open_backend
@@ -91,7 +90,7 @@ async def test_a_completion_that_fills_the_context_is_kept(server: tuple[str, in
     terms = Terms(n_predict=128, enough=lambda _: False)
     window = Window(0, 0, "", "")
     generation = Generation(cursor, window, prompt.middle, prompt, terms, terms.n_predict)
-    lane = Lane(Connection(Config(), lambda _: backend), Scheduler(()))
+    lane = Lane(Connection(Config(), lambda _: backend), ())
     model = await lane.model(lambda _: None)
     while not generation.ended:
         await advance(generation, lane, Stats(), lambda _: True, model)

@@ -11,7 +11,6 @@ import pytest
 
 from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import TWICE, Lane, Withdrawn
-from fim_lsp.session.scheduler import Scheduler
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Measure, Prompt, Reply, Request, Stop, Timings, Warmed
 from tests.fake_backend import FakeBackend
@@ -51,7 +50,7 @@ class Permission:
 
 
 def lane_to(backend: FakeBackend) -> Lane:
-    return Lane(Connection(Config(), lambda _: backend), Scheduler(()))
+    return Lane(Connection(Config(), lambda _: backend), ())
 
 
 @pytest.mark.parametrize(

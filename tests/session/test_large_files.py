@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fim_lsp.documents import Edit, Position, apply_edits, open_document
 from fim_lsp.events import Changed, Closed, Opened, Saved, Yanked
-from fim_lsp.session import open_document as limits
 from fim_lsp.session.session import Session
+from fim_lsp.session.state import open_document as limits
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, ROOT, wait_judged
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.session.next_action import Heard, Stream, Times, goes_on, is_answered
+from fim_lsp.session.generation import Heard, Stream, Times, goes_on, is_answered
 
 TIMES = Times(early=1.0, until=2.0, lasts=True)
 NOTHING = Heard(is_over=False, is_settled=False, has_line=False, was_shown=False)

@@ -9,14 +9,14 @@ import pytest
 from fim_lsp.documents import Edit, Position
 from fim_lsp.events import Changed, Closed, FoldersChanged, Opened
 from fim_lsp.next_edit.engine import propose
-from fim_lsp.session import next_edits
-from fim_lsp.session.model_edits import ModelEdits
-from fim_lsp.session.next_edits import NextEdits
-from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.edits import next_edits
+from fim_lsp.session.edits.model_edits import ModelEdits
+from fim_lsp.session.edits.next_edits import NextEdits
 from fim_lsp.session.quietness import Quietness
 from fim_lsp.session.session import Session
+from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
-from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.settings.config import Config
 from server_bridge.bridge import Unusable
 

@@ -12,7 +12,7 @@ import pytest
 from fim_lsp import events
 from fim_lsp.documents import Position
 from fim_lsp.session.session import Session
-from fim_lsp.session.workspaces import OUTSIDE
+from fim_lsp.session.state.workspaces import OUTSIDE
 from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist, wait_judged
 

@@ -15,8 +15,8 @@ import pytest
 
 from fim_lsp.context.ring import Ring
 from fim_lsp.documents import Position
-from fim_lsp.session import state_file
 from fim_lsp.session.session import Session
+from fim_lsp.session.state import state_file
 from fim_lsp.settings.config import Config, StateConfig
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.protocol import Backend

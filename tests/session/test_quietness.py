@@ -12,7 +12,7 @@ from fim_lsp.documents import Position, open_document
 from fim_lsp.quiet.worth import AGAIN, Record
 from fim_lsp.session.quietness import FILE, NOT_NOW, Quietness
 from fim_lsp.session.session import Session
-from fim_lsp.session.state_file import forget
+from fim_lsp.session.state.state_file import forget
 from fim_lsp.settings.config import CompletionConfig, Config
 from fim_lsp.suggest.cursor import Candidate, Odds
 from fim_lsp.suggest.request import CompletionRequest, request_at

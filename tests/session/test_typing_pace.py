@@ -6,10 +6,10 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Edit, Position
-from fim_lsp.session.open_documents import OpenDocuments
 from fim_lsp.session.quietness import Quietness
+from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
-from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.suggest.debounce import USUAL_MS
 
 START = Position(0, 0)

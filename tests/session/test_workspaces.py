@@ -10,8 +10,8 @@ import pytest
 from fim_lsp.context.ring import Limits
 from fim_lsp.context.update import Viewport
 from fim_lsp.documents import open_document
-from fim_lsp.session.open_document import source
-from fim_lsp.session.workspaces import Workspaces
+from fim_lsp.session.state.open_document import source
+from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.settings.config import Config, PrivacyConfig, RingConfig
 from fim_lsp.workspace import paths
 

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 
 from fim_lsp import events
 from fim_lsp.documents import Document, open_document
-from fim_lsp.session.acceptance import Acceptance
-from fim_lsp.session.open_document import OpenDocument
 from fim_lsp.session.quietness import Quietness
+from fim_lsp.session.state.acceptance import Acceptance
+from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.workspaces import Workspace, Workspaces
 from fim_lsp.session.stats import Stats
-from fim_lsp.session.workspace import Workspace
-from fim_lsp.session.workspaces import Workspaces
 from fim_lsp.suggest.debounce import TypingPace
 from fim_lsp.suggest.line_match import lines_in_sight
 from fim_lsp.workspace import paths

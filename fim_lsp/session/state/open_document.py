@@ -30,11 +30,11 @@ from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, HeaderFor
 from fim_lsp.prompt.window import Budget, Fit, Window
-from fim_lsp.session.acceptance import Acceptance
 from fim_lsp.session.generation import Generation
 from fim_lsp.session.lane import Permit, Withdrawn
-from fim_lsp.session.state_file import SavedDocument
-from fim_lsp.session.workspace import Workspace
+from fim_lsp.session.state.acceptance import Acceptance
+from fim_lsp.session.state.state_file import SavedDocument
+from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.suggest.continuations import Continuations, Displayed
 from fim_lsp.suggest.outcome import TOO_LARGE
 from fim_lsp.workspace.paths import FileLocation

@@ -26,12 +26,11 @@ from fim_lsp.instruct.selection import (
     select_lines,
     turn,
 )
-from fim_lsp.session.connection import Connection
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
-from fim_lsp.session.open_document import OpenDocument
-from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.state.open_document import OpenDocument
+from fim_lsp.session.state.open_documents import OpenDocuments
 from server_bridge.protocol import (
     BackendError,
     Health,
@@ -111,13 +110,11 @@ class InstructedEdits:
 
     def __init__(
         self,
-        connection: Connection,
         lane: Lane,
         framing: Framing,
         open_documents: OpenDocuments,
         judging: Judging,
     ) -> None:
-        self._connection = connection
         self._lane = lane
         self._framing = framing
         self._open = open_documents
@@ -168,9 +165,9 @@ class InstructedEdits:
 
     async def _admit(self, uri: str) -> OpenDocument:
         """Return the document, where it may be shown to a model that can do it. Raises Withdrawn."""
-        state = await self._connection.wait_ready()
+        state = await self._lane.wait_ready()
         doc = await self._judging.admit(uri)
-        await doc.workspace.refresh(self._connection.config.privacy.exclude)
+        await doc.workspace.refresh(self._lane.config.privacy.exclude)
         if state.health is not Health.READY:
             raise Withdrawn(state.message or "there is no model server")
         if state.fills_only:

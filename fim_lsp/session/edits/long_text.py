@@ -13,7 +13,7 @@ from functools import partial
 from fim_lsp.documents import Document, Position
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
-from fim_lsp.session.open_document import OpenDocument
+from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import cursor_at
 from fim_lsp.suggest.long_text import Writing

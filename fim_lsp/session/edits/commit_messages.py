@@ -19,9 +19,8 @@ from pathlib import Path, PurePath
 from fim_lsp.documents import Document
 from fim_lsp.prompt import commit_message
 from fim_lsp.prompt.commit_message import SUBJECT_TOKENS
-from fim_lsp.session.connection import Connection
 from fim_lsp.session.lane import Lane, Permit, Withdrawn
-from fim_lsp.session.workspaces import Workspaces
+from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.suggest.request import CompletionRequest
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_commit import Known, Rules, Staged, of_index, of_message
@@ -59,8 +58,7 @@ class Writing:
 class CommitMessages:
     """See the module."""
 
-    def __init__(self, connection: Connection, lane: Lane, workspaces: Workspaces) -> None:
-        self._connection = connection
+    def __init__(self, lane: Lane, workspaces: Workspaces) -> None:
         self._lane = lane
         self._workspaces = workspaces
         self._known: Known | None = None
@@ -100,7 +98,7 @@ class CommitMessages:
 
     @property
     def _rules(self) -> Rules:
-        return Rules(self._workspaces.roots, self._connection.config.privacy.exclude)
+        return Rules(self._workspaces.roots, self._lane.config.privacy.exclude)
 
     async def write_subject(self, staged: Staged, typed: str, n_rules: int) -> tuple[str, str]:
         """
@@ -110,7 +108,7 @@ class CommitMessages:
         """
         if staged.note:
             return "", staged.note
-        if (state := await self._connection.wait_ready()).health is not Health.READY:
+        if (state := await self._lane.wait_ready()).health is not Health.READY:
             return "", state.message or "there is no model server"
         while True:
             writing = self._writing

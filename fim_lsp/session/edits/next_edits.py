@@ -18,12 +18,12 @@ from fim_lsp.events import Changed
 from fim_lsp.next_edit.engine import Proposal, needles, propose, propose_unopened
 from fim_lsp.next_edit.places import text_of
 from fim_lsp.next_edit.why import why
-from fim_lsp.session.edit_history import EditHistory, NextEdit, Question
-from fim_lsp.session.model_edits import ModelEdits
-from fim_lsp.session.open_document import OpenDocument, Verdict
-from fim_lsp.session.open_documents import OpenDocuments
+from fim_lsp.session.edits.model_edits import ModelEdits
+from fim_lsp.session.state.edit_history import EditHistory, NextEdit, Question
+from fim_lsp.session.state.open_document import OpenDocument, Verdict
+from fim_lsp.session.state.open_documents import OpenDocuments
+from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.session.stats import Stats
-from fim_lsp.session.workspace import Workspace
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 
