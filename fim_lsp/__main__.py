@@ -11,7 +11,8 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -95,9 +96,35 @@ def _setup(given: argparse.Namespace) -> int:
     from fim_lsp.cli import setup
     from fim_lsp.settings import files
 
-    if code := setup.run(given, files.user_file(), model_server.getter(given)):
+    if code := setup.run(given, files.user_file(), model_server.getter(given), try_backend):
         return code
     return _doctor(argparse.Namespace(json=False, root=Path()))
+
+
+def try_backend(values: Mapping[str, str]) -> str:
+    """Connect as *values* of `fim.backend` say; return what is second best. Raises BackendError."""
+    import asyncio
+
+    from fim_lsp.settings import files, merge
+
+    config, _ = merge.merge_layers(files.find_layers(()).layers)
+    named = replace(
+        config.backend,
+        kind=values["kind"] or ("llama-server" if values["url"] else "embedded"),
+        url=values["url"],
+        model=values["model"],
+        api_key_env=values["apiKeyEnv"],
+        endpoints=(),
+    )
+
+    async def connect() -> str:
+        backend = open_backend(replace(config, backend=named))
+        try:
+            return (await backend.connect()).state.second_best
+        finally:
+            await backend.aclose()
+
+    return asyncio.run(connect())
 
 
 def _doctor(given: argparse.Namespace) -> int:

@@ -161,7 +161,7 @@ def _offer(machine: command_line.Machine, given: Namespace) -> str:
         raise _Refused(TOO_SMALL)
     screen = screen_on(sys.stdout)
     screen.say("Models, and their cost on this machine (see docs/models.md):")
-    for row in offers.rows(found):
+    for row in offers.rows(found, screen.width):
         screen.line(row)
     screen.say(offers.LEGEND)
     offer = offers.choose_offer(found, best, input)

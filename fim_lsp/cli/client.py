@@ -221,6 +221,8 @@ async def editor(root: Path, settings: Mapping[str, object]) -> AsyncIterator[Ls
         await asyncio.wait_for(client.shutdown_async(None), EXIT_SECONDS)
         client.exit(None)
     except BaseException:
+        # What still waits for an answer gets none, and no one is left to hear of it.
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         with contextlib.suppress(ProcessLookupError):
             process.terminate()  # it ends what it started within a second
         raise

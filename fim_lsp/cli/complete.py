@@ -67,6 +67,8 @@ def run(arguments: Namespace) -> int:
         screen.line(f"fim-lsp: {error}")
         return ERROR
     tried, backend = all_tried[-1], stats["backend"]
+    if (message := backend.get("message")) and not (arguments.json or arguments.why):
+        screen.say(f"fim-lsp: {message}")  # another model answers than the one that is named
     if arguments.json:
         found = _as_json(position, tried, stats)
         if arguments.why:

@@ -1,9 +1,9 @@
 """
 `fim-lsp demo`: types a scripted session into the bundled sample project through the real server, with
-llama.cpp and the bundled model inside, and prints what an editor would show.
+the model that the embedded engine runs, and prints what an editor would show.
 
-`demo_script` has the text to type; a suggestion is accepted only where it agrees with that text. One
-row per key: the line with its ghost text, tokens evaluated and reused for it, and milliseconds.
+`SCENES` has the text to type; a suggestion is accepted only where it agrees with that text. One row
+per key: the line with its ghost text, tokens evaluated and reused for it, and milliseconds.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from fim_lsp.cli.client import Answer, LspClient, ServerError, Suggested, editor
 from fim_lsp.cli.terminal import Screen, clip, clip_left, screen_on
 from fim_lsp.documents import Position, body
+from server_bridge.weights.table import is_bundled
 
 SAMPLE = Path(__file__).parent / "sample" / "larder"
 OPEN = ("items.py", "store.py", "test_store.py")
@@ -91,6 +92,9 @@ NUMBERS = "{:>9} {:>8} {:>7}"
 NUMBERS_WIDTH = 9 + 1 + 8 + 1 + 7
 NARROWEST = 30  # of code: a narrower terminal breaks the lines
 GHOST_LINES = 6
+TOY = """\
+The bundled model is a toy. For real work: fim-lsp setup (it lists the models that fit this machine, \
+and asks before it downloads)."""
 MARGIN, TAKEN = "     ", "   ⇥ "
 
 
@@ -145,7 +149,7 @@ async def _start(server: LspClient, screen: Screen) -> None:
     def progress(seconds: float) -> None:
         nonlocal waited
         waited = seconds
-        screen.status(f"starting llama.cpp with the bundled model … {seconds:.1f} s")
+        screen.status(f"starting llama.cpp with its model … {seconds:.1f} s")
 
     backend = await server.wait_settled(progress)
     screen.status("")
@@ -299,6 +303,7 @@ def _summary(screen: Screen, tally: Tally, stats: Mapping[str, Any]) -> None:
   {n_asked} of {n_keys} completions needed the model, the others were known already
   {jumps} tokens evaluated at the {n_keys - n_typing} jumps to a new position, {typing:.1f} per key while typing there
   {stats["tokens"]["background"]} more while idle; {reused / max(1, reused + evaluated):.1%} of all prompts came from the cache
-  {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95th percentile)
-
-The bundled model is a toy. For real work: fim-lsp setup (it lists the models that fit this machine, and asks before it downloads).""")
+  {statistics.median(tally.waits_ms):.0f} ms from key to ghost text (median), {slow:.0f} ms (95th percentile)""")
+    if is_bundled(stats["backend"]["model"]):
+        screen.line()
+        screen.say(TOY)

@@ -15,12 +15,15 @@ published, within a file and where it takes other files."""
 Ask = Callable[[str], str]
 MEGABYTE = 1e6
 BAR = 24  # characters
+TABLE_WIDTH = 90  # with the longest licence but one
 EVERY_S = 0.2  # a person reads no faster
 OFTEN = 10  # lines in all where no line can be rewritten
 
 
-def rows(offers: Sequence[Offer]) -> list[str]:
+def rows(offers: Sequence[Offer], width: int) -> list[str]:
     """Return the table: what each costs, what it is worth, under which licence."""
+    if width < TABLE_WIDTH:
+        return [line for offer in offers for line in _lines(offer)]
     head = f"  {'':<10} {'GB':>5} {'ms a token':>11} {'first look':>11} {'lines':>6} {'across':>7}  licence"
     return [head, *map(_row, offers)]
 
@@ -75,6 +78,13 @@ def _describe_rest(n_bytes: int, per_s: float) -> str:
     seconds = n_bytes / per_s
     time_left = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"  # noqa: PLR2004
     return f", {per_s / MEGABYTE:.1f} MB/s, {time_left} left"
+
+
+def _lines(offer: Offer) -> list[str]:
+    """Return *offer* for a screen that the table is too wide for."""
+    name = f"{'→' if offer.is_best else ' '} {offer.model.name}, {_size(offer)}"
+    cost = f"{offer.ms_per_token:.0f} ms a token, first look {offer.first_look_s:.0f} s"
+    return [name, f"  {cost}", f"  {offer.model.licence}"]
 
 
 def _row(offer: Offer) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from fim_lsp import __version__
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback_host
@@ -17,14 +19,7 @@ Commands: TypeAlias = Any  # argparse has no public name for what `add_subparser
 DESCRIPTION = """\
 A language server for local, private, multi-line code completion.
 
-Editors start it with --stdio. Everything else is for terminals and scripts:
-  fim-lsp demo                      watch it work, with the bundled model, no set-up
-  fim-lsp setup                     get a real model, or choose where completions come from
-  fim-lsp models                    the models on this machine: how large, how fast, which answers
-  fim-lsp serve                     a model server with the best flags for this machine
-  fim-lsp doctor                    check backend, model and settings; says what to change
-  fim-lsp complete app.py:12        one completion, as an editor would get it
-  fim-lsp http                      completions for llama.vim, minuet, Zed …, and a page to look at
+Editors start it with --stdio. Everything else is for terminals and scripts.
 """
 
 EPILOG = """\
@@ -64,11 +59,35 @@ Exit code: 0 a suggestion was printed, 1 there is none, 2 something is wrong.
 """
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says which option may be meant, and complains as the command that was given."""
+
+    def parse_known_args(self, *given: Any, **named: Any) -> Any:
+        """Return the namespace, and nothing that is not known."""
+        namespace, unknown = super().parse_known_args(*given, **named)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return namespace, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Print *message* with what may be meant, and exit."""
+        if unknown := re.match(r"unrecognized arguments: (-[^\s=]*)", message):
+            message += _guess(unknown[1], self._option_string_actions)
+        elif unknown := re.match(r"argument COMMAND: invalid choice: '([^']*)'", message):
+            message = f"there is no command {unknown[1]!r}{_guess(unknown[1], COMMANDS)}"
+        super().error(message)
+
+
+def _guess(word: str, there_are: Iterable[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 (an editor does not wait for it)
+
+    closest = get_close_matches(word, there_are, n=1)
+    return f" (did you mean {closest[0]}?)" if closest else ""
+
+
 def parser() -> argparse.ArgumentParser:
     """Return all commands with their options."""
-    parser = argparse.ArgumentParser(
-        "fim-lsp", description=DESCRIPTION, epilog=EPILOG, formatter_class=RAW
-    )
+    parser = Parser("fim-lsp", description=DESCRIPTION, epilog=EPILOG, formatter_class=RAW)
     parser.add_argument("--version", action="version", version=f"fim-lsp {__version__}")
     server = parser.add_argument_group("the server")
     server.add_argument("--stdio", action="store_true", help="serve one editor on stdin and stdout")
@@ -84,17 +103,8 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     server.add_argument("--log-file", metavar="FILE", help="write the log there instead of stderr")
     server.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for add in (
-        _add_complete,
-        _add_demo,
-        _add_serve,
-        _add_setup,
-        _add_models,
-        _add_http,
-        _add_forget,
-        _add_doctor,
-    ):
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for add in COMMANDS.values():
         add(commands)
     return parser
 
@@ -102,7 +112,7 @@ def parser() -> argparse.ArgumentParser:
 def _add_complete(commands: Commands) -> None:
     complete = commands.add_parser(
         "complete",
-        help="print one completion",
+        help="one completion, as an editor would get it",
         description="Print the completion at one place of a file, as an editor would get it.",
         epilog=COMPLETE_EPILOG,
         formatter_class=RAW,
@@ -125,8 +135,8 @@ def _add_complete(commands: Commands) -> None:
 def _add_demo(commands: Commands) -> None:
     demo = commands.add_parser(
         "demo",
-        help="watch a session typed with the bundled model",
-        description="Type a session into a sample project, with the bundled model, and show what an editor would: "
+        help="watch it work: a session typed into a sample project, no set-up",
+        description="Type a session into a sample project, with the model that the embedded engine runs, and show what an editor would: "
         "ghost text, the tokens evaluated for each key, the time it took. It needs no set-up and leaves nothing behind.",
     )
     demo.add_argument("--fast", action="store_true", help="type faster than a person")
@@ -135,7 +145,7 @@ def _add_demo(commands: Commands) -> None:
 def _add_http(commands: Commands) -> None:
     http = commands.add_parser(
         "http",
-        help="answer other programs' completion clients, and show a page",
+        help="completions for llama.vim, minuet, Zed …, and a page to look at",
         description="Answer other programs' completion clients at a port of this machine, and show a page there.",
         epilog=HTTP_EPILOG,
         formatter_class=RAW,
@@ -169,7 +179,7 @@ def _add_forget(commands: Commands) -> None:
 def _add_doctor(commands: Commands) -> None:
     doctor = commands.add_parser(
         "doctor",
-        help="check backend, model and settings",
+        help="check backend, model and settings; says what to change",
         description="Check the installation, the settings, the model server and its speed, and say what to change. "
         "Exit code: 0 if completions work, 1 if they cannot work as set up.",
     )
@@ -183,7 +193,7 @@ def _add_doctor(commands: Commands) -> None:
 def _add_serve(commands: Commands) -> None:
     serve = commands.add_parser(
         "serve",
-        help="start a model server for this machine and keep it running",
+        help="a model server with the best flags for this machine",
         description="Start a model server for this machine and keep it running.",
         epilog=SERVE_EPILOG,
         formatter_class=RAW,
@@ -231,7 +241,7 @@ def _add_get(which: Commands, command: Commands) -> None:
 def _add_setup(commands: Commands) -> None:
     setup = commands.add_parser(
         "setup",
-        help="choose where completions come from",
+        help="get a real model, or choose where completions come from",
         description="Choose where completions come from, by questions or by flags, write config.toml, and "
         "check the result.",
     )
@@ -255,9 +265,21 @@ def _add_setup(commands: Commands) -> None:
 def _add_models(commands: Commands) -> None:
     commands.add_parser(
         "models",
-        help="the models on this machine",
+        help="the models on this machine: how large, how fast, which answers",
         description="List the models on this machine: how large they are, how fast here, and which one answers.",
     )
+
+
+COMMANDS = {
+    "demo": _add_demo,
+    "setup": _add_setup,
+    "models": _add_models,
+    "serve": _add_serve,
+    "doctor": _add_doctor,
+    "complete": _add_complete,
+    "http": _add_http,
+    "forget": _add_forget,
+}
 
 
 def _size(text: str) -> str:

@@ -1,8 +1,8 @@
 """
 `fim-lsp setup`: a few answers, or flags, into the user's config.toml; a model is downloaded if it is wanted.
 
-Writes the four settings that say where completions come from and leaves all others as they are. An
-answer that cannot work is not written. Nothing is started here, and `doctor` runs at the end.
+Writes the four settings that say where completions come from and leaves all others as they are. What
+is named is tried first: an answer that cannot work is not written. `doctor` runs at the end.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from pathlib import Path
 from fim_lsp.cli.terminal import Screen, fit, screen_on
 from fim_lsp.cli.toml_edit import CannotEdit, set_values
 from server_bridge.machine.addresses import port_of
+from server_bridge.protocol import BackendError
 
 Ask = Callable[[str], str]
 Get = Callable[[str], str]  # a model's name, "" to be offered one, into its path, "" for none
 Values = Mapping[str, str]
+Try = Callable[[Values], str]  # says why a model is second best, "" if it is not; or BackendError
 
 MODEL, FOUND, FILE, ADDRESS = "1", "2", "3", "4"
 QUESTION = """\
@@ -44,7 +46,7 @@ fim-lsp: there is no terminal to ask in; use flags:
   fim-lsp setup --url URL [--openai [--model NAME]] [--key-env VARIABLE]"""
 
 
-def run(given: Namespace, path: Path, get: Get) -> int:
+def run(given: Namespace, path: Path, get: Get, try_out: Try) -> int:
     """Ask what the flags leave open, and write *path*; returns the exit code."""
     screen = screen_on(sys.stdout)
     choice, values = read_flags(given)
@@ -58,8 +60,9 @@ def run(given: Namespace, path: Path, get: Get) -> int:
         if not values["model"]:
             screen.line("Nothing was changed.")
             return 1
-    elif problem := _problem(choice, values):
+    elif problem := _problem(choice, values) or _try(choice, values, try_out, screen):
         screen.say(f"fim-lsp: {problem}")
+        screen.line("Nothing was changed.")
         return 1
     try:
         _write(path, values, screen)
@@ -137,6 +140,22 @@ def _problem(choice: str, values: Values) -> str:
     return ""
 
 
+def _try(choice: str, values: Values, try_out: Try, screen: Screen) -> str:
+    """Return why the file or the server that is named does not work; says if it is second best."""
+    if choice not in (FILE, ADDRESS):
+        return ""
+    screen.status(f"trying {values['url'] or values['model']} …")
+    problem = note = ""
+    try:
+        note = try_out(values)
+    except BackendError as error:
+        problem = str(error)
+    screen.status("")
+    if note:
+        screen.say(f"This model is second best: {note}.")
+    return problem
+
+
 def _values(url: str = "", kind: str = "", model: str = "", key_env: str = "") -> Values:
     """Return all four settings; "" resets one to its default."""
     return {"kind": kind, "url": url, "model": model, "apiKeyEnv": key_env}
@@ -169,7 +188,8 @@ def _text(path: Path) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Put *text* into the file; a crash leaves the old one or the new one."""
+    """Put *text* into the file, or the one that it links to; a crash leaves the old one or the new one."""
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".new")
     beside.write_text(text, "utf-8")

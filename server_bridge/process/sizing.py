@@ -141,6 +141,25 @@ def facts(model: Path) -> Facts:
     }
 
 
+def is_cut_off(model: Path) -> bool:
+    """Return whether the GGUF file ends before its header, or before its last tensor begins."""
+    try:
+        with model.open("rb") as file:
+            _magic, _version, n_tensors, n_fields = struct.unpack("<4sIQQ", file.read(24))
+            for _ in range(n_fields):
+                _value(file, _STRING)
+                _value(file, *struct.unpack("<I", file.read(4)))
+            last = 0
+            for _ in range(n_tensors):
+                _value(file, _STRING)
+                (n_dimensions,) = struct.unpack("<I", file.read(4))
+                *_, offset = struct.unpack(f"<{n_dimensions}QIQ", file.read(8 * n_dimensions + 12))
+                last = max(last, offset)
+            return file.tell() + last >= model.stat().st_size
+    except (OSError, ValueError, struct.error):
+        return True
+
+
 def _fields(file: BinaryIO) -> Iterator[tuple[str, Any]]:
     """Yield the fields up to the vocabulary, which is long (ggml's docs/gguf.md)."""
     magic, _version, _n_tensors, n_fields = struct.unpack("<4sIQQ", file.read(24))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from asyncio.subprocess import Process
@@ -14,11 +17,16 @@ import pytest
 
 from fim_lsp import __version__
 from fim_lsp.__main__ import main
-from fim_lsp.cli import client, complete
+from fim_lsp.cli import client, complete, demo, options
 from fim_lsp.cli.client import Answer, ServerError
 from fim_lsp.cli.location import FilePosition
-from fim_lsp.cli.terminal import screen_on
+from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.documents import Position
+from tests.cli.test_serve import obey_ctrl_c
+from tests.fault_proxy import fault_proxy
+from tests.llama_server import free_port, llama_server
+from tests.models import BUNDLED
+from tests.server_bridge.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "fim_lsp" / "cli" / "sample" / "larder" / "store.py"
@@ -108,6 +116,94 @@ def test_a_wrong_command_line_is_one_sentence(
     printed = capsys.readouterr()
     assert code == 2
     assert says in printed.out + printed.err
+
+
+def test_the_commands_are_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without arguments, as with --help."""
+    assert main([]) == 2
+    printed = capsys.readouterr().out
+    for name in options.COMMANDS:
+        assert len(re.findall(rf"^ +{name} ", printed, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage", "says"),
+    [
+        (["setup", "--modl", "x"], "fim-lsp setup", "--modl x (did you mean --model?)"),
+        (["complete", "a.py:1", "--jsn"], "fim-lsp complete", "--jsn (did you mean --json?)"),
+        (["serve", "--prot=1"], "fim-lsp serve", "--prot=1 (did you mean --port?)"),
+        (["--stdoi"], "fim-lsp", "--stdoi (did you mean --stdio?)"),
+        (["setp"], "fim-lsp", "there is no command 'setp' (did you mean setup?)"),
+        (["forget", "--xyzzy"], "fim-lsp forget", "unrecognized arguments: --xyzzy\n"),
+    ],
+)
+def test_a_slip_is_answered_with_what_may_be_meant(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], usage: str, says: str
+) -> None:
+    """By the command that it was given to."""
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"usage: {usage} [-h]")
+    assert says in printed
+
+
+async def test_ctrl_c_is_answered_with_no_traceback(tmp_path: Path) -> None:
+    """While a request waits for the model; the server that it was sent to is interrupted, too."""
+    with llama_server(BUNDLED) as url:
+        async with fault_proxy(url) as proxy:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "fim_lsp", "complete", f"{STORE}:15", "--url", proxy.url),
+                cwd=tmp_path,
+                env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                preexec_fn=obey_ctrl_c,
+            )
+
+            async def is_asked() -> bool:
+                return any(b"POST /completion" in request for request in proxy.heard)
+
+            await until(is_asked)
+            proxy.fault = "hang"
+            await asyncio.sleep(1)
+            os.killpg(process.pid, signal.SIGINT)
+            printed = await process.communicate()
+    assert (printed, process.returncode) == ((b"", b""), 130)
+
+
+def test_complete_says_that_the_server_of_the_settings_is_not_there(tmp_path: Path) -> None:
+    """Before the text of another model, which may be a toy's."""
+    (tmp_path / "fim-lsp").mkdir()
+    url = f"http://127.0.0.1:{free_port()}"
+    (tmp_path / "fim-lsp/config.toml").write_text(
+        f'[[backend.endpoints]]\nurl = "{url}"\n[[backend.endpoints]]\nkind = "embedded"\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "fim_lsp", "complete", f"{STORE}:15:20"],
+        cwd=tmp_path,
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert f"cannot connect to {url}" in done.stderr
+    assert "is used meanwhile" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "is_toy"), [("fim-tiny-q8_0.gguf", True), ("qwen2.5-coder-0.5b.gguf", False)]
+)
+def test_the_demo_calls_a_toy_what_is_one(model: str, *, is_toy: bool) -> None:
+    """At its end, where the model that answered is the bundled one."""
+    stream, tokens = io.StringIO(), {"background": 1}
+    tally = demo.Tally(["x"], [demo.Cost(1, 1, 1, is_jump=True)], [1.0])
+    stats = {"tokens": tokens, "backend": {"model": model}}
+    demo._summary(Screen(stream, 100, colour=False, live=False), tally, stats)
+    assert ("is a toy" in stream.getvalue()) == is_toy
 
 
 def test_complete_prints_the_suggestion_and_nothing_else(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from fim_lsp import model_files
 from fim_lsp.__main__ import main
+from fim_lsp.cli import offers
 from fim_lsp.settings import files
 from server_bridge.machine import addresses
 from server_bridge.process import programs
-from server_bridge.weights import on_disk
+from server_bridge.weights import on_disk, table
 from server_bridge.weights.table import MODELS
 from tests.cli.test_serve import homes
 from tests.models import BUNDLED
@@ -107,3 +108,12 @@ def test_a_server_that_is_named_answers(capsys: pytest.CaptureFixture[str]) -> N
 def test_the_usual_ports_are_those_of_llama_cpp_old_and_new() -> None:
     """A server at llama.cpp's announced default is found, too."""
     assert {8080, 9931} <= {*addresses.USUAL_PORTS}
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_the_table_of_models_fits_the_screen(width: int) -> None:
+    """In three lines a model where the table is too wide."""
+    found = table.offers(programs.machine(None), {})
+    lines = offers.rows(found, width)
+    assert max(map(len, lines)) <= width
+    assert all(any(offer.model.name in line for line in lines) for offer in found)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from fim_lsp import __main__, model_server
 from fim_lsp.cli.setup import ask_user
 from fim_lsp.settings.files import user_file
-from tests.models import BUNDLED
+from tests.llama_server import free_port
+from tests.models import BUNDLED, SPECIALS, write_model
 
 NOTHING = {"kind": "", "url": "", "model": "", "apiKeyEnv": ""}
 URL = "http://127.0.0.1:8012"
@@ -41,12 +43,18 @@ def test_answers_become_settings(answers: list[str], values: Mapping[str, str]) 
     assert next(left, None) is None
 
 
+def _try(really: Callable[[Mapping[str, str]], str], values: Mapping[str, str]) -> str:
+    """Try what is there to be tried."""
+    return "" if values["url"] == URL or values["model"] == TOY else really(values)
+
+
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the user's file, in a place of its own; the doctor is not called."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     monkeypatch.setattr(__main__, "_doctor", lambda given: 7 if not given.json else 8)
+    monkeypatch.setattr(__main__, "try_backend", partial(_try, __main__.try_backend))
     monkeypatch.setattr(model_server, "getter", lambda _: lambda name: f"/got/{name}")
     return user_file()
 
@@ -101,3 +109,59 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(
     assert __main__.main(["setup", *arguments]) == code
     assert says in capsys.readouterr().out
     assert config.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "says"),
+    [
+        (100_000, "is cut off, its end is missing: download it again"),  # within the vocabulary
+        (3_000_000, "is cut off, its end is missing: download it again"),  # within the weights
+        (4_600_000, "its end is missing, or this llama.cpp does not know its kind"),
+        (4, "is cut off"),
+    ],
+)
+def test_a_model_that_does_not_load_replaces_none_that_does(
+    config: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, n_bytes: int, says: str
+) -> None:
+    """It is tried before the settings are written, and what is wrong with it is said."""
+    config.parent.mkdir(parents=True)
+    config.write_text(before := f'[backend]\nmodel = "{TOY}"\n')
+    path = tmp_path / "mine.gguf"
+    path.write_bytes(BUNDLED.read_bytes()[:n_bytes])
+    assert __main__.main(["setup", "--model", str(path)]) == 1
+    printed = capsys.readouterr().out
+    assert says in printed
+    assert "Nothing was changed." in printed
+    assert config.read_text() == before
+
+
+def test_a_server_that_does_not_answer_replaces_nothing(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message has its address."""
+    url = f"http://127.0.0.1:{free_port()}"
+    assert __main__.main(["setup", "--url", url]) == 1
+    assert f"cannot connect to {url}" in capsys.readouterr().out
+    assert not config.exists()
+
+
+def test_a_model_that_cannot_fill_in_is_said_to_be_second_best(
+    config: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """It works, so it is written."""
+    path = write_model(tmp_path / "chat.gguf", specials=[""] * len(SPECIALS))
+    assert __main__.main(["setup", "--model", str(path)]) == 7
+    printed = capsys.readouterr().out
+    assert printed.index("second best") < printed.index("Written")
+    assert str(path) in config.read_text()
+
+
+def test_a_file_that_is_a_link_stays_one(config: Path, tmp_path: Path) -> None:
+    """As those who keep their dotfiles elsewhere have it."""
+    theirs = tmp_path / "dotfiles.toml"
+    theirs.write_text("")
+    config.parent.mkdir(parents=True)
+    config.symlink_to(theirs)
+    assert __main__.main(["setup", "--url", URL]) == 7
+    assert config.is_symlink()
+    assert theirs.read_text() == f'[backend]\nurl = "{URL}"\n'
