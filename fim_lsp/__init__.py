@@ -19,8 +19,7 @@ session: the session of one editor; all waiting for the model is here
 lsp: LSP messages in and out
 http_server: answers the completion clients of other programs over HTTP, and serves the page
 cli: the command line, a module per command
-model_server: `fim-lsp serve`, and the download of a model: joins flags and settings with `server_bridge`
-model_files: `fim-lsp models`: joins model files and settings with `server_bridge`
+models_command: `fim-lsp models`, `fim-lsp serve` and downloads: joins settings with `server_bridge`
 __main__: the entry point: joins the editor side with `server_bridge.bridge`
 """
 

@@ -1,5 +1,5 @@
 """
-The command line, and the composition root: with `model_server` the place where editor side and model side are joined.
+The command line, and the composition root: with `models_command` the place where editor side and model side are joined.
 
 Everything heavy is imported by the command that needs it: an editor starts `--stdio` with every
 session and waits for the answer to `initialize`.
@@ -11,8 +11,7 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -67,19 +66,19 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
 
         return demo.run(given)
     if given.command == "forget":
-        from fim_lsp.cli import forget
+        from fim_lsp.cli import setup
 
-        return forget.run(_cache())
+        return setup.forget(_cache())
     if given.command == "serve":
-        from fim_lsp import model_server
+        from fim_lsp import models_command
 
-        return model_server.run(given)
+        return models_command.run(given)
     if given.command == "setup":
         return _setup(given)
     if given.command == "models":
-        from fim_lsp import model_files
+        from fim_lsp import models_command
 
-        return model_files.run()
+        return models_command.show_models()
     if given.command == "http":
         from fim_lsp.cli import http
         from fim_lsp.settings import files
@@ -92,43 +91,22 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
 
 
 def _setup(given: argparse.Namespace) -> int:
-    from fim_lsp import model_server
+    from fim_lsp import models_command
     from fim_lsp.cli import setup
     from fim_lsp.settings import files
 
-    if code := setup.run(given, files.user_file(), model_server.getter(given), try_backend):
+    if code := setup.run(
+        given,
+        files.user_file(),
+        models_command.getter(given),
+        partial(models_command.try_backend, open_backend),
+    ):
         return code
     return _doctor(argparse.Namespace(json=False, root=Path()))
 
 
-def try_backend(values: Mapping[str, str]) -> str:
-    """Connect as *values* of `fim.backend` say; return what is second best. Raises BackendError."""
-    import asyncio
-
-    from fim_lsp.settings import files, merge
-
-    config, _ = merge.merge_layers(files.find_layers(()).layers)
-    named = replace(
-        config.backend,
-        kind=values["kind"] or ("llama-server" if values["url"] else "embedded"),
-        url=values["url"],
-        model=values["model"],
-        api_key_env=values["apiKeyEnv"],
-        endpoints=(),
-    )
-
-    async def connect() -> str:
-        backend = open_backend(replace(config, backend=named))
-        try:
-            return (await backend.connect()).state.second_best
-        finally:
-            await backend.aclose()
-
-    return asyncio.run(connect())
-
-
 def _doctor(given: argparse.Namespace) -> int:
-    from fim_lsp import model_server
+    from fim_lsp import models_command
     from fim_lsp.cli import checks, doctor
     from fim_lsp.settings import files, merge
     from server_bridge.llama.props import open_to_pages
@@ -141,10 +119,10 @@ def _doctor(given: argparse.Namespace) -> int:
         found,
         open_backend(config),
         open_to_pages,
-        model_server.machine_in_words(),
+        models_command.machine_in_words(),
         _cache(),
         open_model(config),
-        model_server.best_offer(),
+        models_command.best_offer(),
     )
     return doctor.run(given, target)
 
@@ -172,8 +150,6 @@ def _serve(given: argparse.Namespace) -> NoReturn:
 
 async def _open_port(session: Session, port: int, root: str) -> LocalPort:
     """Return a port for other programs, and the page; imported only where it is opened."""
-    from functools import partial
-
     from fim_lsp.cli.http import advice
     from fim_lsp.http_server import client_key, local_port
     from fim_lsp.settings import files
@@ -188,9 +164,9 @@ async def _open_port(session: Session, port: int, root: str) -> LocalPort:
 
 def _real_model() -> RealModel | None:
     """Find a model for this machine in place of the bundled one; imported only where it is offered."""
-    from fim_lsp import model_server
+    from fim_lsp import models_command
 
-    return model_server.real_model()
+    return models_command.real_model()
 
 
 def open_backend(config: Config) -> Backend:

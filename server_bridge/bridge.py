@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -178,7 +178,7 @@ def _make_endpoints(all_settings: tuple[BackendSettings, ...]) -> list[Endpoint]
     ]
 
 
-def _auto(settings: BackendSettings) -> _Auto:
+def _auto(settings: BackendSettings) -> Endpoints:
     """
     Return the backend of `auto`: what the user named, then the servers that this user runs here
     already, then our own.
@@ -195,28 +195,13 @@ def _auto(settings: BackendSettings) -> _Auto:
         for url in settings.usual_urls
     ]
     own = Endpoint(_make_embedded(settings), last=True)
-    return _Auto([*endpoints, own], servers)
+    return Endpoints([*endpoints, own], lambda: servers.notice)
 
 
 def _local_servers(settings: BackendSettings) -> LocalServers:
     """Return the servers of this user at the usual ports; the key that the settings name is for another server."""
     unnamed = replace(settings, key=Key())
     return LocalServers(settings.usual_urls, lambda port: _choose_key(unnamed, port))
-
-
-class _Auto(Endpoints):
-    """Endpoints that were not all named: the user sees one that is another user's, and not used."""
-
-    def __init__(self, endpoints: Sequence[Endpoint], servers: LocalServers) -> None:
-        super().__init__(endpoints)
-        self._servers = servers
-
-    @property
-    def state(self) -> State:
-        """See `Backend`."""
-        state = super().state
-        is_last = state.health is Health.READY and state.kind == "embedded"
-        return replace(state, message=state.message or self._servers.notice) if is_last else state
 
 
 def _make_embedded(settings: BackendSettings) -> Embedded:

@@ -28,7 +28,7 @@ PARTICIPLES_LEFT = 0
 QUESTIONS_LEFT = 0
 
 CONTRACT = {
-    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.announcements", "server_bridge.machine.executables", "server_bridge.machine.peer",
+    "server_bridge.protocol", "server_bridge.machine.addresses", "server_bridge.machine.executables",
     "server_bridge.machine.private_files", "server_bridge.machine.sockets", "server_bridge.weights.table", "server_bridge.fim.reading",
 }  # fmt: skip
 
@@ -43,7 +43,7 @@ IMPURE = {
 }  # fmt: skip
 
 ONLY = {
-    "asyncio": {"fim_lsp.model_files", "fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
+    "asyncio": {"fim_lsp.models_command", "fim_lsp.session", "fim_lsp.workspace", "fim_lsp.lsp", "fim_lsp.http_server", "fim_lsp.cli", "server_bridge"},
     "h11": {"fim_lsp.http_server.connections", "server_bridge.http.plain"},
     "httpx": {"server_bridge.http.client", "server_bridge.http.plain", "server_bridge.weights.download"},
     "lsprotocol": {"fim_lsp.lsp.types", "fim_lsp.cli"},
@@ -54,7 +54,7 @@ ONLY = {
     },
     "subprocess": {"server_bridge.machine.executables"},
     "xllamacpp": {"server_bridge.process.embedded_child"},
-    "server_bridge": {"fim_lsp.__main__", "fim_lsp.model_files", "fim_lsp.model_server"},
+    "server_bridge": {"fim_lsp.__main__", "fim_lsp.models_command"},
     "fim_lsp": set[str](),
     "time": {
         "fim_lsp.session.state.open_documents", "fim_lsp.session.completer", "fim_lsp.session.session", "fim_lsp.lsp.server", "fim_lsp.cli",
@@ -167,9 +167,9 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23533
-MOST_MODULES = 234
-MOST_IMPORTS = 953
+MOST_CODE_LINES = 23529
+MOST_MODULES = 227
+MOST_IMPORTS = 935
 MOST_SETTINGS = 40
 
 LAYOUT = {

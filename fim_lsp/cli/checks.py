@@ -24,7 +24,7 @@ from fim_lsp.http_server.local_port import FOLDER
 from fim_lsp.settings.backend import BackendConfig, list_servers, remote_servers
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.files import user_file
-from server_bridge.machine import announcements
+from server_bridge.machine import private_files
 from server_bridge.machine.addresses import is_loopback, redact_url
 from server_bridge.protocol import (
     Backend,
@@ -275,13 +275,13 @@ async def cache(target: Target) -> list[Finding]:
 async def ports(target: Target) -> list[Finding]:
     """List the ports at which sessions of this user answer other programs, and check that they still do."""
     findings = []
-    for each in announcements.find_announced(target.cache / FOLDER) if target.cache else ():
+    for each in private_files.find_announced(target.cache / FOLDER) if target.cache else ():
         host, _, port = each.url.removeprefix("http://").rpartition(":")
         try:
             _, writer = await asyncio.open_connection(host, int(port))
             writer.close()
         except (OSError, ValueError):
-            announcements.withdraw(each.file)  # its process was killed
+            private_files.withdraw(each.file)  # its process was killed
         else:
             says = (
                 f"process {each.pid} answers other programs at {each.url}, where its page is, too"

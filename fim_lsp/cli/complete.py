@@ -7,7 +7,9 @@ stdout gets the suggestion and nothing else; exit codes are grep's: 0 a suggesti
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -15,11 +17,99 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fim_lsp.cli.client import Answer, LspClient, ServerError, editor
-from fim_lsp.cli.location import FilePosition, InputError, find_position, read_text, root_of
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.documents import Position
+from fim_lsp.documents import Position, body, split
 from fim_lsp.suggest.outcome import TOY, notice, report
 from server_bridge.weights.table import is_bundled
+
+# The path may hold colons itself (C:\x.py:3): only numbers at the very end are the position.
+PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?", re.DOTALL)
+
+# What marks the root of a workspace, as editors look for it.
+ROOT_MARKS = (".git", ".hg", ".jj", ".svn", ".fim-lsp.toml")
+
+UTF_16_OR_32 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+
+
+class InputError(Exception):
+    """An argument cannot be used; the message is one sentence and names the fix."""
+
+
+class FilePosition(NamedTuple):
+    """A file with a position in it; `position` counts from zero."""
+
+    path: Path
+    text: str
+    position: Position
+
+
+def find_position(argument: str) -> FilePosition:
+    """Read the file named by `FILE:LINE[:COL]` and check that the position exists."""
+    match = PLACE.fullmatch(argument)
+    if match is None:
+        raise InputError(f"{argument!r} is not a position: write FILE:LINE or FILE:LINE:COLUMN")
+    path = Path(match["path"])
+    text = read_text(path)
+    column = int(match["column"]) if match["column"] else None
+    return FilePosition(path, text, _position(path, text, int(match["line"]), column))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, line ends as they are; without a byte order mark, as editors send it."""
+    try:
+        raw = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise InputError(_unreadable(path, error)) from None
+    return _decode(path, raw)
+
+
+def root_of(path: Path) -> Path:
+    """Return the nearest folder above that holds a repository, or else the file's own folder."""
+    folder = path.resolve().parent
+    for candidate in (folder, *folder.parents):
+        if any((candidate / mark).exists() for mark in ROOT_MARKS):
+            return candidate
+    return folder
+
+
+def _decode(path: Path, raw: bytes) -> str:
+    if raw.startswith(UTF_16_OR_32):
+        raise InputError(f"{path} is UTF-16 or UTF-32: save it as UTF-8")
+    if b"\0" in raw:
+        raise InputError(
+            f"{path} looks binary (zero byte at offset {raw.index(0)}): name a text file"
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = raw[error.start]
+        raise InputError(
+            f"{path} is not UTF-8 (byte 0x{byte:02x} at offset {error.start}): save it as UTF-8, "
+            f"for example with: iconv -f latin1 -t utf-8"
+        ) from None
+
+
+def _position(path: Path, text: str, line: int, column: int | None) -> Position:
+    lines = split(text)
+    n_lines = len(lines) if lines[-1] or len(lines) == 1 else len(lines) - 1
+    if not 1 <= line <= len(lines):
+        raise InputError(f"{path} has no line {line}: choose 1 to {n_lines}")
+    length = len(body(lines[line - 1]))
+    if column is None:
+        return Position(line - 1, length)
+    if not 1 <= column <= length + 1:
+        raise InputError(f"{path} line {line} has no column {column}: choose 1 to {length + 1}")
+    return Position(line - 1, column - 1)
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    """Return why *path* cannot be read; Windows does not permit a folder to be opened as a file."""
+    if isinstance(error, FileNotFoundError):
+        return f"{path} does not exist: check the path"
+    if isinstance(error, OSError) and path.is_dir():
+        return f"{path} is a folder: name a file in it"
+    how = ": chmod u+r may help" if isinstance(error, PermissionError) else f": {error}"
+    return f"{path} cannot be read{how}"
 
 
 class Tried(NamedTuple):
@@ -50,9 +140,6 @@ def lines(place: str, all_tried: Sequence[Tried], backend: Mapping[str, Any]) ->
 
 
 SUGGESTION, NO_SUGGESTION, ERROR = 0, 1, 2
-# The server in use ended while it wrote, as the engine of an editor does with its editor: the next one has to evaluate
-# the whole prompt first, for which only a new request has the time.
-COLD, N_TRIES = "Cold", 2
 
 
 def run(arguments: Namespace) -> int:
@@ -122,11 +209,8 @@ async def _try(
         screen.status(f"the model reads the file: {n_tokens:,} tokens … {seconds:.1f} s")
 
     path, at = position.path, position.position
-    for _ in range(N_TRIES):
-        answer = await server.complete(path, at, invoked=invoked, progress=progress)
-        last = (await server.stats())["last"]
-        if last["outcome"] != COLD:
-            break
+    answer = await server.complete(path, at, invoked=invoked, progress=progress)
+    last = (await server.stats())["last"]
     screen.status("")
     return Tried(answer, last["outcome"], last["reason"], by_hand=invoked)
 

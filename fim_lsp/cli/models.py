@@ -1,17 +1,111 @@
 """
-`fim-lsp models`: which models are on this machine, how large and how fast they are, and which one
-answers.
+`fim-lsp models`, and the models that fit this machine: tables, a question, the progress of a download.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fim_lsp.cli.terminal import screen_on
-from server_bridge.weights.table import GIGABYTE
+from fim_lsp.cli.terminal import Screen, screen_on
+from server_bridge.weights.table import GIGABYTE, Offer
+
+OFFERS_LEGEND = """\
+ms a token: to write one, a line is some 12. First look: to read a file once, in the background. \
+Both are computed for this machine. Lines and across: how often a line is right to the letter, as \
+published, within a file and where it takes other files."""
+Ask = Callable[[str], str]
+MEGABYTE = 1e6
+BAR = 24  # characters
+TABLE_WIDTH = 90  # with the longest licence but one
+EVERY_S = 0.2  # a person reads no faster
+OFTEN = 10  # lines in all where no line can be rewritten
+
+
+def list_offers(offers: Sequence[Offer], width: int) -> list[str]:
+    """Return the table: what each costs, what it is worth, under which licence."""
+    if width < TABLE_WIDTH:
+        return [line for offer in offers for line in _lines(offer)]
+    head = f"  {'':<10} {'GB':>5} {'ms a token':>11} {'first look':>11} {'lines':>6} {'across':>7}  licence"
+    return [head, *map(_offer_row, offers)]
+
+
+def choose_offer(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:
+    """Return the offer that the user wants: Enter takes the *best*, a name another, n or no answer none."""
+    by_name = {each.model.name: each for each in offers}
+    question = f"Get {best.model.name}, {_size(best)}? Enter, another name, or n: "
+    while (said := ask(question).strip().lower()) not in {"n", "no", *by_name}:
+        if said in {"", "y", "yes"}:
+            return best
+    return by_name.get(said)
+
+
+def describe_offer(offer: Offer) -> str:
+    """Return the model, its size and licence, for a question."""
+    return f"{offer.model.name}: {_size(offer)} from huggingface.co, licence {offer.model.licence}"
+
+
+def describe_briefly(offer: Offer) -> str:
+    """Return the model and its size, for a button."""
+    return f"{offer.model.name} ({_size(offer)}, {offer.model.licence})"
+
+
+def progress(screen: Screen, name: str) -> Callable[[int, int], None]:
+    """Return a function that takes how many bytes of how many are here, and shows it."""
+    began = time.monotonic()
+    first: int | None = None
+    last, tenths = 0.0, 0
+
+    def show(n_here: int, n_all: int) -> None:
+        nonlocal first, last, tenths
+        first = n_here if first is None else first
+        now = time.monotonic()
+        per_s = (n_here - first) / max(now - began, 0.001)
+        text = f"{name} {n_here / MEGABYTE:,.0f} of {n_all / MEGABYTE:,.0f} MB"
+        if screen.live and (now - last > EVERY_S or n_here == n_all):
+            last = now
+            n_full = BAR * n_here // n_all
+            bar = "█" * n_full + "░" * (BAR - n_full)
+            screen.status(f"{bar} {text}{_describe_rest(n_all - n_here, per_s)}")
+        elif not screen.live and OFTEN * n_here // n_all > tenths:
+            tenths = OFTEN * n_here // n_all
+            screen.line(text)
+
+    return show
+
+
+def _describe_rest(n_bytes: int, per_s: float) -> str:
+    if per_s < 1:
+        return ""
+    seconds = n_bytes / per_s
+    time_left = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"  # noqa: PLR2004
+    return f", {per_s / MEGABYTE:.1f} MB/s, {time_left} left"
+
+
+def _lines(offer: Offer) -> list[str]:
+    """Return *offer* for a screen that the table is too wide for."""
+    name = f"{'→' if offer.is_best else ' '} {offer.model.name}, {_size(offer)}"
+    cost = f"{offer.ms_per_token:.0f} ms a token, first look {offer.first_look_s:.0f} s"
+    return [name, f"  {cost}", f"  {offer.model.licence}"]
+
+
+def _offer_row(offer: Offer) -> str:
+    model = offer.model
+    mark = "→" if offer.is_best else " "
+    known = [f"{each:.0f} %" if each else "-" for each in (model.lines, model.across_files)]
+    note = ", here already" if offer.path else ""
+    return (
+        f"{mark} {model.name:<10} {model.n_bytes / GIGABYTE:>5.1f} {offer.ms_per_token:>11.0f} "
+        f"{offer.first_look_s:>9.0f} s {known[0]:>6} {known[1]:>7}  {model.licence}{note}"
+    )
+
+
+def _size(offer: Offer) -> str:
+    return "here already" if offer.path else f"{offer.model.n_bytes / GIGABYTE:.1f} GB"
+
 
 LEGEND = """\
 ms a token: to write one, a line is some 12. First look: to read 1,536 tokens of a file once. Both \
@@ -36,26 +130,19 @@ class Listed(NamedTuple):
     missing: int = 0
 
 
-class Here(NamedTuple):
-    """The models on this machine, and in words what *answers* in editors."""
-
-    listed: Sequence[Listed]
-    answers: str
-
-
-def show(here: Here) -> int:
-    """Print the table; returns the exit code."""
+def show(listed: Sequence[Listed], answers: str) -> int:
+    """Print the table, and in words what *answers* in editors; returns the exit code."""
     screen = screen_on(sys.stdout)
-    if here.listed:
-        width = max(len("model"), *(len(each.name) for each in here.listed))
+    if listed:
+        width = max(len("model"), *(len(each.name) for each in listed))
         screen.line(f"  {'model':<{width}} {'GB':>5} {'ms a token':>11} {'first look':>11}")
-        for each in here.listed:
+        for each in listed:
             screen.line(_row(each, width))
         screen.line()
         screen.say(LEGEND)
     else:
         screen.say("This machine has only the bundled model, a toy. Get a real one: fim-lsp setup")
-    screen.say(f"Your editors get suggestions from {here.answers}.")
+    screen.say(f"Your editors get suggestions from {answers}.")
     return 0
 
 

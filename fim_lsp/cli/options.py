@@ -154,11 +154,7 @@ def _add_http(commands: Commands) -> None:
         "--port", type=_port, default=0, help="where to listen (default: a port that is free)"
     )
     http.add_argument(
-        "--root",
-        metavar="DIR",
-        type=Path,
-        default=Path(),
-        help="your project (default: this folder)",
+        "--root", metavar="DIR", type=Path, default=Path(), help="your project (default: here)"
     )
     http.add_argument(
         "--token-file", metavar="FILE", type=_token,
@@ -199,11 +195,7 @@ def _add_serve(commands: Commands) -> None:
         formatter_class=RAW,
     )
     which = serve.add_mutually_exclusive_group()
-    which.add_argument(
-        "--model",
-        metavar="FILE",
-        help="a GGUF file instead of the one you have",
-    )
+    which.add_argument("--model", metavar="FILE", help="a GGUF file instead of the one you have")
     _add_get(which, serve)
     serve.add_argument(
         "--draft", metavar="FILE", help="a small model of the same family that drafts"
@@ -228,9 +220,6 @@ def _add_get(which: Commands, command: Commands) -> None:
         "--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),
         help=f"a model from the table in docs/models.md ({', '.join(NAMES)}), or what fits this machine",
     )  # fmt: skip
-    which.add_argument(
-        "--qwen", dest="get", nargs="?", const="auto", type=_size, help=argparse.SUPPRESS
-    )
     command.add_argument("--yes", action="store_true", help="download without asking")
     command.add_argument(
         "--mirror", metavar="URL",
@@ -280,14 +269,6 @@ COMMANDS = {
     "http": _add_http,
     "forget": _add_forget,
 }
-
-
-def _size(text: str) -> str:
-    """Return a model of the table by its size alone, as `--qwen` named it."""
-    name = text if text == "auto" else f"qwen-{text}"
-    if name not in {"auto", *NAMES}:
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(NAMES)}")
-    return name
 
 
 def _port(text: str) -> int:

@@ -22,18 +22,15 @@ from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
 INSTALL = """\
-llama-server is not installed. With a GPU it is faster. Get it with {how}, or from https://github.com/ggml-org/llama.cpp/releases; --program names one that is not on the PATH."""
+llama-server is not installed. With a GPU it is faster. Get it from your system's packages (brew, \
+winget, apt: llama.cpp) or from https://github.com/ggml-org/llama.cpp/releases; --program names one \
+that is not on the PATH."""
 # `python -m benchmarks.engines`: on a processor a token of the 0.5B costs half of one of the 1.5B, and checking several
 # at once costs nearly as much as generating them (0.58 times as fast on one thread, 0.31 on two). n-grams are right when they draft, and stay on.
 SLOW_DRAFT = (
     "Without a GPU, a draft model makes the server slower: a 0.5B that drafts for a 1.5B halves its speed at best. "
     "Leave --draft out."
 )
-HOW = {
-    "darwin": "brew install llama.cpp",
-    "win32": "winget install llama.cpp",
-    "linux": "your distribution's package llama.cpp or brew install llama.cpp",
-}
 
 
 def may_lack(given: Namespace) -> bool:
@@ -42,7 +39,7 @@ def may_lack(given: Namespace) -> bool:
     if given.program != "llama-server":
         screen.line(f"fim-lsp: there is no program {given.program}")
         return False
-    screen.say(INSTALL.format(how=HOW.get(sys.platform, HOW["linux"])))
+    screen.say(INSTALL)
     if given.draft or given.dry_run:
         return False
     screen.say("Until you install it, the engine inside this package serves.")

@@ -7,17 +7,102 @@ is named is tried first: an answer that cannot work is not written. `doctor` run
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
+import tomllib
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
 
 from fim_lsp.cli.terminal import Screen, fit, screen_on
-from fim_lsp.cli.toml_edit import CannotEdit, set_values
+from fim_lsp.session.state import state_file
 from server_bridge.machine.addresses import port_of
 from server_bridge.protocol import BackendError
+
+MEGABYTE = 1e6
+
+
+def forget(cache: Path) -> int:
+    """Delete, and print how much; returns the exit code."""
+    n_bytes = state_file.forget(cache)
+    screen = screen_on(sys.stdout)
+    if n_bytes:
+        screen.line(f"Deleted {n_bytes / MEGABYTE:.1f} MB in {cache}.")
+    else:
+        screen.line(f"Nothing was kept in {cache}.")
+    screen.line("A llama-server with --slot-save-path keeps files of its own, fim-lsp-*.bin.")
+    return 0
+
+
+class CannotEdit(Exception):
+    """The text is no TOML, or cannot be changed; the message has the lines to write by hand."""
+
+
+def set_values(text: str, section: str, values: Mapping[str, str]) -> str:
+    """
+    Return *text* with *values* set in *section*; "" removes a setting.
+
+    Raises CannotEdit, also where *text* is no TOML.
+    """
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CannotEdit(f"it cannot be read: {error}") from error
+    # Where one setting is called fim.…, all others without it are ignored; see `settings.merge`.
+    before = _flat(found)
+    shared = "fim" in found or any(key.startswith("fim.") for key in before)
+    path = f"fim.{section}" if shared else section
+    wanted = {f"{path}.{key}": value for key, value in values.items()}
+    try:
+        text = _edit(text, path, {k: v for k, v in values.items() if v or f"{path}.{k}" in before})
+        after = _flat(tomllib.loads(text))
+    except (TOMLKitError, tomllib.TOMLDecodeError):
+        after = {}
+    if after != {key: value for key, value in {**before, **wanted}.items() if value != ""}:
+        lines = "".join(f"\n    {key} = {json.dumps(value)}" for key, value in wanted.items())
+        raise CannotEdit(f"it cannot be changed automatically; write into it{lines}")
+    return text
+
+
+def _edit(text: str, path: str, values: Mapping[str, str]) -> str:
+    document = tomlkit.parse(text)
+    for key, value in values.items():
+        name = f"{path}.{key}"
+        quoted = name in document  # "backend.url" = …
+        table, name = (document, name) if quoted else (_table(document, path), key)
+        if value:
+            table[name] = value
+        else:
+            table.pop(name, None)
+    return tomlkit.dumps(document)
+
+
+def _table(document: tomlkit.TOMLDocument, path: str) -> Any:
+    """Return the table at *path*, made where it is missing."""
+    table: Any = document
+    for name in path.split("."):
+        table = table.setdefault(name, tomlkit.table())
+        if not isinstance(table, dict):
+            raise TOMLKitError(f"{path} is no table")
+    return table
+
+
+def _flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return dotted keys with their values, without those that are ""."""
+    found: dict[str, Any] = {}
+    for key, value in tables.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{key}.")
+        elif value != "":
+            found[f"{prefix}{key}"] = value
+    return found
+
 
 Ask = Callable[[str], str]
 Get = Callable[[str], str]  # a model's name, "" to be offered one, into its path, "" for none

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import h11
 
-from server_bridge.machine import peer
+from server_bridge.machine import sockets
 
 BODY_BYTES = 1_000_000  # ten times what clients send
 HEAD_BYTES = 65_536
@@ -116,15 +116,17 @@ async def _are_too_many(before: Sequence[socket.socket], newest: socket.socket) 
     """Return whether the process of the *newest* connection had its share *before*, so that the others keep theirs."""
     if not CONNECTIONS <= len(before) < IN_ALL:
         return len(before) >= IN_ALL
-    newest_owner, *owners = await asyncio.to_thread(peer.processes, (newest, *before))
+    newest_owner, *owners = await asyncio.to_thread(sockets.peer_processes, (newest, *before))
     return owners.count(newest_owner) >= CONNECTIONS
 
 
 async def _why_refused(connection: socket.socket) -> str:
     """Return why the process at the other end is not answered, "" if it is, or if the system does not tell."""
-    if not peer.can_tell():
+    if not sockets.can_tell():
         return ""
-    uid = await asyncio.to_thread(peer.uid, connection)  # of one that is closed it reads files
+    uid = await asyncio.to_thread(
+        sockets.peer_uid, connection
+    )  # of one that is closed it reads files
     if uid is None:  # a process that has closed its socket cannot be asked who it was
         return "a process whose user is not known"
     return "" if uid == os.getuid() else "another user's process"

@@ -22,7 +22,7 @@ from fim_lsp.http_server.page import OWN, Advice, Advise, Page
 from fim_lsp.http_server.routes import Routes, error
 from fim_lsp.session.session import Session
 from fim_lsp.workspace import paths
-from server_bridge.machine import announcements
+from server_bridge.machine import private_files
 
 FOLDER = "http"  # of the announcements, in our cache folder
 SAFE = {
@@ -78,14 +78,14 @@ class LocalPort:
         """Begin to listen at *port*, 0 for a free one. Raises OSError where it is taken."""
         self._listener = await connections.listen(port, self._refusal, self._answer, self._refuse)
         self.port = self._listener.port
-        self._announcement = announcements.announce(cache / FOLDER, self.url, self.token)
+        self._announcement = private_files.announce(cache / FOLDER, self.url, self.token)
 
     async def aclose(self) -> None:
         """Listen no more."""
         if self._listener is not None:
             await self._listener.aclose()
         if self._announcement is not None:
-            announcements.withdraw(self._announcement)
+            private_files.withdraw(self._announcement)
         self._texts.close()
 
     def _refusal(self, request: Request) -> Response | None:

@@ -30,7 +30,7 @@ from queue import SimpleQueue
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 from fim_lsp.display import sanitize
-from server_bridge.machine import peer
+from server_bridge.machine import sockets
 from server_bridge.machine.addresses import is_loopback_host
 
 # Of a body. It is parsed in one go, which takes 100 ms for so much. The longest document that gets
@@ -278,7 +278,7 @@ async def tcp_client(host: str, port: int, token: str, left: Callable[[], None])
         if not is_loopback_host(listener.getsockname()[0]):
             raise OSError(f"{host} is not an address of this machine alone")
         _say(f"fim-lsp listens on {_format_address(*listener.getsockname()[:2])}")
-        if not token and not peer.can_tell():
+        if not token and not sockets.can_tell():
             token = secrets.token_urlsafe()
             _say(f'the client must send initializationOptions {{"fim": {{"token": "{token}"}}}}')
         while True:
@@ -296,7 +296,7 @@ async def tcp_client(host: str, port: int, token: str, left: Callable[[], None])
 def _admit(connection: socket.socket, token: str) -> Iterator[Frame]:
     """Return the messages of a client that may be served. Blocks; raises NotAdmitted and BadFrame."""
     connection.setblocking(True)
-    uid = peer.uid(connection)
+    uid = sockets.peer_uid(connection)
     if uid is not None and uid != os.getuid():
         raise NotAdmitted(f"it is a process of user {uid}, and this server is one of {os.getuid()}")
     if uid is None and not token:

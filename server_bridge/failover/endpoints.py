@@ -51,10 +51,14 @@ COLD_S, STEP_S = 1.0, 0.25
 
 
 class Endpoints:
-    """See the module. State: the endpoints, which one is in use, and which one decoded last."""
+    """
+    See the module; *notice* is to be known where only the last resort is in use.
 
-    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
-        self._endpoints = tuple(endpoints)
+    State: the endpoints, which one is in use, and which one decoded last.
+    """
+
+    def __init__(self, endpoints: Sequence[Endpoint], notice: Callable[[], str] = str) -> None:
+        self._endpoints, self._notice = tuple(endpoints), notice
         self._serving = self._endpoints[0]
         self._decoded: Model | None = None
 
@@ -66,7 +70,7 @@ class Endpoints:
             return coming.backend.state  # that a usual port has no server is not reported
         state, error = serving.backend.state, serving.error
         if state.health is Health.READY:
-            message = self._detour() or state.message
+            message = self._detour() or state.message or (self._notice() if serving.last else "")
             return state if message == state.message else replace(state, message=message)
         if state.health is Health.UNKNOWN and error:
             return replace(state, health=Health.DOWN, message=str(error))
@@ -209,18 +213,13 @@ class Endpoints:
         return ""
 
 
-def _interest(endpoint: Endpoint) -> int:
+def _interest(endpoint: Endpoint) -> tuple[bool, ...]:
     """
     Return a rank of failures, the smallest is reported: what the user has to change, of a server that
     loads, that the user named, that is ours.
     """
-    if endpoint.is_unusable:
-        return 0
-    if isinstance(endpoint.error, Loading):
-        return 1
-    if endpoint.last:
-        return 3
-    return 2 if endpoint.named else 4
+    is_loading, is_last = isinstance(endpoint.error, Loading), endpoint.last
+    return not endpoint.is_unusable, not is_loading, is_last or not endpoint.named, not is_last
 
 
 async def _catch_up(model: Model, prompt: Prompt) -> None:

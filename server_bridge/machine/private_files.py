@@ -2,14 +2,55 @@
 Files that only this user may read: written whole or not at all, and not believed otherwise.
 
 Modes and owners are Unix's. On Windows a file has the rights of its folder, which is the user's own.
+An announcement is such a file: where a process of this user listens, and the secret that it asks for. A
+process that was killed leaves its own: who finds no listener there takes it away (`withdraw`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import stat
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Announced(NamedTuple):
+    """An address of the process *pid*; *token* is the secret that clients must send. *file* says so."""
+
+    url: str
+    token: str
+    pid: int
+    file: Path
+
+
+def announce(folder: Path, url: str, token: str) -> Path | None:
+    """Say in *folder* where this process listens; None where that cannot be written."""
+    path = folder / f"{os.getpid()}-{url.rpartition(':')[2]}.json"
+    with contextlib.suppress(OSError):
+        write(path, json.dumps({"url": url, "token": token}).encode())
+        return path
+    return None
+
+
+def withdraw(path: Path) -> None:
+    """Withdraw the announcement: the port is closed."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def find_announced(folder: Path) -> list[Announced]:
+    """Return all announcements, also of processes that ended without withdrawing them."""
+    ports = []
+    for path in sorted(folder.glob("*.json")):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            content = json.loads(read(path))
+            pid = int(path.name.partition("-")[0])
+            ports.append(Announced(str(content["url"]), str(content["token"]), pid, path))
+    return ports
+
 
 MOST_BYTES = 65_536  # of a file that is read: a key, an address
 OTHERS = stat.S_IRWXG | stat.S_IRWXO

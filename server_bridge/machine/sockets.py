@@ -13,11 +13,64 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from server_bridge.machine.addresses import Address, plain
+
+PROCESSES = Path("/proc")
+
+
+def peer_uid(connection: socket.socket) -> int | None:
+    """Return the user at the other end, None where the system does not tell."""
+    found = _other_end(connection)
+    return found.uid if found else None
+
+
+def peer_processes(connections: Sequence[socket.socket]) -> list[int | None]:
+    """Return the process at the other end of each, None where the system does not tell. Takes some 10 ms."""
+    inodes = [found.inode if (found := _other_end(each)) else 0 for each in connections]
+    known = _processes_of({each for each in inodes if each})
+    return [known.get(each) for each in inodes]
+
+
+def _other_end(connection: socket.socket) -> Socket | None:
+    try:
+        ours, theirs = connection.getsockname()[:2], connection.getpeername()[:2]
+    except OSError:  # it is closed
+        return None
+    return find_connected(end(*theirs), end(*ours))
+
+
+def _processes_of(inodes: Collection[int]) -> dict[int, int]:
+    """
+    Return the process of each of *inodes*; a socket that several have open belongs to the first of them.
+
+    None of those that another user's process has open. Takes some 10 ms.
+    """
+    names = {f"socket:[{inode}]": inode for inode in inodes}
+    found: dict[int, int] = {}
+    for pid in sorted(int(each.name) for each in PROCESSES.glob("[0-9]*")):
+        for name in _list_open(pid):
+            if name in names:
+                found.setdefault(names[name], pid)
+    return found
+
+
+def _list_open(pid: int) -> list[str]:
+    """Return the open files of a process, by the names that the kernel gives them."""
+    folder, names = PROCESSES / str(pid) / "fd", []
+    try:
+        for each in os.listdir(folder):  # noqa: PTH208 (200 processes have 20,000 files open)
+            try:
+                names.append(os.readlink(f"{folder}/{each}"))  # noqa: PTH115
+            except OSError:  # it was closed meanwhile
+                continue
+    except OSError:  # another user's, or it has ended
+        pass
+    return names
+
 
 End = tuple[Address, int]  # IPv4 also where IPv6 carries it; a port
 

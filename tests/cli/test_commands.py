@@ -17,11 +17,9 @@ import pytest
 
 from fim_lsp import __version__
 from fim_lsp.__main__ import main
-from fim_lsp.cli import client, complete, demo, options
-from fim_lsp.cli.client import Answer, ServerError
-from fim_lsp.cli.location import FilePosition
-from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.documents import Position
+from fim_lsp.cli import client, demo, options
+from fim_lsp.cli.client import ServerError
+from fim_lsp.cli.terminal import Screen
 from tests.cli.test_serve import obey_ctrl_c
 from tests.fault_proxy import fault_proxy
 from tests.llama_server import free_port, llama_server
@@ -322,23 +320,3 @@ def test_the_doctor_says_what_to_change(tmp_path: Path) -> None:
         "Completions cannot work as set up",
     ):
         assert says in done.stdout, done.stdout
-
-
-@pytest.mark.parametrize(("outcomes", "n_asked"), [(["Cold", "backend"], 2), (["model"], 1)])
-async def test_a_server_that_ended_meanwhile_is_not_the_end(
-    outcomes: list[str], n_asked: int
-) -> None:
-    """The next one has to evaluate all of the prompt, so it is asked again; any other outcome counts."""
-    asked: list[str] = []
-
-    class Server:
-        async def complete(self, *_: object, **__: object) -> Answer:
-            asked.append(outcomes[len(asked)])
-            return Answer((), 1.0)
-
-        async def stats(self) -> dict[str, object]:
-            return {"last": {"outcome": asked[-1], "reason": ""}}
-
-    at = FilePosition(Path("a.py"), "", Position(0, 0))
-    tried = await complete._try(Server(), at, screen_on(sys.stderr), invoked=True)  # type: ignore[arg-type]
-    assert (len(asked), tried.outcome) == (n_asked, outcomes[-1])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.cli import forget
+from fim_lsp.cli import setup
 
 
 def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,8 +21,8 @@ def test_everything_kept_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixtur
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 1_000_000)
-    assert forget.run(tmp_path) == 0
+    assert setup.forget(tmp_path) == 0
     assert "Deleted 5.0 MB" in capsys.readouterr().out
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["c.txt"]
-    assert forget.run(tmp_path) == 0
+    assert setup.forget(tmp_path) == 0
     assert "Nothing was kept" in capsys.readouterr().out

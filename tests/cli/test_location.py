@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.cli.location import PLACE, InputError, find_position, root_of
+from fim_lsp.cli.complete import PLACE, InputError, find_position, root_of
 from fim_lsp.documents import Position
 
 THREE_LINES = b"one\ntwo two\n\tthree\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp import model_files
+from fim_lsp import models_command
 from fim_lsp.__main__ import main
-from fim_lsp.cli import offers
+from fim_lsp.cli import models
 from fim_lsp.settings import files
 from server_bridge.machine import addresses
 from server_bridge.process import programs
@@ -35,7 +35,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def downloaded(*, is_named: bool = True) -> Path:
     """Return the small model where `fim-lsp setup` puts it; the settings may name it."""
-    path = model_files.folder() / SMALL.file
+    path = models_command.folder() / SMALL.file
     path.parent.mkdir(parents=True)
     path.write_bytes(DATA)
     user_file = files.user_file()
@@ -64,7 +64,7 @@ def test_a_download_that_was_interrupted_says_how_to_go_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With what is missing."""
-    part = model_files.folder() / f"{LARGE.file}.part"
+    part = models_command.folder() / f"{LARGE.file}.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * 100_000_000)
     assert main(["models"]) == 0
@@ -74,7 +74,7 @@ def test_a_download_that_was_interrupted_says_how_to_go_on(
 
 def test_a_download_that_never_began_is_not_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """The hub could not be reached: the empty file that waits for it is no model."""
-    part = model_files.folder() / f"{LARGE.file}.part"
+    part = models_command.folder() / f"{LARGE.file}.part"
     part.parent.mkdir(parents=True)
     part.touch()
     assert main(["models"]) == 0
@@ -114,6 +114,6 @@ def test_the_usual_ports_are_those_of_llama_cpp_old_and_new() -> None:
 def test_the_table_of_models_fits_the_screen(width: int) -> None:
     """In three lines a model where the table is too wide."""
     found = table.offers(programs.machine(None), {})
-    lines = offers.rows(found, width)
+    lines = models.list_offers(found, width)
     assert max(map(len, lines)) <= width
     assert all(any(offer.model.name in line for line in lines) for offer in found)

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fim_lsp import __main__, model_server
+from fim_lsp import __main__, models_command
 from fim_lsp.__main__ import main
-from fim_lsp.cli import offers, options
+from fim_lsp.cli import models, options
 from fim_lsp.cli.terminal import ERASE_LINE, Screen
 from fim_lsp.settings.files import user_file
 from server_bridge.process import command_line, programs
@@ -171,10 +171,10 @@ def test_setup_gets_a_model_in_one_step(
 def test_what_is_here_is_served_without_a_question(hub: Hub) -> None:
     """What was downloaded last, unless the settings name another; nothing is asked or downloaded."""
     given = options.parser().parse_args(["serve", "--mirror", hub.url])
-    assert model_server._program(given).model == str(BUNDLED)
+    assert models_command._program(given).model == str(BUNDLED)
     assert main(["setup", "--get", "qwen-0.5b", "--yes", "--mirror", hub.url]) == 0
     user_file().unlink()
-    assert model_server._program(given).model.endswith("models/small.gguf")
+    assert models_command._program(given).model.endswith("models/small.gguf")
     assert len(hub.asked) == 1
 
 
@@ -206,9 +206,9 @@ def test_progress_is_a_bar_or_ten_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In place on a terminal, never wider than it; a line for every tenth in a log."""
-    monkeypatch.setattr(offers, "EVERY_S", -1.0)
+    monkeypatch.setattr(models, "EVERY_S", -1.0)
     for live in (True, False):
-        show = offers.progress(Screen(sys.stdout, 40, colour=False, live=live), "qwen-7b")
+        show = models.progress(Screen(sys.stdout, 40, colour=False, live=live), "qwen-7b")
         for n in range(0, 8_000_000_001, 40_000_000):
             show(n, 8_000_000_000)
         out = capsys.readouterr().out
@@ -250,5 +250,5 @@ def test_a_draft_model_on_a_processor_is_warned_of(
     monkeypatch.setattr(programs, "machine", lambda _: machine)
     monkeypatch.setattr(programs, "build", lambda _: build)
     named = ("--program", sys.executable, "--model", str(BUNDLED), "--draft", str(BUNDLED))
-    model_server._program(options.parser().parse_args(["serve", *named]))
+    models_command._program(options.parser().parse_args(["serve", *named]))
     assert ("Leave --draft out" in capsys.readouterr().out.replace("\n", " ")) == warns

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp import __main__, model_server
+from fim_lsp import __main__, models_command
 from fim_lsp.cli.setup import ask_user
 from fim_lsp.settings.files import user_file
 from tests.llama_server import free_port
@@ -43,9 +43,9 @@ def test_answers_become_settings(answers: list[str], values: Mapping[str, str]) 
     assert next(left, None) is None
 
 
-def _try(really: Callable[[Mapping[str, str]], str], values: Mapping[str, str]) -> str:
+def _try(really: Callable[..., str], open_backend: object, values: Mapping[str, str]) -> str:
     """Try what is there to be tried."""
-    return "" if values["url"] == URL or values["model"] == TOY else really(values)
+    return "" if URL in values.values() or TOY in values.values() else really(open_backend, values)
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     monkeypatch.setattr(__main__, "_doctor", lambda given: 7 if not given.json else 8)
-    monkeypatch.setattr(__main__, "try_backend", partial(_try, __main__.try_backend))
-    monkeypatch.setattr(model_server, "getter", lambda _: lambda name: f"/got/{name}")
+    monkeypatch.setattr(models_command, "try_backend", partial(_try, models_command.try_backend))
+    monkeypatch.setattr(models_command, "getter", lambda _: lambda name: f"/got/{name}")
     return user_file()
 
 
@@ -68,7 +68,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--auto"], '# mine\n[backend]\nurl = "a"\n[ring]\n', "# mine\n[backend]\n[ring]\n"),
         (["--model", TOY], "", f'[backend]\nmodel = "{TOY}"\n'),
         (["--get", "qwen-1.5b"], "", '[backend]\nmodel = "/got/qwen-1.5b"\n'),
-        (["--qwen"], "", '[backend]\nmodel = "/got/auto"\n'),
+        (["--get"], "", '[backend]\nmodel = "/got/auto"\n'),
         (
             ["--url", URL, "--openai", "--model", "qwen"],
             '[backend]\nkind = "embedded" # for now\n',

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.http_server import connections
-from server_bridge.machine import peer
+from server_bridge.machine import sockets
 from server_bridge.protocol import Reply, Request
 from tests.asked import model_of
 from tests.http_server.clients import Served, served, vim
@@ -126,7 +126,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")
+@pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell")
 async def test_one_program_leaves_connections_to_the_others(
     at_port: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 from fim_lsp import events
 from fim_lsp.http_server.local_port import FOLDER
 from fim_lsp.session.stats import Answer
-from server_bridge.machine.announcements import find_announced
+from server_bridge.machine.private_files import find_announced
 from server_bridge.protocol import Reply, Request
 from tests.asked import model_of, requests_to
 from tests.http_server.clients import Served, served, vim

@@ -12,7 +12,7 @@ import pytest
 
 from fim_lsp.http_server import connections
 from fim_lsp.http_server.connections import Listener, Request, Response
-from server_bridge.machine import peer, sockets
+from server_bridge.machine import sockets
 
 ASK = b"GET /page/state HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 RUBBISH = b"GET / HTTP/1.1\r\n" * 5000
@@ -31,7 +31,7 @@ except OSError:  # closed already, at whatever point
     print(b"")
 """
 
-pytestmark = pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")
+pytestmark = pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell")
 
 
 async def handle(_request: Request) -> Response:
@@ -69,7 +69,7 @@ async def test_a_process_that_cannot_be_seen(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system tells of users, a connection of which it tells nothing is refused."""
-    monkeypatch.setattr(peer, "uid", lambda _: None)
+    monkeypatch.setattr(sockets, "peer_uid", lambda _: None)
     reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
     writer.write(ASK)
     said = b""

@@ -1,4 +1,4 @@
-"""`server_bridge.machine.peer`: whose process is at the other end of a connection."""
+"""`server_bridge.machine.sockets`: whose process is at the other end of a connection."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from server_bridge.machine import peer, sockets
+from server_bridge.machine import sockets
 
 
-@pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")
+@pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
 @pytest.mark.parametrize("is_told", [True, False], ids=["told", "listed"])
 def test_a_connection_of_our_own_is_ours(
@@ -33,11 +33,11 @@ def test_a_connection_of_our_own_is_ours(
         client.connect((host, listener.getsockname()[1]))
         server, _ = listener.accept()
         with server:
-            assert peer.uid(server) == os.getuid()
+            assert sockets.peer_uid(server) == os.getuid()
             client.shutdown(socket.SHUT_WR)
-            assert peer.uid(server) == os.getuid()
+            assert sockets.peer_uid(server) == os.getuid()
             client.close()
-            assert peer.uid(server) is None
+            assert sockets.peer_uid(server) is None
 
 
 def test_where_the_system_does_not_tell_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,10 +49,10 @@ def test_where_the_system_does_not_tell_nothing_is_known(monkeypatch: pytest.Mon
         socket.create_connection(listener.getsockname()),
         listener.accept()[0] as server,
     ):
-        assert peer.uid(server) is None
+        assert sockets.peer_uid(server) is None
 
 
-@pytest.mark.skipif(not peer.can_tell(), reason="the system does not tell")
+@pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell")
 def test_another_users_connection_is_another_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that gave up its rights connects; both ways to ask say whose it is."""
     if os.getuid() != 0:
@@ -68,7 +68,7 @@ def test_another_users_connection_is_another_users(monkeypatch: pytest.MonkeyPat
             listener.accept()[0].close()
             server, _ = listener.accept()
             with server:
-                assert peer.uid(server) == 65534
+                assert sockets.peer_uid(server) == 65534
                 monkeypatch.setattr(sockets, "_SOCK_DIAG", 31)
-                assert peer.uid(server) == 65534
+                assert sockets.peer_uid(server) == 65534
             other.wait(30)

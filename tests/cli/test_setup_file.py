@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.cli.toml_edit import CannotEdit, set_values
+from fim_lsp.cli.setup import CannotEdit, set_values
 
 URL = {"url": "http://127.0.0.1:8012"}
 SET = 'url = "http://127.0.0.1:8012"\n'

@@ -1,5 +1,5 @@
 """
-`fim-lsp serve`, and model download: what is wanted, this machine and the bridge, joined.
+`fim-lsp models`, `fim-lsp serve` and model download: flags, settings, this machine and the bridge, joined.
 
 Which model is served, the first that there is: the one that a flag names, the one of the settings, the
 one that was downloaded last, one that another program downloaded and that fits; on a terminal, one that
@@ -8,24 +8,80 @@ is offered; the bundled one.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from fim_lsp.cli import offers, serve, setup
+from fim_lsp.cli import models, serve, setup
+from fim_lsp.cli.models import Listed
+from fim_lsp.cli.setup import CannotEdit
 from fim_lsp.cli.terminal import screen_on
-from fim_lsp.cli.toml_edit import CannotEdit
 from fim_lsp.lsp.offer import CANCELLED, NotGot, RealModel
 from fim_lsp.settings import files, merge
+from fim_lsp.settings.backend import BackendConfig
 from fim_lsp.settings.config import Config
+from server_bridge import bridge
 from server_bridge.machine.addresses import redact_url
 from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs, served
-from server_bridge.protocol import BackendUnusable
+from server_bridge.process.command_line import Machine
+from server_bridge.protocol import Backend, BackendUnusable
 from server_bridge.weights import download, on_disk, table
+from server_bridge.weights.on_disk import ModelFile
 from server_bridge.weights.table import GIGABYTE, HUB, Offer
+
+
+def show_models() -> int:
+    """List the models; returns the exit code."""
+    config, _problems = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
+    active, answers = _answering(config.backend)
+    all_files = on_disk.files(folder())
+    if active.is_absolute() and not any(each.path == active for each in all_files):
+        all_files.append(ModelFile(active, active.stat().st_size))
+    machine = programs.machine(None)
+    return models.show([_make_row(each, active, machine) for each in all_files], answers)
+
+
+def folder() -> Path:
+    """Return the folder of downloaded models."""
+    return files.cache_folder() / "models"
+
+
+def _make_row(file: ModelFile, active: Path, machine: Machine) -> Listed:
+    is_active = active in (file.path, Path(file.path.name))
+    if (model := file.model) is None:
+        ms_per_token = table.estimate_ms(file.n_bytes, file.n_bytes, machine)
+        return Listed(file.path.name, file.path, file.n_bytes, ms_per_token, is_active=is_active)
+    offer = table.find_offer(table.offers(machine, {}), model.name)
+    assert offer is not None
+    missing = model.n_bytes - file.n_bytes if file.is_part else 0
+    times = offer.ms_per_token, offer.first_look_s
+    return Listed(model.name, file.path, model.n_bytes, *times, is_active, missing)
+
+
+def _answering(ours: BackendConfig) -> tuple[Path, str]:
+    """Return the file of the model that answers, as far as it is known: its path, its name, or "."; and that in words."""
+    if ours.endpoints or ours.url or ours.kind in {"llama-server", "openai"}:
+        where = ", ".join(redact_url(each.url) for each in ours.endpoints) or redact_url(ours.url)
+        return Path(), f"a server, {where or 'whose address is missing'}"
+    settings = bridge.BackendSettings(model=ours.model, keys_dir=str(files.cache_folder()))
+    if ours.kind == "auto" and (state := asyncio.run(bridge.find_running(settings))) is not None:
+        return Path(state.model), f"the llama.cpp server at {state.url}, with {state.model}"
+    path = _resolve_model(ours)
+    if path.is_file():
+        return path, f"{path.name}, run by the engine inside this package"
+    missing = f"; {ours.model}, which the settings name, is not there" if ours.model else ""
+    return Path(), f"the bundled model, a toy{missing}"
+
+
+def _resolve_model(ours: BackendConfig) -> Path:
+    """Return the file that the settings name, "." for none."""
+    return Path.cwd() / Path(ours.model).expanduser() if ours.model.endswith(".gguf") else Path()
+
 
 TOO_SMALL = (
     "this machine has too little memory for a model of the table: name a smaller --model FILE"
@@ -87,6 +143,28 @@ def getter(given: Namespace) -> Callable[[str], str]:
     return get
 
 
+def try_backend(open_backend: Callable[[Config], Backend], values: Mapping[str, str]) -> str:
+    """Connect as *values* of `fim.backend` say; return what is second best. Raises BackendError."""
+    config, _ = merge.merge_layers(files.find_layers(()).layers)
+    ours = replace(
+        config.backend,
+        kind=values["kind"] or ("llama-server" if values["url"] else "embedded"),
+        url=values["url"],
+        model=values["model"],
+        api_key_env=values["apiKeyEnv"],
+        endpoints=(),
+    )
+
+    async def connect() -> str:
+        backend = open_backend(replace(config, backend=ours))
+        try:
+            return (await backend.connect()).state.second_best
+        finally:
+            await backend.aclose()
+
+    return asyncio.run(connect())
+
+
 def real_model() -> RealModel | None:
     """Return the best model that the engine inside runs on this machine, for an editor to offer; None without any."""
     best = table.find_offer(_offers(programs.machine(None)), "auto")
@@ -99,12 +177,12 @@ def real_model() -> RealModel | None:
                 raise NotGot(CANCELLED)
 
         try:
-            path = best.path or str(download.fetch(best.model, _folder(), show, _hub("")))
+            path = best.path or str(download.fetch(best.model, folder(), show, _hub("")))
             setup.write_model(path, files.user_file())
         except (download.CannotDownload, CannotEdit, OSError) as error:
             raise NotGot(str(error)) from error
 
-    return RealModel(offers.what_short(best), get)
+    return RealModel(models.describe_briefly(best), get)
 
 
 def _program(given: Namespace) -> programs.Program:
@@ -139,7 +217,7 @@ def _model(given: Namespace, config: Config, machine: command_line.Machine) -> s
     if given.model or config.backend.model.endswith(".gguf"):
         return _check(given.model or config.backend.model)
     best = table.find_offer(_offers(machine), "auto")
-    path = on_disk.find_last_used(_folder()) or (best.path if best else "")
+    path = on_disk.find_last_used(folder()) or (best.path if best else "")
     if path or best is None or given.dry_run or not sys.stdin.isatty():
         return path
     screen_on(sys.stdout).line("There is only the bundled model, a toy.")
@@ -161,10 +239,10 @@ def _offer(machine: command_line.Machine, given: Namespace) -> str:
         raise _Refused(TOO_SMALL)
     screen = screen_on(sys.stdout)
     screen.say("Models, and their cost on this machine (see docs/models.md):")
-    for row in offers.rows(found, screen.width):
+    for row in models.list_offers(found, screen.width):
         screen.line(row)
-    screen.say(offers.LEGEND)
-    offer = offers.choose_offer(found, best, input)
+    screen.say(models.OFFERS_LEGEND)
+    offer = models.choose_offer(found, best, input)
     return _fetch(offer, given.mirror) if offer else ""
 
 
@@ -187,7 +265,7 @@ def _get(machine: command_line.Machine, given: Namespace, name: str) -> str:
         raise _Refused(
             f"{offer.model.name} is not downloaded yet: download it first, without --dry-run"
         )
-    if not (given.yes or serve.agrees(offers.what(offer))):
+    if not (given.yes or serve.agrees(models.describe_offer(offer))):
         raise _Refused
     return _fetch(offer, given.mirror)
 
@@ -202,7 +280,7 @@ def _fetch(offer: Offer, mirror: str | None) -> str:
     if offer.path:
         return offer.path
     mirror = _hub(mirror)
-    show = offers.progress(screen, offer.model.name)
+    show = models.progress(screen, offer.model.name)
     connecting = (
         f"Connecting to {redact_url(mirror)}; if there is no answer, this takes half a minute …"
     )
@@ -211,7 +289,7 @@ def _fetch(offer: Offer, mirror: str | None) -> str:
     else:
         screen.line(connecting)
     try:
-        path = download.fetch(offer.model, _folder(), show, mirror)
+        path = download.fetch(offer.model, folder(), show, mirror)
     finally:
         screen.status("")
     screen.say(f"{offer.model.name} is downloaded and verified: {path}")
@@ -219,8 +297,4 @@ def _fetch(offer: Offer, mirror: str | None) -> str:
 
 
 def _offers(machine: command_line.Machine) -> list[Offer]:
-    return table.offers(machine, on_disk.find_paths(_folder()))
-
-
-def _folder() -> Path:
-    return files.cache_folder() / "models"
+    return table.offers(machine, on_disk.find_paths(folder()))
