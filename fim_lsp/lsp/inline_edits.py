@@ -6,7 +6,7 @@ Its clients are our own plugins, sidekick.nvim, copilot-lsp and copilot.lua. Bes
 says `why`; a client that can show a place in another document says `"otherDocuments": true` in the
 request's context, and `"closedDocuments": true` if it opens files, too: the item for one has no
 version, but says what stands there (`oldText`). Clients need not debounce: the answer comes when the
-newest edit is finished.
+newest edit is finished. `"off": true` says that the user wants none now.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ GONE = "The file was changed since, or there is another next edit now: ask again
 async def inline_edit(editor: Editor, params: object) -> dict[str, object]:
     """Return at most one edit, of a version of a document."""
     match params:
-        case {"textDocument": {"uri": str(uri)}}:
+        case {"textDocument": {"uri": str(uri)}} if editor.session.wants_next_edit():
             unopened = _reads(params, "closedDocuments")
-            found = await next_edit(editor, uri, unasked=True, unopened=unopened)
+            edit = await next_edit(editor, uri, unasked=True, unopened=unopened)
         case _:
-            return {"edits": []}
-    if found is None or (found.document.uri != uri and not _reads(params, "otherDocuments")):
+            return {"edits": [], **({"off": True} if params else {})}
+    if edit is None or (edit.document.uri != uri and not _reads(params, "otherDocuments")):
         return {"edits": []}
-    return {"edits": [_item(found, editor.encoding)]}
+    return {"edits": [_item(edit, editor.encoding)]}
 
 
 def _item(found: NextEdit, encoding: str) -> dict[str, object]:

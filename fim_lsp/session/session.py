@@ -275,13 +275,17 @@ class Session:
         One that is shown *unasked* waits until the newest edit is finished, and leaves the line to a
         suggestion that is on screen there. *unopened*: it may be in a file that is not open.
         """
-        if not self.config.next_edit.enabled or self.quiet.why_silent(invoked=not unasked):
+        if not self.wants_next_edit(unasked=unasked):
             return None
         while unasked and (left := self.next_edits.seconds_unsettled(uri)) > 0:
             await asyncio.sleep(left)
         await self._judging.wait_judged()
         found = await self.next_edits.propose(uri, unopened=unopened)
         return None if unasked and found and self._is_taken(found) else found
+
+    def wants_next_edit(self, *, unasked: bool = True) -> bool:
+        """Return whether the settings and the user want one now."""
+        return self.config.next_edit.enabled and not self.quiet.why_silent(invoked=not unasked)
 
     def _is_taken(self, found: NextEdit) -> bool:
         """Return whether ghost text is on a line that *found* changes, or below which it inserts lines."""

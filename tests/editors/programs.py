@@ -16,6 +16,7 @@ import psutil
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fim-lsp-test"
 ROOT = CACHE / "sid"
 VSCODE = CACHE / "vscode"
+SERVERS = CACHE / "servers"
 REPOSITORY = Path(__file__).parent.parent.parent
 
 

@@ -17,7 +17,14 @@ from tests.editors.vscode import Workbench
 
 pytestmark = [pytest.mark.editors, needs_workbench]
 
-SETTINGS: dict[str, object] = {"fim.completion.auto": False}  # what is tested here needs no model
+SETTINGS: dict[str, object] = {  # what is tested here needs no model
+    "fim.completion.auto": False,
+    "typescript.disableAutomaticTypeAcquisition": True,
+}
+TYPESCRIPT = {
+    "ship.ts": "export class Parcel {}\nexport function freightOf(parcel: Parcel) {\n  return parcel;\n}\n",
+    "imports.ts": 'import { Parcel } from "./ship";\n\nconst parcel = new Parcel();\n',
+}
 CELLS = ("print(hight_book)\ncheck(hight_book)", "x = 1\narea = hight_book * width")
 APPLIED = re.compile(r"(\d+) of \d+ next edits applied")
 DISMISSED = re.compile(r"next edits applied\s*(\d+) dismissed")
@@ -47,6 +54,8 @@ def workbench(home: Path, project: Path) -> Iterator[Workbench]:
     (project / "away.py").write_text("print(hight_away)\ncheck(hight_away)\n")
     (project / "shelf.py").write_text("board = 1\nlow(hight_away)\n")
     (project / "book.ipynb").write_text(json.dumps(notebook(*CELLS)))
+    for name, text in {**TYPESCRIPT, "tsconfig.json": "{}"}.items():
+        (project / name).write_text(text)
     with closing(Workbench(home, project / "shop.py", SETTINGS, VSIX)) as workbench:
         workbench.wait_for("A little shop")
         workbench.wait_for("FIM bundled model")
@@ -135,6 +144,19 @@ def test_in_another_cell(workbench: Workbench, project: Path) -> None:
     first, second = json.loads(workbench.saved())["cells"]
     assert "".join(first["source"]) == "print(height_book)\ncheck(height_book)"
     assert "".join(second["source"]) == "x = 1\narea = height_book * width"
+
+
+def test_the_import_of_a_name(workbench: Workbench, project: Path) -> None:
+    """The quick fix of VS Code's TypeScript server, explained, and applied by the same keys."""
+    workbench.open(project / "imports.ts")
+    workbench("type", "freightOf(parcel);")
+    workbench.wait_until(lambda: workbench("added") == ["freightOf, "], "the import")
+    workbench.command("FIM: Why This Edit?")
+    workbench.wait_for("`freightOf` is not defined. ts: Update import from")
+    press(workbench, "Tab", 2)
+    workbench.wait_for("{ freightOf, Parcel }")
+    imported = TYPESCRIPT["imports.ts"].replace("{ Parcel", "{ freightOf, Parcel")
+    assert workbench.saved() == imported + "freightOf(parcel);"
 
 
 def test_why(workbench: Workbench, project: Path) -> None:

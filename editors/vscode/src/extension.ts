@@ -156,7 +156,7 @@ function makeClient(server: Executable, output: vscode.LogOutputChannel): Langua
     middleware: {
       window: { showDocument: showPage },
       executeCommand: async (name, given: unknown[], next) => {
-        if (name === DISMISS) nextEdits?.hide();
+        if ((name === DISMISS || name === WHY) && nextEdits?.handle(name)) return undefined;
         if (name === SNOOZE && given.length === 0) {
           const minutes = await askMinutes();
           return minutes === undefined ? undefined : next(name, [minutes]);

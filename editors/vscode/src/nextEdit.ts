@@ -3,6 +3,7 @@
 
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
+import { Imports, type Import } from "./imports";
 
 /** What to do to whole lines; in a file that is not open there is no version, but what stood there. */
 interface Item {
@@ -17,6 +18,7 @@ interface Item {
 /** The answer to `textDocument/copilotInlineEdit`: at most one edit. */
 interface Answer {
   edits: Item[];
+  off?: true; // the user wants none now
 }
 
 /** An edit of a file that is not open. */
@@ -28,6 +30,7 @@ interface Unopened {
 
 /** Of the lines of `document`, `before` from `line` on become `after`. */
 interface NextEdit {
+  name?: string; // of an import, which our server does not know of
   document: vscode.TextDocument;
   version: number;
   line: number;
@@ -35,7 +38,7 @@ interface NextEdit {
   after: string[];
   range: vscode.Range;
   text: string;
-  command: { command: string; arguments: unknown[] };
+  command?: { command: string; arguments: unknown[] };
   why: string;
 }
 
@@ -60,13 +63,18 @@ export class NextEdits implements vscode.Disposable {
   private shown: NextEdit | Unopened | undefined;
   private ghost: { document: vscode.TextDocument; version: number; line: number } | undefined;
   private asking: vscode.CancellationTokenSource | undefined;
+  private readonly imports = new Imports();
+  private isOff = true; // as the server said last
 
   constructor(private readonly client: LanguageClient) {
     this.subscriptions = [
-      vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
-        const isHere = document === vscode.window.activeTextEditor?.document;
-        if (contentChanges.length > 0 && isHere) void this.ask(document, QUIET_MS);
+      vscode.workspace.onDidChangeTextDocument((change) => {
+        const isHere = change.document === vscode.window.activeTextEditor?.document;
+        if (change.contentChanges.length === 0 || !isHere) return;
+        this.imports.note(change);
+        void this.ask(change.document, QUIET_MS);
       }),
+      vscode.languages.onDidChangeDiagnostics(() => void this.askOthers()),
       vscode.window.onDidChangeActiveTextEditor(() => this.draw()),
       vscode.window.onDidChangeTextEditorVisibleRanges(() => this.draw()),
       vscode.window.onDidChangeTextEditorSelection(() => this.draw()),
@@ -102,6 +110,7 @@ export class NextEdits implements vscode.Disposable {
 
   hide(): void {
     this.asking?.cancel();
+    this.asking = undefined;
     this.shown = undefined;
     this.draw();
     void vscode.commands.executeCommand("setContext", "fim.nextEditShown", false);
@@ -121,13 +130,38 @@ export class NextEdits implements vscode.Disposable {
       context: { triggerKind: TRIGGER_AUTOMATIC, otherDocuments: true, closedDocuments: true },
     };
     const answer = await this.client.sendRequest<Answer>(METHOD, params, asking.token).catch(() => undefined);
-    if (asking.token.isCancellationRequested || answer === undefined) return;
-    const item = answer.edits[0];
-    this.shown = item === undefined ? undefined : fromServer(item);
-    if (item === undefined || this.shown === undefined) return;
+    if (asking.token.isCancellationRequested) return;
+    this.asking = undefined;
+    const item = answer?.edits[0];
+    this.isOff = answer === undefined || answer.off === true;
+    if (item === undefined) return this.askOthers();
+    if (this.show(item)) void this.client.sendNotification(SHOWN, { item: { command: item.command } });
+  }
+
+  /** Where there is nothing else to show, look for the import of a name that an edit just used. */
+  private async askOthers(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const isFree = () => this.shown === undefined && this.asking === undefined && editor === vscode.window.activeTextEditor;
+    if (editor === undefined || this.isOff || !isFree()) return;
+    const item = await this.imports.find(editor);
+    if (item !== undefined && isFree()) this.show(item);
+  }
+
+  private show(item: Item | Import): boolean {
+    this.shown = fromServer(item);
     this.draw();
-    void vscode.commands.executeCommand("setContext", "fim.nextEditShown", true);
-    void this.client.sendNotification(SHOWN, { item: { command: item.command } });
+    void vscode.commands.executeCommand("setContext", "fim.nextEditShown", this.shown !== undefined);
+    return this.shown !== undefined;
+  }
+
+  /** Do a command that means the edit on screen; whether that was an import, which our server does not know of. */
+  handle(command: string): boolean {
+    const edit = this.edit;
+    if (command === DISMISS) this.hide();
+    if (edit?.name === undefined) return false;
+    if (command === DISMISS) this.imports.refuse(edit.name);
+    else void vscode.window.showInformationMessage(edit.why);
+    return true;
   }
 
   /** Go to the edit; there, apply it. */
@@ -168,7 +202,7 @@ export class NextEdits implements vscode.Disposable {
     const [, tail] = differ(edit.before.at(-1) ?? "", edit.after.at(-1) ?? "");
     const end = last.range.end.translate(0, -tail);
     if (editor !== undefined) editor.selection = new vscode.Selection(end, end);
-    await vscode.commands.executeCommand(edit.command.command, ...edit.command.arguments);
+    if (edit.command !== undefined) await vscode.commands.executeCommand(edit.command.command, ...edit.command.arguments);
     await this.ask(edit.document, 0); // it is finished already
   }
 
@@ -186,15 +220,15 @@ export class NextEdits implements vscode.Disposable {
 }
 
 /** What the server proposes; undefined where it is for another version of the text. */
-function fromServer(item: Item): NextEdit | Unopened | undefined {
+function fromServer(item: Item | Import): NextEdit | Unopened | undefined {
   const uri = vscode.Uri.parse(item.textDocument.uri);
   const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
-  if (item.oldText !== undefined) return { uri, line: item.range.start.line, item };
+  if ("oldText" in item) return { uri, line: item.range.start.line, item };
   return document?.version === item.textDocument.version ? inDocument(document, item) : undefined;
 }
 
 /** The edit in whole lines that differ. */
-function inDocument(document: vscode.TextDocument, item: Item): NextEdit | undefined {
+function inDocument(document: vscode.TextDocument, item: Item | Import): NextEdit | undefined {
   const { start, end } = item.range;
   if (start.line >= document.lineCount) return undefined;
   const range = new vscode.Range(start.line, start.character, end.line, end.character);
@@ -213,8 +247,7 @@ function inDocument(document: vscode.TextDocument, item: Item): NextEdit | undef
     after.pop();
   }
   if (before.length + after.length === 0) return undefined;
-  const { text, command, why } = item;
-  return { document, version: document.version, line, before, after, range, text, command, why };
+  return { ...item, document, version: document.version, line, before, after, range };
 }
 
 /** Where two lines differ: how much they have in common at their beginnings, and at their ends. */

@@ -230,10 +230,8 @@ class NextEdits:
 
     def _offering(self, number: str) -> EditHistory | None:
         """Return the history in which a proposal was offered last."""
-        histories = (workspace.edits for workspace in self._open.workspaces)
-        return next(
-            (each for each in histories if each.offered and each.offered.id == number), None
-        )
+        histories = [workspace.edits for workspace in self._open.workspaces]
+        return next((e for e in histories if e.offered and e.offered.id == number), None)
 
     def _open_paths(self, workspace: Workspace) -> set[str]:
         """Return the paths of all open files, also of those that are private."""

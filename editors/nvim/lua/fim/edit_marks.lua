@@ -47,6 +47,9 @@ local function draw_lines(edit)
   end, edit.after)
   local above = last == 0
   mark(edit, math.max(0, last - 1), 0, { virt_lines = lines, virt_lines_above = above })
+  if above and edit.buf == vim.api.nvim_get_current_buf() and vim.fn.line('w0') == 1 then
+    vim.fn.winrestview({ topfill = #lines }) -- above the first line they are out of sight otherwise
+  end
 end
 
 --- Draw one change of whole lines, besides what is drawn already.

@@ -8,7 +8,7 @@
 local METHOD = 'textDocument/copilotInlineEdit'
 local QUIET_MS = 250 -- less than an edit takes to be finished (`SETTLED` of the server): nothing is shown later for it
 local namespace = vim.api.nvim_create_namespace('fim.next_edit.keys')
-local marks = require('fim.edit_marks')
+local marks, imports = require('fim.edit_marks'), require('fim.imports')
 
 local M = {}
 
@@ -22,11 +22,12 @@ local M = {}
 ---@field before string[]
 ---@field after string[]
 ---@field client vim.lsp.Client
----@field raw table the item as the server sent it
+---@field raw table the item as the server sent it; an import has no command, but a name
 
 local shown ---@type fim.NextEdit?
 local pending ---@type { client: vim.lsp.Client, id: integer }?
 local quiet = assert(vim.uv.new_timer())
+local is_off = true -- the user wants none now, as the server said last
 local is_applied = false -- the change that comes next is a next edit: it is finished
 
 --- The text of `buf` by its number; a buffer that was just opened may not be attached yet.
@@ -81,7 +82,7 @@ local function from_lsp(client, raw, asked)
       return nil
     end
   end
-  return vim.tbl_extend('error', edit, { client = client, raw = raw, asked = asked, told = false })
+  return vim.tbl_extend('error', edit, { client = client, raw = raw, asked = asked, told = not raw.command })
 end
 
 --- Whether ghost text is on a line that the edit changes, or below which it inserts: that comes first.
@@ -131,16 +132,39 @@ function M.give_way()
   end
 end
 
+local function show(client, raw, asked)
+  local edit = from_lsp(client, raw, asked)
+  if edit and not is_taken(edit) then
+    shown = edit
+    draw()
+  end
+end
+
+--- There is nothing to show for the text as it is: the import of a name may be missing.
+local function look_for_import()
+  local function is_free()
+    return not (is_off or shown or pending or quiet:is_active())
+  end
+  if is_free() then
+    imports.look(function(client, raw)
+      if is_free() then
+        show(client, raw, vim.api.nvim_get_current_buf())
+      end
+    end)
+  end
+end
+
 local function answer(client, id, result, asked)
   if not pending or pending.id ~= id then
     return -- an older request, or hidden meanwhile
   end
   pending = nil
   local raw = result and result.edits and result.edits[1]
-  local edit = raw and from_lsp(client, raw, asked)
-  if edit and not is_taken(edit) then
-    shown = edit
-    draw()
+  is_off = not result or result.off == true
+  if raw then
+    show(client, raw, asked)
+  else
+    look_for_import()
   end
 end
 
@@ -197,7 +221,9 @@ local function apply(edit)
   local line = vim.api.nvim_buf_get_lines(edit.buf, row - 1, row, false)[1] or ''
   local _, tail = marks.differ(edit.before[#edit.before] or '', edit.after[#edit.after] or '')
   vim.api.nvim_win_set_cursor(win, { row, math.max(0, #line - tail) })
-  edit.client:exec_cmd(edit.raw.command, { bufnr = edit.buf })
+  if edit.raw.command then
+    edit.client:exec_cmd(edit.raw.command, { bufnr = edit.buf })
+  end
   is_applied = true
 end
 
@@ -272,6 +298,10 @@ function M.dismiss()
     return false
   end
   M.hide()
+  if not edit.raw.command then
+    imports.refuse(edit.raw.name)
+    return true
+  end
   local asked = vim.api.nvim_buf_is_valid(edit.asked) and edit.asked or 0
   local uri = vim.uri_from_bufnr(asked)
   edit.client:exec_cmd({ title = 'dismiss', command = 'fim.dismissNextEdit', arguments = { uri } })
@@ -299,6 +329,7 @@ end
 ---@param buf integer
 function M.enable(buf)
   watch_escape()
+  imports.watch(buf)
   local group = vim.api.nvim_create_augroup('fim.next_edit:' .. buf, {})
   local function on(events, callback)
     vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
@@ -306,6 +337,7 @@ function M.enable(buf)
   on({ 'TextChanged', 'TextChangedI', 'TextChangedP', 'InsertLeave' }, function()
     changed(buf)
   end)
+  on({ 'DiagnosticChanged' }, look_for_import)
   on({ 'CursorMoved', 'CursorMovedI', 'BufEnter', 'WinScrolled' }, function()
     if M.current() then
       draw() -- the place may be out of sight now, or in it
