@@ -49,6 +49,8 @@ class Prompt:
     *forced* continues *middle*: the output must begin with it (token healing).
     *turns* are an instruction, the answer to it, a further instruction and so on: where there are any, the model
     answers the last one instead of filling the gap, and *middle* is the beginning of its answer.
+    *dropped*: what the model wrote at the beginning of *middle* was dropped, because the context is full; what a
+    server holds of the rest may be moved up instead of being evaluated again (StreamingLLM).
     """
 
     repo: str
@@ -60,6 +62,7 @@ class Prompt:
     tape: tuple[Token, ...] = ()
     forced: str = ""
     turns: tuple[str, ...] = ()
+    dropped: bool = False
 
 
 class Stop(enum.Enum):
@@ -210,19 +213,6 @@ class State:
     fills_only: str = ""
 
 
-class Sink(enum.Enum):
-    """
-    The part that stays of a context that generated text outgrows; the rest is dropped, oldest first
-    (StreamingLLM).
-
-    PROMPT keeps all of the prompt, so the next suggestion finds it evaluated. START keeps four tokens
-    and drops one at a time, as the paper does (Xiao et al. 2023).
-    """
-
-    PROMPT = "prompt"
-    START = "start"
-
-
 class Model(Protocol):
     """
     A model that is ready. Every call may raise `BackendError` and nothing else; none may be made
@@ -261,15 +251,6 @@ class Model(Protocol):
 
     async def restore(self, prompt: Prompt) -> int:
         """Load what serves *prompt* best; returns how many of its tokens that spares, maybe 0."""
-
-    def continue_long(
-        self, prompt: Prompt, n_predict: int, sink: Sink
-    ) -> AsyncGenerator[str, None]:
-        """
-        Return the text after *prompt* piece by piece, until the model ends it or after *n_predict* tokens.
-
-        Raises BackendUnusable where the context is full, or the server cannot generate past it at all.
-        """
 
 
 class Backend(Protocol):

@@ -26,7 +26,6 @@ from server_bridge.protocol import (
     PromptTooLong,
     Reply,
     Request,
-    Sink,
     State,
     Stop,
     Timings,
@@ -216,12 +215,6 @@ class FakeBackend:
         best = max(self._disk, key=lambda saved: _common(ids, saved), default=())
         self._slots = [*self._slots[1:], best]
         return _common(ids, best)
-
-    async def continue_long(
-        self, prompt: Prompt, n_predict: int, sink: Sink
-    ) -> AsyncGenerator[str, None]:
-        for piece in islice(self._pieces(prompt, 0), n_predict):
-            yield piece
 
     async def aclose(self) -> None:
         self._slots, self._answer = [(), ()], [()]

@@ -167,10 +167,10 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23529
-MOST_MODULES = 227
-MOST_IMPORTS = 935
-MOST_SETTINGS = 40
+MOST_CODE_LINES = 23466
+MOST_MODULES = 226
+MOST_IMPORTS = 930
+MOST_SETTINGS = 39
 
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,

@@ -30,7 +30,6 @@ from server_bridge.protocol import (
     Prompt,
     Reply,
     Request,
-    Sink,
     State,
     Stop,
     Warmed,
@@ -79,16 +78,6 @@ class PermittedModel:
             async for reply in replies:
                 self._permit(request.prompt)
                 yield reply
-
-    async def continue_long(
-        self, prompt: Prompt, n_predict: int, sink: Sink
-    ) -> AsyncGenerator[str, None]:
-        """Write past the context, piece by piece."""
-        self._permit(prompt)
-        async with aclosing(self._model.continue_long(prompt, n_predict, sink)) as pieces:
-            async for piece in pieces:
-                self._permit(prompt)
-                yield piece
 
     async def save(self, prompt: Prompt) -> int:
         """Keep *prompt* over a restart; return its tokens."""

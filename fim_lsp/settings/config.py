@@ -130,15 +130,6 @@ class CompletionConfig:
             within=(1, 100_000),
         ),
     )
-    long_keeps: str = field(
-        default="prompt",  # four tokens are enough for the text, but then the next key evaluates the ring
-        metadata=option(
-            "What stays in the model's context when a text of `fim.continueLong` outgrows it: the `prompt`, or only "
-            "its `start` (four tokens, as in StreamingLLM).",
-            Project.TUNE,
-            choices=("prompt", "start"),
-        ),
-    )
     fallback: str = field(
         default="auto",
         metadata=option(

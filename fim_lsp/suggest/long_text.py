@@ -5,7 +5,7 @@ A long text as it is written into what of it to insert: the filters of a suggest
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters import other_text, polish, special_tokens
@@ -19,32 +19,38 @@ ENDS: tuple[Callable[[Candidate, Cursor], Candidate], ...] = (
     special_tokens, other_text, stuttering, looping_lines,
 )  # fmt: skip
 LOOKED_AT = 3 * LOOP_LINES  # the last lines, in which a loop is found
-SPARE = 16  # fewer pieces than tokens: a character may take several
 
 
 @dataclass(slots=True)
 class Writing:
-    """A text at *cursor* that may take *n_tokens*: what came so far, whether it *goes_wrong* or was ended (*is_cut*)."""
+    """
+    A text at *cursor* that may take *n_left* more tokens: what came so far, and whether it *goes_wrong*, or was
+    ended by *go_on* (*is_cut*).
+    """
 
     cursor: Cursor
-    n_tokens: int
+    n_left: int
+    go_on: Callable[[str], bool] = lambda _: True
     text: str = ""
     goes_wrong: bool = False
     is_cut: bool = False
-    _n_pieces: int = field(default=0, repr=False)
 
-    def take(self, piece: str) -> None:
+    @property
+    def is_over(self) -> bool:
+        """Return whether no more is to be written."""
+        return self.goes_wrong or self.is_cut or self.n_left <= 0
+
+    def take(self, piece: str, n_tokens: int = 1) -> None:
         """Append what came, and look at it where a line is whole."""
         self.text += piece
-        self._n_pieces += 1
+        self.n_left -= n_tokens
+        self.is_cut = not self.go_on(self.text)
         if "\n" in piece:
             self.goes_wrong = self._is_wrong()
 
     def finish(self, trouble: str = "") -> tuple[str, str]:
         """Return the text to insert, and why that is not all, "" where it is."""
-        is_long = self._n_pieces + SPARE > self.n_tokens
-        is_cut = bool(trouble) or self.goes_wrong or self.is_cut or is_long
-        text = whole_lines(self.text) if is_cut else self.text
+        text = whole_lines(self.text) if trouble or self.is_over else self.text
         found = polish(Candidate(text), self.cursor, off=OFF)
         cut = next((cut for cut in found.cuts if cut.filter in _ENDS), None)
         if trouble or (cut is None and found.text):

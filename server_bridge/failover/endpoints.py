@@ -35,7 +35,6 @@ from server_bridge.protocol import (
     PromptTooLong,
     Reply,
     Request,
-    Sink,
     State,
     Warmed,
     rest,
@@ -123,16 +122,6 @@ class Endpoints:
         """See `Model`."""
         await self.connect()
         return await self._serving.ask(lambda model: model.restore(prompt))
-
-    async def continue_long(
-        self, prompt: Prompt, n_predict: int, sink: Sink
-    ) -> AsyncGenerator[str, None]:
-        """See `Model`; on the server in use, because half a text cannot be finished by another."""
-        await self.connect()
-        model = await self._serving.backend.connect()
-        async with aclosing(model.continue_long(prompt, n_predict, sink)) as text:
-            async for piece in text:
-                yield piece
 
     async def aclose(self) -> None:
         """Close all of them."""

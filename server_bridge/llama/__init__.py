@@ -5,7 +5,6 @@ answers: the types of what llama.cpp's endpoints answer
 props: finds out which server answers at an address, and which model it has
 link: a server that has proved its identity: typed answers; text goes to no other server
 tokenizer: token ids of texts, each text tokenized once
-context_shift: requests for text that outgrows the context, and what stays of the context
 checkpoints: predicts how far back the state of a model can be taken
 mirror: predicts how much of a prompt each slot reuses, by llama.cpp's own rules
 completion: the body of a `/completion` request, and its answer as a `Reply`, whole or piece by piece

@@ -21,7 +21,7 @@ from server_bridge.fim.layout import Ids, Kind, ids, join_runs, layout, split_ta
 from server_bridge.fim.tokens import PLAIN, Family, Specials, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
-from server_bridge.llama import cache_check, chat_template, completion, context_shift
+from server_bridge.llama import cache_check, chat_template, completion
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import Memory
 from server_bridge.llama.completion import Pieces
@@ -41,7 +41,6 @@ from server_bridge.protocol import (
     PromptTooLong,
     Reply,
     Request,
-    Sink,
     State,
     Stop,
     Token,
@@ -74,6 +73,7 @@ class Encoded:
     parts: tuple[tuple[Kind, Ids], ...]
     whole: Ids
     middle: tuple[Token, ...]
+    moves: bool = False  # see `Mirror.outlook`
 
     @property
     def seams(self) -> tuple[int, ...]:
@@ -151,7 +151,7 @@ class LlamaServer:
         counts = {kind: run.n for kind, run in encoded.parts if kind != "chunk"}
         return Measure(
             total=encoded.whole.n,
-            cached=connected.cache.reusable(encoded.document, encoded.whole),
+            cached=connected.cache.reusable(encoded.document, encoded.whole, moves=encoded.moves),
             repo=counts.get("repo", 0),
             chunks=tuple(run.n for kind, run in encoded.parts if kind == "chunk"),
             path=counts.get("path", 0),
@@ -165,7 +165,9 @@ class LlamaServer:
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
             self._check_size(encoded.whole, 1)
-            return await connected.cache.warm(encoded.document, encoded.whole, step, encoded.seams)
+            return await connected.cache.warm(
+                encoded.document, encoded.whole, step, encoded.seams, moves=encoded.moves
+            )
 
     async def complete(self, request: Request) -> Reply:
         """Decode at most `n_predict` tokens."""
@@ -181,6 +183,9 @@ class LlamaServer:
         with self._noting_failures():
             connected, encoded = await self._encode(request.prompt)
             self._check_size(encoded.whole, 1)
+            n_room = self._state.n_ctx - encoded.whole.n
+            # At its end a server with --context-shift would drop the beginning of the prompt.
+            request = replace(request, n_predict=min(request.n_predict, n_room))
             options = completion.options(request, connected.specials.family.stop)
             pieces = Pieces(
                 connected.tokenizer,
@@ -206,20 +211,6 @@ class LlamaServer:
         with self._noting_failures():
             connected, encoded = await self._encode(prompt)
             return await connected.cache.restore(encoded.document, encoded.whole)
-
-    async def continue_long(
-        self, prompt: Prompt, n_predict: int, sink: Sink
-    ) -> AsyncGenerator[str, None]:
-        """See `Model`."""
-        whole = replace(prompt, middle=prompt.middle + prompt.forced, forced="")
-        with self._noting_failures():
-            connected, encoded = await self._encode(whole)
-        self._check_size(encoded.whole, 1)
-        options = context_shift.options(n_predict, sink, connected.specials.family.stop)
-        text = connected.cache.continue_long(encoded.document, encoded.whole, options, sink)
-        async with aclosing(text):
-            async for piece in text:
-                yield piece
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -307,7 +298,7 @@ class LlamaServer:
         whole = join_runs(run for _, run in parts)
         # Instructions have a slot of their own, so that the next key finds its own as it was.
         document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
-        return connected, Encoded(document, tuple(parts), whole, middle)
+        return connected, Encoded(document, tuple(parts), whole, middle, prompt.dropped)
 
     async def _reply(self, connected: Connected, encoded: Encoded, found: Evaluated) -> Reply:
         """Return the reply to an answer, without a last token that only ends the text."""

@@ -20,7 +20,7 @@ from server_bridge.llama.mirror import Outlook
 from server_bridge.llama.persistence import NEXT, Persistence
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.slots import COPY
-from server_bridge.protocol import Sink, Warmed
+from server_bridge.protocol import Warmed
 
 TAIL = 8  # so few tokens cost no more than the request that would evaluate them ahead
 # One token is sampled all the same: n_predict 0 only keeps it from being evaluated.
@@ -34,9 +34,9 @@ class Cache(NamedTuple):
     persistence: Persistence
     foreign: int
 
-    def reusable(self, document: str, whole: Ids) -> int:
-        """Return how many tokens of a prompt need not be evaluated."""
-        return self.client.state.slots.reusable(document, whole.packed)
+    def reusable(self, document: str, whole: Ids, *, moves: bool = False) -> int:
+        """Return how many tokens of a prompt need not be evaluated; *moves*: see `Mirror.outlook`."""
+        return self.client.state.slots.reusable(document, whole.packed, moves=moves)
 
     async def evaluate(self, document: str, whole: Ids, options: Object) -> Evaluated:
         """Evaluate a prompt in the slot that serves it best, and decode."""
@@ -53,31 +53,31 @@ class Cache(NamedTuple):
             async for event in events:
                 yield event
 
-    async def warm(self, document: str, whole: Ids, step: int, seams: Sequence[int] = ()) -> Warmed:
+    async def warm(
+        self,
+        document: str,
+        whole: Ids,
+        step: int,
+        seams: Sequence[int] = (),
+        *,
+        moves: bool = False,
+    ) -> Warmed:
         """
-        Evaluate about *step* tokens that are not held yet.
+        Evaluate about *step* tokens that are not held yet; *moves*: see `Mirror.outlook`.
 
         *seams* are the numbers of tokens after which another prompt is likely to differ.
         """
-        if whole.n - self.client.state.slots.reusable(document, whole.packed, ahead=True) <= TAIL:
+        slots = self.client.state.slots
+        if whole.n - slots.reusable(document, whole.packed, ahead=True, moves=moves) <= TAIL:
             return Warmed(0, 0)
         slot = await self._prepare(document, whole, ahead=True)
-        part = self._next_part(whole, step, slot, seams)
-        answer, _ = await self.client.run(document, part, PREFILL, slot)
+        part = self._next_part(whole, step, slot, seams, moves=moves)
+        options = {**PREFILL, **completion.MOVING} if moves else PREFILL
+        answer, _ = await self.client.run(document, part, options, slot)
         left = whole.n - part.n
         # What the server says it did not keep would be evaluated again by each step.
         keeps = self.client.state.mirror.count_held(answer.id_slot, part.packed) >= part.n - 1
         return Warmed(answer.timings.prompt_n, left if left > TAIL and keeps else 0)
-
-    async def continue_long(
-        self, document: str, whole: Ids, options: Object, sink: Sink
-    ) -> AsyncGenerator[str, None]:
-        """Yield the text after a prompt, past the context if need be; see `Backend.continue_long`."""
-        slot = await self._prepare(document, whole)
-        text = slot_stream.continue_long(self.client, whole, options, sink, slot)
-        async with aclosing(text):
-            async for piece in text:
-                yield piece
 
     async def save(self, document: str, whole: Ids) -> int:
         """Have the server write down a prompt that is evaluated; returns its tokens, 0 if it cannot."""
@@ -117,14 +117,16 @@ class Cache(NamedTuple):
         if before is not None:
             slots.learn(before, await self.client.tokens_by_slot() or {}, answer.id_slot)
 
-    def _next_part(self, whole: Ids, step: int, slot: int | None, seams: Sequence[int]) -> Ids:
+    def _next_part(
+        self, whole: Ids, step: int, slot: int | None, seams: Sequence[int], *, moves: bool
+    ) -> Ids:
         """Return the beginning of *whole* of which *step* tokens are not held yet; all of it if fewer are not."""
         mirror = self.client.state.mirror
         seams = [seam for seam in seams if seam + checkpoints.GAP + TAIL < whole.n]
-        known = mirror.expect_reused(whole.packed, slot)
+        known = mirror.expect_reused(whole.packed, slot, moves=moves)
         while True:
             part = head(whole, checkpoints.end_of_step(mirror.memory, known, step, seams))
             # A slot may hold too little of the whole to be chosen for it, yet all of a part.
-            known = mirror.expect_reused(part.packed, slot)
+            known = mirror.expect_reused(part.packed, slot, moves=moves)
             if part.n - known > TAIL or part.n == whole.n:
                 return part

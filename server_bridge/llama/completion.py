@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from server_bridge.fim.layout import grammar
 from server_bridge.http.shapes import Object, label
 from server_bridge.llama.answers import DRAFTERS, Completion, Cost, Entry, Event
-from server_bridge.llama.mirror import Outlook
+from server_bridge.llama.mirror import RUN, Outlook
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.protocol import Reply, Request, Stop, Timings, Token
 
@@ -28,6 +28,8 @@ ALWAYS: Object = {
     "response_fields": FIELDS.split(),
 }
 STREAMED: Object = {**ALWAYS, "stream": True, "timings_per_token": True}
+# What lies further on in the slot moves up, so that it is not evaluated again (a K-shift).
+MOVING: Object = {"n_cache_reuse": RUN}
 STOPS = {"eos": Stop.END, "word": Stop.WORD, "limit": Stop.LIMIT}
 MAX_MS = 1e8  # a day; a longer time is none
 
@@ -43,7 +45,7 @@ def options(request: Request, stop: str = "") -> Object:
         found["stop"] = stops
     if request.prompt.forced:
         found["grammar"] = grammar(request.prompt.forced)
-    return found
+    return {**found, **MOVING} if request.prompt.dropped else found
 
 
 def text(content: str, stop_type: str) -> str:

@@ -67,6 +67,8 @@ class CacheState:
             self.prefill_per_s.add(1000 * cost.prompt_n / prompt_ms)
         if outlook is not None and outlook.loaded:
             self.mirror.note_load(outlook.reused, cost.cache_n)
+        if outlook is not None and outlook.moved:
+            self.mirror.moves = cost.cache_n >= outlook.reused
         before = self.check.problem
         self.check.compare(outlook, cost.cache_n, self.mirror)
         if self.check.problem and not before:
@@ -114,7 +116,8 @@ class SlotClient:
     async def run(self, document: str, whole: Ids, options: Object, slot: int | None) -> Evaluated:
         """Evaluate *whole* of *document* ("" for none) in *slot*, and decode."""
         state = self.state
-        outlook = state.mirror.outlook(whole.packed, slot)
+        moves = completion.MOVING.keys() <= options.keys()
+        outlook = state.mirror.outlook(whole.packed, slot, moves=moves)
         try:
             text = body(whole, {**options, **completion.ALWAYS}, slot)
             answer = await self.link.post(answers.Completion, "/completion", text)
@@ -124,7 +127,13 @@ class SlotClient:
             raise
         held = (whole.packed + ids(answer.tokens).packed)[: answer.tokens_cached * WIDTH]
         found = answer.timings.cache_n
-        state.mirror.settle(answer.id_slot, whole.packed, held, named=slot is not None, found=found)
+        state.mirror.settle(
+            answer.id_slot,
+            whole.packed,
+            held,
+            named=slot is not None,
+            found=found,
+        )
         state.note_slot(document, slot, answer.id_slot, outlook)
         state.learn_prefill(answer.timings, outlook)
         state.learn_decoding(answer.timings)

@@ -9,19 +9,17 @@ it is free. `/slots` tells when that is, and how many tokens the slot holds.
 from __future__ import annotations
 
 import asyncio
-import json
-from array import array
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, Ids, ids
 from server_bridge.http.shapes import Object
-from server_bridge.llama import completion, context_shift
+from server_bridge.llama import completion
 from server_bridge.llama.answers import Event
 from server_bridge.llama.mirror import Outlook
 from server_bridge.llama.slot_client import SlotClient, body
-from server_bridge.protocol import BackendError, BackendUnavailable, Sink
+from server_bridge.protocol import BackendError, BackendUnavailable
 
 N_LOOKS = 16  # at a slot that should be free within two tokens; each look takes about one
 SOON_S = 0.003  # a look takes as long as two tokens of the smallest model
@@ -62,7 +60,8 @@ async def decode(
     Closing it ends the work and waits until the slot is free.
     """
     state, made, last, cost = client.state, Made(), Event(), None
-    outlook = state.mirror.outlook(whole.packed, slot)
+    moves = completion.MOVING.keys() <= options.keys()
+    outlook = state.mirror.outlook(whole.packed, slot, moves=moves)
     text = body(whole, {**options, **completion.STREAMED}, slot)
     try:
         async with aclosing(client.link.stream("/completion", text)) as events:
@@ -89,7 +88,12 @@ async def decode(
     held, open_end = made.predict_held(whole, closed.n_held)
     named, found = slot is not None, cost.cache_n if cost else None
     state.mirror.settle(
-        closed.slot, whole.packed, held, named=named, open_end=open_end, found=found
+        closed.slot,
+        whole.packed,
+        held,
+        named=named,
+        open_end=open_end,
+        found=found,
     )
     state.note_slot(document, slot, closed.slot, outlook)
 
@@ -123,29 +127,3 @@ async def _wait_closed(client: SlotClient, slot: int | None, whole: Ids) -> Clos
         return Closed(None)
     await asyncio.sleep(step_s)
     return Closed(served)
-
-
-async def continue_long(
-    client: SlotClient, whole: Ids, options: Object, sink: Sink, slot: int | None
-) -> AsyncGenerator[str, None]:
-    """Yield the text after *whole*, past the context if the server can shift it."""
-    prompt, made, served = [*array("i", whole.packed)], list[int](), -1 if slot is None else slot
-    n_ctx, mirror = client.server.n_ctx, client.state.mirror
-    text = json.dumps({"prompt": prompt, **options, "id_slot": served})
-    try:
-        async with aclosing(client.link.stream("/completion", text)) as events:
-            async for event in events:
-                served = max(served, event.id_slot)
-                made += event.tokens
-                if event.content:
-                    yield event.content
-                if event.stop:
-                    context_shift.check_end(event, n_ctx, client.link.url)
-    finally:
-        if 0 <= served < client.server.n_slots:
-            left = ids(context_shift.predict_held(prompt, made, n_ctx, sink)).packed
-            mirror.settle(served, whole.packed, left, named=slot is not None)
-            if len(prompt) + len(made) > n_ctx:  # no checkpoint outlives a shift
-                mirror.note_contents(served, left)
-        else:
-            mirror.forget()

@@ -56,13 +56,15 @@ class Slots(ABC):
     def home(self, document: str) -> int | None:
         """Return the slot *document* owns or may take; None where none may be named, or need be any more."""
 
-    def reusable(self, document: str, prompt: bytes, *, ahead: bool = False) -> int:
-        """Return how many tokens of *prompt* need not be evaluated where it goes."""
+    def reusable(
+        self, document: str, prompt: bytes, *, ahead: bool = False, moves: bool = False
+    ) -> int:
+        """Return how many tokens of *prompt* need not be evaluated where it goes; see `Mirror.outlook`."""
         slot, clear = self.choose(document, prompt, ahead=ahead)
         return (
             self._mirror.expect_cleared(prompt)
             if clear
-            else self._mirror.expect_reused(prompt, slot)
+            else self._mirror.expect_reused(prompt, slot, moves=moves)
         )
 
     def empty(self, document: str) -> int | None:

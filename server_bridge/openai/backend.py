@@ -37,7 +37,6 @@ from server_bridge.openai.text_client import TextClient
 from server_bridge.protocol import (
     BackendError,
     BackendTimeout,
-    BackendUnusable,
     Health,
     Measure,
     Model,
@@ -45,7 +44,6 @@ from server_bridge.protocol import (
     PromptTooLong,
     Reply,
     Request,
-    Sink,
     State,
     Stop,
     Timings,
@@ -158,19 +156,6 @@ class OpenAiServer:
     async def restore(self, prompt: Prompt) -> int:  # noqa: ARG002
         """See `save`."""
         return 0
-
-    async def continue_long(
-        self,
-        prompt: Prompt,  # noqa: ARG002
-        n_predict: int,  # noqa: ARG002
-        sink: Sink,  # noqa: ARG002
-    ) -> AsyncGenerator[str, None]:
-        """Raise: no such server generates past its context."""
-        raise BackendUnusable(
-            f"{self._http.url} cannot write past its context: that takes a llama.cpp server "
-            "(fim.backend.kind llama-server or embedded)"
-        )
-        yield ""  # what makes it a generator
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -3,7 +3,7 @@ A machine, a build of llama-server and what is wanted into that server's command
 
 Nothing is left to llama-server's defaults that decides how fast completions are: slots of their own
 instead of one cache that they clear for each other, prompts set aside in the memory, states on disk,
-a context that may be shifted, drafts by n-grams. What a build does not have is left out: builds are
+drafts by n-grams. What a build does not have is left out: builds are
 told apart by their `--help`, which is exact, where version numbers of distributions are not.
 """
 
@@ -94,10 +94,9 @@ def arguments(machine: Machine, build: Build, plan: Plan) -> list[str]:
         ("--threads", str(usual_threads(machine.cores))),
         ("--cache-ram", str(sizing.set_aside(plan.facts, N_SLOTS, machine.memory) >> 20)),
         # Our prompts grow at their end: there is nothing to shift in the middle, and what is reused
-        # that way is not what would have been evaluated.
+        # that way is not what would have been evaluated. A long text asks for it by itself.
         ("--cache-reuse", "0"),
         *_rolling_back(machine, plan),
-        ("--context-shift",),  # for `fim.continueLong`
         *([("--slot-save-path", plan.slots_dir + "/")] if plan.slots_dir else []),
         ("--log-colors", "off"),  # by default it looks at its terminal, and we read the log
         *_drafting(build, plan),

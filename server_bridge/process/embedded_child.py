@@ -108,9 +108,6 @@ def _parameters(settings: dict[str, Any], params: Any) -> Any:
     params.api_keys = [settings["key"]]
     params.cors_origins, params.ui = READERS, False
     params.n_parallel = n_slots
-    params.ctx_shift = (
-        True  # for text longer than the context; prompts that long are refused anyway
-    )
     params.kv_unified = False  # unified slots clear each other's cache
     facts = sizing.facts(Path(settings["model"]))
     there = sizing.physical()

@@ -108,8 +108,8 @@ def test_writing_on(editor: Editor) -> None:
         initializationOptions={"fim": {"backend": {"kind": "embedded"}}},
     )
     assert run(editor, "fim.continueLong") == {"text": "", "note": "the document is not open"}
-    editor.open(A, "class Stack:\n    def __init__(self):\n        self.items = []\n\n    def ")
-    place = {"uri": A, "position": {"line": 4, "character": 8}}
+    editor.open(A, "def add(left, right):\n    ")
+    place = {"uri": A, "position": {"line": 1, "character": 4}}
     answer = run(editor, "fim.continueLong", place)
     assert isinstance(answer, dict)
     text = answer["text"]

@@ -20,7 +20,7 @@ from fim_lsp.prompt.healing import heal
 from fim_lsp.session.scheduler import Scheduler
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
-from server_bridge.protocol import Model, Reply, Request, Sink
+from server_bridge.protocol import Model, Reply, Request, Stop, append_text
 from tests.llama_server import PROGRAM
 from tests.server_bridge.prompts import LINES, TYPED, short
 from tests.server_bridge.serving import served
@@ -83,14 +83,19 @@ async def test_typing_costs_what_is_typed_and_is_foretold() -> None:
 
 
 async def test_text_goes_on_past_the_context() -> None:
-    """Prompt and text are longer than the context, and afterwards the prompt is still evaluated."""
+    """The newer half of a text is moved up behind the prompt, which is still evaluated afterwards."""
     n_ctx = 256
     at = short("    # All names of the months, days and hours, one a line:\n    names = [\n")
     async with engine(n_ctx=n_ctx, n_batch=64) as ours:
-        n_prompt = (await ours.measure(at)).total
-        pieces = [piece async for piece in ours.continue_long(at, 200, Sink.PROMPT)]
+        replies = [reply async for reply in ours.stream(Request(at, n_ctx))]
+        assert replies[-1].stop is Stop.FULL
+        kept = replies[len(replies) // 2 :]
+        tokens = tuple(token for reply in kept for token in reply.tokens)
+        text = "".join(reply.text for reply in kept)
+        shorter = replace(append_text(at, text, tokens), dropped=True)
+        first, *_ = [reply async for reply in ours.stream(Request(shorter, 32))]
         again = await ours.warm(at, n_ctx)
-    assert n_prompt + len(pieces) > n_ctx + 32  # a piece is a token or more
+    assert first.timings.prompt_n <= 2
     assert again.evaluated <= 1
 
 

@@ -1,18 +1,19 @@
 """
 A text at a place that may outgrow the model's context (`fim.continueLong`), filtered as a suggestion is.
 
-The prompt is evaluated in steps, and what is half-typed before the place is forced back, as for a suggestion.
+It is streamed as a suggestion is. Once the context is full, the prompt stays, and the older half of what was
+written is no longer shown to the model (StreamingLLM: `n_keep` and `n_discard`). A llama.cpp server moves the
+newer half up; elsewhere it is evaluated again in steps, one token for each token that is written.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from fim_lsp.documents import Document, Position
 from fim_lsp.session.framing import Framing
-from fim_lsp.session.lane import Lane, PermittedModel, Withdrawn
+from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import cursor_at
@@ -21,13 +22,15 @@ from server_bridge.protocol import (
     BackendError,
     Prompt,
     PromptTooLong,
+    Reply,
     Request,
-    Sink,
     Stop,
-    extend_prompt,
+    append_text,
 )
 
-FIRST_TOKENS = 8  # in which a half-typed word is over
+PORTION = 256  # tokens asked for at a time
+LEAST = 32  # pieces of text that are dropped, or the context is too small for the prompt
+FULL = "the prompt leaves too little room in the model's context"
 
 
 async def continue_long(  # noqa: PLR0913 (the parts of the session)
@@ -44,47 +47,62 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
     Return the text to insert at *position*, and why it ended too early or is empty, "" where the
     model ended it.
 
-    *go_on* is given the text so far and says whether to go on. While text is written no other request is served.
+    *go_on* is given the text so far and says whether to go on.
     """
     cursor = cursor_at(document, position, doc.file.path, by_hand=True)
-    written = Writing(cursor, config.completion.long_tokens)
-    permit = doc.permit(document, lambda: "" if go_on(written.text) else "it was cancelled")
+    writing = Writing(cursor, config.completion.long_tokens, go_on)
+    permit = doc.permit(document, lambda: "" if go_on(writing.text) else "it was cancelled")
     while True:
         prompt = framing.next_prompt(doc, document, position)
         assert prompt is not None
         try:
-            await lane.evaluate(permit, prompt)
-            await lane.run(permit, partial(_write, prompt, config, written, go_on))
-            return written.finish()
+            return writing.finish(await _write(prompt, writing, permit, lane))
         except PromptTooLong as error:
             if not framing.shrunk(doc, doc.frame, error):
-                return written.finish(str(error))
+                return writing.finish(str(error))
         except (Withdrawn, BackendError) as error:
-            return written.finish(str(error))
+            return writing.finish(str(error))
 
 
-async def _write(
-    prompt: Prompt,
-    config: Config,
-    written: Writing,
-    go_on: Callable[[str], bool],
-    model: PermittedModel,
-) -> None:
-    """Have the model write behind *prompt* until it ends or goes wrong."""
-    if prompt.forced:
-        forced, said = prompt.forced, ""
-        replies = model.stream(Request(prompt, FIRST_TOKENS))
-        async with contextlib.aclosing(replies):
-            async for reply in replies:
-                said, prompt, stop = said + reply.text, extend_prompt(prompt, reply), reply.stop
-        written.take(said.removeprefix(forced))
-        if stop is not Stop.LIMIT or not said.startswith(forced):
-            return
-    terms = config.completion
-    pieces = model.continue_long(prompt, terms.long_tokens, Sink(terms.long_keeps))
-    async with contextlib.aclosing(pieces):
-        async for piece in pieces:
-            written.take(piece)
-            written.is_cut = not go_on(written.text)
-            if written.is_cut or written.goes_wrong:
-                return
+async def _write(prompt: Prompt, writing: Writing, permit: Permit, lane: Lane) -> str:
+    """Have the model write behind *prompt*; return why it cannot go on, "" where it ended, or was ended."""
+    shown: list[Reply] = []  # of what was written
+    n_forced, n_portions, stop = len(prompt.forced), 0, Stop.LIMIT
+
+    def take(reply: Reply) -> bool:
+        nonlocal n_forced, stop
+        shown.append(reply)
+        stop = reply.stop
+        writing.take(reply.text[n_forced:], max(1, reply.timings.predicted_n))
+        n_forced = max(0, n_forced - len(reply.text))
+        return not writing.is_over
+
+    while stop in (Stop.LIMIT, Stop.FULL) and not writing.is_over:
+        n_portions += 1
+        request = Request(behind(prompt, shown), min(PORTION, writing.n_left), sample=n_portions)
+        try:
+            await lane.evaluate(permit, request.prompt)
+            await lane.write(permit, request, take)
+        except PromptTooLong:
+            if not shown:
+                raise
+            stop = Stop.FULL
+        if stop is Stop.FULL:
+            if len(shown) < 2 * LEAST:
+                return FULL
+            shown[:] = newer_half(shown)
+            prompt = replace(prompt, forced="", dropped=True)
+    return ""
+
+
+def behind(prompt: Prompt, shown: Sequence[Reply]) -> Prompt:
+    """Return the prompt that goes on behind what was written."""
+    text = "".join(reply.text for reply in shown)
+    return append_text(prompt, text, tuple(token for reply in shown for token in reply.tokens))
+
+
+def newer_half(shown: Sequence[Reply]) -> Sequence[Reply]:
+    """Return the newer half of what was written, from the beginning of a line if one begins soon."""
+    half = len(shown) // 2
+    lines = (n for n in range(half, half + half // 2) if shown[n - 1].text.endswith("\n"))
+    return shown[next(lines, half) :]

@@ -18,7 +18,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.shapes import Object
 from server_bridge.llama import slot_files
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import BackendError, BackendUnavailable, Chunk, Request, Sink
+from server_bridge.protocol import BackendError, BackendUnavailable, Chunk, Request
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, SPECIALS, write_model
 from tests.server_bridge.prompts import prompt
@@ -101,15 +101,15 @@ async def test_the_same_server_again_costs_no_second_tokenising(tmp_path: Path) 
 NEW = replace(REQUEST, prompt=replace(REQUEST.prompt, path="app/other.py"))
 
 
-async def long_text(server: LlamaServer) -> None:
-    async for _ in server.continue_long(REQUEST.prompt, 4, Sink.PROMPT):
+async def streamed(server: LlamaServer) -> None:
+    async for _ in server.stream(REQUEST):
         pass
 
 
 USES = {
     "a prompt": lambda server: server.complete(REQUEST),
     "a look at the slots, then a prompt": lambda server: server.complete(NEW),
-    "a stream": long_text,
+    "a stream": streamed,
 }
 
 

@@ -16,7 +16,7 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import object_in
 from server_bridge.http.shapes import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import BackendError, Reply, Request, Sink, extend_prompt, rest
+from server_bridge.protocol import BackendError, Reply, Request, extend_prompt, rest
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 from tests.server_bridge.odd import places, some, with_odd
@@ -106,10 +106,6 @@ class Replay(Http):
 async def used(server: LlamaServer) -> list[Any]:
     """Return what each operation gives; None for one of our errors."""
 
-    async def written() -> str:
-        text = server.continue_long(REQUEST.prompt, 3, Sink.PROMPT)
-        return "".join([piece async for piece in text])
-
     async def streamed(n_pieces: int) -> Request:
         request = REQUEST
         async with aclosing(server.stream(request)) as replies:
@@ -119,6 +115,12 @@ async def used(server: LlamaServer) -> list[Any]:
                     break
         return request
 
+    async def moved() -> Reply:
+        prompt = replace(REQUEST.prompt, middle="x = 1\n" * 20)
+        await server.complete(Request(prompt, 1))
+        prompt = replace(prompt, middle=prompt.middle[30:], dropped=True)
+        return await server.complete(Request(prompt, 1))
+
     async def continued() -> Reply:
         reply = await server.complete(REQUEST)
         return await server.complete(replace(REQUEST, prompt=extend_prompt(REQUEST.prompt, reply)))
@@ -127,8 +129,8 @@ async def used(server: LlamaServer) -> list[Any]:
     for ask in (
         server.connect, lambda: server.measure(REQUEST.prompt), lambda: server.warm(REQUEST.prompt, 9999),
         continued, lambda: server.complete(replace(REQUEST, sample=1)),
-        lambda: server.save(REQUEST.prompt), lambda: server.restore(REQUEST.prompt), written,
-        lambda: streamed(0), lambda: streamed(1),
+        lambda: server.save(REQUEST.prompt), lambda: server.restore(REQUEST.prompt),
+        lambda: streamed(0), lambda: streamed(1), moved,
     ):  # fmt: skip
         try:
             found.append(await ask())

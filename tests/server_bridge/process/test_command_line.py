@@ -116,7 +116,7 @@ def test_the_whole_line() -> None:
         "--model model.gguf --offline --host 127.0.0.1 --port 8012 --api-key-file /the.key "
         "--cors-origins localhost "
         "--parallel 2 --no-kv-unified --ctx-size 32768 --predict 128 --batch-size 512 --ubatch-size 512 --threads 4 "
-        "--cache-ram 2048 --cache-reuse 0 --context-shift --slot-save-path /states/ "
+        "--cache-ram 2048 --cache-reuse 0 --slot-save-path /states/ "
         "--log-colors off --spec-type ngram-mod --spec-ngram-mod-n-match 12 --spec-ngram-mod-n-min 2 "
         "--spec-ngram-mod-n-max 24"
     )
@@ -132,8 +132,8 @@ def test_the_whole_line() -> None:
         ({"facts": {}}, "--ctx-size 32768", "--ctx-size 0"),
         ({"facts": {**MODEL, "context_length": 4096}}, "--ctx-size 8192", "--ctx-size 32768"),
         ({"port": 9000}, "--port 9000", "8012"),
-        ({"slots_dir": ""}, "--context-shift", "--slot-save-path"),
-        ({"speculate": False}, "--context-shift", "--spec"),
+        ({"slots_dir": ""}, "--cache-reuse 0", "--slot-save-path"),
+        ({"speculate": False}, "--cache-reuse 0", "--spec"),
         (
             {"draft": "d.gguf"},
             "--spec-draft-model d.gguf --spec-type ngram-mod,draft-simple --spec-ngram",
