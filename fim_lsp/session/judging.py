@@ -110,4 +110,7 @@ class Judging:
 
 
 def _was_used(judged: Judged) -> bool:
-    return judged.doc.workspace.memory.knows(judged.doc.uri)
+    """Return whether text of it may be in the engine, in the ring, or on disk."""
+    workspace, uri = judged.doc.workspace, judged.doc.uri
+    is_saved = workspace.saved is not None and uri in workspace.saved.documents
+    return workspace.memory.knows(uri) or is_saved

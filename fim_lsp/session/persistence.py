@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Collection
 from pathlib import Path
 
 from fim_lsp.context.secrets.scan import scrub_parts
@@ -50,6 +51,7 @@ class Persistence:
         self._rest: asyncio.TimerHandle | None = None
         self._saving: asyncio.Task[None] | None = None
         self._sweeping: asyncio.Task[None] | None = None
+        self._auditing: set[asyncio.Task[None]] = set()
         self._n_forgotten = (
             0  # how often all was deleted: what was begun before is not written after it
         )
@@ -139,6 +141,30 @@ class Persistence:
         await asyncio.wait([saving])
         await asyncio.to_thread(state_file.forget, cache)
 
+    def begin_audit(self) -> None:
+        """
+        Judge what is on disk of earlier sessions, opened or not; delete what is private now, or of files that are gone.
+
+        Called at the start, and when the rules of what is private changed.
+        """
+        if self._cache is not None:
+            excludes = self._connection.config.privacy.exclude
+            audit = asyncio.to_thread(self._audit, self._cache, excludes)
+            task = asyncio.create_task(audit, name="audit")
+            self._auditing.add(task)
+            task.add_done_callback(self._auditing.discard)
+
+    async def wait_audited(self) -> None:
+        """Wait until what is on disk is judged; for tests."""
+        while self._auditing:
+            await asyncio.wait(self._auditing)
+
+    def _audit(self, cache: Path, excludes: Collection[str]) -> None:
+        workspaces = self._open_documents.workspaces
+        for path, uris in state_file.list_uris(cache).items():
+            if workspaces.find_unusable(uris, excludes) is not None:
+                state_file.drop(cache, path)
+
     # -- at rest and at the end ------------------------------------------------------------------
 
     async def aclose(self) -> None:
@@ -153,7 +179,7 @@ class Persistence:
             await asyncio.wait([self._saving])
         self._begin()
         pending = filter(None, (self._saving, self._sweeping))
-        await asyncio.wait([*pending])
+        await asyncio.wait([*pending, *self._auditing])
 
     async def save(self) -> None:
         """

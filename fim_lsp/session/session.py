@@ -133,6 +133,7 @@ class Session:
                 self.connection.reach()
             case events.FoldersChanged(roots):
                 self.workspaces.roots = roots
+                self._persistence.begin_audit()
                 self._judging.begin(self._open.reopen())
             case events.FilesChanged():
                 self._judging.begin(self._open.change_files(event))
@@ -183,6 +184,7 @@ class Session:
     def judge_again(self) -> None:
         """Judge everything again before it is used: the rules of what is private changed."""
         self.workspaces.judge_again()
+        self._persistence.begin_audit()
         self._judging.begin(self._open.reopen())
 
     def on_index(self, progress: Progress) -> None:

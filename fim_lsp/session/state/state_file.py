@@ -9,6 +9,7 @@ All of this touches the disk: call it in a thread.
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 from dataclasses import dataclass, field
@@ -71,6 +72,26 @@ def store(cache: Path, workspace: str, kept: SavedWorkspace) -> None:
     files = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
     for old in files[:-N_WORKSPACES]:
         old.unlink(missing_ok=True)
+
+
+def list_uris(cache: Path) -> dict[Path, set[str]]:
+    """Return the files whose text is in each workspace's file; those of one that cannot be read are one without a name."""
+    return {path: _uris(path) for path in (cache / "workspaces").glob("*.json")}
+
+
+def _uris(path: Path) -> set[str]:
+    try:
+        kept = json.loads(path.read_bytes())
+        pieces = (piece["uri"] for chunk in kept["ring"]["chunks"] for piece in chunk["pieces"])
+        return {*map(str, kept["documents"]), *map(str, pieces)}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {""}
+
+
+def drop(cache: Path, path: Path) -> None:
+    """Delete one workspace's file, and the states of models, whose notes have the same text."""
+    path.unlink(missing_ok=True)
+    shutil.rmtree(cache / "slots", ignore_errors=True)
 
 
 def forget(cache: Path) -> int:

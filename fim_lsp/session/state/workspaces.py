@@ -227,11 +227,24 @@ class Workspaces:
 
     async def verdict(self, uri: str, location: FileLocation, config: Config) -> str:
         """Return why *uri* is private, "" when it is not. In a worker thread: it reads ignore files."""
+        return await asyncio.to_thread(self._judge, uri, location, config.privacy.exclude)
+
+    def find_unusable(self, uris: Iterable[str], excludes: Collection[str]) -> str | None:
+        """Return the first of *uris* whose text must not be kept: it is private, or no file. Blocking."""
+        return next((uri for uri in uris if not self._is_kept(uri, excludes)), None)
+
+    def _is_kept(self, uri: str, excludes: Collection[str]) -> bool:
+        file = paths.path_to_judge(uri)
+        if file is None or not Path(file).is_file():
+            return False
+        return not self._judge(uri, paths.locate(uri, self.roots), excludes)
+
+    def _judge(self, uri: str, location: FileLocation, excludes: Collection[str]) -> str:
         path = paths.path_to_judge(uri)
-        assert path is not None, "see known_verdict"
+        assert path is not None, "see quick_verdict"
         root = paths.local_path(location.root or paths.root_of(path, self.roots))
         places = [(path, root), *paths.list_places(path, self.roots)]
-        return await asyncio.to_thread(_why_private, places, config.privacy.exclude)
+        return _why_private(places, excludes)
 
     def note_files(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
         """Take in that files changed on disk; return whether the rules did, and every open document is to be judged."""
