@@ -56,8 +56,7 @@ def _make_row(file: ModelFile, active: Path, machine: Machine) -> Listed:
     if (model := file.model) is None:
         ms_per_token = table.estimate_ms(file.n_bytes, file.n_bytes, machine)
         return Listed(file.path.name, file.path, file.n_bytes, ms_per_token, is_active=is_active)
-    offer = table.find_offer(table.offers(machine, {}), model.name)
-    assert offer is not None
+    offer = next(each for each in table.offers(machine, {}) if each.model.name == model.name)
     missing = model.n_bytes - file.n_bytes if file.is_part else 0
     times = offer.ms_per_token, offer.first_look_s
     return Listed(model.name, file.path, model.n_bytes, *times, is_active, missing)
@@ -83,9 +82,7 @@ def _resolve_model(ours: BackendConfig) -> Path:
     return Path.cwd() / Path(ours.model).expanduser() if ours.model.endswith(".gguf") else Path()
 
 
-TOO_SMALL = (
-    "this machine has too little memory for a model of the table: name a smaller --model FILE"
-)
+TOO_SMALL = "this machine has too little memory for these models: name a smaller --model FILE"
 
 
 class _Refused(Exception):

@@ -122,8 +122,7 @@ class Endpoint:
             rest_s = max(rest_s, error.retry_after_s * (1 + spread))
         self._rests_until = time.monotonic() + rest_s
         self._n_failures += 1
-        self.is_faulty |= at_work and isinstance(error, AT_WORK)
-        self.is_faulty |= isinstance(error, UnexpectedAnswer)
+        self.is_faulty |= isinstance(error, AT_WORK if at_work else UnexpectedAnswer)
         self.error = error
         if self.is_ready:
             await self.backend.aclose()

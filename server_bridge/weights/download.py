@@ -30,7 +30,8 @@ Progress = Callable[[int, int], None]  # bytes that are here, bytes in all
 PART = ".part"
 CHUNK = 1 << 20
 TIMES = httpx.Timeout(10.0, read=30.0)  # a mirror may have to fetch the beginning itself
-WAITS_S = (1.0, 2.0, 4.0, 8.0)  # after attempts that brought nothing; then it is given up
+WAITS_S = (1.0, 2.0, 4.0, 8.0)  # after attempts that brought too little; then it is given up
+ENOUGH = 1 << 16  # new bytes of an attempt: the login page of a network has fewer
 
 
 class CannotDownload(Exception):
@@ -109,22 +110,23 @@ def _complete(part: _Part, model: Model, hub: str) -> None:
 
 
 def _append_all(part: _Part, model: Model, hub: str) -> None:
-    """Ask for what is missing until nothing is, with a pause after each attempt that brought nothing."""
-    waits = iter(WAITS_S)
+    """Ask for what is missing until nothing is, with a pause after each attempt that brought little."""
+    waits, most = iter(WAITS_S), part.n_bytes
     with httpx.Client(timeout=TIMES, follow_redirects=True, verify=_certificates()) as client:
         while part.n_bytes < model.n_bytes:
-            before = part.n_bytes
+            cause: httpx.HTTPError | None = None
             try:
                 _append(client, part, model, hub)
             except (httpx.HTTPStatusError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
                 raise CannotDownload(_unreachable(error, model, hub)) from error
             except httpx.HTTPError as error:
-                if part.n_bytes > before:
-                    waits = iter(WAITS_S)
-                elif (wait := next(waits, None)) is not None:
-                    time.sleep(wait)
-                else:
-                    raise CannotDownload(_unreachable(error, model, hub)) from error
+                cause = error
+            if part.n_bytes >= min(most + ENOUGH, model.n_bytes):
+                waits, most = iter(WAITS_S), part.n_bytes
+            elif (wait := next(waits, None)) is not None:
+                time.sleep(wait)
+            else:
+                raise CannotDownload(_unreachable(cause, model, hub)) from cause
     if part.sum.hexdigest() != model.sha256:
         raise _Wrong
 
@@ -181,12 +183,14 @@ def _local_trouble(error: OSError, folder: Path, model: Model) -> str:
     return f"{folder} cannot be written to: {error.strerror or error}"
 
 
-def _unreachable(error: Exception, model: Model, hub: str) -> str:
+def _unreachable(error: Exception | None, model: Model, hub: str) -> str:
     where = redact_url(hub)
     if isinstance(error, httpx.HTTPStatusError):
         said = f"{where} answers {error.response.status_code} {error.response.reason_phrase}"
-    else:
+    elif error:
         said = f"{where} cannot be reached ({str(error) or type(error).__name__})"
+    else:
+        said = f"{where} ends its answers too early, as the login page of a network does"
     return f"{said}. What came so far is kept: repeat the command to go on. {_otherwise(model)}"
 
 

@@ -26,8 +26,8 @@ def model(content: bytes = CONTENT) -> Model:
 class Hub:
     """
     What it holds, and how it answers: *ranges* or all of it always, *status* instead, and after so many
-    bytes each of *cuts* ends one answer; half of a file comes only once it *goes_on*. *asked* are the
-    first bytes that were asked for.
+    bytes each of *cuts* ends one answer; half of a file comes only once it *goes_on*. *page*, a status and a text
+    of unknown length, is all that it ever answers. *asked* are the first bytes that were asked for.
     """
 
     content: bytes = CONTENT
@@ -38,6 +38,7 @@ class Hub:
     paths: list[str] = field(default_factory=list)
     url: str = ""
     goes_on: threading.Event | None = None
+    page: tuple[int, bytes] | None = None
 
 
 @contextlib.contextmanager
@@ -54,6 +55,12 @@ def serving(hub: Hub, tls: ssl.SSLContext | None = None) -> Iterator[Hub]:  # no
                 return
             start = int(self.headers["Range"].partition("=")[2].rstrip("-"))
             hub.asked.append(start)
+            if hub.page is not None:
+                status, text = hub.page
+                self._head(status, {"Transfer-Encoding": "chunked"})
+                chunk = b"%x\r\n%b\r\n" % (len(text), text) if text else b""
+                self.wfile.write(chunk + b"0\r\n\r\n")
+                return
             if hub.status != 200:
                 self._head(hub.status, {"Content-Length": "0"})
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import ssl
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -168,3 +169,22 @@ def test_https_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             fetch(SMALL, tmp_path, lambda *_: None, hub.url)
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
         assert fetch(SMALL, tmp_path, lambda *_: None, hub.url).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("status", [200, 206])
+@pytest.mark.parametrize("text", [b"", b"x", b"<html>" * 300], ids=["nothing", "a byte", "a page"])
+def test_answers_that_end_too_early_are_not_asked_for_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, text: bytes
+) -> None:
+    """A login page in chunks is a whole answer, not a broken one: it counts as an attempt, with its pause."""
+    pauses: list[float] = []
+    monkeypatch.setattr(download, "WAITS_S", (1.0, 2.0, 4.0))
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    with (
+        serving(Hub(page=(status, text))) as hub,
+        pytest.raises(CannotDownload, match="login page of a network"),
+    ):
+        fetch(SMALL, tmp_path, lambda *_: None, hub.url)
+    assert pauses == [1.0, 2.0, 4.0]
+    assert len(hub.asked) == 4
+    assert not (tmp_path / "small.gguf").exists()
