@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fim-lsp-test" / "qwen"
@@ -17,6 +18,18 @@ def parser(name: str, description: str | None) -> argparse.ArgumentParser:
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+def names(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return a type for argparse: some of *known*, separated by commas, or none."""
+
+    def parse(text: str) -> list[str]:
+        given = text.split(",") if text else []
+        if unknown := {*given} - {*known}:
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}")
+        return given
+
+    return parse
 
 
 def model_file(named: str) -> Path:

@@ -116,7 +116,7 @@ def main() -> None:
     """Measure, print, write."""
     options = _options()
     print(HEAD, flush=True)
-    with given(options.replicas) if options.replicas else replicas(2) as pair:
+    with replicas(2) as pair:
         for name in options.rows.split(","):
             for n_clients in map(int, options.clients.split(",")):
                 with front(ROWS[name], pair) as url:
@@ -130,12 +130,6 @@ def replicas(n: int, block: int = BLOCK) -> Iterator[list[Running]]:
     found = [vllm_server.replica(free_port(), block=block) for _ in range(n)]
     with vllm_server.running(*found):
         yield found
-
-
-@contextmanager
-def given(urls: str) -> Iterator[list[Running]]:
-    """Replicas that run already."""
-    yield [Running([], url) for url in urls.split(",")]
 
 
 @contextmanager
@@ -253,7 +247,6 @@ def _options() -> argparse.Namespace:
         action="store_true",
         help="each key waits for its answer, and pauses for all work ahead",
     )
-    add("--replicas", help="the addresses of replicas that run already, and serve no other client")
     return parser.parse_args()
 
 

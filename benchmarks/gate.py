@@ -3,7 +3,6 @@ What each filter and the gate take away, and how much of that was right: on rece
 
     python -m benchmarks.gate --model qwen.gguf --answers qwen.jsonl REPO…   # records, then replays
     python -m benchmarks.gate --answers qwen.jsonl                           # replays in seconds
-    python -m benchmarks.gate --answers qwen.jsonl --show parses             # lists what one does
 
 REPO… are clones of git repositories, bare ones too (`raw_answers` says which places count). An answer is recorded whole,
 with the odds of its tokens (`raw_answers`). The replay shows what an automatic request would be shown: decoding ends where the
@@ -15,7 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -85,8 +84,6 @@ def main() -> None:
         _table(head, gate_rows(half))
     print("How often a first line is right, by the product of its probabilities:\n")
     _table("product | lines | mean product | all right | first word right", curve_rows(answers))
-    for line in _listed(answers, options.sure, options.show):
-        print(line)
 
 
 def shown(answer: Answer, sure: float, off: Iterable[str] = ()) -> Shown:
@@ -121,19 +118,16 @@ def _compared(without: list[Shown], with_it: list[Shown]) -> tuple[object, ...]:
     lost = [(a, n_common(a.text, b.text)) for a, b in pairs]
     n_words = sum(a.right >= _end(WORD, a.text, at) > at for a, at in lost)
     n_lines = sum(a.right >= _line_end(a.text, at) > at and _ends(a, at) for a, at in lost)
-    sums = (
-        sum(each(one) for one in side)
-        for each in (_right, _wrong)
-        for side in (_of(pairs, 0), _of(pairs, 1))
-    )
-    return len(pairs), sum(not b.text for _, b in pairs), n_words, n_lines, *sums
+    right = sum(a.right for a, _ in pairs), sum(b.right for _, b in pairs)
+    wrong = sum(a.wrong for a, _ in pairs), sum(b.wrong for _, b in pairs)
+    return len(pairs), sum(not b.text for _, b in pairs), n_words, n_lines, *right, *wrong
 
 
 def gate_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
     """Yield the curve of wrong characters against right ones."""
     for sure in SURE:
         found = [shown(answer, sure) for answer in answers]
-        right, wrong = sum(map(_right, found)), sum(map(_wrong, found))
+        right, wrong = sum(each.right for each in found), sum(each.wrong for each in found)
         n_shown, n_exact = sum(bool(each.text) for each in found), sum(each.exact for each in found)
         yield sure, n_shown, right, wrong, f"{wrong / max(1, right):.2f}", n_exact
 
@@ -153,28 +147,6 @@ def curve_rows(answers: list[Answer]) -> Iterator[tuple[object, ...]]:
         if inside:
             means = (sum(each[idx] for each in inside) / len(inside) for idx in range(3))
             yield f"{low}–{min(high, 1)}", len(inside), *(f"{mean:.2f}" for mean in means)
-
-
-def _listed(answers: list[Answer], sure: float, name: str) -> Iterator[str]:
-    """Yield the places at which the filter *name* changes something."""
-    off: Callable[[Answer], Shown] = partial(shown, sure=sure, off=[name])
-    for answer in answers if name else []:
-        without, left = off(answer), shown(answer, sure)
-        if without.text != left.text:
-            typed = answer.cursor.before[-40:]
-            yield f"{typed!r} | {without.text!r} | {left.text!r} | {answer.place.truth[:60]!r}"
-
-
-def _of(pairs: list[tuple[Shown, Shown]], idx: int) -> list[Shown]:
-    return [pair[idx] for pair in pairs]
-
-
-def _right(one: Shown) -> int:
-    return one.right
-
-
-def _wrong(one: Shown) -> int:
-    return one.wrong
 
 
 def _first_line(text: str) -> str:
@@ -213,7 +185,6 @@ def _options() -> argparse.Namespace:
     add("--answers", type=Path, required=True, help="the file of recorded answers")
     add("--blocks", type=int, default=N_BLOCKS, help="record at the places of so many blocks")
     add("--sure", type=float, default=CompletionConfig().min_confidence, help="as in the settings")
-    add("--show", default="", metavar="FILTER", help="list what a filter does")
     options = parser.parse_args()
     if options.repositories and not options.model:
         parser.error("name the model to record with: --model FILE")

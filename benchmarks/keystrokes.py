@@ -23,7 +23,6 @@ import contextlib
 import json
 import platform
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +137,7 @@ def _cut(trace: Trace, options: argparse.Namespace) -> Trace:
         if n_asks > options.limit:
             break
         steps.append(step)
-    return Trace(trace.name, steps, trace.paced and not options.fast)
+    return Trace(trace.name, steps, trace.paced)
 
 
 def _server(options: argparse.Namespace) -> contextlib.AbstractContextManager[str]:
@@ -164,53 +163,25 @@ def _options() -> argparse.Namespace:
     parser = arguments.parser("keystrokes", __doc__)
     add = parser.add_argument
     everyone = [OURS, LLAMA_VIM]
-    add(
-        "--clients",
-        type=_names(everyone),
-        default=everyone,
-        help=", ".join(everyone),
-    )
-    add("--traces", type=_names(list(TRACES)), default=list(TRACES), help=", ".join(TRACES))
+    add("--clients", type=arguments.names(everyone), default=everyone, help=", ".join(everyone))
+    add("--traces", type=arguments.names(TRACES), default=list(TRACES), help=", ".join(TRACES))
     add("--model", type=Path, default=BUNDLED, help="a GGUF file with FIM tokens")
     add("--url", help="measure on a server that runs already")
     add(
         "--metrics",
-        type=_urls,
-        help="the replicas behind --url, whose counters tell what was evaluated",
+        type=lambda text: text.split(","),
+        help="the replicas behind --url, for their counters",
     )
     add("--served-model", default="", help="its name, where --url does not tell (SGLang's gateway)")
     add("--session-header", default="", help="the setting of that name, for a router")
     add("--kind", choices=["llama-server", OPENAI], default="llama-server", help="what it is")
     add("--flags", default="{}", help="attributes of llama.cpp's common parameters, as JSON")
-    add(
-        "--own",
-        action="store_true",
-        help="with the flags of fim-lsp serve, and used by nothing else",
-    )
+    add("--own", action="store_true", help="with the flags of fim-lsp serve, for us alone")
     add("--limit", type=int, default=sys.maxsize, help="at most so many requests of each trace")
     add("--n-predict", type=int, default=N_PREDICT, help="tokens per completion")
-    add("--fast", action="store_true", help="run the mix unpaced too")
     add("--out", type=Path, default=Path("benchmarks/results"), help="where to write the results")
-    add(
-        "--ring", action="store_true", help="files are open that fill the ring; all have a full one"
-    )
+    add("--ring", action="store_true", help="files are open that fill the ring")
     return parser.parse_args()
-
-
-def _urls(text: str) -> list[str]:
-    return text.split(",")
-
-
-def _names(known: list[str]) -> Callable[[str], list[str]]:
-    """Return a type for argparse: some of *known*, separated by commas."""
-
-    def parse(text: str) -> list[str]:
-        found = text.split(",")
-        if unknown := set(found) - set(known):
-            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}")
-        return found
-
-    return parse
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ earlier lines before it.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,7 +29,7 @@ from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Budget, Window, place_window
 from fim_lsp.session.lane import step_tokens
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.protocol import Backend, Model, Prompt, Reply, Request, Stop
+from server_bridge.protocol import Backend, Model, Prompt, Reply, Request
 
 EARLIER = (0, 1, 5, 10, 20)  # lines between the anchor and the cursor's line
 TYPED = 0.4  # of the line: enough to know which line it is, and often inside a word
@@ -51,12 +50,10 @@ class Trial(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The results of one layout, as shares of all positions."""
+    """The share of all positions at which the rest of the line is exact."""
 
     layout: str
     exact: float
-    similar: float
-    stopped: float
 
 
 def trials(files: Sequence[Path], n: int = N_PLACES) -> list[Trial]:
@@ -89,7 +86,7 @@ async def compared(backend: Backend, where: Sequence[Trial]) -> list[Score]:
         model = await backend.connect()
         for name, n_earlier, classic in layouts:
             results = [await _ask(model, trial, n_earlier, classic=classic) for trial in where]
-            scores.append(Score(name, *map(statistics.fmean, zip(*results, strict=True))))
+            scores.append(Score(name, statistics.fmean(results)))
     finally:
         await backend.aclose()
     return scores
@@ -97,11 +94,8 @@ async def compared(backend: Backend, where: Sequence[Trial]) -> list[Score]:
 
 def table(scores: Sequence[Score], n_places: int) -> str:
     """Return the scores in Markdown, and whether the difference is beyond chance."""
-    rows = [
-        f"| layout, {n_places} places | exact | similar | stops |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    rows += [f"| {s.layout} | {s.exact:.1%} | {s.similar:.1%} | {s.stopped:.1%} |" for s in scores]
+    rows = [f"| layout, {n_places} places | exact |", "| --- | ---: |"]
+    rows += [f"| {score.layout} | {score.exact:.1%} |" for score in scores]
     classic, growing = scores[0], scores[1]
     noise = (growing.exact * (1 - growing.exact) / max(1, n_places)) ** 0.5
     if growing.exact + 2 * noise < classic.exact:
@@ -132,23 +126,15 @@ def prompt_at(budget: Budget, trial: Trial, n_earlier: int = 0, *, classic: bool
     return replace(prompt, prefix=prompt.prefix + prompt.middle, middle="")
 
 
-async def _ask(
-    model: Model, trial: Trial, n_earlier: int, *, classic: bool
-) -> tuple[float, float, float]:
+async def _ask(model: Model, trial: Trial, n_earlier: int, *, classic: bool) -> bool:
     prompt = prompt_at(_budget(model), trial, n_earlier, classic=classic)
     reply = await completed(model, Request(prompt, TOKENS, stop=("\n",)))
-    return _judged(reply, len(prompt.forced), trial.rest)
+    return reply.text[len(prompt.forced) :].rstrip() == trial.rest
 
 
 def _budget(model: Model) -> Budget:
     n_chars = int(model.state.n_ctx / 4 * model.state.chars_per_token)
     return Budget(n_chars, n_chars // 4, n_chars // 4)
-
-
-def _judged(reply: Reply, n_forced: int, rest: str) -> tuple[float, float, float]:
-    said = reply.text[n_forced:].rstrip()
-    similar = difflib.SequenceMatcher(None, said, rest, autojunk=False).ratio()
-    return float(said == rest), similar, float(reply.stop in (Stop.END, Stop.WORD))
 
 
 def _sources(files: Sequence[Path]) -> Iterator[Path]:

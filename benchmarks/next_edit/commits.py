@@ -104,11 +104,12 @@ def hunks_of(log: str) -> Iterator[Commit]:
             head, _, body = diff.partition("\n@@ ")
             path = head.partition("\n+++ b/")[2].rstrip("\t")
             if language_of(path) not in PROSE:
-                commit.hunks += _hunks(path, "@@ " + body)
+                commit.hunks += hunks(path, "@@ " + body)
         yield commit
 
 
-def _hunks(path: str, body: str) -> Iterator[Hunk]:
+def hunks(path: str, body: str) -> Iterator[Hunk]:
+    """Yield the hunks of a diff of one file without context."""
     rows = iter(body.split("\n"))
     for row in rows:
         match = _HUNK.match(row)

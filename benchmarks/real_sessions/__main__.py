@@ -17,7 +17,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks.arguments import add_llama_vim, add_model, parser
+from benchmarks.arguments import add_llama_vim, add_model, names, parser
 from benchmarks.real_sessions import limit, taking
 from benchmarks.real_sessions.choice import SEED, SETS, Written, written
 from benchmarks.real_sessions.editing import CLIENTS, Terms, play
@@ -70,7 +70,7 @@ def _options() -> argparse.Namespace:
     add("--set", choices=SETS, default="tune", help="which half of the files")
     add("--seed", type=int, default=SEED)
     add("--explain", action="store_true", help="print each place")
-    add("--clients", type=_clients, default=["fim-lsp"], help=", ".join(CLIENTS))
+    add("--clients", type=names(CLIENTS), default=["fim-lsp"], help=", ".join(CLIENTS))
     add("--user", choices=("watches", "accepts"), default="watches", help="what the typist does")
     add("--limit", action="store_true", help="also the keys that the model could save at most")
     add("--sessions", type=int, default=5)
@@ -79,13 +79,6 @@ def _options() -> argparse.Namespace:
     if "llama.vim" in options.clients and not options.llama_vim:
         known.error("llama.vim needs --llama-vim DIR")
     return options
-
-
-def _clients(text: str) -> list[str]:
-    found = text.split(",") if text else []
-    if unknown := set(found) - set(CLIENTS):
-        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}")
-    return found
 
 
 if __name__ == "__main__":

@@ -8,18 +8,16 @@ what a hunk removes goes first, then its lines are typed one by one.
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.git import git
+from benchmarks.next_edit.commits import PROSE, hunks
 from fim_lsp.context.grammars import language_of
 
-_PROSE = {"json", "html", "css", ""}  # no identifiers to complete there
 _MAX_TYPED = 400  # lines per commit: one import of a library must not outweigh forty real commits
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class Open(NamedTuple):
@@ -79,7 +77,7 @@ class History:
     def files(self, commit: str) -> dict[str, str]:
         """Return the code files at *commit*, by path."""
         tree = git(self._git_dir, "ls-tree", "-r", "--name-only", commit).splitlines()
-        paths = [p for p in tree if language_of(p) not in _PROSE]
+        paths = [p for p in tree if language_of(p) not in PROSE]
         return {path: self._text(commit, path) for path in paths}
 
     def steps(self) -> Iterator[Step]:
@@ -90,7 +88,7 @@ class History:
                 self._git_dir, "diff", "--name-only", "--no-renames", previous, f"{commit}^"
             ).splitlines()
             outside = {
-                p: self._lines(f"{commit}^", p) for p in drift if language_of(p) not in _PROSE
+                p: self._lines(f"{commit}^", p) for p in drift if language_of(p) not in PROSE
             }
             yield Commit(commit, outside)
             yield from self._typed(commit)
@@ -114,32 +112,20 @@ class History:
                     yield Type(path, start + offset, line)
             yield Save(path)
 
-    def _hunks(self, commit: str, path: str) -> Iterator[tuple[int, int, list[str]]]:
+    def _hunks(self, commit: str, path: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         """(line in the text so far, lines removed, lines added) from top to bottom."""
         diff = git(self._git_dir, "diff", "-U0", "--no-renames", f"{commit}^", commit, "--", path)
-        hunk: tuple[int, int, list[str]] | None = None
-        for row in diff.split("\n"):
-            if match := _HUNK.match(row):
-                if hunk:
-                    yield hunk
-                new_start, n_new = int(match[3]), int(match[4] or 1)
-                hunk = (new_start - 1 if n_new else new_start, int(match[2] or 1), [])
-            elif hunk and row.startswith("+"):
-                hunk[2].append(row[1:])
-        if hunk:
-            yield hunk
+        grown = 0
+        for hunk in hunks(path, diff):
+            yield hunk.start + grown, len(hunk.before), hunk.after
+            grown += len(hunk.after) - len(hunk.before)
 
     def _changes(self, commit: str) -> list[str]:
+        range_ = f"{commit}^", commit
         rows = git(
-            self._git_dir,
-            "diff",
-            "--name-only",
-            "--no-renames",
-            "--diff-filter=AM",
-            f"{commit}^",
-            commit,
+            self._git_dir, "diff", "--name-only", "--no-renames", "--diff-filter=AM", *range_
         )
-        return [p for p in rows.splitlines() if language_of(p) not in _PROSE]
+        return [p for p in rows.splitlines() if language_of(p) not in PROSE]
 
     def _has_parent(self, commit: str) -> bool:
         return len(git(self._git_dir, "rev-list", "--parents", "-n1", commit).split()) > 1
