@@ -16,7 +16,7 @@ import itertools
 import json
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from cattrs import Converter
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMethodNotFound
@@ -320,7 +320,9 @@ def _converter() -> Converter:
     commands = converter.get_structure_hook(types.ExecuteCommandParams)
     converter.register_structure_hook(types.ExecuteCommandParams, execute_command)
     converter.register_structure_hook(types.InlineCompletionParams, inline_completion)
-    converter.register_structure_hook(types.TextDocumentContentChangeEvent, content_change)
+    # `types.TextDocumentContentChangeEvent` itself names two classes, and is not the type that the params have.
+    (change,) = get_args(get_type_hints(types.DidChangeTextDocumentParams)["content_changes"])
+    converter.register_structure_hook(change, content_change)
     converter.register_structure_hook(JsonRPCRequestMessage, request)
     converter.register_structure_hook(JsonRPCNotification, notification)
     return converter

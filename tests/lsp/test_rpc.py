@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fim_lsp.lsp.convert import ClientPosition, ContentChange
 from fim_lsp.lsp.rpc import SLICE_S, LanguageServer, serve
 from fim_lsp.lsp.transport import BadFrame, Frame, Skipped
 from fim_lsp.lsp.types import types
@@ -152,3 +153,16 @@ async def test_what_cannot_be_read_is_refused(server: LanguageServer) -> None:
     assert skipped == [Skipped("too long")]
     assert [each["error"]["message"] for each in connection.sent[1:]] == ["too long", "no header"]
     assert [each["id"] for each in connection.sent[1:]] == [None, None]
+
+
+def test_changes_of_a_text_are_parsed_by_us(server: LanguageServer) -> None:
+    """In both shapes that they have."""
+    place = {"line": 0, "character": 3}
+    changes = [{"range": {"start": place, "end": place}, "text": "x"}, {"text": "all"}]
+    document = {"uri": "file:///a.py", "version": 2}
+    params = {"textDocument": document, "contentChanges": changes}
+    converter = server.protocol._converter
+    made: Any = converter.structure(params, types.DidChangeTextDocumentParams)
+    at = ClientPosition(0, 3)
+    expected = [ContentChange(at, at, "x"), ContentChange(None, None, "all")]
+    assert [*made.content_changes] == expected
