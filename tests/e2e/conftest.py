@@ -15,12 +15,12 @@ from tests.e2e.forked import CAN_FORK, Template
 
 
 @pytest.fixture(scope="session")
-def template() -> Iterator[Template | None]:
+def template(too_long: Path) -> Iterator[Template | None]:
     """Return what servers are forked from, where that can be done."""
     if not CAN_FORK:
         yield None
         return
-    with forked.template() as template:
+    with forked.template(too_long) as template:
         yield template
 
 

@@ -20,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from tests.watchdog import watch
+
 ROOT = Path(__file__).parents[2]
 CAN_FORK = sys.platform == "linux"
 # As an editor's child has them: tests that run in the background of a shell, or under nohup, ignore the first two.
@@ -57,11 +59,11 @@ class Forked:
 
 
 class Template:
-    """The process that servers are forked from."""
+    """The process that servers are forked from; *too_long*: see tests/watchdog.py."""
 
-    def __init__(self) -> None:
+    def __init__(self, too_long: Path) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+        command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(too_long)]
         self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])
         theirs.close()
         self._codes: dict[int, int] = {}  # of the servers that have ended, by their ids
@@ -156,9 +158,9 @@ def _become(fds: list[int], arguments: list[str], before: str, env: dict[str, st
 
 
 @contextlib.contextmanager
-def template() -> Iterator[Template]:
+def template(too_long: Path) -> Iterator[Template]:
     """A process to fork servers from, to its end."""
-    found = Template()
+    found = Template(too_long)
     try:
         yield found
     finally:
@@ -166,5 +168,6 @@ def template() -> Iterator[Template]:
 
 
 if __name__ == "__main__":
+    watch(Path(sys.argv[2]))
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         serve(requests)

@@ -33,6 +33,7 @@ def test_capabilities(editor: Editor) -> None:
         "fim.snooze",
         "fim.resume",
         "fim.didDismissCompletion",
+        "fim.why",
         "fim.edit",
         "fim.edit.prepare",
         "fim.commitMessage",
@@ -40,7 +41,6 @@ def test_capabilities(editor: Editor) -> None:
         "fim.applyNextEdit",
         "fim.dismissNextEdit",
         "fim.whyNextEdit",
-        "fim.why",
     ]
     assert capabilities["textDocumentSync"] == {
         "openClose": True,

@@ -109,13 +109,9 @@ DOCUMENT_CHANGES = {
 }
 
 
-def renamed_in(editor: Editor, folder: Path, **settings: object) -> str:
+def renamed_in(editor: Editor, folder: Path) -> str:
     """Both lines of a.py say `height`; the URI of the file is returned."""
-    editor.initialize(
-        rootUri=folder.as_uri(),
-        capabilities=DOCUMENT_CHANGES,
-        initializationOptions={"fim": settings},
-    )
+    editor.initialize(rootUri=folder.as_uri(), capabilities=DOCUMENT_CHANGES)
     uri = (folder / "a.py").as_uri()
     editor.open(uri, RENAMED)
     for line, version in ((0, 2), (1, 3)):
@@ -167,15 +163,13 @@ def shows(editor: Editor) -> bool:
     return any(each["method"] == "window/showDocument" for each in editor.asked)
 
 
-@pytest.mark.parametrize("change", ["written", "deleted", "ignored", "opened"])
+@pytest.mark.parametrize("change", ["written", "ignored", "opened"])
 def test_a_file_that_changed_since_is_left_alone(editor: Editor, shop: Path, change: str) -> None:
     """And it is said; there is nothing to apply."""
     uri, file = renamed_in(editor, shop), shop / "b.py"
     command = in_file(editor, uri)["command"]
     if change == "written":
         file.write_text("total = 1\n" + file.read_text())
-    elif change == "deleted":
-        file.unlink()
     elif change == "ignored":
         (shop / ".gitignore").write_text("b.py\n")
     else:
@@ -184,27 +178,6 @@ def test_a_file_that_changed_since_is_left_alone(editor: Editor, shop: Path, cha
     assert editor.request("workspace/executeCommand", command) is False
     assert applied(editor) == []
     assert "was changed since" in editor.messages("window/showMessage")[-1]["message"]
-    editor.finish()
-    assert editor.bye() == 0
-
-
-@pytest.mark.parametrize("why", ["switched off", "ignored", "excluded", "outside"])
-def test_files_that_are_not_open_and_left_alone(editor: Editor, shop: Path, why: str) -> None:
-    """None where that is switched off, none that is private, and none that is no file of the workspace."""
-    settings: dict[str, object] = {"nextEdit": {"files": False}} if why == "switched off" else {}
-    file = shop / "b.py"
-    if why == "ignored":
-        (shop / ".fimignore").write_text("b.py\n")
-    elif why == "excluded":
-        settings = {"privacy": {"exclude": ["b.py"]}}
-    elif why == "outside":
-        (shop.parent / "b.py").write_text(file.read_text())
-        file.unlink()
-        file.symlink_to(shop.parent / "b.py")
-    uri = renamed_in(editor, shop, **settings)
-    time.sleep(1.5)  # more than it takes to list three files
-
-    assert actions(editor, uri=uri) == []
     editor.finish()
     assert editor.bye() == 0
 
@@ -249,18 +222,6 @@ def test_it_is_drawn_by_clients_of_copilots_protocol(editor: Editor) -> None:
     counted = {"offered": 1, "shown": 1, "taken": 1, "dismissed": 0}
     assert editor.request("fim/stats")["nextEdit"] == counted
     assert editor.request("textDocument/copilotInlineEdit", {}) == {"edits": []}
-    editor.finish()
-    assert editor.bye() == 0
-
-
-def test_it_can_be_switched_off(editor: Editor) -> None:
-    """Then there is no code action, whatever is edited."""
-    editor.initialize(initializationOptions={"fim": {"nextEdit": {"enabled": False}}})
-    editor.open(A, "print(hight)\ncheck(hight)\narea = hight * width\n")
-    rename(editor, 0, 7, 2)
-    rename(editor, 1, 7, 3)
-
-    assert actions(editor) == []
     editor.finish()
     assert editor.bye() == 0
 

@@ -113,7 +113,7 @@ def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
         server.may_answer.clear()
         backend = {"kind": "openai", "url": f"http://127.0.0.1:{instructed.server_port}"}
         model = {"model": "zeta-2", "url": f"http://127.0.0.1:{server.server_port}"}
-        fim = {"backend": backend, "nextEdit": model, "status": {"notify": True}}
+        fim = {"backend": backend, "nextEdit": {"server": model}, "status": {"notify": True}}
         editor.initialize(capabilities=ABLE, initializationOptions={"fim": fim})
         editor.open(A, TEXT)
         editor.wait_for(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -17,8 +19,9 @@ from fim_lsp.session.session import Session
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
-from fim_lsp.settings.config import Config
+from fim_lsp.settings.config import Config, NextEditConfig, PrivacyConfig
 from server_bridge.bridge import Unusable
+from tests.clock import run
 
 A, B, OUT = "file:///w/a.py", "file:///w/b.py", "file:///x/c.py"
 TEXT = "print(hight)\ncheck(hight)\narea = hight * width\ntotal = hight + 1\n"
@@ -323,3 +326,62 @@ async def test_edits_that_were_not_saved_are_none_when_the_document_is_opened_ag
     session.handle(Opened(A, "python", 1, TEXT))
     assert await session.next_edit(A, unasked=True) is None
     await session.aclose()
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Return a workspace with one file that is open in the tests and one that is not."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "b.py").write_text("area = hight * width\n")
+    return folder
+
+
+def ignored(shop: Path) -> NextEditConfig:
+    (shop / ".fimignore").write_text("b.py\n")
+    return NextEditConfig()
+
+
+def outside(shop: Path) -> NextEditConfig:
+    (shop / "b.py").rename(shop.parent / "b.py")
+    (shop / "b.py").symlink_to(shop.parent / "b.py")
+    return NextEditConfig()
+
+
+@pytest.mark.parametrize(
+    ("settle", "excluded", "title"),
+    [
+        (lambda _: NextEditConfig(), (), "b.py"),
+        (lambda _: NextEditConfig(files=False), (), None),
+        (lambda _: NextEditConfig(enabled=False), (), None),
+        (lambda _: NextEditConfig(), ("b.py",), None),
+        (ignored, (), None),
+        (outside, (), None),
+    ],
+)
+def test_files_that_are_not_open(
+    shop: Path,
+    settle: Callable[[Path], NextEditConfig],
+    excluded: tuple[str, ...],
+    title: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """None where that is switched off, none that is private, and none that is no file of the workspace."""
+    assert run(named(shop, settle(shop), excluded), monkeypatch) == title
+
+
+async def named(shop: Path, next_edit: NextEditConfig, excluded: tuple[str, ...]) -> str | None:
+    """Return the file of the next edit after two in a.py."""
+    config = Config(next_edit=next_edit, privacy=PrivacyConfig(exclude=excluded))
+    session = Session(config, lambda _: Unusable("openai", "there is none"))
+    session.handle(FoldersChanged((shop.as_uri(),)))
+    uri = (shop / "a.py").as_uri()
+    session.handle(Opened(uri, "python", 1, "print(hight)\ncheck(hight)\n"))
+    for line in (0, 1):
+        at = Position(line, 7)
+        session.handle(Changed(uri, line + 2, (Edit(at, at, "e"),)))
+        await session.next_edit(uri, unasked=True)  # the files are listed once an edit is finished
+    await session.workspaces.wait_explored()
+    edit = await session.next_edit(uri)
+    await session.aclose()
+    return edit and edit.document.uri.rpartition("/")[2]
