@@ -301,9 +301,6 @@ def _converter() -> Converter:
     def notification(data: dict[str, Any], _: type) -> JsonRPCNotification:
         return JsonRPCNotification(data["method"], data["jsonrpc"], data.get("params"))
 
-    def content_change(data: object, _: type) -> convert.ContentChange:
-        return convert.content_change(data)
-
     known = converter.get_structure_hook(types.InlineCompletionParams)
 
     def inline_completion(data: dict[str, Any], kind: type) -> convert.InlineParams:
@@ -322,7 +319,7 @@ def _converter() -> Converter:
     converter.register_structure_hook(types.InlineCompletionParams, inline_completion)
     # `types.TextDocumentContentChangeEvent` itself names two classes, and is not the type that the params have.
     (change,) = get_args(get_type_hints(types.DidChangeTextDocumentParams)["content_changes"])
-    converter.register_structure_hook(change, content_change)
+    converter.register_structure_hook(change, lambda data, _: convert.content_change(data))
     converter.register_structure_hook(JsonRPCRequestMessage, request)
     converter.register_structure_hook(JsonRPCNotification, notification)
     return converter
