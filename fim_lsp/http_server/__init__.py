@@ -5,7 +5,6 @@ excerpt: joins the parts of a text that stateless requests have shown; pure
 zeta: reads Zed's prompts for its own model, and writes that model's answers; pure
 requests: reads the bodies that clients send; pure
 answers: writes the JSON that each client expects; pure
-find_file: finds the file that an unnamed text is from, and remembers it
 client_documents: turns stateless requests into documents of the session
 completions: the text to insert for one request
 admission: decides from its head whether a request may be answered; pure

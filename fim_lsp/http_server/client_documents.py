@@ -1,10 +1,10 @@
 """
 Stateless requests into documents of the session: opened, edited as the client's text was, closed again. State.
 
-A text belongs to the document of its path; one without a path, or with one that no file has, belongs to the document in
-which most of its lines stand, else to the file in which they do, else to a new one. Where too many files might have it
-to look at all, it is not answered: one of them could be private. What the user typed between two requests becomes one edit,
-so that all that is kept for documents in an editor serves here, too.
+A text belongs to the document of its path. One without a path, or with one that no file has, is without a name: it
+belongs to the unnamed text in which most of its lines stand, else to a new one. Which file it is from is not known, and
+so not whether that is private: see `paths.UNNAMED`. What the user typed between two requests becomes one edit, so that
+all that is kept for documents in an editor serves here, too.
 """
 
 from __future__ import annotations
@@ -13,41 +13,35 @@ import asyncio
 import itertools
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from fim_lsp import events
 from fim_lsp.context.grammars import language_of
-from fim_lsp.documents import Document, Edit, Position, after, difference, split, unix
+from fim_lsp.documents import Document, Edit, Position, after, difference, unix
 from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, place_excerpt
-from fim_lsp.http_server.find_file import LEAST, LookUp, Whose, telling, text_of
 from fim_lsp.http_server.requests import Asked
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import Selected
-from fim_lsp.workspace.files import uri_of
+from fim_lsp.workspace.files import on_disk, uri_of
+from fim_lsp.workspace.paths import UNNAMED
 from server_bridge.protocol import Chunk
 
 KEPT = 8  # texts that were asked about last
 VERSIONS = 1_000_000  # ours begin where no editor's gets to
 SHOWN = 16  # other texts that clients show, the newest
-PACE = 20  # a text is not looked up for lines that were typed before so many times what that took
 
 
 @dataclass(slots=True)
 class Text:
-    """
-    A document of the session, where its cursor was last, its version, and what was suggested there; the *lines* that
-    it was looked up with, and when it may be looked up for a few more.
-    """
+    """A document of the session, where its cursor was last, its version, and what was suggested there."""
 
     uri: str
     cursor: Position
     version: int
     suggested: str = ""
-    lines: frozenset[str] = frozenset()
-    rested_s: float = 0.0
 
 
 class Place(NamedTuple):
@@ -64,49 +58,49 @@ class ClientDocuments:
     def __init__(self, session: Session, root: str, folder: Path | None) -> None:
         self._session = session
         self._root = root
+        self._inside = f"{root.rstrip('/')}/"  # begins the URIs of its files
         self._folder = folder
         self._kept: OrderedDict[str, Text] = OrderedDict()  # by the URI that the client means
         self._shown: OrderedDict[str, str] = OrderedDict()  # text by URI
         self._versions = itertools.count(VERSIONS)
         self._numbers = itertools.count(1)
         self._turn = asyncio.Lock()
-        self._look_up = LookUp(folder, lambda: session.config.privacy.exclude) if folder else None
 
     async def place(self, asked: Asked) -> Place | None:
         """
         Return the place in the session where *asked* is to be answered, its text being as the
         client has it.
 
-        None for a request ahead of the user that is not about what was suggested last. Raises NotKnown.
+        None for a request ahead of the user that is not about what was suggested last.
         """
         excerpt = asked.excerpt._replace(
             before=unix(asked.excerpt.before), after=unix(asked.excerpt.after)
         )
+        uri = self._uri(excerpt.path) if excerpt.path else ""
         async with self._turn:
-            await self._show(asked.extras)
             self._forget_taken()
-            found = self._find(excerpt)
-            whose = await self._other(found[0], excerpt) if found else None
-            if found is None or whose is not None:
-                return None if asked.ahead else await self._open(excerpt, whose)
-            return self._move(*found, asked)
+            if uri.startswith(UNNAMED) or not uri:
+                self.show(asked.extras)
+            known = self._find(uri, excerpt)
+            if known is None:
+                return None if asked.ahead else await self._open(uri, excerpt)
+            return self._move(*known, asked)
 
-    async def show(self, extras: tuple[Chunk, ...]) -> None:
-        """Let other texts inform suggestions; files of the folder are known already, as they are on disk."""
-        async with self._turn:
-            await self._show(extras)
-
-    async def _show(self, extras: tuple[Chunk, ...]) -> None:
-        for uri, text in [*self._collect_named(extras).items()][-SHOWN:]:
+    def show(self, extras: tuple[Chunk, ...]) -> None:
+        """Let other texts of a client inform suggestions in its texts without a name, pieces of one file together."""
+        texts: dict[str, str] = {}
+        for name, text in extras:
+            uri = self._uri(name) if name else ""
+            if uri.startswith(self._inside):
+                uri = UNNAMED + uri.removeprefix(self._inside)
+            if not uri.startswith(UNNAMED):
+                continue
+            texts[uri] = f"{texts[uri]}\n{unix(text)}" if uri in texts else unix(text)
+        for uri, text in [*texts.items()][-SHOWN:]:
             if uri in self._session.documents and uri not in self._shown:
                 continue
-            if self._look_up and not await self._look_up.is_new(text):
-                continue
             if self._shown.get(uri) != text:
-                name = uri.rpartition("/")[2]
-                self._session.handle(
-                    events.Opened(uri, language_of(name), next(self._versions), text)
-                )
+                self._begin(uri, language_of(uri), text)
             self._shown[uri] = text
             self._shown.move_to_end(uri)
         while len(self._shown) > SHOWN:
@@ -121,11 +115,11 @@ class ClientDocuments:
 
     # -- which document -------------------------------------------------------------------------
 
-    def _find(self, excerpt: Excerpt) -> tuple[Text, Placed] | None:
-        """Return the document that *excerpt* is from, with the excerpt in its place."""
-        keys = [self._uri(excerpt.path)] if excerpt.path else [*reversed(self._kept)]
+    def _find(self, uri: str, excerpt: Excerpt) -> tuple[Text, Placed] | None:
+        """Return the document that *excerpt* is from, with the excerpt in its place; without *uri* any unnamed one."""
+        unnamed = [key for key in reversed(self._kept) if key.startswith(UNNAMED)]
         best: tuple[str, Placed] | None = None
-        for key in keys:
+        for key in [uri] if uri else unnamed:
             text = self._kept.get(key)
             where = (
                 place_excerpt(self._session.documents[text.uri].lines, excerpt) if text else None
@@ -137,48 +131,15 @@ class ClientDocuments:
         self._kept.move_to_end(best[0])
         return self._kept[best[0]], best[1]
 
-    async def _other(self, text: Text, excerpt: Excerpt) -> Whose | None:
-        """Return the file that a text without a name is from if it is not the one that it was taken for."""
-        lines, edges = telling(excerpt)
-        if excerpt.path or self._look_up is None:
-            return None
-        document = self._session.documents[text.uri]
-        seen = {line.strip() for line in (*document.lines, *text.suggested.split("\n"))}
-        is_rested = asyncio.get_running_loop().time() >= text.rested_s
-        n_typed = len(lines - edges - text.lines) if is_rested else 0
-        if len(lines - edges - seen) < LEAST and n_typed < LEAST:
-            return None
-        whose = await self._look_up.whose(excerpt)
-        self._note(text, lines)
-        if not whose.path or self._uri(whose.path) == text.uri:
-            return None
-        self._session.handle(events.Closed(text.uri))
-        self._kept = OrderedDict((k, each) for k, each in self._kept.items() if each is not text)
-        return whose
-
-    def _note(self, text: Text, lines: frozenset[str]) -> None:
-        """Note that the text was just looked up, with *lines*."""
-        text.lines |= lines
-        if self._look_up:
-            text.rested_s = asyncio.get_running_loop().time() + PACE * self._look_up.cost_s
-
-    async def _open(self, excerpt: Excerpt, whose: Whose | None = None) -> Place:
+    async def _open(self, uri: str, excerpt: Excerpt) -> Place:
         """Return a document for a text that is new, or a part of one that has nothing in common with what was seen of it."""
-        path = excerpt.path
-        found = await self._on_disk(path, excerpt) if self._is_there(path) else None
-        if self._look_up and not found and not Path(path).is_absolute():
-            whose = whose or await self._look_up.whose(excerpt)
-            path = whose.path or path
-            found = await self._on_disk(path, excerpt)
-        lines, where = found or ((), alone(excerpt))
-        lines = lines or where.lines
-        path = path or f"untitled-{next(self._numbers)}"
-        key = self._uri(excerpt.path or path)
-        if not (text := self._kept.get(key)):
-            uri = await self._free_uri(path)
-            text = self._fresh(uri, excerpt.language or language_of(path), "".join(lines))
-            self._kept[key] = text
-        self._note(text, telling(excerpt)[0])
+        uri = uri or uri_of(UNNAMED, f"untitled-{next(self._numbers)}")
+        lines, where = await self._on_disk(uri, excerpt)
+        if not (text := self._kept.get(uri)):
+            ours = self._free_uri(uri)
+            version = self._begin(ours, excerpt.language or language_of(uri), "".join(lines))
+            self._shown.pop(ours, None)
+            text = self._kept[uri] = Text(ours, Position(0, 0), version)
         if (lines := self._session.documents[text.uri].lines) != where.lines:
             self._change(text, difference(lines, where.lines))  # an edit that is not saved yet
         text.cursor = where.cursor
@@ -186,29 +147,28 @@ class ClientDocuments:
             self._session.handle(events.Closed(self._kept.popitem(last=False)[1].uri))
         return Place(text, where.cursor)
 
-    async def _on_disk(self, path: str, excerpt: Excerpt) -> tuple[Sequence[str], Placed] | None:
-        """Return the text of the folder's file *path*, with the excerpt in its place; None where it has none there."""
-        if self._folder is None or not path or Path(path).is_absolute():
-            return None
-        lines = split(unix(await asyncio.to_thread(text_of, self._folder / path)))
-        where = place_excerpt(lines, excerpt)
-        return (lines, where) if where else None
+    async def _on_disk(self, uri: str, excerpt: Excerpt) -> tuple[tuple[str, ...], Placed]:
+        """Return the lines of the folder's file *uri* with the excerpt in its place; without such a file those shown."""
+        shown = alone(excerpt)
+        if self._folder is None or not uri.startswith(self._inside):
+            return shown.lines, shown
+        path = unquote(uri.removeprefix(self._inside))
+        excludes = self._session.config.privacy.exclude
+        saved = await asyncio.to_thread(on_disk, self._folder, self._root, path, excludes)
+        where = place_excerpt(saved.lines, excerpt) if saved else None
+        return (saved.lines, where) if saved and where else (shown.lines, shown)
 
-    async def _free_uri(self, path: str) -> str:
-        """Return the URI of *path*; if an editor has that file open, another one that is as private."""
-        uri = self._uri(path)
+    def _free_uri(self, uri: str) -> str:
+        """Return *uri*; if an editor has that file open, another one that is as private."""
         if uri not in self._session.documents or uri in self._shown:
             return uri
-        if self._look_up and not await self._look_up.why_private(path):
-            return self._uri(f"untitled-{next(self._numbers)}")
         return f"untitled:{uri.removeprefix('file://')}"
 
-    def _fresh(self, uri: str, language: str, shown: str) -> Text:
-        """Return a document of our own."""
-        self._shown.pop(uri, None)
-        text = Text(uri, Position(0, 0), next(self._versions))
-        self._session.handle(events.Opened(uri, language, text.version, shown))
-        return text
+    def _begin(self, uri: str, language: str, text: str) -> int:
+        """Open a document of our own; return its version."""
+        version = next(self._versions)
+        self._session.handle(events.Opened(uri, language, version, text))
+        return version
 
     def _forget_taken(self) -> None:
         """Forget documents that an editor has opened, changed or closed meanwhile: they are the editor's."""
@@ -218,23 +178,17 @@ class ClientDocuments:
                 del self._kept[key]
 
     def _uri(self, path: str) -> str:
+        """Return the URI of the file that a client calls *path*; of an unnamed text where no file is called so."""
         path = os.path.normpath(path.replace("\0", ""))
-        absolute = Path(path).is_absolute()
-        return Path(path).as_uri() if absolute else uri_of(self._root or "untitled:", path)
-
-    def _collect_named(self, extras: tuple[Chunk, ...]) -> dict[str, str]:
-        """Return the texts by URI that are not on disk below the folder; pieces of one file together."""
-        found: dict[str, str] = {}
-        for name, text in extras:
-            if name and not self._is_there(name):
-                uri = self._uri(name)
-                found[uri] = f"{found[uri]}\n{unix(text)}" if uri in found else unix(text)
-        return found
-
-    def _is_there(self, name: str) -> bool:
-        """Return whether a client that says *name* means a file of the folder, or one elsewhere."""
-        folder = self._folder
-        return bool(name) and folder is not None and os.path.lexists(folder / name)
+        if self._folder and path.startswith(".."):
+            path = os.path.normpath(self._folder / path)
+        if Path(path).is_absolute():
+            return Path(path).as_uri()
+        names = [path]
+        if self._folder and path.startswith(f"{self._folder.name}{os.sep}"):  # so Zed names files
+            names.append(path.partition(os.sep)[2])
+        files = [name for name in names if self._folder and os.path.lexists(self._folder / name)]
+        return uri_of(self._root, files[0]) if len(files) == 1 else uri_of(UNNAMED, path)
 
     # -- edits ----------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ editor; these get nothing. A question that nothing waits for any more ends, too.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -24,6 +25,8 @@ from fim_lsp.suggest.request import Client, Suggestion
 
 # Such clients wait by themselves before they ask, and show nothing before the whole answer is there.
 DEBOUNCE_MS, PATIENCE_MS = 0, 150
+
+log = logging.getLogger(__name__)
 
 
 class Completion(NamedTuple):
@@ -72,11 +75,12 @@ class Completions:
         self._session = session
         self._texts = texts
         self._asked: dict[str, Asking] = {}
+        self._told: set[str] = set()  # why texts were not sent, once each
 
     async def complete(self, asked: Asked, limits: Limits, hear: Hear | None = None) -> Completion:
         """Return the text to insert at the cursor of *asked*; *hear* gets its beginning, longer each time."""
         if asked.is_warm_up:
-            await self._texts.show(asked.extras)
+            self._texts.show(asked.extras)
             return NOTHING
         place = await self._texts.place(asked)
         if place is None:
@@ -145,6 +149,9 @@ class Completions:
                 selected is None, config, on_suggestion if asking.question.streams else None
             ),
         )
+        if answer.outcome.startswith("private: ") and answer.outcome not in self._told:
+            self._told.add(answer.outcome)
+            log.warning("nothing was sent: %s", answer.outcome)
         document = self._session.document(uri)
         if not answer.suggestions or document is None:
             return Completion("", answer.cost)

@@ -17,14 +17,13 @@ from fim_lsp import __version__
 from fim_lsp.http_server import answers, requests
 from fim_lsp.http_server.completions import Completion, Completions
 from fim_lsp.http_server.connections import Request, Response
-from fim_lsp.http_server.find_file import NotKnown
 from fim_lsp.http_server.requests import Asked, Body
 from fim_lsp.session.session import Session
 from server_bridge.protocol import Health
 
 JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
-DOWN, NOT_KNOWN = 503, 422
+DOWN = 503
 NO_COMPLETION = "fim-lsp answers only completions at a cursor: point chats and all else at the model server itself"
 OPENAI = {"/v1/completions"}
 DONE = b"data: [DONE]\n\n"
@@ -56,10 +55,7 @@ class Routes:
             body = None
         if not isinstance(body, dict):
             return error(400, "the body is not a JSON object")
-        try:
-            return await self._post(request.target, body)
-        except NotKnown as failure:
-            return error(NOT_KNOWN, str(failure))
+        return await self._post(request.target, body)
 
     async def _post(self, path: str, body: dict[str, Any]) -> Response:
         if (read := READERS.get(path)) is None:
@@ -91,11 +87,7 @@ class Routes:
                 if asked.region is None and text.startswith(sent) and text != sent:
                     piece, sent = text[len(sent) :], text
                     yield _event(spelled(piece, model))
-            try:
-                done = await task
-            except NotKnown as failure:
-                yield _event({"error": {"code": NOT_KNOWN, "message": str(failure)}})
-                return
+            done = await task
             rest = done.text[len(sent) :] if done.text.startswith(sent) else ""
             last = self._answer(path, {**body, "n_cmpl": 1}, done._replace(text=rest))
             yield _event(last) + (DONE if path in OPENAI else b"")

@@ -40,6 +40,7 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Answer, Day, Days, Stats
+from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import EDITOR, Client, Selected
 from fim_lsp.workspace.explorer import Progress
@@ -176,7 +177,10 @@ class Session:
         old = self.config
         self.connection.configure(config)
         self._model_edits.configure(config)
-        if config.privacy != old.privacy:
+        was_local = is_local(old.backend, old.next_edit.server.url)
+        if config.privacy != old.privacy or was_local != is_local(
+            config.backend, config.next_edit.server.url
+        ):
             self.judge_again()
         if old.state.save and not config.state.save:
             self._forget()

@@ -150,3 +150,8 @@ def remote_servers(backend: BackendConfig, *urls: str) -> Iterator[RemoteServer]
             continue  # no address at all: nothing is ever sent there
         if host and not is_loopback(address):
             yield RemoteServer(host, port, url.scheme == "https")
+
+
+def is_local(backend: BackendConfig, *urls: str) -> bool:
+    """Return whether all servers are on this machine: those of completions, and those at *urls*."""
+    return not any(remote_servers(backend, *urls))

@@ -14,6 +14,9 @@ from fim_lsp.context.privacy import IGNORE_FILES
 from server_bridge.machine.addresses import is_loopback
 
 _DRIVE = re.compile(r"/?(?=[A-Za-z]:([\\/]|$))")
+# Begins the URIs of texts of which a client does not say the file. They have a workspace of their own, and go to a model
+# of this machine only: the file may be private.
+UNNAMED = "untitled://client/"
 SCHEMES = ("file", "untitled", "vscode-notebook-cell")  # others are output panes, old revisions, …
 
 _RULES = (*IGNORE_FILES, ".fim-lsp.toml", ".git", ".gitconfig")
@@ -59,7 +62,8 @@ def locate(uri: str, roots: tuple[str, ...]) -> FileLocation:
     file = local_path(uri)
     if file is None:
         name = _path(_split(uri)).name or "untitled"
-        return FileLocation("", "untitled", _replace_surrogates(name))
+        folder = UNNAMED if uri.startswith(UNNAMED) else ""
+        return FileLocation("", "untitled", _replace_surrogates(name), folder)
     root = root_of(file, roots)
     holding = local_path(root)
     if holding is None:
@@ -111,6 +115,8 @@ def _split(uri: str) -> SplitResult:
 def _path(parts: SplitResult) -> PurePath:
     """Return the path in a URI. Bytes that are not UTF-8 become what `os.fsencode` takes back."""
     path = unquote(parts.path, errors="surrogateescape")
+    if parts.scheme == "untitled" and parts.netloc:  # see `UNNAMED`
+        return PurePosixPath(path.lstrip("/"))
     if parts.scheme == "file" and parts.netloc and not is_loopback(f"file://{parts.netloc}"):
         return PureWindowsPath(f"//{parts.netloc}{path}")
     drive = _DRIVE.match(path)

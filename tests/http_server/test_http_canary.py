@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fim_lsp.settings.backend import BackendConfig
 from server_bridge.protocol import Request
 from tests.asked import requests_to
 from tests.context.test_secrets import KEYS
 from tests.http_server.clients import served, vim
-from tests.typist import faked
+from tests.typist import QUICK, faked
 
 MAIN = "from ship import freight\n\n\ndef price(weight):\n    return fre"
 
@@ -64,11 +66,21 @@ def bodies(name: str, text: str) -> list[tuple[str, dict[str, Any]]]:
     ]  # fmt: skip
 
 
+def main_with(typed: str) -> tuple[str, dict[str, Any]]:
+    """Return a request at the end of main.py, where *typed* stands by now."""
+    prompt = f"<|file_sep|>main.py\n<|fim_prefix|>{MAIN}{typed}<|fim_suffix|>\n<|fim_middle|>"
+    return "/v1/completions", {"prompt": prompt}
+
+
+@pytest.mark.parametrize("url", ["https://llm.example.org", ""])
 async def test_private_files_reach_neither_the_model_nor_the_page(
-    project: Path, tmp_path: Path
+    url: str, project: Path, tmp_path: Path
 ) -> None:
-    """Named, unnamed, as part of a ring: what git or the user excludes is in no prompt, and on no page."""
-    session = faked()
+    """
+    Named, as part of a ring, and without a name where the model is elsewhere: what git or the user
+    excludes is in no prompt, and on no page. On this machine a text without a name is in its own prompts only.
+    """
+    session = faked(replace(QUICK, backend=BackendConfig(url=url)))
     asked: list[Request] = requests_to(session.connection.backend)
     pages = []
     async with served(session, project, tmp_path / "cache") as at_port:
@@ -77,17 +89,18 @@ async def test_private_files_reach_neither_the_model_nor_the_page(
                 await at_port.post(path, body)
                 pages.append((await at_port.client.get("/page/state")).text)
         await session.wait_idle()
-        await at_port.post("/infill", vim(MAIN + "ight(", 4, 19))
+        await at_port.post(*main_with("ight("))
         await session.wait_idle()
         await session.workspaces.wait_explored()
-        await at_port.post("/infill", vim(MAIN + "ight(w", 4, 20))
+        await at_port.post(*main_with("ight(w"))
         pages.append((await at_port.client.get("/page/state")).text)
 
-    prompts = "\n".join(str(request.prompt) for request in asked)
-    assert "return" in prompts, "the model must have been asked"
-    assert "CANARY" not in prompts
-    assert "CANARY" not in "\n".join(pages)
-    assert str(tmp_path) not in prompts + "\n".join(pages)
+    named = "\n".join(str(each.prompt) for each in asked if url or each.prompt.path == "main.py")
+    shown = "\n".join(pages if url else pages[-1:])
+    assert "return" in named, "the model must have been asked"
+    assert "CANARY" not in named
+    assert "CANARY" not in shown
+    assert str(tmp_path) not in named + "\n".join(pages)
 
 
 async def test_secrets_are_taken_out_of_texts_without_a_name(project: Path, tmp_path: Path) -> None:

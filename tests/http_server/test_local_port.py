@@ -68,15 +68,6 @@ async def test_llama_vim_takes_it_for_an_answer(at_port: Served) -> None:
     assert '"content":"' in answer.text
 
 
-async def test_a_file_is_known_by_its_content(at_port: Served) -> None:
-    """So its language and its name are known, and its own text on disk is not shown to the model again."""
-    await at_port.post("/infill", vim(ABOVE + "print(add(1, 2))\nprint(", 5, 6))
-
-    [document] = at_port.session.documents.values()
-    assert document.uri.endswith("/shop/sums.py")
-    assert document.language == "python"
-
-
 async def test_a_jump_within_a_file(at_port: Served, tmp_path: Path) -> None:
     """Small windows far apart are of one document, which has the whole file, and what was typed."""
     whole = "".join(f"def f{n}(x):\n    return x + {n}\n\n\n" for n in range(100))
@@ -85,8 +76,10 @@ async def test_a_jump_within_a_file(at_port: Served, tmp_path: Path) -> None:
 
     for row in (40, 360, 41):
         lines[row] = "# here"
-        body = vim("\n".join(lines), row, 6, n_prefix=10, n_suffix=10)
-        await at_port.post("/infill", body)
+        above = "\n".join(lines[row - 10 : row + 1])
+        below = "\n" + "\n".join(lines[row + 1 : row + 11])
+        prompt = f"<|file_sep|>long.py\n<|fim_prefix|>{above}<|fim_suffix|>{below}<|fim_middle|>"
+        await at_port.post("/v1/completions", {"prompt": prompt})
 
     [document] = at_port.session.documents.values()
     assert document.uri.endswith("/long.py")

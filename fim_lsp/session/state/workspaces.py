@@ -20,6 +20,7 @@ from fim_lsp.context.update import RingUpdate, Snapshot, Viewport, update_ring
 from fim_lsp.prompt.frame import Chunks
 from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
+from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress
@@ -227,6 +228,9 @@ class Workspaces:
 
     async def verdict(self, uri: str, location: FileLocation, config: Config) -> str:
         """Return why *uri* is private, "" when it is not. In a worker thread: it reads ignore files."""
+        servers = config.backend, config.next_edit.server.url
+        if uri.startswith(paths.UNNAMED) and not is_local(*servers):
+            return "it has no name, so that only a model of this machine may see it"
         return await asyncio.to_thread(self._judge, uri, location, config.privacy.exclude)
 
     def find_unusable(self, uris: Iterable[str], excludes: Collection[str]) -> str | None:
