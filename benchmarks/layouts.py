@@ -24,8 +24,7 @@ from typing import NamedTuple
 from benchmarks import arguments
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Position, body, open_document
-from fim_lsp.prompt.compose import compose
-from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Budget, Window, place_window
 from fim_lsp.session.lane import step_tokens
 from server_bridge.bridge import BackendSettings, open_backend

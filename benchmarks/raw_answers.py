@@ -20,8 +20,8 @@ from benchmarks.real_sessions.choice import PAUSE_LINE, SETS, Written, written
 from benchmarks.serve import serving
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Position, open_document
-from fim_lsp.prompt import compose, window
-from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt import window
+from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Budget
 from fim_lsp.suggest import boundary
 from fim_lsp.suggest.confidence import odds
@@ -147,7 +147,7 @@ async def _answer(server: LlamaServer, place: Place) -> Answer:
     shown = window.place_window(document, position, BUDGET, None)
     frame = Frame(Header("", (), place.path), shown)
     typed = window.middle(shown, document, position)
-    prompt = compose.compose(frame, typed)
+    prompt = compose(frame, typed)
     said, tokens, whole, n_beyond = "", tuple[Token, ...](), False, 0
     async with aclosing(server.stream(Request(prompt, N_TOKENS))) as replies:
         async for reply in replies:

@@ -26,7 +26,7 @@ from fim_lsp import events
 from fim_lsp.documents import Position, apply_edits, open_document
 from fim_lsp.instruct import answer
 from fim_lsp.instruct.answer import block
-from fim_lsp.instruct.dialogue import Asked
+from fim_lsp.instruct.selection import Asked
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from server_bridge.llama.backend import LlamaServer

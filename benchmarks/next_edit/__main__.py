@@ -29,9 +29,9 @@ from benchmarks.next_edit.commits import History
 from benchmarks.next_edit.replay import Ask, asks
 from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, Where, asked, score
 from benchmarks.plot import Axis, Series, plot
-from fim_lsp.next_edit.confidence import SURE, SURE_UNOPENED
+from fim_lsp.next_edit.edits import Text
 from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
-from fim_lsp.next_edit.places import Text
+from fim_lsp.next_edit.evidence import SURE, SURE_UNOPENED
 
 LEVELS = (0.1, 0.15, 0.2, 0.25, SURE, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 UNOPENED_LEVELS = (SURE, 0.4, SURE_UNOPENED, 0.6, 0.7, 0.8, 0.9, 1.0, NEVER := 2.0)

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from benchmarks.next_edit.replay import Ask
 from benchmarks.next_edit.scores import Ranked, Shown
 from fim_lsp.documents import alike
-from fim_lsp.next_edit.edits import Example, examples
-from fim_lsp.next_edit.places import Text
-from fim_lsp.next_edit.tokens import tokens
+from fim_lsp.next_edit.edits import Example, Text, examples
+from fim_lsp.next_edit.rule import tokens
 
 
 def baseline(ask: Ask, *, twice: bool) -> Ranked:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from fim_lsp.cli.client import Answer, LspClient, ServerError, editor
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.documents import Position, body, split
-from fim_lsp.suggest.outcome import TOY, notice, report
+from fim_lsp.suggest.request import TOY, notice, report
 from server_bridge.weights.table import is_bundled
 
 # The path may hold colons itself (C:\x.py:3): only numbers at the very end are the position.

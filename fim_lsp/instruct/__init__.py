@@ -4,5 +4,4 @@ Edits by instruction: what the model is asked, and the edits from its answer. Pu
 selection: the question for selected lines and an instruction
 answer: the new lines, read from the model's answer, as the fewest edits
 presets: instructions that the user need not type, among them the fix of a diagnostic with the definitions of its names
-dialogue: the next turn of an instruction, an answer and a further instruction
 """

@@ -37,8 +37,7 @@ from fim_lsp.session.stats import Answer
 from fim_lsp.settings.backend import remote_servers
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
-from fim_lsp.suggest.outcome import TOO_LARGE, reason
-from fim_lsp.suggest.request import EDITOR, Client, Selected, Suggestion
+from fim_lsp.suggest.request import EDITOR, TOO_LARGE, Client, Selected, Suggestion, reason
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
 

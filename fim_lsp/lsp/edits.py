@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from fim_lsp.documents import Document, Position, n_common
 from fim_lsp.instruct import answer
-from fim_lsp.instruct.dialogue import Asked, Edited
-from fim_lsp.instruct.selection import around
+from fim_lsp.instruct.selection import Asked, Edited, around
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.commands import apply_edit, workspace_edit
 from fim_lsp.lsp.editor import Editor

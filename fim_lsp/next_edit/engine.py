@@ -11,22 +11,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from fim_lsp.next_edit.blocks import Block, block
-from fim_lsp.next_edit.confidence import SURE, SURE_UNOPENED, confidence
-from fim_lsp.next_edit.edits import Example, FinishedEdit, Lines, examples
+from fim_lsp.next_edit.edits import Example, FinishedEdit, Lines, Text, adds_errors, examples
 from fim_lsp.next_edit.evidence import (
+    SURE,
+    SURE_UNOPENED,
     Known,
     Place,
     Standing,
     collect_known,
+    confidence,
     of_place,
     of_result,
     of_rule,
 )
-from fim_lsp.next_edit.pairs import pair_rule
-from fim_lsp.next_edit.places import Text, adds_errors
 from fim_lsp.next_edit.rule import Kind, Rule
-from fim_lsp.next_edit.rules import rules
+from fim_lsp.next_edit.rules import Block, block, pair_rule, rules
 
 HISTORY = 40  # changes that are looked back on
 LEARNED = 24  # of them, the newest that rules are made of

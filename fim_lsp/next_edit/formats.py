@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from fim_lsp.documents import alike
 from fim_lsp.next_edit import sweep, zeta
-from fim_lsp.next_edit.edits import Lines
+from fim_lsp.next_edit.edits import Lines, Text, adds_errors
 from fim_lsp.next_edit.engine import Proposal
-from fim_lsp.next_edit.places import Text, adds_errors
 from fim_lsp.next_edit.window import Ask
 
 ANSWER_TOKENS = 400  # a region has 350 at most, and the marks around it

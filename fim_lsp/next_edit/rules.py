@@ -7,12 +7,26 @@ Each change gives several, from general to special: which of them is meant is fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import lru_cache
 
-from fim_lsp.next_edit.edits import Example
-from fim_lsp.next_edit.rule import Kind, Rule, join_parts, needle_of
-from fim_lsp.next_edit.template import Filling, Hole, Part
-from fim_lsp.next_edit.tokens import Change, is_word, token_changes, tokens
+from fim_lsp.next_edit.edits import Example, Lines
+from fim_lsp.next_edit.rule import (
+    TOKENS,
+    Change,
+    Filling,
+    Hole,
+    Kind,
+    Part,
+    Rule,
+    is_word,
+    join_parts,
+    needle_of,
+    token_changes,
+    tokens,
+)
+from fim_lsp.suggest.lines import indent
 
 MAX_CHANGES = 4
 """Changes of one line that are read as one pattern; a line with more was rewritten."""
@@ -166,3 +180,166 @@ def _shape(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
         " ".join("".join(c.old) for c in changes),
         " ".join("".join(c.new) for c in changes),
     )
+
+
+# -- pairs -------------------------------------------------------------------------------------
+# Two changed lines into the rule that makes both changes, if there is one. Pure.
+#
+# What the lines before have in common is literal, what differs is a hole; each place where the lines
+# after differ must be what one of the holes held, in both.
+
+
+MAX_HOLES = 4
+
+Common = list[str | tuple[str, str]]
+
+
+@lru_cache(maxsize=2048)
+def pair_rule(before: str, after: str, other_before: str, other_after: str) -> Rule | None:
+    """Return the rule of two examples; None where they have too little in common."""
+    old = _common(tokens(before), tokens(other_before))
+    new = _common(tokens(after), tokens(other_after))
+    holes = [part for part in old if not isinstance(part, str)]
+    if not 1 <= len(holes) <= MAX_HOLES or not all(all(hole) for hole in holes):
+        return None
+    parts = join_parts(part if isinstance(part, str) else _hole(part) for part in old)
+    filling: list[Filling] = []
+    for part in new:
+        if isinstance(part, str):
+            filling.append(part)
+        elif part in holes:
+            filling.append(holes.index(part))
+        else:
+            return None
+    needle = needle_of(parts)
+    if len(needle) < NEEDLE_CHARS:
+        return None
+    rule = Rule(Kind.PAIR, parts, tuple(filling), needle, "", "")
+    both = ((before, after), (other_before, other_after))
+    return rule if all(rule.apply(b).strip() == a.strip() for b, a in both) else None
+
+
+def _hole(held: tuple[str, str]) -> Part:
+    return (
+        Hole.WORD
+        if all(
+            is_word(text) and text.isalnum() | ("_" in text and text.replace("_", "a").isalnum())
+            for text in held
+        )
+        else Hole.ANY
+    )
+
+
+def _common(one: tuple[str, ...], other: tuple[str, ...]) -> Common:
+    if max(len(one), len(other)) > TOKENS:
+        return []
+    found: Common = []
+    for tag, i, end, j, other_end in SequenceMatcher(
+        None, one, other, autojunk=False
+    ).get_opcodes():
+        here, there = "".join(one[i:end]), "".join(other[j:other_end])
+        if tag == "equal" and not (here.isspace() and found):
+            found.append(here)
+        elif found and not isinstance(found[-1], str):
+            last = found.pop()
+            found.append((last[0] + here, last[1] + there))
+        elif tag == "equal":
+            found.append(here)
+        else:
+            found.append((here, there))
+    return found
+
+
+# -- blocks ------------------------------------------------------------------------------------
+# Whole lines that were replaced, removed or inserted, into the places where the same can be done. Pure.
+#
+# A block counts as the same wherever it is indented; what replaces it is indented likewise.
+
+
+BLOCK_LINES = 12
+"""Longer ones are moved or written once."""
+
+BLOCK_CHARS = 8
+"""Without white space. A shorter block (`}`, `else:`) is everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Below a line *above* or, if that is "", wherever they stand, the lines *before* become *after*."""
+
+    kind: Kind
+    above: str
+    before: Lines
+    after: Lines
+    needle: str
+
+    @property
+    def key(self) -> object:
+        """The same for blocks that do the same."""
+        return self.kind, self.above, self.before, self.after
+
+    @property
+    def old(self) -> str:
+        """The lines to look for."""
+        return "\n".join(self.before)
+
+    @property
+    def new(self) -> str:
+        """The lines that replace them."""
+        return "\n".join(self.after)
+
+    def at(self, lines: Lines, found: int) -> tuple[int, Lines, Lines] | None:
+        """
+        Return the change at *found*, a line with the needle: the first line that changes, the
+        lines, the new ones.
+        """
+        if not self.before:
+            if lines[found].strip() != self.above or self._is_there(lines, found + 1):
+                return None
+            return found + 1, (), _indent(self.after, indent(lines[found]))
+        start = found - self.before.index(self.needle)
+        old = lines[max(0, start) : start + len(self.before)]
+        if start < 0 or _flush(old) != self.before:
+            return None
+        return start, old, _indent(self.after, _margin(old))
+
+    def holds(self, example: Example) -> bool:
+        """Return whether *example* is the same change."""
+        other = block(example)
+        return other is not None and other.key == self.key
+
+    def is_missed(self, example: Example) -> bool:
+        """Return whether it holds for what stood there, but something else was made of it."""
+        return bool(self.before) and _flush(example.before) == self.before
+
+    def _is_there(self, lines: Lines, start: int) -> bool:
+        return _flush(lines[start : start + len(self.after)]) == _flush(self.after)
+
+
+def block(example: Example) -> Block | None:
+    """Return the block of an example; None where it is too short or too long to be one."""
+    if max(len(example.before), len(example.after)) > BLOCK_LINES or example.is_in_line:
+        return None
+    before, above = _flush(example.before), "" if example.before else example.above.strip()
+    needle = max(before, key=lambda line: len(line.strip())) if before else above
+    n_chars = sum(len("".join(line.split())) for line in before or (above,))
+    if n_chars < BLOCK_CHARS or not needle.strip():
+        return None
+    kind = Kind.REMOVED if not example.after else Kind.BLOCK if before else Kind.INSERTED
+    margin = indent(example.above) if not before else _margin(example.before)
+    after = tuple(line.removeprefix(margin) for line in example.after)
+    return Block(kind, above, before, after, needle)
+
+
+def _margin(lines: Lines) -> str:
+    """Return the indentation that all lines but blank ones have."""
+    return min((indent(line) for line in lines if line.strip()), key=len, default="")
+
+
+def _flush(lines: Lines) -> Lines:
+    margin = _margin(lines)
+    return tuple(line.removeprefix(margin).rstrip() for line in lines)
+
+
+def _indent(lines: Lines, margin: str) -> Lines:
+    return tuple(margin + line if line.strip() else line for line in lines)

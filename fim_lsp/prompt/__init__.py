@@ -2,9 +2,7 @@
 The prompt for a document, a cursor and chunks: window, healing, tape, frame. Pure.
 
 window: cuts an anchored window (prefix, suffix, middle) around a position
-healing: finds where a half-typed word begins, and resumes a generation inside a word
 frame: the frozen part of a prompt, header and window, and which chunks it may keep
-compose: makes the prompt from a frame and the typed text; limits the size of its parts
 commit_message: the prompt for the subject of a commit
 report: shows the parts of a prompt, with the cost of each and the reason for it
 """

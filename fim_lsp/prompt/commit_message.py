@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.scan import BLOT, scrub_text
-from fim_lsp.prompt.healing import heal
+from fim_lsp.prompt.frame import heal
 from server_bridge.protocol import Chunk, Prompt, State
 
 SCISSORS = "------------------------ >8 ------------------------"

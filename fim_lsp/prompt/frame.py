@@ -8,13 +8,18 @@ only prefixes; `beside` and `affordable` cut them where that prefix ends.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+from fim_lsp.context.ring import Limits
+from fim_lsp.context.secrets.scan import scrub_parts
 from fim_lsp.documents import Edit
 from fim_lsp.prompt import window
-from fim_lsp.prompt.window import Window
-from server_bridge.protocol import Chunk, Measure
+from fim_lsp.prompt.window import Budget, Window
+from fim_lsp.settings.config import Config
+from server_bridge.protocol import Chunk, Measure, Prompt, State, Token, append_text
 
 TELLING = 12  # characters of a line that says more than `else:` or `return None`
 
@@ -86,3 +91,127 @@ def still_true(frame: Frame, chunks: Chunks) -> Frame:
     pairs = zip(frame.header.chunks, chunks, strict=False)
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
     return replace(frame, header=replace(frame.header, chunks=tuple(old for old, _ in alike)))
+
+
+# -- healing -----------------------------------------------------------------------------------
+# Text into pre-tokens: where a half-typed word begins. Pure; `window` calls `heal` for every request.
+#
+# A model reads `ret` as a token that it never continues with `urn`. So the last pre-token of the
+# typed text leaves the prompt and the output is forced to begin with it (token healing). A byte-pair
+# tokenizer never merges across pre-tokens, so what stays is spelled by the same tokens for good.
+#
+# The pattern is the GPT-4 family's in Qwen2's form (`llama-vocab.cpp`, LLAMA_VOCAB_PRE_TYPE_QWEN2).
+# The standard library's `re` has no `\p{L}`: `[^\W\d_]` stands for it and differs only at letter-like
+# numbers (`²`, `Ⅷ`), which stay with their word here. For other families a cut may fall at another
+# place than their own; healing then gains less and harms nothing.
+
+
+# No pre-token reaches from one line into the text of the next, so a single line is all it sees and
+# the parts of the original about line ends are left out.
+PRETOKEN = re.compile(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"  # contractions
+    r"|(?:[^\w\r\n]|_)?[^\W\d_]+"  # letters, with one sign or space before them
+    r"|\d"
+    r"| ?(?:[^\s\w]|_)+"  # signs
+    r"|\s+(?!\S)|\s+"  # spaces; the last one before a word belongs to the word
+)
+
+# Forcing costs one decoded token per token of the fragment. A longer run of one kind is a ruler, data
+# or prose without spaces, not a half-typed name.
+FRAGMENT_CHARS = 32
+
+
+def heal(text: str) -> tuple[str, str]:
+    r"""
+    Split *text* into what the prompt keeps and the fragment that the output must begin with.
+
+    The fragment is the last pre-token of the last line, "" at the start of a line; it never holds a
+    line end. The two always join to *text*, which has `\n` line ends. Costs a pass over the last line.
+    """
+    line = text[text.rfind("\n") + 1 :]
+    fragment = (PRETOKEN.findall(line) or [""])[-1]
+    if len(fragment) > FRAGMENT_CHARS:
+        return text, ""
+    return text[: len(text) - len(fragment)], fragment
+
+
+# -- tape ----------------------------------------------------------------------------------------
+# The tape: the tokens of a word that the model has begun. Pure.
+#
+# A prompt is spelled as the tokenizer would, because a model goes on as it reads: a half word that was forced may have
+# come out as `c` and `hat`, and words behind it would be broken at the same place. Only where a generation goes on
+# inside a word its own tokens stand, because the rest of that word follows them and no others.
+
+
+Tape = tuple[Token, ...]
+
+
+def resume(prompt: Prompt, text: str, tokens: Tape) -> Prompt:
+    """Return the prompt that goes on behind *text*, which *tokens* spell: finished words are spelled again."""
+    whole = append_text(prompt, text, tokens)
+    return replace(whole, tape=_last_word(whole.middle, whole.tape))
+
+
+def _last_word(middle: str, tape: Tape) -> Tape:
+    """Return those of *tape* that spell the last word of *middle*, or more where one of them reaches before it."""
+    size = len(heal(middle)[1].encode())
+    n = 0
+    while size > 0 and n < len(tape):
+        n += 1
+        size -= len(tape[-n].text)
+    return tape[len(tape) - n :]
+
+
+# -- compose -----------------------------------------------------------------------------------
+# The prompt for a cursor, and how large its parts may be. Pure.
+#
+# Sizes are given in tokens (settings, the backend's context) and spent in characters, by the measured
+# characters per token of the user's own text (`State.chars_per_token`).
+
+
+SMALL_CONTEXT = 4096  # tokens, until the backend says
+MIDDLE_TOKENS = 256  # some 25 typed lines between two prefills
+SCAFFOLD = 64  # tokens of control marks, names and paths
+
+
+def compose(frame: Frame, typed: str) -> Prompt:
+    """Return the prompt for a cursor behind *typed*, the middle of the frame's window."""
+    kept, half = heal(typed)
+    prefix, middle, forced, suffix = _scrub((frame.window.prefix, kept, half, frame.window.suffix))
+    if forced != half:  # the output cannot begin with what is redacted
+        middle, forced = middle + forced, ""
+    return Prompt(
+        repo=frame.header.repo,
+        chunks=frame.header.chunks,
+        path=frame.header.path,
+        prefix=prefix,
+        suffix=suffix,
+        middle=middle,
+        forced=forced,
+    )
+
+
+@lru_cache(maxsize=64)  # one cursor is composed for several times: measured, prefilled, asked
+def _scrub(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the text around the cursor without what looks like a secret, half-typed ones included."""
+    return scrub_parts(parts)
+
+
+def budget(config: Config, state: State, scale: float = 1.0) -> Budget:
+    """Return window sizes in characters: as configured, and never more than a share of a small context."""
+    prompt, per = config.prompt, state.chars_per_token * scale
+    n_ctx = state.n_ctx or SMALL_CONTEXT
+    return Budget(
+        prefix=int(min(prompt.prefix_tokens, n_ctx // 6) * per),
+        suffix=int(min(prompt.suffix_tokens, n_ctx // 12) * per),
+        middle=int(min(MIDDLE_TOKENS, n_ctx // 12) * per),
+    )
+
+
+def ring_limits(config: Config, state: State) -> Limits:
+    """Return the size limits of a ring: as configured, in what the largest window leaves of the context."""
+    size = budget(config, state)
+    window = 2 * size.prefix + size.suffix + 2 * size.middle
+    spare = (state.n_ctx or SMALL_CONTEXT) - config.completion.max_tokens - SCAFFOLD
+    n_chars = max(0, int(spare * state.chars_per_token) - window)
+    return Limits(config.ring.chunks, config.ring.chunk_lines, n_chars)

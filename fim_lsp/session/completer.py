@@ -25,18 +25,18 @@ from fim_lsp.session.quietness import RARELY, Quietness
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Answer, Stats, describe
-from fim_lsp.suggest.continuations import Displayed, trim_typed
+from fim_lsp.suggest.continuations import Displayed, continue_line, trim_typed
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
-from fim_lsp.suggest.line_match import continue_line
-from fim_lsp.suggest.outcome import reason, source
 from fim_lsp.suggest.request import (
     EDITOR,
     Client,
     CompletionRequest,
     Selected,
     Suggestion,
+    reason,
     request_at,
+    source,
     suggestion,
     why_not,
     why_off,

@@ -36,8 +36,8 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.stats import Cost, Stats
 from fim_lsp.suggest.confidence import NOT_SURE, behind, likely
+from fim_lsp.suggest.continuations import choose
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.line_match import choose
 from fim_lsp.suggest.request import CompletionRequest, Suggestion, accept
 from server_bridge.protocol import BackendError, PromptTooLong
 

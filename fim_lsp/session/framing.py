@@ -10,7 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from fim_lsp.documents import Document, Position
-from fim_lsp.prompt import compose, window
+from fim_lsp.prompt import frame as frames
+from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, affordable, beside
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Lane, PermittedModel
@@ -32,7 +33,7 @@ class Framing:
 
     def compose(self, frame: Frame, typed: str) -> Prompt:
         """Return the prompt for a cursor behind *typed*, the middle of the frame's window."""
-        return compose.compose(frame, typed)
+        return frames.compose(frame, typed)
 
     def prompt(self, frame: Frame, document: Document, position: Position) -> Prompt:
         """Return the prompt for *position* in *frame*."""
@@ -83,7 +84,7 @@ class Framing:
         if frame is not None and frame.window.share >= 1:
             return frame.window
         scale = doc.scale * SPARE
-        budget = compose.budget(self._lane.config, self._lane.state, scale)
+        budget = frames.budget(self._lane.config, self._lane.state, scale)
         return window.place_window(document, position, budget, None, 1.0)
 
     @staticmethod
@@ -95,7 +96,7 @@ class Framing:
         return doc.shrink(frame)
 
     def _budget(self, doc: OpenDocument) -> window.Budget:
-        return compose.budget(self._lane.config, self._lane.state, doc.scale)
+        return frames.budget(self._lane.config, self._lane.state, doc.scale)
 
     def _quick(self, doc: OpenDocument, document: Document, position: Position) -> list[Frame]:
         """Return new small frames after chunks that were evaluated lately, or are being evaluated."""

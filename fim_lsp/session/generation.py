@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from fim_lsp.prompt.healing import Tape, resume
+from fim_lsp.prompt.frame import Tape, resume
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Lane, Permit, PermittedModel
 from fim_lsp.session.stats import Cost, Stats

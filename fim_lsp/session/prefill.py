@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from fim_lsp.documents import Document, Position
-from fim_lsp.prompt import compose
+from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt.frame import Frame, Header
 from fim_lsp.prompt.window import Window
 from fim_lsp.session.framing import Framing
@@ -98,7 +98,7 @@ class Prefill:
         if (doc.frame is not None or is_new) and doc.position is not None and document:
             config = self._lane.config
             viewport = doc.viewport(self._framing.widest(doc, document, doc.position))
-            limits = compose.ring_limits(config, self._lane.state)
+            limits = frames.ring_limits(config, self._lane.state)
             await doc.workspace.update_ring(viewport, limits, config)
         return False
 

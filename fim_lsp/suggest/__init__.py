@@ -4,15 +4,12 @@ From raw model text to a suggestion worth showing, and answers known in advance.
 lines: reads a line's indentation, brackets and comments
 cursor: the text around a cursor; the `Candidate`
 boundary: where a suggestion may stand, and where it ends
-brackets: removes closing brackets that already stand after the cursor
 repeats: cuts off loops and repeated lines
 syntax_errors: counts the syntax errors around a cursor; cuts back candidates that add one
 confidence: cuts a candidate to the part that is likely enough to be shown
 filters: the list of all these filters
-outcome: says in words how a request ended
 long_text: filters a long text while it is written
 continuations: known continuations of a document, and what is left of one while it is typed
-line_match: a line in sight that begins as the typed line does, if it is likelier than the model's
 request: a completion request, the reasons why it may get nothing, and what the editor inserts
 debounce: how long to wait for the next key
 """

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from fim_lsp.suggest.cursor import Candidate, Cursor
 from fim_lsp.suggest.filters import other_text, polish, special_tokens
-from fim_lsp.suggest.outcome import reason
 from fim_lsp.suggest.repeats import LOOP_LINES, looping_lines, stuttering
+from fim_lsp.suggest.request import reason
 
 # These would cut a long text to the statement at the cursor, or to what parses without the rest of it.
 OFF = frozenset({"extent", "closed_below", "opened_here", "unfinished", "right_text", "parses"})

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from fim_lsp.context.secrets.scan import BLOT, scrub_parts, scrub_text
-from fim_lsp.prompt.compose import compose
-from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Window
 from tests.context import harmless_lines
 from tests.context.secret_maker import ALNUM, BASE32, HEX, URLSAFE, Maker, Shape

@@ -7,8 +7,14 @@ from dataclasses import replace
 import pytest
 
 from fim_lsp.documents import Position
-from fim_lsp.instruct.dialogue import Asked, Dialogue, Tokens, continue_dialogue
-from fim_lsp.instruct.selection import Selection, further
+from fim_lsp.instruct.selection import (
+    Asked,
+    Dialogue,
+    Selection,
+    Tokens,
+    continue_dialogue,
+    further,
+)
 from server_bridge.protocol import Prompt, Timings
 
 LINES = ("x = 1",)

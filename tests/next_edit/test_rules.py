@@ -7,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.next_edit.edits import changes
-from fim_lsp.next_edit.pairs import pair_rule
-from fim_lsp.next_edit.rule import Kind, Rule
-from fim_lsp.next_edit.rules import rules
-from fim_lsp.next_edit.template import Hole, fill, find
-from fim_lsp.next_edit.tokens import token_changes, tokens
+from fim_lsp.next_edit.rule import Hole, Kind, Rule, fill, find, token_changes, tokens
+from fim_lsp.next_edit.rules import pair_rule, rules
 
 
 def of_kind(kind: Kind, before: str, after: str) -> list[Rule]:

@@ -6,8 +6,7 @@ import dataclasses
 
 import pytest
 
-from fim_lsp.prompt.compose import budget, compose, ring_limits
-from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.frame import Frame, Header, budget, compose, ring_limits
 from fim_lsp.prompt.window import Window
 from fim_lsp.settings.config import Config, RingConfig
 from server_bridge.protocol import Chunk, Health, State

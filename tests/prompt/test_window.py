@@ -16,8 +16,7 @@ from fim_lsp.documents import (
     open_document,
     unix,
 )
-from fim_lsp.prompt.compose import compose
-from fim_lsp.prompt.frame import Frame, Header
+from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Budget, Fit, closes_only, fit, middle, move, place_window
 
 BUDGET = Budget(prefix=400, suffix=200, middle=200)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from fim_lsp.prompt.healing import heal
+from fim_lsp.prompt.frame import heal
 from fim_lsp.session.session import Session
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.client import Http

@@ -17,11 +17,15 @@ from functools import partial
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import presets
 from fim_lsp.instruct.answer import REDACTED, Block, block, loses_secret, place_lines
-from fim_lsp.instruct.dialogue import Asked, Dialogue, Edited, Tokens, continue_dialogue
 from fim_lsp.instruct.selection import (
     FENCE,
+    Asked,
+    Dialogue,
+    Edited,
     Selection,
+    Tokens,
     begin_answer,
+    continue_dialogue,
     is_too_long,
     select_lines,
     turn,

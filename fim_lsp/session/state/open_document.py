@@ -25,7 +25,7 @@ from fim_lsp.documents import (
     carry,
     count_characters,
 )
-from fim_lsp.instruct.dialogue import Dialogue
+from fim_lsp.instruct.selection import Dialogue
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Chunks, Frame, Header, HeaderFor
@@ -36,7 +36,7 @@ from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.state_file import SavedDocument
 from fim_lsp.session.state.workspaces import Workspace
 from fim_lsp.suggest.continuations import Continuations, Displayed
-from fim_lsp.suggest.outcome import TOO_LARGE
+from fim_lsp.suggest.request import TOO_LARGE
 from fim_lsp.workspace.paths import FileLocation
 from server_bridge.protocol import Prompt
 
