@@ -7,9 +7,9 @@ boundary: where a suggestion may stand, and where it ends
 repeats: cuts off loops and repeated lines
 syntax_errors: counts the syntax errors around a cursor; cuts back candidates that add one
 confidence: cuts a candidate to the part that is likely enough to be shown
-filters: the list of all these filters
+filters: the list of all these filters, among them the one of closing brackets
+continuations: known continuations of a document, and what is left of one while it is typed; lines in sight
+request: a completion request, the reasons why it may get nothing, in words, and what the editor inserts
 long_text: filters a long text while it is written
-continuations: known continuations of a document, and what is left of one while it is typed
-request: a completion request, the reasons why it may get nothing, and what the editor inserts
 debounce: how long to wait for the next key
 """
