@@ -1,5 +1,6 @@
 """
-The command line, and the composition root: with `models_command` the place where editor side and model side are joined.
+The command line, and the composition root: with `models_command` the place where editor side and
+model side are joined.
 
 Everything heavy is imported by the command that needs it: an editor starts `--stdio` with every
 session and waits for the answer to `initialize`.
@@ -85,7 +86,7 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
         from server_bridge.llama.props import open_to_pages
 
         token = given.token_file or os.environ.pop("FIM_LSP_TOKEN", "")
-        key = http.Key(token) if token else http.read_key(files.client_key_file())
+        key = http.ClientKey(token) if token else http.read_key(files.client_key_file())
         return http.run(given, key, open_backend, _cache(), open_to_pages)
     return _doctor(given)
 
@@ -163,7 +164,9 @@ async def _open_port(session: Session, port: int, root: str) -> LocalPort:
 
 
 def _real_model() -> RealModel | None:
-    """Find a model for this machine in place of the bundled one; imported only where it is offered."""
+    """
+    Find a model for this machine in place of the bundled one; imported only where it is offered.
+    """
     from fim_lsp import models_command
 
     return models_command.real_model()

@@ -1,9 +1,10 @@
 """
-`fim-lsp models`, `fim-lsp serve` and model download: flags, settings, this machine and the bridge, joined.
+`fim-lsp models`, `fim-lsp serve` and model download: flags, settings, this machine and the bridge,
+joined.
 
-Which model is served, the first that there is: the one that a flag names, the one of the settings, the
-one that was downloaded last, one that another program downloaded and that fits; on a terminal, one that
-is offered; the bundled one.
+Which model is served, the first that there is: the one that a flag names, the one of the settings,
+the one that was downloaded last, one that another program downloaded and that fits; on a terminal,
+one that is offered; the bundled one.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ def _make_row(file: ModelFile, active: Path, machine: Machine) -> Listed:
 
 
 def _answering(ours: BackendConfig) -> tuple[Path, str]:
-    """Return the file of the model that answers, as far as it is known: its path, its name, or "."; and that in words."""
+    """
+    Return the file of the model that answers, as far as it is known: its path, its name, or ".";
+    and that in words.
+    """
     if ours.endpoints or ours.url or ours.kind in {"llama-server", "openai"}:
         where = ", ".join(redact_url(each.url) for each in ours.endpoints) or redact_url(ours.url)
         return Path(), f"a server, {where or 'whose address is missing'}"
@@ -116,16 +120,20 @@ def machine_in_words() -> str:
 
 
 def best_offer() -> Offer | None:
-    """Return the model of the table that suits this machine, with the server that it has; None where none does."""
+    """
+    Return the model of the table that suits this machine, with the server that it has; None where
+    none does.
+    """
     return table.find_offer(_offers(programs.machine(program_path("llama-server"))), "auto")
 
 
 def getter(given: Namespace) -> Callable[[str], str]:
     """
-    Return a function that gets a model by its name, "" for one to be offered here, and gives its path.
+    Return a function that gets a model by its name, "" for one to be offered here, and gives its
+    path.
 
-    It gives "" where none is wanted, and says why where none is available. The engine inside the package
-    is to run it: the best is that for this machine without a GPU.
+    It gives "" where none is wanted, and says why where none is available. The engine inside the
+    package is to run it: the best is that for this machine without a GPU.
     """
 
     def get(name: str) -> str:
@@ -163,7 +171,10 @@ def try_backend(open_backend: Callable[[Config], Backend], values: Mapping[str, 
 
 
 def real_model() -> RealModel | None:
-    """Return the best model that the engine inside runs on this machine, for an editor to offer; None without any."""
+    """
+    Return the best model that the engine inside runs on this machine, for an editor to offer; None
+    without any.
+    """
     best = table.find_offer(_offers(programs.machine(None)), "auto")
     if best is None:
         return None
@@ -192,7 +203,7 @@ def _program(given: Namespace) -> programs.Program:
         raise _Refused
     machine = programs.machine(server)
     if given.draft and not machine.gpu and not given.dry_run:
-        serve.warn_of_draft()
+        screen_on(sys.stdout).say(serve.SLOW_DRAFT)
     cache = files.cache_folder()
     path = _model(given, config, machine)
     plan = command_line.Plan(
@@ -244,7 +255,10 @@ def _offer(machine: command_line.Machine, given: Namespace) -> str:
 
 
 def _get(machine: command_line.Machine, given: Namespace, name: str) -> str:
-    """Return the path of the model called *name*, downloaded if the user agrees; on a terminal `auto` shows all."""
+    """
+    Return the path of the model called *name*, downloaded if the user agrees; on a terminal `auto`
+    shows all.
+    """
     if (
         name == "auto"
         and sys.stdin.isatty()
@@ -268,7 +282,9 @@ def _get(machine: command_line.Machine, given: Namespace, name: str) -> str:
 
 
 def _hub(mirror: str | None) -> str:
-    """Return the address to download from: the *mirror* of a flag or of the environment, the hub."""
+    """
+    Return the address to download from: the *mirror* of a flag or of the environment, the hub.
+    """
     return mirror or os.environ.get("HF_ENDPOINT") or HUB
 
 

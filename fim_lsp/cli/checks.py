@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fim_lsp import __version__
-from fim_lsp.cli.client import ServerError, editor
+from fim_lsp.cli.client import EditorError, editor
 from fim_lsp.http_server.local_port import FOLDER
 from fim_lsp.settings.backend import BackendConfig, list_servers, remote_servers
 from fim_lsp.settings.config import Config
@@ -71,7 +71,10 @@ MEMORIES = {
 
 
 class Finding(NamedTuple):
-    """The result of a check. *level* is ok, warn or bad (completions cannot work as set up); *fix* says what to do."""
+    """
+    The result of a check. *level* is ok, warn or bad (completions cannot work as set up); *fix*
+    says what to do.
+    """
 
     check: str
     level: str
@@ -85,9 +88,9 @@ class Target:
     The installation to examine: the settings with the problems in them, and the backend they name.
 
     *open_to_pages* tells of an address whether web pages from anywhere may use the server there.
-    *machine* says what there is to run models with, *cache* is the folder where sessions say where they listen.
-    *next_edits* is the model for next edits, if the settings name one and its server. *best* is the model of the
-    table that suits this machine, None where none does.
+    *machine* says what there is to run models with, *cache* is the folder where sessions say where
+    they listen. *next_edits* is the model for next edits, if the settings name one and its server.
+    *best* is the model of the table that suits this machine, None where none does.
     """
 
     config: Config
@@ -104,7 +107,10 @@ Check = Callable[[Target], Awaitable[list[Finding]]]
 
 
 async def version(_: Target) -> list[Finding]:
-    """Report the versions of this package, of Python and of the system: the first thing a bug report needs."""
+    """
+    Report the versions of this package, of Python and of the system: the first thing a bug report
+    needs.
+    """
     system = f"{platform.system()} {platform.machine()}"
     says = f"fim-lsp {__version__}, Python {platform.python_version()} on {system}"
     return [Finding("version", "ok", says)]
@@ -165,7 +171,7 @@ async def server(_: Target) -> list[Finding]:
     try:
         async with editor(Path.cwd(), {}):
             ms = (time.perf_counter() - started) * 1000
-    except ServerError as error:
+    except EditorError as error:
         return [Finding("server", "bad", str(error), "report this with the lines above")]
     return [Finding("server", "ok", f"`fim-lsp --stdio` answers after {ms:.0f} ms")]
 
@@ -273,7 +279,10 @@ async def cache(target: Target) -> list[Finding]:
 
 
 async def ports(target: Target) -> list[Finding]:
-    """List the ports at which sessions of this user answer other programs, and check that they still do."""
+    """
+    List the ports at which sessions of this user answer other programs, and check that they still
+    do.
+    """
     findings = []
     for each in private_files.find_announced(target.cache / FOLDER) if target.cache else ():
         host, _, port = each.url.removeprefix("http://").rpartition(":")
@@ -325,7 +334,10 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _faster(target: Target, ms_per_token: float) -> str:
-    """Say what would be faster where a token takes *ms_per_token*, "" where that is quick or the best available."""
+    """
+    Say what would be faster where a token takes *ms_per_token*, "" where that is quick or the best
+    available.
+    """
     state, best = target.backend.state, target.best
     if ms_per_token <= MOST_MS:
         return ""

@@ -53,12 +53,15 @@ LANGUAGES = {
 }  # fmt: skip
 
 
-class ServerError(Exception):
+class EditorError(Exception):
     """The server ended or does not answer; the message has the last lines of its log."""
 
 
 class Suggested(NamedTuple):
-    """One suggestion: replace the text between *start* and *end* by *text*; *item* as the server sent it."""
+    """
+    One suggestion: replace the text between *start* and *end* by *text*; *item* as the server sent
+    it.
+    """
 
     text: str
     start: Position
@@ -66,7 +69,7 @@ class Suggested(NamedTuple):
     item: types.InlineCompletionItem
 
 
-class Answer(NamedTuple):
+class EditorAnswer(NamedTuple):
     """The suggestions for one request, and after how many milliseconds they came."""
 
     suggestions: tuple[Suggested, ...]
@@ -119,11 +122,12 @@ class LspClient:
         *,
         invoked: bool = False,
         progress: Callable[[int, float], None] = lambda *_: None,
-    ) -> Answer:
+    ) -> EditorAnswer:
         """
         Request inline completions, by default automatic ones, as an editor does during typing.
 
-        *progress* is given how many tokens the model has evaluated so far, and after how many seconds.
+        *progress* is given how many tokens the model has evaluated so far, and after how many
+        seconds.
         """
         document = self._documents[path]
         kind = types.InlineCompletionTriggerKind
@@ -137,7 +141,9 @@ class LspClient:
         result = await self._answer(self._while_it_works(request, progress), longest_s=None)
         ms = (time.perf_counter() - started) * 1000
         items = result.items if isinstance(result, types.InlineCompletionList) else result or ()
-        return Answer(tuple(_parse_suggestion(document, position, item) for item in items), ms)
+        return EditorAnswer(
+            tuple(_parse_suggestion(document, position, item) for item in items), ms
+        )
 
     async def accept(self, path: Path, suggestion: Suggested, length: int) -> Position:
         """
@@ -177,7 +183,10 @@ class LspClient:
     async def _while_it_works(
         self, request: Awaitable[Any], progress: Callable[[int, float], None]
     ) -> Any:
-        """Return the answer to *request*, however long the model works on it; `TimeoutError` once it does nothing."""
+        """
+        Return the answer to *request*, however long the model works on it; `TimeoutError` once it
+        does nothing.
+        """
         answer = asyncio.ensure_future(request)
         started = moved = time.perf_counter()
         n_before = -1
@@ -196,7 +205,7 @@ class LspClient:
         try:
             return await asyncio.wait_for(request, longest_s)
         except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
-            raise ServerError("\n".join((*self._last_lines, f"no answer: {error!r}"))) from error
+            raise EditorError("\n".join((*self._last_lines, f"no answer: {error!r}"))) from error
 
 
 @asynccontextmanager
@@ -256,7 +265,7 @@ async def _initialize(
     try:
         await asyncio.wait_for(client.initialize_async(params), START_SECONDS)
     except (TimeoutError, JsonRpcException, RuntimeError, ConnectionError) as error:
-        raise ServerError(
+        raise EditorError(
             "\n".join((*last_lines, f"the server did not start: {error!r}"))
         ) from error
     client.initialized(types.InitializedParams())

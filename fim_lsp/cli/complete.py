@@ -1,7 +1,8 @@
 """
 `fim-lsp complete`: one completion at one position, from the real server, as an editor would get it.
 
-stdout gets the suggestion and nothing else; exit codes are grep's: 0 a suggestion, 1 none, 2 an error.
+stdout gets the suggestion and nothing else; exit codes are grep's: 0 a suggestion, 1 none, 2 an
+error.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fim_lsp.cli.client import Answer, LspClient, ServerError, editor
+from fim_lsp.cli.client import EditorAnswer, EditorError, LspClient, editor
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.documents import Position, body, split
 from fim_lsp.suggest.request import TOY, notice, report
@@ -55,7 +56,9 @@ def find_position(argument: str) -> FilePosition:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, line ends as they are; without a byte order mark, as editors send it."""
+    """
+    Return the text of a file, line ends as they are; without a byte order mark, as editors send it.
+    """
     try:
         raw = path.read_bytes()
     except (OSError, ValueError) as error:
@@ -115,7 +118,7 @@ def _unreadable(path: Path, error: Exception) -> str:
 class Tried(NamedTuple):
     """One request, *by_hand* or as while typing: what came, how it ended, and why."""
 
-    answer: Answer
+    answer: EditorAnswer
     outcome: str
     reason: str
     by_hand: bool
@@ -149,7 +152,7 @@ def run(arguments: Namespace) -> int:
     try:
         position, others = _read(arguments)
         all_tried, stats = asyncio.run(_ask(position, others, arguments, kinds, screen))
-    except (InputError, ServerError) as error:
+    except (InputError, EditorError) as error:
         screen.status("")
         screen.line(f"fim-lsp: {error}")
         return ERROR
@@ -224,7 +227,7 @@ async def _wait_ready(server: LspClient, screen: Screen, *, needed: bool) -> boo
     is_ready: bool = backend["state"] == "ready"
     if needed and not is_ready:
         reason = backend.get("message") or f"the model server is {backend['state']}"
-        raise ServerError(f"{reason} (fim-lsp doctor says more)")
+        raise EditorError(f"{reason} (fim-lsp doctor says more)")
     return is_ready
 
 

@@ -1,6 +1,6 @@
 """
-`fim-lsp demo`: types a scripted session into the bundled sample project through the real server, with
-the model that the embedded engine runs, and prints what an editor would show.
+`fim-lsp demo`: types a scripted session into the bundled sample project through the real server,
+with the model that the embedded engine runs, and prints what an editor would show.
 
 `SCENES` has the text to type; a suggestion is accepted only where it agrees with that text. One row
 per key: the line with its ghost text, tokens evaluated and reused for it, and milliseconds.
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fim_lsp.cli.client import Answer, LspClient, ServerError, Suggested, editor
+from fim_lsp.cli.client import EditorAnswer, EditorError, LspClient, Suggested, editor
 from fim_lsp.cli.terminal import Screen, clip, clip_left, screen_on
 from fim_lsp.documents import Position, body
 from server_bridge.weights.table import is_bundled
@@ -98,7 +98,7 @@ and asks before it downloads)."""
 MARGIN, TAKEN = "     ", "   ⇥ "
 
 
-class Cost(NamedTuple):
+class KeyCost(NamedTuple):
     """The cost of one key on the model server; a *jump* is the first key at a new position."""
 
     evaluated: int
@@ -112,7 +112,7 @@ class Tally:
     """The session so far, for the summary."""
 
     taken: list[str] = field(default_factory=list)
-    costs: list[Cost] = field(default_factory=list)
+    costs: list[KeyCost] = field(default_factory=list)
     waits_ms: list[float] = field(default_factory=list)
 
 
@@ -121,7 +121,7 @@ def run(arguments: Namespace) -> int:
     screen = screen_on(sys.stdout)
     try:
         asyncio.run(_play(screen, hurry=arguments.fast or not screen.live))
-    except ServerError as error:
+    except EditorError as error:
         screen.status("")
         screen.line(f"fim-lsp: the demo stopped: {error}")
         return 1
@@ -154,7 +154,7 @@ async def _start(server: LspClient, screen: Screen) -> None:
     backend = await server.wait_settled(progress)
     screen.status("")
     if backend["state"] != "ready":
-        raise ServerError(backend.get("message") or f"the backend is {backend['state']}")
+        raise EditorError(backend.get("message") or f"the backend is {backend['state']}")
     screen.say(
         f"{backend['model']} is ready after {waited:.1f} s: llama.cpp inside this package, "
         f"nothing leaves this machine"
@@ -192,7 +192,7 @@ class Typist:
                 rest = rest[length:]
             await asyncio.sleep(self._pace * KEY_SECONDS)
 
-    async def _ask(self, *, is_jump: bool) -> tuple[Answer, Cost]:
+    async def _ask(self, *, is_jump: bool) -> tuple[EditorAnswer, KeyCost]:
         before = await self._server.stats()
         answer = await self._server.complete(self._path, self._cursor)
         cost = _cost(before, await self._server.stats(), is_jump=is_jump)
@@ -215,7 +215,7 @@ class Typist:
         head = f"{'':<{self._code_width()}}" + NUMBERS.format("evaluated", "cached", "ms")
         self._screen.line(self._screen.paint(head, "faint"))
 
-    def _row(self, answer: Answer, cost: Cost) -> None:
+    def _row(self, answer: EditorAnswer, cost: KeyCost) -> None:
         ghost = answer.suggestions[0].text if answer.suggestions else ""
         known = not cost.streams  # no request to the model
         evaluated, cached = ("·", "·") if known else (cost.evaluated, cost.cached)
@@ -246,7 +246,10 @@ class Typist:
 
 
 def _key(rest: str) -> str:
-    """Return the text that one key press inserts: a character, or a line end with the indentation editors add."""
+    """
+    Return the text that one key press inserts: a character, or a line end with the indentation
+    editors add.
+    """
     if rest[0] != "\n":
         return rest[0]
     return rest[: len(rest) - len(rest.lstrip("\n ")) or 1] if rest.strip() else rest
@@ -254,8 +257,8 @@ def _key(rest: str) -> str:
 
 def _right(suggested: str, rest: str) -> int:
     """
-    Return how many characters of a suggestion to accept, of those that agree with *rest*: all of it, whole
-    lines, or, where that saves a lot, words.
+    Return how many characters of a suggestion to accept, of those that agree with *rest*: all of
+    it, whole lines, or, where that saves a lot, words.
     """
     length = len(os.path.commonprefix([suggested, rest]))  # noqa: RUF071 (it compares characters)
     ends_line = rest[length:][:1] in {"", "\n"}
@@ -275,9 +278,9 @@ def _line_below(server: LspClient, path: Path, below: str) -> Position:
     return Position(number, len(body(lines[number])))
 
 
-def _cost(before: Mapping[str, Any], after: Mapping[str, Any], *, is_jump: bool) -> Cost:
+def _cost(before: Mapping[str, Any], after: Mapping[str, Any], *, is_jump: bool) -> KeyCost:
     tokens, earlier = after["tokens"], before["tokens"]
-    return Cost(
+    return KeyCost(
         tokens["evaluated"] - earlier["evaluated"],
         tokens["cached"] - earlier["cached"],
         after["streams"] - before["streams"],

@@ -1,5 +1,6 @@
 """
-`fim-lsp http`: a session of its own for other programs' completion clients, at a port of this machine.
+`fim-lsp http`: a session of its own for other programs' completion clients, at a port of this
+machine.
 
 It keeps no text that it is shown on disk, only how many suggestions there were on each day.
 """
@@ -38,21 +39,21 @@ ZED_KEY = "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY"  # or typed into its 
 OpenToPages = Callable[[str], Awaitable[bool]]
 
 
-class Key(NamedTuple):
+class ClientKey(NamedTuple):
     """The secret of the clients; *file* is where they may read it, None where it is not kept."""
 
     token: str
     file: Path | None = None
 
 
-def read_key(path: Path) -> Key:
+def read_key(path: Path) -> ClientKey:
     """Return the key of this user's clients, which is made where there is none yet."""
-    return Key(client_key.own_key(path), path)
+    return ClientKey(client_key.own_key(path), path)
 
 
 def run(
     arguments: Namespace,
-    key: Key,
+    key: ClientKey,
     open_backend: Callable[[Config], Backend],
     cache: Path,
     open_to_pages: OpenToPages,
@@ -97,7 +98,7 @@ async def _serve(
     open_session: Callable[[], Session],
     cache: Path,
     options: Mapping[str, Any],
-    key: Key,
+    key: ClientKey,
     screen: Screen,
     open_to_pages: OpenToPages,
 ) -> None:
@@ -122,7 +123,7 @@ async def _serve(
         await session.aclose()
 
 
-def _addresses(local: local_port.LocalPort, key: Key) -> list[str]:
+def _addresses(local: local_port.LocalPort, key: ClientKey) -> list[str]:
     """
     Return the lines to write into each client's settings; Vim's can read the key from its file, so
     that it is in no dotfile.

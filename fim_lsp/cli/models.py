@@ -1,5 +1,6 @@
 """
-`fim-lsp models`, and the models that fit this machine: tables, a question, the progress of a download.
+`fim-lsp models`, and the models that fit this machine: tables, a question, the progress of a
+download.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def list_offers(offers: Sequence[Offer], width: int) -> list[str]:
 
 
 def choose_offer(offers: Sequence[Offer], best: Offer, ask: Ask) -> Offer | None:
-    """Return the offer that the user wants: Enter takes the *best*, a name another, n or no answer none."""
+    """
+    Return the offer that the user wants: Enter takes the *best*, a name another, n or no answer
+    none.
+    """
     by_name = {each.model.name: each for each in offers}
     question = f"Get {best.model.name}, {_size(best)}? Enter, another name, or n: "
     while (said := ask(question).strip().lower()) not in {"n", "no", *by_name}:

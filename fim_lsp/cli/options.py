@@ -215,7 +215,10 @@ def _add_serve(commands: Commands) -> None:
 
 
 def _add_get(which: Commands, command: Commands) -> None:
-    """Add the options that get a model: *which* one, in place of others, and the rest of *command*'s options for it."""
+    """
+    Add the options that get a model: *which* one, in place of others, and the rest of *command*'s
+    options for it.
+    """
     which.add_argument(
         "--get", metavar="NAME", nargs="?", const="auto", choices=("auto", *NAMES),
         help=f"a model from the table in docs/models.md ({', '.join(NAMES)}), or what fits this machine",

@@ -1,7 +1,9 @@
 """
-`fim-lsp serve`: a model server for this machine, started as it is best for completions, and kept running.
+`fim-lsp serve`: a model server for this machine, started as it is best for completions, and kept
+running.
 
-What runs and how is decided elsewhere and comes in as states; here it is shown, and ended by Ctrl-C.
+What runs and how is decided elsewhere and comes in as states; here it is shown, and ended by
+Ctrl-C.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ INSTALL = """\
 llama-server is not installed. With a GPU it is faster. Get it from your system's packages (brew, \
 winget, apt: llama.cpp) or from https://github.com/ggml-org/llama.cpp/releases; --program names one \
 that is not on the PATH."""
-# `python -m benchmarks.engines`: on a processor a token of the 0.5B costs half of one of the 1.5B, and checking several
-# at once costs nearly as much as generating them (0.58 times as fast on one thread, 0.31 on two). n-grams are right when they draft, and stay on.
+# `python -m benchmarks.engines`: on a processor a token of the 0.5B costs half of one of the 1.5B,
+# and checking several at once costs nearly as much as generating them (0.58 times as fast on one
+# thread, 0.31 on two). n-grams are right when they draft, and stay on.
 SLOW_DRAFT = (
     "Without a GPU, a draft model makes the server slower: a 0.5B that drafts for a 1.5B halves its speed at best. "
     "Leave --draft out."
@@ -44,11 +47,6 @@ def may_lack(given: Namespace) -> bool:
         return False
     screen.say("Until you install it, the engine inside this package serves.")
     return True
-
-
-def warn_of_draft() -> None:
-    """Say that the draft model that was asked for costs more than it saves here."""
-    screen_on(sys.stdout).say(SLOW_DRAFT)
 
 
 def agrees(what: str) -> bool:

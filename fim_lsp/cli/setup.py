@@ -1,8 +1,9 @@
 """
-`fim-lsp setup`: a few answers, or flags, into the user's config.toml; a model is downloaded if it is wanted.
+`fim-lsp setup`: a few answers, or flags, into the user's config.toml; a model is downloaded if it
+is wanted.
 
-Writes the four settings that say where completions come from and leaves all others as they are. What
-is named is tried first: an answer that cannot work is not written. `doctor` runs at the end.
+Writes the four settings that say where completions come from and leaves all others as they are.
+What is named is tried first: an answer that cannot work is not written. `doctor` runs at the end.
 """
 
 from __future__ import annotations
@@ -172,7 +173,9 @@ def read_flags(given: Namespace) -> tuple[str, Values]:
 
 
 def ask_user(ask: Ask) -> tuple[str, Values]:
-    """Return the user's choice and its settings; a question is repeated until its answer can work."""
+    """
+    Return the user's choice and its settings; a question is repeated until its answer can work.
+    """
     choice = ""
     while choice not in NEXT:
         choice = ask(QUESTION).strip() or MODEL
@@ -205,7 +208,10 @@ def wrong_address(url: str) -> str:
 
 
 def wrong_variable(name: str) -> str:
-    """Return why *name* names no environment variable, "" for none; what may be the key itself is not repeated."""
+    """
+    Return why *name* names no environment variable, "" for none; what may be the key itself is not
+    repeated.
+    """
     if re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", name):
         return ""
     return "that is not a valid variable name: the key itself stays out of the settings"
@@ -273,7 +279,10 @@ def _text(path: Path) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Put *text* into the file, or the one that it links to; a crash leaves the old one or the new one."""
+    """
+    Put *text* into the file, or the one that it links to; a crash leaves the old one or the new
+    one.
+    """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".new")

@@ -80,14 +80,20 @@ def clip(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most *width* characters, broken between words; a longer word stays whole."""
+    """
+    Return the text in lines of at most *width* characters, broken between words; a longer word
+    stays whole.
+    """
     return textwrap.wrap(
         text, max(NARROWEST, width), break_long_words=False, break_on_hyphens=False
     )
 
 
 def fit(text: str, width: int) -> str:
-    """Return the text with each line broken between words to *width*, its indentation kept; blank at the end, too."""
+    """
+    Return the text with each line broken between words to *width*, its indentation kept; blank at
+    the end, too.
+    """
     lines = []
     for line in text.split("\n"):
         indent = line[: len(line) - len(line.lstrip())]

@@ -1,8 +1,9 @@
 """
-One of several servers: its backend, its failures, and the attempt to connect to it that is under way.
+One of several servers: its backend, its failures, and the attempt to connect to it that is under
+way.
 
-A server that failed rests, twice as long after each failure, and is tried again after that. An attempt
-to connect belongs to no call: a call waits for it as long as that is worth, and it goes on.
+A server that failed rests, twice as long after each failure, and is tried again after that. An
+attempt to connect belongs to no call: a call waits for it as long as that is worth, and it goes on.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ class Endpoint:
     """
     One server.
 
-    *named*: the user asked for it, and should see what is wrong; *strict*: and wants no other then, if
-    the user has to change something. *last*: not worth starting while another one loads. *error* is why
-    it failed last, None once it has completed something; *is_faulty*: it is there, and failed at work.
+    *named*: the user asked for it, and should see what is wrong; *strict*: and wants no other then,
+    if the user has to change something. *last*: not worth starting while another one loads. *error*
+    is why it failed last, None once it has completed something; *is_faulty*: it is there, and
+    failed at work.
     """
 
     backend: Backend
@@ -80,7 +82,9 @@ class Endpoint:
         return self._attempt if self._attempt is not None and not self._attempt.done() else None
 
     def connect(self) -> asyncio.Task[None]:
-        """Return the attempt under way, or a new one. It never fails: `is_ready` and `error` tell."""
+        """
+        Return the attempt under way, or a new one. It never fails: `is_ready` and `error` tell.
+        """
         if (attempt := self.attempt) is None:
             name = f"connect {self.backend.state.url}"
             attempt = self._attempt = asyncio.create_task(self._connect(), name=name)
@@ -112,8 +116,8 @@ class Endpoint:
         """
         Note a failure, *at_work* or while connecting.
 
-        A connection that is still open is closed: the server has to prove its identity again. Clients
-        that were told at the same time to wait come back one after the other.
+        A connection that is still open is closed: the server has to prove its identity again.
+        Clients that were told at the same time to wait come back one after the other.
         """
         log.info("endpoint.failed url=%s reason=%s", self.backend.state.url, error)
         spread = time.monotonic_ns() % 1000 / 2000  # another one for each client

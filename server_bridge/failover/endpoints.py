@@ -2,11 +2,11 @@
 Several servers as one `Backend`: the first healthy one, in their order.
 
 Goal: a server that fails or is silent costs no completion if another can give it, and is used again
-soon after it is back. Plan: a call goes to the first server that is connected, and on to the next one
-where that fails. A server that was never tried is waited for, for a moment; one that failed is
+soon after it is back. Plan: a call goes to the first server that is connected, and on to the next
+one where that fails. A server that was never tried is waited for, for a moment; one that failed is
 connected again beside the call, without the user's text, once it has rested. A call that moves to
-another server finds nothing in its cache: where evaluating the prompt would take longer than a moment
-it is given up, and the next one warms the new server in steps.
+another server finds nothing in its cache: where evaluating the prompt would take longer than a
+moment it is given up, and the next one warms the new server in steps.
 
 Warning: tokens of one server mean nothing to another; each accepts of a tape only what it made.
 """
@@ -45,7 +45,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 # For a server to connect while others follow, and for all of them together.
 CONNECT_S, CONNECT_ALL_S = 1.0, 4.0
-# A completion may wait so long for a prompt on a server that has nothing of it, in steps of about STEP_S.
+# A completion may wait so long for a prompt on a server that has nothing of it, in steps of about
+# STEP_S.
 COLD_S, STEP_S = 1.0, 0.25
 
 
@@ -131,7 +132,9 @@ class Endpoints:
     # -- calls ----------------------------------------------------------------------------------
 
     async def _decode(self, prompt: Prompt, call: Callable[[Model], Awaitable[T]]) -> T:
-        """Return the result of *call*, which decodes *prompt*; the endpoint that can is in use then."""
+        """
+        Return the result of *call*, which decodes *prompt*; the endpoint that can is in use then.
+        """
 
         async def decode(model: Model) -> T:
             if self._decoded not in (None, model):
@@ -149,7 +152,9 @@ class Endpoints:
         return result
 
     async def _call(self, call: Callable[[Model], Awaitable[T]]) -> tuple[Endpoint, T]:
-        """Return the first endpoint that can do it, and the result; raises what the best one raised."""
+        """
+        Return the first endpoint that can do it, and the result; raises what the best one raised.
+        """
         candidates = [each for each in self._endpoints if each.is_unusable or not each.is_resting]
         for n, endpoint in enumerate(candidates, 1):
             if await self._is_connected(endpoint, candidates[n:]):
@@ -168,7 +173,9 @@ class Endpoints:
         raise self._failure()
 
     async def _is_connected(self, endpoint: Endpoint, others: Sequence[Endpoint]) -> bool:
-        """Return whether *endpoint* is ready, connected if that is worth waiting for beside *others*."""
+        """
+        Return whether *endpoint* is ready, connected if that is worth waiting for beside *others*.
+        """
         if endpoint.is_ready:
             return True
         is_loading = any(isinstance(each.error, Loading) for each in self._endpoints)
@@ -184,7 +191,9 @@ class Endpoints:
         return endpoint.is_ready
 
     def _failure(self) -> BackendError:
-        """Return the error of a call that no endpoint could serve; `state` reports it from now on."""
+        """
+        Return the error of a call that no endpoint could serve; `state` reports it from now on.
+        """
         failed = [endpoint for endpoint in self._endpoints if endpoint.error]
         if not failed:
             return BackendUnavailable("no server answers")
@@ -193,7 +202,9 @@ class Endpoints:
         return self._serving.error.with_traceback(None)
 
     def _detour(self) -> str:
-        """Return why a better one, that the user should know of, is not in use; "" if there is none."""
+        """
+        Return why a better one, that the user should know of, is not in use; "" if there is none.
+        """
         for endpoint in self._endpoints[: self._endpoints.index(self._serving)]:
             if endpoint.error and (endpoint.named or endpoint.is_faulty):
                 serving = self._serving.backend.state
@@ -204,15 +215,17 @@ class Endpoints:
 
 def _interest(endpoint: Endpoint) -> tuple[bool, ...]:
     """
-    Return a rank of failures, the smallest is reported: what the user has to change, of a server that
-    loads, that the user named, that is ours.
+    Return a rank of failures, the smallest is reported: what the user has to change, of a server
+    that loads, that the user named, that is ours.
     """
     is_loading, is_last = isinstance(endpoint.error, Loading), endpoint.last
     return not endpoint.is_unusable, not is_loading, is_last or not endpoint.named, not is_last
 
 
 async def _catch_up(model: Model, prompt: Prompt) -> None:
-    """Warm *prompt* on a server it is new to. Raises Cold where that takes too long for a completion."""
+    """
+    Warm *prompt* on a server it is new to. Raises Cold where that takes too long for a completion.
+    """
     end = time.monotonic() + COLD_S
     while (await model.warm(prompt, round(model.state.prefill_per_s * STEP_S))).left:
         if time.monotonic() > end:

@@ -37,7 +37,7 @@ KeyOf = Callable[[int], Callable[[], Awaitable[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PortVerdict:
     """
     The result of a look at an address: *problem* says why it is not to be used, "" if it is.
 
@@ -66,7 +66,7 @@ class LocalServers:
         self._urls = tuple(urls)
         self._key_of = key_of
         self._now = now
-        self._verdicts = dict.fromkeys(self._urls, Verdict())
+        self._verdicts = dict.fromkeys(self._urls, PortVerdict())
         self._found_at = -AGAIN_S
         self._finding = asyncio.Lock()
 
@@ -93,7 +93,7 @@ class LocalServers:
         if problem := self._verdicts[url].problem:
             raise BackendUnavailable(problem)
 
-    async def _ask(self, url: str) -> Verdict:
+    async def _ask(self, url: str) -> PortVerdict:
         """Look at what listens at *url* now."""
         last, now = self._verdicts[url], self._now()
         listener: Listener | None = None
@@ -110,13 +110,13 @@ class LocalServers:
         except _Known:
             return last
         except Loading:
-            return Verdict(listener=listener, asked=now)
+            return PortVerdict(listener=listener, asked=now)
         except BackendError as error:
             said = f"{url} does not answer" if isinstance(error, BackendTimeout) else str(error)
-            return Verdict(said, isinstance(error, AnotherUser), listener, now)
+            return PortVerdict(said, isinstance(error, AnotherUser), listener, now)
         finally:
             await http.aclose()
-        return Verdict(listener=listener, asked=now)
+        return PortVerdict(listener=listener, asked=now)
 
 
 class _Known(Exception):
@@ -124,7 +124,9 @@ class _Known(Exception):
 
 
 class _LocalServer(LlamaServer):
-    """A server that is connected to once it was admitted; a chat model there was not started for this."""
+    """
+    A server that is connected to once it was admitted; a chat model there was not started for this.
+    """
 
     def __init__(self, servers: LocalServers, http: Http, slots_dir: str) -> None:
         super().__init__(http, state_dir=slots_dir, must_fill=True)

@@ -2,7 +2,7 @@
 The machine: its addresses, sockets and programs, and files that only this user may read.
 
 addresses: decides whether an address is on this machine, and how to show it
-sockets: tells the user of a TCP socket of this machine, and the process at the other end of a connection
-private_files: writes and reads files that only this user may read, and says in one where a process listens
+sockets: tells the user of a TCP socket, and the process at the other end of a connection
+private_files: files that only this user may read; in some a process says where it listens
 executables: finds programs and starts them, never from the user's project
 """

@@ -17,7 +17,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # llama.vim and llama.cpp's FIM presets, llama-server's default, Ramalama and llama-swap
 USUAL_PORTS = (8012, 8080, 9931)
-# What the C library reads as an IPv4 address besides four decimal numbers: 127.1, 0x7f.1, 2130706433
+# What the C library reads as an IPv4 address besides four decimal numbers: 127.1, 0x7f.1,
+# 2130706433
 SHORT_IPV4 = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}")
 
 
@@ -35,10 +36,11 @@ def is_loopback(url: str) -> bool:
 
 def is_loopback_host(host: str) -> bool:
     """
-    Return whether *host*, a name or an address without brackets, can be reached from this machine alone.
+    Return whether *host*, a name or an address without brackets, can be reached from this machine
+    alone.
 
-    `localhost` and all below it (RFC 6761, 6.3), 127.0.0.0/8 and ::1, also written as an IPv4 address
-    in IPv6; not 0.0.0.0: what listens there listens for all machines.
+    `localhost` and all below it (RFC 6761, 6.3), 127.0.0.0/8 and ::1, also written as an IPv4
+    address in IPv6; not 0.0.0.0: what listens there listens for all machines.
     """
     name = host.lower().rstrip(".")
     address = _ip(host)
@@ -55,7 +57,9 @@ def port_of(url: str) -> int:
 
 
 def without_login(url: str) -> tuple[str, str]:
-    """Return *url* without its `user:password@`, and that as HTTP's basic authentication, "" for none."""
+    """
+    Return *url* without its `user:password@`, and that as HTTP's basic authentication, "" for none.
+    """
     parts = _split(url)
     if parts is None or "@" not in parts.netloc:
         return url, ""

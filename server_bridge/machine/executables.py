@@ -2,9 +2,10 @@
 Programs that we run: where they are, how they start, and how they end with all they started.
 
 An editor starts us in the user's project, and a cloned repository is not trusted: Windows would run
-its `pass.exe` when `pass` is asked for, every system its `./pass` where the PATH has a `.` in it, and
-Python its `json.py`. So a program has an absolute path, its folder is one of ours or the user's home,
-and our own modules run with `-P`. All processes of both packages start here (`tests/test_starts.py`).
+its `pass.exe` when `pass` is asked for, every system its `./pass` where the PATH has a `.` in it,
+and Python its `json.py`. So a program has an absolute path, its folder is one of ours or the user's
+home, and our own modules run with `-P`. All processes of both packages start here
+(`tests/test_starts.py`).
 """
 
 from __future__ import annotations
@@ -44,13 +45,19 @@ def program_path(name: str) -> str | None:
 
 
 def neutral_folder() -> Path:
-    """Return the folder for programs that need nothing of the user's project: the home folder, or the root."""
+    """
+    Return the folder for programs that need nothing of the user's project: the home folder, or the
+    root.
+    """
     home = _expand_home("~")
     return home if home.is_dir() else Path(Path.cwd().anchor)
 
 
 def python_command(module: str, *arguments: str) -> tuple[str, ...]:
-    """Return the command that runs *module* with this Python, and takes no module from the current folder."""
+    """
+    Return the command that runs *module* with this Python, and takes no module from the current
+    folder.
+    """
     return (sys.executable, "-P", "-m", module, *arguments)
 
 
@@ -70,7 +77,10 @@ def start(argv: Sequence[str], cwd: Path) -> Child:
 
 
 def run(argv: Sequence[str], cwd: Path, limit_s: float) -> Printed:
-    """Run a program without input, to its end. Raises OSError, also where it takes longer than *limit_s*."""
+    """
+    Run a program without input, to its end. Raises OSError, also where it takes longer than
+    *limit_s*.
+    """
     _refuse_relative(argv, cwd)
     try:
         return subprocess.run(  # noqa: S603 (the path is absolute)
@@ -97,9 +107,11 @@ def read_output(
     must_succeed: bool = False,
 ) -> bytes:
     """
-    Return the first *longest* bytes that a program prints within *limit_s*; then it is ended. Raises OSError.
+    Return the first *longest* bytes that a program prints within *limit_s*; then it is ended.
+    Raises OSError.
 
-    It gets no other *environment*. *must_succeed*: that it fails, or takes longer, is an error, too.
+    It gets no other *environment*. *must_succeed*: that it fails, or takes longer, is an error,
+    too.
     """
     _refuse_relative(argv, cwd)
     with subprocess.Popen(  # noqa: S603 (the path is absolute)
@@ -125,13 +137,19 @@ def read_output(
 
 
 async def start_async(argv: Sequence[str], cwd: Path, **options: Any) -> asyncio.subprocess.Process:
-    """Start a program in a session of its own, so that `signal_group` reaches all it starts. Raises OSError."""
+    """
+    Start a program in a session of its own, so that `signal_group` reaches all it starts. Raises
+    OSError.
+    """
     _refuse_relative(argv, cwd)
     return await asyncio.create_subprocess_exec(*argv, cwd=cwd, start_new_session=True, **options)
 
 
 def signal_group(pid: int, number: int) -> None:
-    """Send a signal to the process *pid* and all it started, if it was started with a session of its own."""
+    """
+    Send a signal to the process *pid* and all it started, if it was started with a session of its
+    own.
+    """
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             os.kill(pid, signal.SIGTERM)  # which ends it at once there
@@ -146,7 +164,10 @@ def _refuse_relative(argv: Sequence[str], cwd: Path) -> None:
 
 
 def _expand_home(path: str) -> Path:
-    """Return *path* with the user's home folder for `~`; as it is for a user without one, as in containers."""
+    """
+    Return *path* with the user's home folder for `~`; as it is for a user without one, as in
+    containers.
+    """
     return Path(os.path.expanduser(path))  # noqa: PTH111 (Path's own raises there)
 
 

@@ -1,9 +1,10 @@
 """
 Files that only this user may read: written whole or not at all, and not believed otherwise.
 
-Modes and owners are Unix's. On Windows a file has the rights of its folder, which is the user's own.
-An announcement is such a file: where a process of this user listens, and the secret that it asks for. A
-process that was killed leaves its own: who finds no listener there takes it away (`withdraw`).
+Modes and owners are Unix's. On Windows a file has the rights of its folder, which is the user's
+own. An announcement is such a file: where a process of this user listens, and the secret that it
+asks for. A process that was killed leaves its own: who finds no listener there takes it away
+(`withdraw`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import NamedTuple
 
 
 class Announced(NamedTuple):
-    """An address of the process *pid*; *token* is the secret that clients must send. *file* says so."""
+    """
+    An address of the process *pid*; *token* is the secret that clients must send. *file* says so.
+    """
 
     url: str
     token: str
@@ -61,7 +64,9 @@ class NotPrivate(OSError):
 
 
 def write(path: Path, data: bytes) -> None:
-    """Replace *path*, also where it is a link or has other rights; makes its folder. Raises OSError."""
+    """
+    Replace *path*, also where it is a link or has other rights; makes its folder. Raises OSError.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # A name of its own: two threads may write the same file at once.
     descriptor, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600

@@ -1,8 +1,9 @@
 """
 The TCP sockets of this machine and the user of each, as Linux tells them.
 
-The kernel answers questions about single ones (sock_diag(7), 20 to 45 µs). Where it takes none, as in some sandboxes, all are
-read from its tables (proc(5), "/proc/net/tcp", 6 ms). Other systems do not tell without special rights.
+The kernel answers questions about single ones (sock_diag(7), 20 to 45 µs). Where it takes none, as
+in some sandboxes, all are read from its tables (proc(5), "/proc/net/tcp", 6 ms). Other systems do
+not tell without special rights.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def peer_uid(connection: socket.socket) -> int | None:
 
 
 def peer_processes(connections: Sequence[socket.socket]) -> list[int | None]:
-    """Return the process at the other end of each, None where the system does not tell. Takes some 10 ms."""
+    """
+    Return the process at the other end of each, None where the system does not tell. Takes some 10
+    ms.
+    """
     inodes = [found.inode if (found := _other_end(each)) else 0 for each in connections]
     known = _processes_of({each for each in inodes if each})
     return [known.get(each) for each in inodes]
@@ -45,7 +49,8 @@ def _other_end(connection: socket.socket) -> Socket | None:
 
 def _processes_of(inodes: Collection[int]) -> dict[int, int]:
     """
-    Return the process of each of *inodes*; a socket that several have open belongs to the first of them.
+    Return the process of each of *inodes*; a socket that several have open belongs to the first of
+    them.
 
     None of those that another user's process has open. Takes some 10 ms.
     """
@@ -90,7 +95,9 @@ _READ = 1 << 16
 
 
 class Socket(NamedTuple):
-    """One end of a connection, or a socket that listens; *inode* is 0 where no process has it open."""
+    """
+    One end of a connection, or a socket that listens; *inode* is 0 where no process has it open.
+    """
 
     local: End
     remote: End
@@ -111,7 +118,8 @@ def end(host: str, port: int) -> End:
 
 def find_connected(local: End, remote: End) -> Socket | None:
     """
-    Return the socket at *local* that is connected with *remote*, also where either end has shut down its half.
+    Return the socket at *local* that is connected with *remote*, also where either end has shut
+    down its half.
 
     None where the system does not tell, and once no process has that socket open.
     """
@@ -140,7 +148,10 @@ def at_port(found: list[Socket], port: int) -> list[Socket]:
 
 
 def dump_listening(version: int, port: int) -> list[Socket]:
-    """Return the kernel's list of the sockets of IP *version* that listen at *port*. Raises OSError where it has none."""
+    """
+    Return the kernel's list of the sockets of IP *version* that listen at *port*. Raises OSError
+    where it has none.
+    """
     return _query_kernel(version, LISTEN, (port, 0), (b"", b""), _DUMP)
 
 
@@ -155,7 +166,10 @@ def read_tables(tables: tuple[Path, ...]) -> list[Socket]:
 def _query_kernel(
     version: int, state: int, ports: tuple[int, int], hosts: tuple[bytes, bytes], flags: int
 ) -> list[Socket]:
-    """Return the kernel's answer. Raises OSError where it takes no such question, or knows no such socket."""
+    """
+    Return the kernel's answer. Raises OSError where it takes no such question, or knows no such
+    socket.
+    """
     if not hasattr(socket, "AF_NETLINK"):
         raise OSError(errno.EAFNOSUPPORT, "not Linux")
     family = socket.AF_INET if version == 4 else socket.AF_INET6  # noqa: PLR2004 (of IP)

@@ -2,9 +2,9 @@
 A machine, a build of llama-server and what is wanted into that server's command line. Pure.
 
 Nothing is left to llama-server's defaults that decides how fast completions are: slots of their own
-instead of one cache that they clear for each other, prompts set aside in the memory, states on disk,
-drafts by n-grams. What a build does not have is left out: builds are
-told apart by their `--help`, which is exact, where version numbers of distributions are not.
+instead of one cache that they clear for each other, prompts set aside in the memory, states on
+disk, drafts by n-grams. What a build does not have is left out: builds are told apart by their
+`--help`, which is exact, where version numbers of distributions are not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ BY_NGRAMS, BY_MODEL = "ngram-mod", "draft-simple"
 
 
 class Machine(NamedTuple):
-    """Bytes of memory, logical cores that we may use, and bytes that are free on the largest GPU (0 without one)."""
+    """
+    Bytes of memory, logical cores that we may use, and bytes that are free on the largest GPU (0
+    without one).
+    """
 
     memory: int
     cores: int
@@ -52,7 +55,8 @@ class Plan:
     """
     The plan of a server: the GGUF file *model*, whose header says *facts*.
 
-    *draft* is a small model of the same vocabulary, "" for none. The server is to ask for the key in *key_file*.
+    *draft* is a small model of the same vocabulary, "" for none. The server is to ask for the key
+    in *key_file*.
     """
 
     model: str = ""
@@ -120,7 +124,10 @@ def _rolling_back(machine: Machine, plan: Plan) -> list[tuple[str, ...]]:
 
 
 def _drafting(build: Build, plan: Plan) -> list[tuple[str, ...]]:
-    """Return the options of speculation; with a named type, since some builds take a draft model and ignore it."""
+    """
+    Return the options of speculation; with a named type, since some builds take a draft model and
+    ignore it.
+    """
     wanted = ((BY_NGRAMS, plan.speculate), (BY_MODEL, plan.draft))
     drafters = [name for name, is_wanted in wanted if is_wanted and name in build.drafters]
     found: list[tuple[str, ...]] = []
@@ -143,7 +150,8 @@ def build(usage: str) -> Build:
     options: set[str] = set()
     drafters: set[str] = set()
     for entry in re.split(r"\n(?=-)", usage):
-        # Names and value stand before the first wide gap that no comma opens; what follows is prose.
+        # Names and value stand before the first wide gap that no comma opens; what follows is
+        # prose.
         head = re.split(r"(?<![,\s])\s{2,}|\n", entry, maxsplit=1)[0]
         if "has been removed" not in entry:
             options.update(re.findall(r"(?<![\w-])--?[A-Za-z][\w.-]*", head))
@@ -153,5 +161,7 @@ def build(usage: str) -> Build:
 
 
 def gpu(devices: str) -> int:
-    """Return free bytes of the largest device in what `--list-devices` prints, 0 if there is none."""
+    """
+    Return free bytes of the largest device in what `--list-devices` prints, 0 if there is none.
+    """
     return max((int(n) << 20 for n in re.findall(r"(\d{1,9}) MiB free\)", devices)), default=0)

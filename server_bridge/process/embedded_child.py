@@ -1,5 +1,6 @@
 """
-The process with llama.cpp inside: settings come in on stdin, the server's address goes out on stdout.
+The process with llama.cpp inside: settings come in on stdin, the server's address goes out on
+stdout.
 
     in    {"model": …, "key": …, "n_threads": …, "n_slots": …, "n_ctx": …,
            "n_batch": …, "slots_dir": …, "port": …}
@@ -11,7 +12,8 @@ along. The key never appears in arguments or environment, where other users coul
 process ends when stdin does, so it cannot outlive its parent, however that one died.
 
 The server answers only those who have the key, all but `/health`, which tells nothing of prompts.
-It cannot check the Host header: a page that has its own name lead here (DNS rebinding) meets the key.
+It cannot check the Host header: a page that has its own name lead here (DNS rebinding) meets the
+key.
 """
 
 from __future__ import annotations
@@ -74,8 +76,8 @@ def has_gpu(devices: Sequence[Mapping[str, Any]]) -> bool:
     """
     Return whether there is a GPU among llama.cpp's *devices*.
 
-    Only then is there anything to fit to its memory. For that llama.cpp reads the model once before it loads it, which
-    takes half of the start of Qwen2.5-Coder 0.5B: 2.0 s with it, 1.2 s without.
+    Only then is there anything to fit to its memory. For that llama.cpp reads the model once before
+    it loads it, which takes half of the start of Qwen2.5-Coder 0.5B: 2.0 s with it, 1.2 s without.
     """
     return any(each["type"].name.endswith("GPU") for each in devices)
 
@@ -90,7 +92,9 @@ def _problem(model: Path) -> str:
 
 
 def _writable(folder: str) -> tuple[str, str]:
-    """Return *folder*, made if it is not there, and ""; or "" and why nothing can be saved in it."""
+    """
+    Return *folder*, made if it is not there, and ""; or "" and why nothing can be saved in it.
+    """
     if not folder:
         return "", ""
     try:

@@ -1,5 +1,6 @@
 """
-The installed programs and a plan into the program to run: a llama-server, or the package's own child.
+The installed programs and a plan into the program to run: a llama-server, or the package's own
+child.
 
 Looks at the machine and asks llama-server about itself; starts nothing that stays.
 """
@@ -83,7 +84,10 @@ def machine(server: str | None) -> command_line.Machine:
 
 
 def usable_cores() -> int:
-    """Return the logical cores that this process may use; a container may have less time than they have."""
+    """
+    Return the logical cores that this process may use; a container may have less time than they
+    have.
+    """
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     try:
         share, period = map(int, CPU_TIME.read_text("ascii").split())
@@ -93,7 +97,10 @@ def usable_cores() -> int:
 
 
 def build(server: str) -> command_line.Build:
-    """Return the capabilities of the llama-server at *server*. Raises BackendUnusable if it cannot be used."""
+    """
+    Return the capabilities of the llama-server at *server*. Raises BackendUnusable if it cannot be
+    used.
+    """
     known = command_line.build(_read_printed(server, "--help"))
     if not {"--model", "--port"} <= known.options:
         raise BackendUnusable(f"{server} --help does not read like llama-server's")
@@ -135,7 +142,9 @@ def inside(machine: command_line.Machine, plan: command_line.Plan, cache: Path) 
 
 
 def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
-    """Return the engine of this package, which tells its parent at which *port* it is (0: at any)."""
+    """
+    Return the engine of this package, which tells its parent at which *port* it is (0: at any).
+    """
     given = {**asdict(settings), "key": key, "port": port}
     return Program(
         argv=python_command("server_bridge.process.embedded_child"),
@@ -149,7 +158,10 @@ def embedded(settings: EmbeddedSettings, key: str, port: int = 0) -> Program:
 
 
 def _prepare_served(plan: command_line.Plan, cache: Path) -> Program:
-    """Return the part that all servers of `fim-lsp serve` share: a key of their own, a log, their folders."""
+    """
+    Return the part that all servers of `fim-lsp serve` share: a key of their own, a log, their
+    folders.
+    """
     key = os.environ.get(KEY_ENV, "").strip() or secrets.token_urlsafe()
     if not KEY.fullmatch(key):
         raise BackendUnusable(f"{KEY_ENV} has characters that a key cannot have: change it")
@@ -172,7 +184,10 @@ def _resolve_paths(plan: command_line.Plan) -> command_line.Plan:
 
 
 def _absolute(path: str) -> str:
-    """Return the path in any folder. Links stay: caches of models link to files whose names say nothing."""
+    """
+    Return the path in any folder. Links stay: caches of models link to files whose names say
+    nothing.
+    """
     return str(Path.cwd() / Path(path).expanduser()) if path else ""
 
 

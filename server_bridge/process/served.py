@@ -154,7 +154,9 @@ def _state(health: Health, program: Program, message: str) -> State:
 
 
 def _complaint(log: Path, n_before: int) -> str:
-    """Return the first error in what was logged after *n_before* bytes: the others follow from it."""
+    """
+    Return the first error in what was logged after *n_before* bytes: the others follow from it.
+    """
     with log.open("rb") as file:
         file.seek(max(n_before, log.stat().st_size - LOG_BYTES))
         said = COLOUR.sub("", file.read().decode(errors="replace"))

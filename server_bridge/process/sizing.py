@@ -1,12 +1,14 @@
 """
-A model's header and this machine's memory into what its server may take: tokens per slot, and copies of a state.
+A model's header and this machine's memory into what its server may take: tokens per slot, and
+copies of a state.
 
-A context costs memory whether it is used or not: 28 KB a token for a model of 1.5B parameters, 57 KB
-for one of 7B. So it is as long as the model was trained for, as a full ring needs, and as an eighth
-of the memory allows, whichever is least. Another eighth holds prompts that are set aside (see
-`slots`: that is why two slots are enough); the rest is for the model itself and all other programs.
-A recurrent state is small, but the server keeps copies of it to go back to (`checkpoints`): 19 MiB each for
-Qwen3.5-2B, 75 MiB for Qwen3-Coder-Next. They come out of the part for prompts that are set aside.
+A context costs memory whether it is used or not: 28 KB a token for a model of 1.5B parameters, 57
+KB for one of 7B. So it is as long as the model was trained for, as a full ring needs, and as an
+eighth of the memory allows, whichever is least. Another eighth holds prompts that are set aside
+(see `slots`: that is why two slots are enough); the rest is for the model itself and all other
+programs. A recurrent state is small, but the server keeps copies of it to go back to
+(`checkpoints`): 19 MiB each for Qwen3.5-2B, 75 MiB for Qwen3-Coder-Next. They come out of the part
+for prompts that are set aside.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ def physical() -> int:
 
 
 def context(facts: Facts, n_slots: int, most: int, memory: int) -> int:
-    """Return tokens per slot, *most* at most, for a model with these *facts* on a machine with *memory* bytes."""
+    """
+    Return tokens per slot, *most* at most, for a model with these *facts* on a machine with
+    *memory* bytes.
+    """
     affordable = (memory // SHARE // n_slots - state_bytes(facts)) // bytes_per_token(facts)
     trained = int(facts.get("context_length", most))
     return min(most, trained, max(affordable, SMALLEST_CTX))
@@ -64,7 +69,9 @@ def set_aside(facts: Facts, n_slots: int, memory: int) -> int:
 
 
 def memory_of(facts: Facts, n_batch: int, n_slots: int, memory: int) -> Memory:
-    """Return the model's memory on a server that is started as `command_line` and `embedded_child` do."""
+    """
+    Return the model's memory on a server that is started as `command_line` and `embedded_child` do.
+    """
     return Memory(
         kind=Kind.RECURRENT if state_bytes(facts) else Kind.PLAIN,  # a window is of full size
         n_batch=n_batch,
@@ -80,7 +87,8 @@ def bytes_per_token(facts: Facts) -> int:
     """
     Return the bytes of keys and values for one token, in 16-bit numbers.
 
-    Layers without attention have none; a number of heads for each layer says which these are, or every n-th has.
+    Layers without attention have none; a number of heads for each layer says which these are, or
+    every n-th has.
     """
     try:
         n_layers, width = facts["block_count"], facts["embedding_length"]
@@ -105,7 +113,8 @@ def state_bytes(facts: Facts) -> int:
     Return the bytes of the state of its recurrent layers, in 32-bit numbers; 0 for a model without
     any.
 
-    As llama.cpp's `llama_hparams` counts: the last inputs of a convolution, and what the scan carries on.
+    As llama.cpp's `llama_hparams` counts: the last inputs of a convolution, and what the scan
+    carries on.
     """
     try:
         n_kv, n_layers = facts.get("attention.head_count_kv", 0), facts["block_count"]
@@ -129,7 +138,9 @@ def state_bytes(facts: Facts) -> int:
 
 
 def facts(model: Path) -> Facts:
-    """Return the architecture in a GGUF file's header, keys without its name; empty if unreadable."""
+    """
+    Return the architecture in a GGUF file's header, keys without its name; empty if unreadable.
+    """
     try:
         with model.open("rb") as file:
             found = dict(_fields(file))

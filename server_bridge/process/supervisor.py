@@ -24,9 +24,10 @@ from server_bridge.process.programs import KEY_ENV, Program
 GRACE_S = 0.5  # an engine ends within 50 ms; all of an exit is to take less than a second
 STEADY_S = 60.0  # running this long resets the restart back-off
 LONGEST_WAIT_S = 30.0
-# llama.cpp's threads wait for each other several hundred times a token. libgomp lets them spin for milliseconds, each
-# time that another program has the core of one: two threads on two busy cores then decode at a tenth of one thread's speed.
-# Those that sleep after 10 µs are as fast on idle cores, and on busy ones (`python -m benchmarks.engines`).
+# llama.cpp's threads wait for each other several hundred times a token. libgomp lets them spin for
+# milliseconds, each time that another program has the core of one: two threads on two busy cores
+# then decode at a tenth of one thread's speed. Those that sleep after 10 µs are as fast on idle
+# cores, and on busy ones (`python -m benchmarks.engines`).
 SPINS = {"GOMP_SPINCOUNT": "1000"}
 SPIN_ENV = {*SPINS, "OMP_WAIT_POLICY"}  # a user who sets one of these knows better
 LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before any fork
@@ -120,7 +121,10 @@ def _environment() -> dict[str, str]:
 
 
 def _die_with_us() -> None:
-    """Have the child die with us, before it becomes another program: no orphan with gigabytes, however we die."""
+    """
+    Have the child die with us, before it becomes another program: no orphan with gigabytes, however
+    we die.
+    """
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

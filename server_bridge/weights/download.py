@@ -1,9 +1,10 @@
 """
-A model's file from the hub, or a mirror of it, onto this disk: resumed, checked, whole or not at all.
+A model's file from the hub, or a mirror of it, onto this disk: resumed, checked, whole or not at
+all.
 
-What came is in FILE.part beside the target until all is there and its SHA-256 is right; then it gets its
-name. So a file with its name is complete, an attempt that ended (Ctrl-C, no network, no room) costs
-nothing of what came before, and where the bytes came from does not matter.
+What came is in FILE.part beside the target until all is there and its SHA-256 is right; then it
+gets its name. So a file with its name is complete, an attempt that ended (Ctrl-C, no network, no
+room) costs nothing of what came before, and where the bytes came from does not matter.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ class CannotDownload(Exception):
 
 
 def fetch(model: Model, folder: Path, progress: Progress, hub: str = HUB) -> Path:
-    """Return the file of *model* in *folder*, downloaded from *hub* unless it is there. Raises CannotDownload."""
+    """
+    Return the file of *model* in *folder*, downloaded from *hub* unless it is there. Raises
+    CannotDownload.
+    """
     target = folder / model.file
     if is_whole(target, model):
         return target
@@ -57,7 +61,9 @@ def fetch(model: Model, folder: Path, progress: Progress, hub: str = HUB) -> Pat
 
 
 def is_whole(path: Path, model: Model) -> bool:
-    """Return whether *path* is the file of *model*, by its size: what has its name was checked before."""
+    """
+    Return whether *path* is the file of *model*, by its size: what has its name was checked before.
+    """
     try:
         return path.stat().st_size == model.n_bytes
     except OSError:
@@ -65,7 +71,9 @@ def is_whole(path: Path, model: Model) -> bool:
 
 
 class _Part:
-    """The beginning of a file: what is on disk, and its running checksum; *heard* gets its length."""
+    """
+    The beginning of a file: what is on disk, and its running checksum; *heard* gets its length.
+    """
 
     def __init__(self, file: BinaryIO, heard: Callable[[int], None]) -> None:
         self._file = file
@@ -97,7 +105,10 @@ class _Wrong(Exception):
 
 
 def _complete(part: _Part, model: Model, hub: str) -> None:
-    """Bring *part* to its end; what an earlier attempt began may be of another file, and is begun again."""
+    """
+    Bring *part* to its end; what an earlier attempt began may be of another file, and is begun
+    again.
+    """
     for is_last in (False, True) if part.n_bytes else (True,):
         try:
             _append_all(part, model, hub)
@@ -110,7 +121,9 @@ def _complete(part: _Part, model: Model, hub: str) -> None:
 
 
 def _append_all(part: _Part, model: Model, hub: str) -> None:
-    """Ask for what is missing until nothing is, with a pause after each attempt that brought little."""
+    """
+    Ask for what is missing until nothing is, with a pause after each attempt that brought little.
+    """
     waits, most = iter(WAITS_S), part.n_bytes
     with httpx.Client(timeout=TIMES, follow_redirects=True, verify=_certificates()) as client:
         while part.n_bytes < model.n_bytes:

@@ -1,8 +1,9 @@
 """
-Models into where their files are on this machine: our own folder, and where other programs keep theirs.
+Models into where their files are on this machine: our own folder, and where other programs keep
+theirs.
 
-llama.cpp and the hub's own tools download the same files; a file there with the right name, commit and
-size is used where it is.
+llama.cpp and the hub's own tools download the same files; a file there with the right name, commit
+and size is used where it is.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def _path(model: Model, folder: Path) -> str:
 
 def _places(model: Model, folder: Path) -> Iterator[Path]:
     yield folder / model.file
-    # llama.cpp, common/download.cpp: LLAMA_CACHE or the system's cache folder, slashes as underscores
+    # llama.cpp, common/download.cpp: LLAMA_CACHE or the system's cache folder, slashes as
+    # underscores
     cache = os.environ.get("LLAMA_CACHE") or platformdirs.user_cache_path(
         "llama.cpp", appauthor=False
     )

@@ -1,16 +1,17 @@
 """
-The models that `fim-lsp serve --get` and `fim-lsp setup` offer: one table of published facts, and which of them suit a machine. Pure.
+The models that `fim-lsp serve --get` and `fim-lsp setup` offer: one table of published facts, and
+which of them suit a machine. Pure.
 
-All are trained to fill in the middle, in 92 programming languages, and see other files as the prompt
-of this package shows them. Files are those that llama.cpp's own presets name (common/arg.cpp), in Q8_0:
-8.5 bits a weight, which costs no quality that can be measured. A file is named by its commit, so that
-it can never change, and its SHA-256 stands here only where at least two parties who do not copy from
-each other publish the same one, with the same size.
+All are trained to fill in the middle, in 92 programming languages, and see other files as the
+prompt of this package shows them. Files are those that llama.cpp's own presets name
+(common/arg.cpp), in Q8_0: 8.5 bits a weight, which costs no quality that can be measured. A file is
+named by its commit, so that it can never change, and its SHA-256 stands here only where at least
+two parties who do not copy from each other publish the same one, with the same size.
 
 `lines` and `across_files` are exact matches in per cent from Qwen2.5-Coder's technical report
-(arXiv 2409.12186v3): the average of table 7, one line of HumanEval in Python, Java and JavaScript, and
-of table 8, CrossCodeEval, where the answer needs another file. For the 30B model none are published.
-Licences are those of the model cards; the 3B model alone may not be used commercially.
+(arXiv 2409.12186v3): the average of table 7, one line of HumanEval in Python, Java and JavaScript,
+and of table 8, CrossCodeEval, where the answer needs another file. For the 30B model none are
+published. Licences are those of the model cards; the 3B model alone may not be used commercially.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Model(NamedTuple):
 
 class Offer(NamedTuple):
     """
-    A model on one machine: what a token costs, and the first look at a file; *is_best* for this machine.
+    A model on one machine: what a token costs, and the first look at a file; *is_best* for this
+    machine.
 
     *path* is where its file is, "" where it has to be downloaded.
     """
@@ -73,7 +75,9 @@ class Offer(NamedTuple):
 
 
 def is_bundled(name: str) -> bool:
-    """Return whether a model with this name is the one inside the package, which is for trying out."""
+    """
+    Return whether a model with this name is the one inside the package, which is for trying out.
+    """
     return name.startswith(BUNDLED)
 
 
@@ -165,7 +169,10 @@ MOST_FIRST_S = 16.0
 
 
 def offers(machine: Machine, paths: Mapping[str, str]) -> list[Offer]:
-    """Return all models on this *machine*, from small to large; *paths* are the files of those that are here."""
+    """
+    Return all models on this *machine*, from small to large; *paths* are the files of those that
+    are here.
+    """
     found = [_offer(model, machine, paths.get(model.name, "")) for model in MODELS]
     worth = [each for each in found if each.model.is_free and _pays(each, machine)]
     return [each._replace(is_best=each is worth[-1]) for each in found] if worth else found

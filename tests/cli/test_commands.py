@@ -18,7 +18,7 @@ import pytest
 from fim_lsp import __version__
 from fim_lsp.__main__ import main
 from fim_lsp.cli import client, demo, options
-from fim_lsp.cli.client import ServerError
+from fim_lsp.cli.client import EditorError
 from fim_lsp.cli.terminal import Screen
 from tests.cli.test_serve import obey_ctrl_c
 from tests.fault_proxy import fault_proxy
@@ -198,7 +198,7 @@ def test_complete_says_that_the_server_of_the_settings_is_not_there(tmp_path: Pa
 def test_the_demo_calls_a_toy_what_is_one(model: str, *, is_toy: bool) -> None:
     """At its end, where the model that answered is the bundled one."""
     stream, tokens = io.StringIO(), {"background": 1}
-    tally = demo.Tally(["x"], [demo.Cost(1, 1, 1, is_jump=True)], [1.0])
+    tally = demo.Tally(["x"], [demo.KeyCost(1, 1, 1, is_jump=True)], [1.0])
     stats = {"tokens": tokens, "backend": {"model": model}}
     demo._summary(Screen(stream, 100, colour=False, live=False), tally, stats)
     assert ("is a toy" in stream.getvalue()) == is_toy
@@ -237,9 +237,9 @@ async def test_a_server_whose_client_fails_is_ended(monkeypatch: pytest.MonkeyPa
         kill(process)
 
     monkeypatch.setattr(Process, "kill", noting)
-    with pytest.raises(ServerError, match="on purpose"):
+    with pytest.raises(EditorError, match="on purpose"):
         async with client.editor(ROOT, {"backend": {"kind": "embedded"}}):
-            raise ServerError("on purpose")
+            raise EditorError("on purpose")
     assert not killed
 
 
