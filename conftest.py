@@ -1,4 +1,4 @@
-"""All tests: they see none of the user's settings and saved state, and write none; SECURITY.md marks some."""
+"""No test sees the user's settings and saved state, or writes any; SECURITY.md marks some."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from hypothesis import settings
 from tests.again import pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401  (hooks)
 from tests.fuzz import EXAMPLES, FUZZ
 from tests.longest import begin_with_the_longest
-from tests.watchdog import watch
 
 # Machines are shared: a slow one is no failure.
 settings.register_profile("untimed", deadline=None, max_examples=EXAMPLES * FUZZ)
@@ -39,22 +38,3 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("CONFIG", "CACHE", "STATE"):
             patch.setitem(os.environ, f"XDG_{name}_HOME", str(tmp_path_factory.mktemp(name)))
         yield
-
-
-@pytest.fixture(scope="session")
-def too_long(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file that says which callbacks of an event loop computed for too long."""
-    report = tmp_path_factory.mktemp("watchdog") / "too long"
-    report.touch()
-    watch(report)
-    return report
-
-
-@pytest.fixture(autouse=True)
-def watchdog(too_long: Path) -> Iterator[None]:
-    """A test fails in which an event loop was held up, here or in a process that was forked."""
-    yield
-    if too_long.stat().st_size:
-        text = too_long.read_text()
-        too_long.write_text("")
-        pytest.fail(text, pytrace=False)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.models import of_family
+from tests.watchdog import watch
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +24,22 @@ def unusual_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         kind: of_family(folder / f"fim-tiny-{kind}.gguf", name) for kind, name in families.items()
     }
+
+
+@pytest.fixture(scope="session")
+def too_long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file that says which callbacks of an event loop computed for too long."""
+    report = tmp_path_factory.mktemp("watchdog") / "too long"
+    report.touch()
+    watch(report)
+    return report
+
+
+@pytest.fixture(autouse=True)
+def watchdog(too_long: Path) -> Iterator[None]:
+    """A test fails in which an event loop was held up, here or in a process that was forked."""
+    yield
+    if too_long.stat().st_size:
+        text = too_long.read_text()
+        too_long.write_text("")
+        pytest.fail(text, pytrace=False)

@@ -17,7 +17,8 @@ from types import FrameType
 LONGEST_S = 0.1
 LOOK_S = 0.02
 PACKAGES = tuple(str(Path(__file__).parents[1] / name) for name in ("fim_lsp", "server_bridge"))
-START = "lsp_initialize"  # delays no key: the client asks for nothing before its answer
+# Once in a process, before there is an answer that could be late.
+START = {"lsp_initialize", "_find_and_load"}  # the second: an import
 CAN_WATCH = hasattr(signal, "setitimer")  # not on Windows
 
 run = asyncio.Handle._run
@@ -49,6 +50,6 @@ def _look(_: int, frame: FrameType | None) -> None:
     """Note that the main thread is in our packages, if it is, and in which calls."""
     codes = [at.f_code for at, _ in traceback.walk_stack(frame)]
     is_ours = any(code.co_filename.startswith(PACKAGES) for code in codes)
-    if is_ours and START not in {code.co_name for code in codes}:
+    if is_ours and START.isdisjoint(code.co_name for code in codes):
         is_late = len(stacks) * LOOK_S >= LONGEST_S - LOOK_S
         stacks.append("".join(traceback.format_stack(frame, 12)) if is_late else "")

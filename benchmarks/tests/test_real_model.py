@@ -9,7 +9,7 @@ import pytest
 from benchmarks.arguments import FOLDER
 from benchmarks.real_sessions import editing
 from benchmarks.real_sessions.choice import SETS, written
-from tests.benchmarks.test_real_sessions import NEW, commit, module
+from benchmarks.tests.test_real_sessions import NEW, commit, module
 from tests.editors import programs
 from tests.llama_server import PROGRAM
 
