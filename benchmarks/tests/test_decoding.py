@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,7 @@ from benchmarks.decoding import (
     table,
     waited,
 )
-from benchmarks.layouts import OURS, prompt_at, trials
+from benchmarks.layouts import prompt_at, trials
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
 
@@ -28,7 +29,7 @@ async def test_all_ways_give_the_same_text() -> None:
     with llama_server(BUNDLED) as url:
         backend = endless(url)
         await backend.connect()
-        for trial in trials([OURS], 3):
+        for trial in trials([Path(__file__)], 3):
             asked = prompt_at(WINDOW, trial)
             await backend.warm(asked, 4096)
             whole, _, _ = await decoded(backend, asked, STREAM)
