@@ -68,12 +68,6 @@ class LocalPort:
         """Requests by path."""
         return self._routes.counts
 
-    @property
-    def addresses(self) -> list[tuple[str, int]]:
-        """The address it listens at."""
-        sockets = self._listener.server.sockets if self._listener else ()
-        return [each.getsockname()[:2] for each in sockets]
-
     async def open(self, port: int, cache: Path) -> None:
         """Begin to listen at *port*, 0 for a free one. Raises OSError where it is taken."""
         self._listener = await connections.listen(port, self._refusal, self._answer, self._refuse)

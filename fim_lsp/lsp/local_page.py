@@ -56,7 +56,9 @@ class LocalPage:
         return self._port is not None
 
     async def aclose(self) -> None:
-        """Listen no more."""
-        port, self._port = self._port, None
+        """Listen no more, nor again; a port that is being opened is closed once it is."""
+        self.open_port = None
+        async with self._opening:
+            port, self._port = self._port, None
         if port is not None:
             await port.aclose()

@@ -139,7 +139,9 @@ def test_the_key_is_kept(tmp_path: Path) -> None:
 
 async def test_it_listens_on_this_machine_only(at_port: Served) -> None:
     """The one address that no other machine can reach."""
-    assert [address[0] for address in at_port.port.addresses] == ["127.0.0.1"]
+    assert at_port.port._listener is not None
+    sockets = at_port.port._listener.server.sockets
+    assert [each.getsockname()[0] for each in sockets] == ["127.0.0.1"]
 
 
 async def test_the_page_may_load_nothing_from_elsewhere(at_port: Served) -> None:
