@@ -1,8 +1,10 @@
 """
-No callback of an event loop computes for longer than `LONGEST_S` in our packages: no key is answered meanwhile.
+No callback of an event loop computes for longer than `LONGEST_S` in our packages: no key is
+answered meanwhile.
 
-A timer of this process' own processor time looks where the main thread is, so a busy machine makes nothing longer, and what
-a test itself computes does not count. A process that is forked watches itself, too, and reports to the same file.
+A timer of this process' own processor time looks where the main thread is, so a busy machine makes
+nothing longer, and what a test itself computes does not count. A process that is forked watches
+itself, too, and reports to the same file.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ LONGEST_S = 0.1
 LOOK_S = 0.02
 PACKAGES = tuple(str(Path(__file__).parents[1] / name) for name in ("fim_lsp", "server_bridge"))
 # Once in a process, before there is an answer that could be late.
-START = {"lsp_initialize", "_find_and_load"}  # the second: an import
+START = {"lsp_initialize", "initialize", "_find_and_load"}  # the last: an import
 CAN_WATCH = hasattr(signal, "setitimer")  # not on Windows
 
 run = asyncio.Handle._run
