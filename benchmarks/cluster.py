@@ -32,7 +32,7 @@ from benchmarks.wire import Blocks, Call, Wire
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
 from server_bridge.http.client import Tags
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 from tests import vllm_server
 from tests.llama_server import free_port
 from tests.vllm_server import Running

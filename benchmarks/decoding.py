@@ -30,7 +30,7 @@ from benchmarks.wire import Wire
 from fim_lsp.prompt.window import Budget
 from fim_lsp.session import lane
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Backend, Model, Prompt, Reply, Request, Stop, rest
 

@@ -15,7 +15,7 @@ import httpx
 
 from benchmarks.wire import Wire
 from server_bridge.http.client import UNTAGGED, Tags
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 
 SAMPLE = re.compile(r"^(\w+:\w+)(?:\{[^}\n]*\})? ([\d.e+]+)$", re.MULTILINE)
 # Prompt tokens, and those of them that were not evaluated; llama.cpp counts only what it evaluates.

@@ -19,7 +19,7 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from server_bridge.http.client import UNTAGGED, Http, Tags, Unproven
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 
 request_number = contextvars.ContextVar("request_number", default=-1)
 in_background = contextvars.ContextVar("in_background", default=False)

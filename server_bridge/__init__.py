@@ -5,7 +5,6 @@ A module imports only what stands above it in this list.
 
 protocol: the contract with the editor side: `Prompt`, `Request`, `Reply`, `State`, `Model`, `Backend`, errors
 running_mean: a running mean that leaves out absurd measurements
-short_requests: decodes in short requests where a server does not stop when a stream is closed
 machine: this machine: its addresses, sockets, programs and private files
 http: JSON over HTTP: the client, its API key, its errors
 fim: fill-in-the-middle prompts for each model family; pure

@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from server_bridge.http.responses import ServerError
-from server_bridge.http.shapes import UnexpectedAnswer
+from server_bridge.http.responses import ServerError, UnexpectedAnswer
 from server_bridge.protocol import (
     Backend,
     BackendError,

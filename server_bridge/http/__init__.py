@@ -1,7 +1,6 @@
 """
 JSON over HTTP: one client, its API key, its errors.
 
-shapes: checks that JSON from a server has the expected shape
 api_key: reads the API key from a variable, a file or a command
 responses: checks a server's response and reads its JSON, or raises one of the protocol's errors
 listener: decides whether a server of this user listens at a port of this machine

@@ -8,7 +8,6 @@ tokenizer: token ids of texts, each text tokenized once
 checkpoints: predicts how far back the state of a model can be taken
 mirror: predicts how much of a prompt each slot reuses, by llama.cpp's own rules
 completion: the body of a `/completion` request, and its answer as a `Reply`, whole or piece by piece
-cache_check: compares predictions with what the server reports, and names the likely problem
 slots: which slot a document's prompts go to: a policy for servers of our own, one for others
 slot_client: requests to slots that are answered in one piece, and what each teaches about the cache
 slot_stream: requests to slots that are answered piece by piece, and what a slot holds after each

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,18 +23,19 @@ from server_bridge.fim.layout import Ids, Kind, ids, join_runs, layout, split_ta
 from server_bridge.fim.tokens import PLAIN, Family, Specials, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
-from server_bridge.llama import cache_check, chat_template, completion
+from server_bridge.llama import chat_template, completion
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import Memory
 from server_bridge.llama.completion import Pieces
 from server_bridge.llama.link import Known, Link
 from server_bridge.llama.persistence import Owner, Persistence
-from server_bridge.llama.slot_client import Evaluated, SlotClient
+from server_bridge.llama.slot_client import Evaluated, SlotClient, unfit
 from server_bridge.llama.tokenizer import Tokenizer
 from server_bridge.machine.addresses import is_loopback
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,
+    BackendUnavailable,
     BackendUnusable,
     Health,
     Measure,
@@ -47,16 +50,22 @@ from server_bridge.protocol import (
     Warmed,
 )
 
+N_ENCODED = 4  # prompts that are kept in token ids: those that one request compares
+
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The server that was connected last. Another server, or the same again, makes another."""
+    """
+    The server that was connected last, and the last prompts in its token ids. Another server, or the same again,
+    makes another.
+    """
 
     known: Known
     tokenizer: Tokenizer
     specials: Specials
     cache: Cache
     speculates: bool | None
+    encoded: deque[tuple[Prompt, Encoded]] = field(default_factory=partial(deque, maxlen=N_ENCODED))
 
     @property
     def drafts(self) -> bool:
@@ -282,11 +291,23 @@ class LlamaServer:
     # -- prompts and replies ---------------------------------------------------------------------
 
     async def _encode(self, prompt: Prompt) -> tuple[Connected, Encoded]:
-        """Return the server that is connected, and the prompt as it spells it."""
-        if self._state.health is not Health.READY:
+        """Return the server that is connected, and the prompt as it spells it; once for each prompt."""
+        if self._connected is None:
             await self.connect()
         connected = self._connected
         assert connected is not None
+        if self._state.health is not Health.READY:
+            raise BackendUnavailable(self._state.message or f"{self._link.url} is not connected")
+        for known_prompt, encoded in connected.encoded:
+            if known_prompt == prompt:
+                return connected, encoded
+        encoded = await self._spell(prompt, connected)
+        connected.encoded.append((prompt, encoded))
+        return connected, encoded
+
+    @staticmethod
+    async def _spell(prompt: Prompt, connected: Connected) -> Encoded:
+        """Return the prompt in the server's token ids."""
         tokenizer = connected.tokenizer
         parts: list[tuple[Kind, Ids]] = []
         for kind, marks, text in layout(prompt, connected.specials):
@@ -298,7 +319,7 @@ class LlamaServer:
         whole = join_runs(run for _, run in parts)
         # Instructions have a slot of their own, so that the next key finds its own as it was.
         document = f"{prompt.repo}\n{prompt.path}" + "\ninstructions" * bool(prompt.turns)
-        return connected, Encoded(document, tuple(parts), whole, middle, prompt.dropped)
+        return Encoded(document, tuple(parts), whole, middle, prompt.dropped)
 
     async def _reply(self, connected: Connected, encoded: Encoded, found: Evaluated) -> Reply:
         """Return the reply to an answer, without a last token that only ends the text."""
@@ -330,7 +351,7 @@ def _collect_measured(connected: Connected) -> Measured:
         chars_per_token=connected.tokenizer.chars_per_token,
         prefill_per_s=client.state.prefill_per_s.value,
         decode_ms=client.state.decode_ms.value,
-        cache_problem=cache_check.unfit(client.server.build, memory) or client.state.check.problem,
+        cache_problem=unfit(client.server.build, memory) or client.state.check.problem,
         memory=memory.kind.value,
         drafters=client.state.drafters,
         drafts=connected.drafts,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from server_bridge.fim.layout import grammar
-from server_bridge.http.shapes import Object, label
+from server_bridge.http.responses import Object, label
 from server_bridge.llama.answers import DRAFTERS, Completion, Cost, Entry, Event
 from server_bridge.llama.mirror import RUN, Outlook
 from server_bridge.llama.tokenizer import Tokenizer

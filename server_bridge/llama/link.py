@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from server_bridge.fim.tokens import FAMILIES
 from server_bridge.http.client import Http, Unproven
-from server_bridge.http.shapes import Object, read
+from server_bridge.http.responses import Object, read
 from server_bridge.llama.answers import Event, Ids
 from server_bridge.llama.props import Identity, proof, properties
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable

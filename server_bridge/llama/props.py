@@ -12,8 +12,7 @@ import re
 from typing import NamedTuple
 
 from server_bridge.http.client import Http, Tags
-from server_bridge.http.responses import Loading, Refused
-from server_bridge.http.shapes import Object, UnexpectedAnswer, label, read
+from server_bridge.http.responses import Loading, Object, Refused, UnexpectedAnswer, label, read
 from server_bridge.llama.answers import Props, RouterModels
 from server_bridge.protocol import BackendError, BackendRejected, BackendTimeout, BackendUnusable
 

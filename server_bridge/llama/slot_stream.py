@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from server_bridge.fim.layout import WIDTH, Ids, ids
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 from server_bridge.llama import completion
 from server_bridge.llama.answers import Event
 from server_bridge.llama.mirror import Outlook

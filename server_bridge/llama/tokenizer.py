@@ -15,7 +15,7 @@ from server_bridge import running_mean
 from server_bridge.fim import chat
 from server_bridge.fim.layout import Ids, Lru, find_spelling, ids
 from server_bridge.fim.tokens import PLAIN, Specials, families, specials
-from server_bridge.http.shapes import UnexpectedAnswer, answer_error
+from server_bridge.http.responses import UnexpectedAnswer, answer_error
 from server_bridge.llama import answers
 from server_bridge.llama.link import Link
 from server_bridge.protocol import Token

@@ -5,7 +5,9 @@ vLLM, SGLang, mlx_lm.server, Ollama, LM Studio, llama.cpp. Their `suffix` field 
 left to a chat template, so the special tokens stand in the prompt. What such a server holds cannot be
 asked; it is estimated in characters and corrected by the usage at the end of an answer. Answers
 are streamed, for only then a server notices that the client is gone. mlx_lm.server does not, and forgets what it
-evaluated for a request that was cancelled: there nothing is ever cancelled on purpose.
+evaluated for a request that was cancelled: there nothing is ever cancelled on purpose. It decodes to the end even when
+the client is gone, and serves nothing else meanwhile; so it is asked for so much at a time that a newer key need not
+wait long (`stream_shortly`). Each reply costs the evaluation of one token at least.
 
 Token healing: the prompt ends before the half word, and the server is made to begin its answer with it where it can
 be (vLLM). Elsewhere an answer that does not begin with it is asked for again with the half word in the prompt.
@@ -18,17 +20,15 @@ all the same, its last word is held back and forced likewise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from server_bridge import short_requests
 from server_bridge.fim.chat import FILLS_ONLY
 from server_bridge.fim.text import Part, render
 from server_bridge.fim.tokens import PLAIN, is_base_model
 from server_bridge.http.client import Http
-from server_bridge.http.responses import state_after
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object, state_after
 from server_bridge.openai import chat, completion
 from server_bridge.openai.cache_estimate import cut, last_word
 from server_bridge.openai.models import Connected, choose_model
@@ -48,7 +48,33 @@ from server_bridge.protocol import (
     Stop,
     Timings,
     Warmed,
+    rest,
 )
+
+SHORT_S = 0.05  # of decoding: a newer key waits for it, and its delay is not felt
+# Two, so that a server's drafts are of use; eight, because a suggestion of a line is about as long, and
+# whatever is decoded past its end is waited for, too.
+SHORT_TOKENS = (2, 8)
+
+
+async def stream_shortly(
+    complete: Callable[[Request], Awaitable[Reply]], request: Request, state: State
+) -> AsyncGenerator[Reply, None]:
+    """Yield the replies to *request*, each decoded in one go; see `Model.stream`."""
+    while request.n_predict > 0:
+        n_predict = min(request.n_predict, short_tokens(state))
+        reply = await complete(replace(request, n_predict=n_predict))
+        yield reply
+        if reply.stop is not Stop.LIMIT:
+            return
+        request = rest(request, reply)
+
+
+def short_tokens(state: State) -> int:
+    """Return how many tokens the server decodes in about `SHORT_S`."""
+    low, high = SHORT_TOKENS
+    return max(low, min(high, int(1e3 * SHORT_S / state.decode_ms)))
+
 
 TAIL = 16  # tokens; fewer cost no more than the request that would evaluate them ahead
 
@@ -142,7 +168,7 @@ class OpenAiServer:
     async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
         """See `Model`; what is evaluated is an estimate, because a closed stream tells no usage."""
         if (await self._ensure_connected()).connected.is_mlx and not request.prompt.turns:
-            replies = short_requests.stream(self.complete, request, self.state)
+            replies = stream_shortly(self.complete, request, self.state)
         else:
             replies = self._stream_replies(request)
         async with aclosing(replies):

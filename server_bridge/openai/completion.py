@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 from server_bridge.llama.completion import TEMPERATURE
 from server_bridge.openai.stream import NO_ID, StreamedAnswer
 from server_bridge.protocol import Reply, Request, Stop, Timings, Token

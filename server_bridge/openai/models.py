@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from server_bridge.fim.tokens import FAMILIES, PLAIN, Family, find_by_model, find_by_name
 from server_bridge.http.client import Http, Unproven
-from server_bridge.http.shapes import Object, UnexpectedAnswer, label, optional, read
+from server_bridge.http.responses import Object, UnexpectedAnswer, label, optional, read
 from server_bridge.openai import chat
 from server_bridge.protocol import BackendRejected, BackendUnusable
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from server_bridge.fim.layout import find_spelling
-from server_bridge.http.shapes import Count, Object, Octet, label, optional
-from server_bridge.http.shapes import read as read_shape
+from server_bridge.http.responses import Count, Object, Octet, label, optional
+from server_bridge.http.responses import read as read_shape
 from server_bridge.llama.completion import log_probability
 from server_bridge.protocol import (
     BackendError,

@@ -14,7 +14,7 @@ from contextlib import aclosing, contextmanager
 
 from server_bridge import running_mean
 from server_bridge.http.client import Http
-from server_bridge.http.shapes import Object, label
+from server_bridge.http.responses import Object, label
 from server_bridge.openai import chat, completion, stream
 from server_bridge.openai.cache_estimate import CacheEstimate
 from server_bridge.openai.completion import MOST_STOPS

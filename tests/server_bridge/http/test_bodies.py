@@ -14,8 +14,13 @@ from typing import ClassVar
 import pytest
 
 from server_bridge.http.client import Http
-from server_bridge.http.responses import MOST_BRACKETS, MOST_BYTES, body_of, object_in
-from server_bridge.http.shapes import UnexpectedAnswer
+from server_bridge.http.responses import (
+    MOST_BRACKETS,
+    MOST_BYTES,
+    UnexpectedAnswer,
+    body_of,
+    object_in,
+)
 from server_bridge.protocol import BackendError, BackendTimeout, BackendUnavailable, PromptTooLong
 from tests.server_bridge.recorder import recorder
 

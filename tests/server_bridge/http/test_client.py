@@ -14,8 +14,7 @@ import pytest
 import trustme
 
 from server_bridge.http.client import Http, Unproven
-from server_bridge.http.responses import Loading, Refused, ServerError
-from server_bridge.http.shapes import UnexpectedAnswer
+from server_bridge.http.responses import Loading, Refused, ServerError, UnexpectedAnswer
 from server_bridge.protocol import (
     BackendError,
     BackendRejected,

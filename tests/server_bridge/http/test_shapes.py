@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from server_bridge.http.responses import object_in, seconds_of
-from server_bridge.http.shapes import LABEL, UnexpectedAnswer, label, optional, read
+from server_bridge.http.responses import (
+    LABEL,
+    UnexpectedAnswer,
+    label,
+    object_in,
+    optional,
+    read,
+    seconds_of,
+)
 from server_bridge.llama.answers import Completion, Piece
 from server_bridge.protocol import BackendError, BackendUnavailable
 

@@ -12,9 +12,17 @@ import pytest
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.fim.tokens import FAMILIES, Family
 from server_bridge.http.client import Http
-from server_bridge.http.shapes import Object
-from server_bridge.llama.backend import LlamaServer
-from server_bridge.protocol import BackendError, BackendUnusable, Chunk, Health, Prompt, Request
+from server_bridge.http.responses import Object
+from server_bridge.llama.backend import Connected, Encoded, LlamaServer
+from server_bridge.protocol import (
+    BackendError,
+    BackendUnavailable,
+    BackendUnusable,
+    Chunk,
+    Health,
+    Prompt,
+    Request,
+)
 from tests.llama_server import llama_server
 from tests.models import BUNDLED, write_model
 from tests.server_bridge.fim.controls import CONTROLS
@@ -180,6 +188,7 @@ async def test_a_restarted_server_is_used_again() -> None:
         await server.complete(REQUEST)
     assert server.state.health is Health.DOWN
     with llama_server(BUNDLED, port=urlsplit(url).port, n_parallel=1):
+        await server.connect()
         after = await server.complete(REQUEST)
         assert (after.text, after.timings.cache_n, server.state.slots) == (before.text, 0, 1)
         await server.aclose()
@@ -191,3 +200,38 @@ async def test_a_connection_lasts_no_longer_than_the_server_likes(url: str) -> N
     for _ in range(205):
         await server.complete(replace(REQUEST, n_predict=1))
     await server.aclose()
+
+
+async def test_a_cold_request_encodes_its_prompt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is measured, evaluated in steps, measured again and decoded; a further key is another prompt."""
+    spelled: list[str] = []
+    spell = LlamaServer._spell
+
+    async def count(prompt: Prompt, connected: Connected) -> Encoded:
+        spelled.append(prompt.middle)
+        return await spell(prompt, connected)
+
+    monkeypatch.setattr(LlamaServer, "_spell", staticmethod(count))
+    with llama_server(BUNDLED) as url:
+        server = LlamaServer(url)
+        for middle in ("    def ", "    def x"):
+            asked = prompt(middle)
+            await server.measure(asked)
+            await warm_all(server, prompt(middle), 500)
+            await server.measure(asked)
+            [*_] = [reply async for reply in server.stream(Request(prompt(middle), 4))]
+        await server.aclose()
+    assert spelled == ["    def ", "    def x"]
+
+
+async def test_work_on_a_server_that_ended_does_not_connect_again() -> None:
+    """`connect` does, for the next piece of work."""
+    with llama_server(BUNDLED) as url:
+        server = LlamaServer(url)
+        await server.measure(REQUEST.prompt)
+        await server.aclose()
+        with pytest.raises(BackendUnavailable):
+            await server.measure(REQUEST.prompt)
+        await server.connect()
+        assert (await server.complete(REQUEST)).tokens
+        await server.aclose()

@@ -11,12 +11,12 @@ from fim_lsp.cli import checks
 from fim_lsp.cli.checks import Target, cache
 from fim_lsp.settings.config import Config
 from server_bridge.http.client import Http
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.cache_check import RECENT, CacheCheck, unfit
 from server_bridge.llama.checkpoints import Kind, Memory
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.props import open_to_pages
+from server_bridge.llama.slot_client import RECENT, CacheCheck, unfit
 from tests import architectures
 from tests.llama_server import llama_server
 from tests.models import BUNDLED

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from server_bridge.http.client import Http
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.mirror import RUN, count_moved
 from server_bridge.protocol import Prompt, Reply, Request, Stop, append_text

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from server_bridge.http.client import Http
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 from server_bridge.llama import slot_files
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendError, BackendUnavailable, Chunk, Request
@@ -75,6 +75,7 @@ async def test_another_vocabulary_under_the_same_name_is_noticed(
         with pytest.raises(BackendUnavailable, match="another model"):
             await server.complete(taped)
         assert wire.prompts == []
+        await server.connect()
         await server.complete(taped)
         fresh = Heard(url)
         other = LlamaServer(fresh)

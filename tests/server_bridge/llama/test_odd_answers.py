@@ -13,8 +13,7 @@ import pytest
 import pytest_asyncio
 
 from server_bridge.http.client import Http
-from server_bridge.http.responses import object_in
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object, object_in
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendError, Reply, Request, extend_prompt, rest
 from tests.llama_server import llama_server

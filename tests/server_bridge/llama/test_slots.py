@@ -16,7 +16,7 @@ import pytest
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.failover.endpoints import Endpoints
 from server_bridge.http.client import Http
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Chunk, Model, Prompt, Request
 from tests.llama_server import llama_server

@@ -10,7 +10,7 @@ import pytest
 
 from server_bridge.fim import chat
 from server_bridge.http.client import Http
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import Chunk, Prompt, Request, Stop
 from tests.llama_server import llama_server

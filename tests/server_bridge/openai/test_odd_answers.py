@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from server_bridge.http.client import Http
-from server_bridge.http.responses import object_in
-from server_bridge.http.shapes import Object
+from server_bridge.http.responses import Object, object_in
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import BackendError, Request, extend_prompt
 from tests.server_bridge.odd import ODD, places, some, with_odd
