@@ -1,0 +1,79 @@
+"""Requests that meet a text on its way: they join it, wait behind it, or have it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fim_lsp import events
+from fim_lsp.session.session import Session
+from tests.fake_backend import FakeBackend
+from tests.typist import BRIEF, Typist, wait_judged
+
+TYPED = "class Cart:\n    def __init__(self, na"  # the text goes on with `me`
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+async def typist(backend: FakeBackend) -> AsyncIterator[Typist]:
+    session = Session(BRIEF, lambda _: backend)
+    typist = Typist(session, TYPED)
+    await session.connection.wait_ready()
+    await wait_judged(session)
+    yield typist
+    await session.aclose()
+
+
+async def asked(typist: Typist, backend: FakeBackend) -> asyncio.Task[list[str]]:
+    """Ask, and return when the request is with the model, which is held."""
+    backend.hold("stream")
+
+    async def texts() -> list[str]:
+        return [suggestion.text for suggestion in await typist.ask(invoked=True)]
+
+    task = asyncio.create_task(texts())
+    await backend.until_held()
+    return task
+
+
+@pytest.mark.parametrize(("key", "n_requests"), [("m", 1), ("x", 2)])
+async def test_a_key_joins_the_text_that_it_begins(
+    typist: Typist, backend: FakeBackend, key: str, n_requests: int
+) -> None:
+    """One that begins another text has a request of its own."""
+    first = await asked(typist, backend)
+    typist.type(key)
+    second = asyncio.create_task(typist.ask(invoked=True))
+    await asyncio.sleep(0)
+    first.cancel()
+    backend.release()
+    suggestions = await second
+    assert [each.text[:1] for each in suggestions if key == "m"] == ["e"] * (key == "m")
+    assert len(backend.seen) == n_requests
+
+
+async def test_a_request_in_another_document_comes_first(
+    typist: Typist, backend: FakeBackend
+) -> None:
+    """Before the rest of the text that is on its way; both requests end."""
+    first = await asked(typist, backend)
+    other = Typist(typist.session, TYPED, uri="file:///home/me/shop/other.py")
+    second = asyncio.create_task(other.ask(invoked=True))
+    await asyncio.sleep(0)
+    backend.release()
+    _, suggestions = await asyncio.gather(first, second)
+    assert suggestions
+
+
+async def test_a_closed_document_gets_nothing(typist: Typist, backend: FakeBackend) -> None:
+    """A request that was with the model then is answered, with nothing."""
+    first = await asked(typist, backend)
+    typist.session.handle(events.Closed(typist.uri))
+    backend.release()
+    assert await first == []
