@@ -83,7 +83,7 @@ def _command(given: argparse.Namespace) -> int:  # noqa: PLR0911 (a command each
     if given.command == "http":
         from fim_lsp.cli import http
         from fim_lsp.settings import files
-        from server_bridge.llama.props import open_to_pages
+        from server_bridge.llama.link import open_to_pages
 
         token = given.token_file or os.environ.pop("FIM_LSP_TOKEN", "")
         key = http.ClientKey(token) if token else http.read_key(files.client_key_file())
@@ -110,7 +110,7 @@ def _doctor(given: argparse.Namespace) -> int:
     from fim_lsp import models_command
     from fim_lsp.cli import checks, doctor
     from fim_lsp.settings import files, merge
-    from server_bridge.llama.props import open_to_pages
+    from server_bridge.llama.link import open_to_pages
 
     given_files = files.find_layers((given.root.resolve(),))
     config, problems = merge.merge_layers(given_files.layers)
@@ -154,7 +154,7 @@ async def _open_port(session: Session, port: int, root: str) -> LocalPort:
     from fim_lsp.cli.http import advice
     from fim_lsp.http_server import client_key, local_port
     from fim_lsp.settings import files
-    from server_bridge.llama.props import open_to_pages
+    from server_bridge.llama.link import open_to_pages
 
     advise = partial(advice, session, open_to_pages)
     token = client_key.own_key(files.client_key_file())

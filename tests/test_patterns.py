@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from fim_lsp.suggest import lines
-from server_bridge.fim import text, tokens
+from server_bridge.fim import layout, tokens
 from tests.test_tidy import PATHS, name_of
 from tests.test_tidy import parsed as syntax
 
@@ -57,7 +57,10 @@ MADE = {
         f"lines.scanner({name})": lines.scanner(name)
         for name in ("c", "python", "rust", "vim", "css")
     },
-    **{f"text._looks_special({each.name})": text._looks_special(each) for each in tokens.FAMILIES},
+    **{
+        f"layout._looks_special({each.name})": layout._looks_special(each)
+        for each in tokens.FAMILIES
+    },
     **{f"tokens.{each.name}": re.compile(each.models, re.IGNORECASE) for each in tokens.FAMILIES},
 }
 
@@ -290,7 +293,7 @@ def test_all_functions_that_make_patterns_are_known() -> None:
         "fim_lsp.context.secrets.forms._forms",
         "fim_lsp.context.secrets.tokens._form",
         "fim_lsp.suggest.lines.scanner",
-        "server_bridge.fim.text._looks_special",
+        "server_bridge.fim.layout._looks_special",
         "server_bridge.fim.tokens._is_named",
     }
 

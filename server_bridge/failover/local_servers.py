@@ -19,7 +19,7 @@ from server_bridge.http.client import Http, Trust
 from server_bridge.http.listener import AnotherUser, Listener, only_ours
 from server_bridge.http.responses import Loading
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.props import proof
+from server_bridge.llama.link import proof
 from server_bridge.machine.addresses import port_of
 from server_bridge.protocol import (
     BackendError,

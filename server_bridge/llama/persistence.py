@@ -19,8 +19,8 @@ from msgspec import to_builtins
 from server_bridge.fim.layout import Ids, head, ids
 from server_bridge.llama import completion, slot_files
 from server_bridge.llama.checkpoints import Checkpoint
+from server_bridge.llama.link import Identity
 from server_bridge.llama.mirror import count_shared, n_tokens
-from server_bridge.llama.props import Identity
 from server_bridge.llama.slot_client import Evaluated, SlotClient
 from server_bridge.llama.slot_files import SavedSlot
 from server_bridge.llama.slots import COPY

@@ -20,9 +20,8 @@ from server_bridge.http.responses import Object, UnexpectedAnswer, answer_error
 from server_bridge.llama import answers, completion
 from server_bridge.llama.answers import Cost
 from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, Memory
-from server_bridge.llama.link import Link
+from server_bridge.llama.link import Identity, Link
 from server_bridge.llama.mirror import Mirror, Outlook
-from server_bridge.llama.props import Identity
 from server_bridge.llama.slots import COPY, ExclusiveSlots, SharedSlots, Slots
 from server_bridge.protocol import BackendRejected, BackendUnusable, State
 

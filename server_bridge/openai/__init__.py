@@ -1,7 +1,6 @@
 """
 OpenAI-style servers (vLLM, mlx_lm.server, …) as a `Backend`.
 
-cache_estimate: estimates what a server holds that does not report its cache
 stream: collects streamed events into one answer with tokens and probabilities
 completion: the options of a `/v1/completions` request, and its answer as a `Reply`
 chat: a prompt as a chat message, and the code behind the cursor from the answer

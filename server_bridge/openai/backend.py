@@ -25,15 +25,14 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from server_bridge.fim.chat import FILLS_ONLY
-from server_bridge.fim.text import Part, render
+from server_bridge.fim.layout import Part, render
 from server_bridge.fim.tokens import PLAIN, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, state_after
 from server_bridge.openai import chat, completion
-from server_bridge.openai.cache_estimate import cut, last_word
 from server_bridge.openai.models import Connected, choose_model
 from server_bridge.openai.stream import StreamedAnswer
-from server_bridge.openai.text_client import TextClient
+from server_bridge.openai.text_client import TextClient, cut, last_word
 from server_bridge.protocol import (
     BackendError,
     BackendTimeout,

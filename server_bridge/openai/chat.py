@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 
 from server_bridge.fim.chat import CHAT, GAP, NO_THINKING, TASK
-from server_bridge.fim.text import Part, neutral, render
+from server_bridge.fim.layout import Part, neutral, render
 from server_bridge.http.responses import Object
 from server_bridge.openai import completion
 from server_bridge.openai.stream import StreamedAnswer

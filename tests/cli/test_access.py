@@ -8,7 +8,7 @@ import pytest
 
 from fim_lsp.cli.checks import Target, access
 from fim_lsp.settings.merge import Layer, merge_layers
-from server_bridge.llama.props import open_to_pages
+from server_bridge.llama.link import open_to_pages
 from server_bridge.protocol import Health, State
 from tests.llama_server import llama_server
 from tests.models import BUNDLED

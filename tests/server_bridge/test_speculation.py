@@ -14,7 +14,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.settings.merge import make_config
 from server_bridge.llama.backend import LlamaServer
-from server_bridge.llama.props import open_to_pages
+from server_bridge.llama.link import open_to_pages
 from server_bridge.protocol import Reply, Request, extend_prompt
 from tests.architectures import write
 from tests.llama_server import PROGRAM

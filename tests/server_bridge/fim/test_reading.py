@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from server_bridge.fim.layout import render
 from server_bridge.fim.reading import read
-from server_bridge.fim.text import render
 from server_bridge.fim.tokens import FAMILIES, PLAIN_HEAD, Family
 from server_bridge.protocol import Chunk, Prompt
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server_bridge.fim.text import neutral, render
+from server_bridge.fim.layout import neutral, render
 from server_bridge.fim.tokens import FAMILIES, Family, find_by_model, find_by_name
 from server_bridge.protocol import Chunk, Prompt
 from tests.server_bridge.fim.controls import CONTROLS, OTHERS

@@ -14,8 +14,8 @@ from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.llama.checkpoints import Kind, Memory
+from server_bridge.llama.link import open_to_pages
 from server_bridge.llama.mirror import Mirror, Outlook
-from server_bridge.llama.props import open_to_pages
 from server_bridge.llama.slot_client import RECENT, CacheCheck, unfit
 from tests import architectures
 from tests.llama_server import llama_server

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.fim.layout import common_prefix
-from server_bridge.openai.cache_estimate import N_TEXTS, CacheEstimate, cut
+from server_bridge.openai.text_client import N_TEXTS, CacheEstimate, cut
 
 
 @given(st.text("ab\n"), st.text("ab\n"), st.text("ab\n"))

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server_bridge.fim.chat import GAP, TASK
-from server_bridge.fim.text import render
+from server_bridge.fim.layout import render
 from server_bridge.http.client import Http
 from server_bridge.openai import chat
 from server_bridge.openai.backend import OpenAiServer
