@@ -9,9 +9,11 @@ clicked (VS Code reads Markdown links in messages), passwords in addresses.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 # The user part of an address, up to the last @ before its path.
 _PASSWORD = re.compile(r"(?<=://)[^/\s]*@")
+_CONTROL = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f-\x9f]")
 _LINK = re.compile(r"\](?=[(\[])")  # where a Markdown link's text ends and its target begins
 
 
@@ -20,12 +22,21 @@ def redact(text: str) -> str:
     return _PASSWORD.sub("…@", text) if "@" in text else text
 
 
-def escape(text: str) -> str:
-    r"""Return *text* on one line: what cannot be printed as Python writes it, like `\n` and `\x1b`."""
-    text = redact(text)
+def printable(text: str, keep: str = "") -> str:
+    r"""Return *text* with what cannot be printed as Python writes it, like `\n` and `\x1b`, but for characters in *keep*."""
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
+    return "".join(char if char.isprintable() or char in keep else _escape(char) for char in text)
+
+
+def escape(text: str) -> str:
+    """Return *text* on one line, without passwords."""
+    return printable(redact(text))
+
+
+def drop_controls(text: str, keep: Container[str] = "") -> str:
+    """Return what a model wrote without control characters, but for blanks, line ends and those in *keep*."""
+    return _CONTROL.sub(lambda control: control[0] if control[0] in keep else "", text)
 
 
 def sanitize(text: str, most: int = 80) -> str:

@@ -165,9 +165,9 @@ def run(arguments: Namespace) -> int:
             found["why"] = rows(all_tried, backend)
         print(json.dumps(found, ensure_ascii=False, indent=2))
     elif arguments.why:
-        print("\n".join(lines(_place(position), all_tried, backend)))
+        screen_on(sys.stdout).line("\n".join(lines(_place(position), all_tried, backend)))
     elif tried.answer.suggestions:
-        sys.stdout.write(tried.answer.suggestions[0].text + "\n")
+        screen_on(sys.stdout).text(tried.answer.suggestions[0].text)
     else:
         screen.line(f"fim-lsp: nothing to suggest here: {tried.reason}")
     if screen.live and is_bundled(backend["model"]) and not arguments.why:

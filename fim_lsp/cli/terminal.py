@@ -7,12 +7,15 @@ Escape sequences are used in this module only.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
+
+from fim_lsp.display import printable
 
 # SGR codes by role. Ghost text is dim *and* italic, so that it stays readable where a
 # theme has no dim.
@@ -32,6 +35,8 @@ WIDTH_OF_A_PIPE = 100
 WIDEST = 120  # in wider rows code and numbers are too far apart
 NARROWEST = 20  # of text in lines: in narrower rows words stand one by one
 ERASE_LINE = "\r\x1b[2K"
+_OURS = re.compile(f"(\x1b\\[(?:0|{'|'.join(filter(None, CODES.values()))})m)")
+LAYOUT = "\n\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,14 @@ class Screen:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code and text else text
 
     def line(self, text: str = "") -> None:
-        """Print a line and show it at once."""
-        print(text, file=self.stream, flush=True)
+        """Print a line and show it at once; of escape sequences only those of `paint` work."""
+        parts = enumerate(_OURS.split(text))
+        shown = "".join(part if number % 2 else printable(part, LAYOUT) for number, part in parts)
+        print(shown, file=self.stream, flush=True)
+
+    def text(self, text: str) -> None:
+        """Print the text of a model: on a terminal without what that would obey, else as it is."""
+        print(printable(text, LAYOUT) if self.live else text, file=self.stream, flush=True)
 
     def say(self, text: str) -> None:
         """Print sentences: on a terminal broken between words, in a pipe a line each."""
@@ -59,7 +70,12 @@ class Screen:
     def status(self, text: str) -> None:
         """Show progress in place; "" removes it. Says nothing where lines cannot be rewritten."""
         if self.live:
-            print(ERASE_LINE + clip(text, self.width - 1), end="", file=self.stream, flush=True)
+            print(
+                ERASE_LINE + printable(clip(text, self.width - 1)),
+                end="",
+                file=self.stream,
+                flush=True,
+            )
 
 
 def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen:

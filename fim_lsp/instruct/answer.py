@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.scan import BLOT
+from fim_lsp.display import drop_controls
 from fim_lsp.documents import Document, Edit, Position, alike, line_end
 from fim_lsp.instruct.selection import Selection
 
@@ -58,8 +59,8 @@ def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:
     for shown, line in zip(reversed(selection.clean), reversed(selection.lines), strict=True):
         if shown != line:
             secrets[shown.strip()].append(line)
-    found = []
-    for line in lines:
+    found, own = [], {*"".join(selection.lines)}
+    for line in (drop_controls(each, own) for each in lines):
         moved = old + line.removeprefix(new) if line.startswith(new) else shift + line
         moved = moved if line.strip() else ""
         if secrets and secrets.get(moved.strip()):

@@ -98,7 +98,7 @@ def turn(selection: Selection, path: str, language: str, instruction: str) -> st
     code = "\n".join(line.removeprefix(selection.indent) for line in selection.clean)
     mark = fence(selection.clean)
     return (
-        f"{TASK}\n\nLines {selection.first + 1} to {selection.last} of {path}:\n"
+        f"{TASK}\n\nLines {selection.first + 1} to {selection.last} of {scrub_text(path)}:\n"
         f"{mark}{language}\n{code}\n{mark}\n\nInstruction:\n{scrub_text(instruction)}"
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.scan import BLOT, scrub_text
+from fim_lsp.display import drop_controls
 from fim_lsp.prompt.frame import heal
 from server_bridge.protocol import Chunk, Prompt, State
 
@@ -114,10 +115,11 @@ def scrub_diff(diff: str) -> str:
 
 def line_of(said: str, prompt: Prompt, typed: str) -> str:
     """Return the part of the model's words that follows *typed* in its line."""
+    said = drop_controls(said)
     if not said.startswith(prompt.forced):
         return ""
     if prompt.turns and not prompt.middle + prompt.forced:
-        lines = (line.strip() for line in said.splitlines())
+        lines = (line.strip() for line in said.split("\n"))
         line = next((line for line in lines if line and not line.startswith("```")), "")
         line = line[1:-1] if len(line) > 1 and line[0] == line[-1] in "`\"'" else line
         return line.removeprefix(typed) if line.startswith(typed) else ""

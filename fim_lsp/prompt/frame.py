@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fim_lsp.context.ring import Limits
-from fim_lsp.context.secrets.scan import scrub_parts
+from fim_lsp.context.secrets.scan import scrub_parts, scrub_text
 from fim_lsp.documents import Edit
 from fim_lsp.prompt import window
 from fim_lsp.prompt.window import Budget, Window
@@ -180,10 +180,11 @@ def compose(frame: Frame, typed: str) -> Prompt:
     prefix, middle, forced, suffix = _scrub((frame.window.prefix, kept, half, frame.window.suffix))
     if forced != half:  # the output cannot begin with what is redacted
         middle, forced = middle + forced, ""
+    header = _scrub_names(frame.header)
     return Prompt(
-        repo=frame.header.repo,
-        chunks=frame.header.chunks,
-        path=frame.header.path,
+        repo=header.repo,
+        chunks=header.chunks,
+        path=header.path,
         prefix=prefix,
         suffix=suffix,
         middle=middle,
@@ -195,6 +196,13 @@ def compose(frame: Frame, typed: str) -> Prompt:
 def _scrub(parts: tuple[str, ...]) -> tuple[str, ...]:
     """Return the text around the cursor without what looks like a secret, half-typed ones included."""
     return scrub_parts(parts)
+
+
+@lru_cache(maxsize=16)
+def _scrub_names(header: Header) -> Header:
+    """Return the same with no secret in the name of a file or a folder."""
+    chunks = tuple(chunk._replace(name=scrub_text(chunk.name)) for chunk in header.chunks)
+    return Header(scrub_text(header.repo), chunks, scrub_text(header.path))
 
 
 def budget(config: Config, state: State, scale: float = 1.0) -> Budget:

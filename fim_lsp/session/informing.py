@@ -99,8 +99,11 @@ def _source(uri: str, place: Place) -> Source | None:
     """Return the text that *uri* names; None where it may not be used."""
     if uri in place.opened:
         return place.opened[uri]
-    file, location = paths.local_path(uri), paths.locate(uri, (place.root,))
-    if file is None:
+    try:
+        file, location = paths.local_path(uri), paths.locate(uri, (place.root,))
+    except ValueError:  # no URI of a file
+        return None
+    if file is None or "\0" in str(file):
         return None
     name = location.path if location.root else f"{location.repo}/{location.path}"
     unread = Source(uri, name, language_of(name), -1, ())

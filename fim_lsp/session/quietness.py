@@ -57,7 +57,7 @@ class Quietness:
         self._path = folder / FILE if folder else None
         self._written = self.record
         self._clock, self._wall = clock, wall
-        self._until = wall()
+        self._until, self._snoozed_s = wall(), 0.0
         self._judged: deque[Judged] = deque(maxlen=REMEMBERED)
         self._next: tuple[str, Place] | None = None
         self._promised: Asked | None = None
@@ -66,17 +66,19 @@ class Quietness:
 
     def snooze(self, minutes: float) -> None:
         """Stop automatic suggestions for so long; 0 ends it."""
-        self._until = self._wall() + timedelta(minutes=max(0.0, min(minutes, MOST_MINUTES)))
+        self._snoozed_s = 60 * max(0.0, min(minutes, MOST_MINUTES))
+        self._until = self._wall() + timedelta(seconds=self._snoozed_s)
 
     @property
     def left_s(self) -> float:
-        """Return how many seconds of quiet are left."""
-        return max(0.0, (self._until - self._wall()).total_seconds())
+        """Return how many seconds of quiet are left; no more than were asked for, if the clock was set back."""
+        return max(0.0, min((self._until - self._wall()).total_seconds(), self._snoozed_s))
 
     @property
     def until(self) -> str:
         """Until when, on the clock of the machine; "" while suggestions come."""
-        return f"{self._until.astimezone():%H:%M}" if self.left_s else ""
+        until = self._wall() + timedelta(seconds=self.left_s)
+        return f"{until.astimezone():%H:%M}" if self.left_s else ""
 
     def why_silent(self, *, invoked: bool) -> str:
         """Return the reason why a request gets nothing now, "" for none."""
@@ -175,8 +177,4 @@ class Quietness:
 
 
 def _read(path: Path) -> Record:
-    """Return the record in the file, an empty one where it makes no sense."""
-    try:
-        return worth.restore(json.loads(private_files.read(path)))
-    except (OSError, ValueError, TypeError, RecursionError):
-        return Record()
+    return private_files.restore(path, lambda data: worth.restore(json.loads(data)), Record())

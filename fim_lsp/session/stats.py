@@ -282,12 +282,11 @@ class Days:
 
 
 def _read(path: Path) -> dict[str, Day]:
-    """Return the numbers in the file, as far as they make sense."""
-    try:
-        said = json.loads(private_files.read(path))
-        return {
-            str(date.fromisoformat(day)): {name: int(counts.get(name, 0)) for name in NAMES}
-            for day, counts in said.items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-        return {}
+    return private_files.restore(path, _parse, dict[str, Day]())
+
+
+def _parse(data: bytes) -> dict[str, Day]:
+    return {
+        str(date.fromisoformat(day)): {name: int(counts.get(name, 0)) for name in NAMES}
+        for day, counts in json.loads(data).items()
+    }

@@ -232,7 +232,7 @@ def next_commit(folder: Path, index: Path) -> NextCommit:
             return data.decode("utf-8", "replace")
 
         diff = ask(*_DIFF, found.commit or _EMPTY_TREE)
-        log = ask(*_LOG, found.commit).splitlines() if found.commit else []
+        log = ask(*_LOG, found.commit).split("\n") if found.commit else []
     return NextCommit(diff, tuple(filter(None, log[1::2])))  # each follows a line with the commit
 
 

@@ -10,12 +10,17 @@ asks for. A process that was killed leaves its own: who finds no listener there 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import logging
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+Restored = TypeVar("Restored")
 
 
 class Announced(NamedTuple):
@@ -46,17 +51,20 @@ def withdraw(path: Path) -> None:
 
 def find_announced(folder: Path) -> list[Announced]:
     """Return all announcements, also of processes that ended without withdrawing them."""
-    ports = []
-    for path in sorted(folder.glob("*.json")):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            content = json.loads(read(path))
-            pid = int(path.name.partition("-")[0])
-            ports.append(Announced(str(content["url"]), str(content["token"]), pid, path))
-    return ports
+    files = sorted(folder.glob("*.json"))
+    ports = (restore(path, functools.partial(_parse, path), None) for path in files)
+    return [port for port in ports if port is not None]
+
+
+def _parse(path: Path, data: bytes) -> Announced | None:
+    content, pid = json.loads(data), int(path.name.partition("-")[0])
+    return Announced(str(content["url"]), str(content["token"]), pid, path)
 
 
 MOST_BYTES = 65_536  # of a file that is read: a key, an address
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+log = logging.getLogger(__name__)
 
 
 class NotPrivate(OSError):
@@ -79,13 +87,26 @@ def write(path: Path, data: bytes) -> None:
         raise
 
 
-def read(path: Path) -> bytes:
-    """Read *path*. Raises NotPrivate, or OSError where there is no such file."""
+def restore(
+    path: Path, parse: Callable[[bytes], Restored], default: Restored, most: int = MOST_BYTES
+) -> Restored:
+    """Return what *parse* makes of a file of ours; *default* where there is none, or it holds anything else."""
+    try:
+        return parse(read(path, most))
+    except FileNotFoundError:
+        return default
+    except Exception as error:  # noqa: BLE001 (deep, huge, not UTF-8, of another version …)
+        log.warning("%s cannot be used: %s", path, type(error).__name__)
+        return default
+
+
+def read(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Read *path*, *most* bytes of it. Raises NotPrivate, or OSError where there is no such file."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if problem := _problem(os.fstat(file.fileno())):
             raise NotPrivate(f"{path} {problem}")
-        return file.read(MOST_BYTES)
+        return file.read(most)
 
 
 def _problem(found: os.stat_result) -> str:

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from fim_lsp.cli.terminal import clip, clip_left, fit, screen_on
+from fim_lsp.cli.terminal import ERASE_LINE, clip, clip_left, fit, screen_on
 
 
 class Terminal(io.StringIO):
@@ -77,3 +77,29 @@ def test_only_a_terminal_breaks_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream, n_lines in ((Terminal(), 2), (io.StringIO(), 1)):
         screen_on(stream, {}).say("a server on another host than this")
         assert stream.getvalue().count("\n") == n_lines
+
+
+def test_a_terminal_obeys_nothing_but_our_own_colours() -> None:
+    """Names of files and words of servers may hold anything; a pipe is shown it in the same way."""
+    for stream in (Terminal(), io.StringIO()):
+        screen = screen_on(stream, {"FORCE_COLOR": "1"})
+        screen.line(screen.paint("good\x1b]0;title\x07", "good") + "\t\x1b[2J\x9b2J\r\u202e\n漢")
+        shown = stream.getvalue()
+        assert shown.startswith("\x1b[32mgood\\x1b]0;title\\x07\x1b[0m\t\\x1b[2J\\x9b2J\\r")
+        assert shown.endswith("\\u202e\n漢\n")
+
+
+def test_progress_is_escaped_too() -> None:
+    stream = Terminal()
+    screen_on(stream, {}).status("loading \x1b]0;x\x07")
+    assert stream.getvalue() == ERASE_LINE + "loading \\x1b]0;x\\x07"
+
+
+def test_the_text_of_a_model_is_as_it_is_in_a_pipe() -> None:
+    """On a terminal it is escaped."""
+    text = "x = 1  # \x1b]0;title\x07\n\ty"
+    pipe, terminal = io.StringIO(), Terminal()
+    screen_on(pipe, {}).text(text)
+    screen_on(terminal, {}).text(text)
+    assert pipe.getvalue() == text + "\n"
+    assert terminal.getvalue() == "x = 1  # \\x1b]0;title\\x07\n\ty\n"

@@ -113,6 +113,12 @@ def test_a_secret_that_comes_back_as_it_was_shown_is_put_back() -> None:
     assert loses_secret(shown, place_lines(shown, (hidden.replace("token", "key"),)))
 
 
+def test_what_a_model_writes_has_no_control_characters() -> None:
+    """But for blanks, and those that the selection has."""
+    shown = selection("a = '\x1b[0m'\n", 0, 1)
+    assert place_lines(shown, ("a = '\x1b[0m\x08'\t\0\f",)) == ("a = '\x1b[0m'\t\f",)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_the_fewest_lines_are_changed(end: str) -> None:
     """Lines that stay are in no edit; line ends are those of the document."""

@@ -119,6 +119,9 @@ def test_a_large_file_leaves_room_for_others() -> None:
         ("INSTRUCT", "```\n", "", ""),
         ("CHAT", "```\n`cart: count`\n```", "cart: ", "count"),
         ("CHAT", "till: count", "cart: ", ""),
+        ("CHAT", "cart:\u2028 count\x85 twice", "cart:", "\u2028 count twice"),
+        ("CHAT", "\x1b]0;owned\x07cart\0\b", "", "]0;ownedcart"),
+        ("FILLS", " fix\x1b[31m it\x08\0\nmore", "", "fix[31m it"),
     ],
 )
 def test_the_line_that_follows(state: str, said: str, typed: str, line: str) -> None:

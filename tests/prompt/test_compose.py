@@ -52,3 +52,13 @@ def test_the_ring_has_what_the_largest_window_leaves() -> None:
     assert (limits.n_chunks, limits.chunk_lines) == (7, 32)
     assert 0 < limits.n_chars < 3 * 12_000
     assert ring_limits(config, dataclasses.replace(READY, n_ctx=300)).n_chars == 0
+
+
+@pytest.mark.security
+def test_a_secret_in_a_name_is_redacted() -> None:
+    """Of the workspace, the file and those that chunks are from."""
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    header = Header(f"{key}-shop", (Chunk(f"{key}/b.py", "rate = 3\n"),), f"src/{key}.py")
+    prompt = compose(Frame(header, FRAME.window), "x = ")
+    assert key not in repr(prompt)
+    assert (prompt.chunks[0].text, prompt.path[:4]) == ("rate = 3\n", "src/")

@@ -79,7 +79,18 @@ def test_old_days_go(tmp_path: Path) -> None:
     assert str(TODAY) not in kept
 
 
-@pytest.mark.parametrize("said", ["", "[]", "{", '{"x": {}}', '{"2026-11-22": 3}', "[" * 10_000])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "[]",
+        "{",
+        '{"x": {}}',
+        '{"2026-11-22": 3}',
+        "[" * 10_000,
+        '{"2026-11-22": {"shown": 1e999}}',
+    ],
+)
 def test_a_file_that_makes_no_sense(tmp_path: Path, said: str) -> None:
     """It is begun again."""
     (tmp_path / FILE).write_text(said)

@@ -130,6 +130,13 @@ async def test_what_names_no_file_is_not_used(project: Project, uri: str) -> Non
     assert await project.tell(Snippet(uri, CARRIER)) == ""
 
 
+@pytest.mark.parametrize("uri", ["file:///lib/%00.py", "http://[", "\0"])
+async def test_an_odd_item_loses_no_other(project: Project, uri: str) -> None:
+    """What comes beside it is used."""
+    good = Snippet(project.uri("lib/carrier.py"), CARRIER)
+    assert "freight_total" in await project.tell(Snippet(uri, "x"), good)
+
+
 @pytest.mark.security
 async def test_secrets_are_not_used(project: Project) -> None:
     """A server may show values of constants."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.documents import Position, open_document
+from fim_lsp.quiet import worth
 from fim_lsp.quiet.worth import AGAIN, Record
 from fim_lsp.session.quietness import FILE, NOT_NOW, Quietness
 from fim_lsp.session.session import Session
@@ -60,6 +61,10 @@ def test_a_snooze_ends_by_the_wall_clock() -> None:
     assert (quiet.why_silent(invoked=False), quiet.why_silent(invoked=True)) == (NOT_NOW, "")
     clocks.wall += timedelta(minutes=10)
     assert (quiet.until, quiet.why_silent(invoked=False)) == ("", "")
+    quiet.snooze(10)
+    clocks.wall -= timedelta(days=3)  # the clock was set back
+    assert quiet.left_s == 600
+    assert quiet.until == f"{(clocks.wall + timedelta(minutes=10)).astimezone():%H:%M}"
     quiet.snooze(1e9)
     assert quiet.left_s == 24 * 3600
     quiet.snooze(0)
@@ -131,10 +136,24 @@ def test_the_record_is_kept_and_forgotten(tmp_path: Path) -> None:
     assert quiet.record == Record()
 
 
-@pytest.mark.parametrize("said", ["", "[]", "[" * 10_000, '{"n": "x"}'])
-def test_a_file_that_makes_no_sense(tmp_path: Path, said: str) -> None:
+HUGE = '{"n": 1%s, "start": %s, "weights": %s, "languages": {}}'
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"[]",
+        b"[" * 10_000,
+        b'{"n": "x"}',
+        b"\xff\xfe",
+        (HUGE % ("0" * 309, [*worth.START], [*worth.START])).encode(),
+        (HUGE % ("e999", [*worth.START], [*worth.START])).encode(),
+    ],
+)
+def test_a_file_that_makes_no_sense(tmp_path: Path, said: bytes) -> None:
     """It is begun again."""
-    (tmp_path / FILE).write_text(said)
+    (tmp_path / FILE).write_bytes(said)
     (tmp_path / FILE).chmod(0o600)
     assert Clocks().quietness(tmp_path).record == Record()
 

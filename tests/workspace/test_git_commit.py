@@ -69,6 +69,13 @@ def test_the_diff_and_the_subjects(top: Path) -> None:
     )
 
 
+def test_a_subject_ends_with_its_line(top: Path) -> None:
+    """Not at what Python takes for the end of one: lines and commits would be mixed up."""
+    odd = "till:\u2028 count\x85 twice\x0b or\x1c more"
+    commit(top, odd)
+    assert staged(top).subjects == (odd, "till: ring", "cart: begin with nothing")
+
+
 def test_the_first_commit(tmp_path: Path) -> None:
     """All that is staged is new, and there are no subjects to follow."""
     git("init", "-q", cwd=tmp_path)

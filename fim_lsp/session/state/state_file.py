@@ -9,8 +9,9 @@ All of this touches the disk: call it in a thread.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import logging
+import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,9 +28,9 @@ from server_bridge.protocol import Chunk
 
 N_WORKSPACES = 64  # of some 200 KB each
 FOLDERS = ("slots", "workspaces")  # states of models, and what is written here
+MOST_BYTES = 1 << 24
 PAGE = "context.txt"  # the last prompt that `fim.showContext` showed
 
-log = logging.getLogger(__name__)
 _json = make_converter(detailed_validation=False)
 _json.register_structure_hook(Chunk, lambda raw, _: Chunk(str(raw[0]), str(raw[1])))
 
@@ -54,15 +55,14 @@ class SavedWorkspace:
 def load(cache: Path, workspace: str) -> SavedWorkspace:
     """Return the saved state of *workspace* (by name), an empty one where it cannot be read."""
     path = _path(cache, workspace)
-    try:
-        kept = _json.loads(path.read_bytes(), SavedWorkspace)
-        path.touch()
-    except FileNotFoundError:
-        return SavedWorkspace()
-    except Exception as error:  # noqa: BLE001 (the file may be anything)
-        log.warning("%s cannot be used any more: %r", path, error)
-        return SavedWorkspace()
+    kept = private_files.restore(path, _parse, SavedWorkspace(), MOST_BYTES)
+    with contextlib.suppress(OSError):
+        os.utime(path)
     return kept if kept.version == __version__ else SavedWorkspace()
+
+
+def _parse(data: bytes) -> SavedWorkspace:
+    return _json.loads(data, SavedWorkspace)
 
 
 def store(cache: Path, workspace: str, kept: SavedWorkspace) -> None:

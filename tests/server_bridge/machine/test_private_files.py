@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
@@ -106,3 +107,20 @@ async def test_a_key_that_others_can_read_is_refused_with_the_fix(tmp_path: Path
     with pytest.raises(BackendUnusable, match="delete it") as caught:
         await key()
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff", b"[" * 100_000, b"1" + b"0" * 5000, b"1e999", b'{"n": []}', b"null"]
+)
+def test_a_file_that_holds_anything_else_is_the_default(tmp_path: Path, data: bytes) -> None:
+    """Deep, huge, not UTF-8, of another shape: it never ends what reads it."""
+    path = tmp_path / "state.json"
+    private_files.write(path, data)
+
+    def parse(data: bytes) -> int:
+        return int(json.loads(data)["n"] if data[:1] == b"{" else json.loads(data))
+
+    assert private_files.restore(path, parse, -1) == -1
+    assert private_files.restore(tmp_path / "none", parse, -2) == -2
+    private_files.write(path, b'{"n": 3}')
+    assert private_files.restore(path, parse, -1) == 3
