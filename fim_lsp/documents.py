@@ -90,11 +90,6 @@ def open_document(
     return Document(uri, language, version, tuple(split(text)) if lines is None else lines)
 
 
-def count_characters(lines: Iterable[str]) -> int:
-    """Return how many characters *lines* have. Costs a pass over them: do not ask per key."""
-    return sum(map(len, lines))
-
-
 def apply_edits(document: Document, edits: Iterable[Edit | str], version: int) -> Document:
     """Return the document after *edits*, each applied to the result of the one before; a `str` replaces all."""
     lines = list(document.lines)

@@ -17,18 +17,17 @@ from pygls.exceptions import JsonRpcException
 
 from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.display import sanitize
-from fim_lsp.documents import Document, Position
+from fim_lsp.documents import Position
 from fim_lsp.events import Accepted, Informed, Snippet
-from fim_lsp.lsp import convert, messages
+from fim_lsp.lsp import convert
 from fim_lsp.lsp.convert import replace_surrogates
-from fim_lsp.lsp.editor import Answered, Editor
-from fim_lsp.lsp.messages import MOST_CHARS
+from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.types import types
 from fim_lsp.prompt.report import page
 from fim_lsp.session.quietness import MINUTES
 from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings import files
-from fim_lsp.suggest.request import Client, notice, report
+from fim_lsp.suggest.request import notice, report
 from server_bridge.machine import private_files
 
 TOGGLE = "fim.toggle"
@@ -64,7 +63,7 @@ def status(editor: Editor, *_: object) -> str:
         *([f"quiet until {session.quiet.until}"] if session.quiet.until else []),
         f"{stats['accepted']} of {stats['shown']} accepted",
     ]
-    line = sanitize(", ".join(parts), MOST_CHARS)
+    line = sanitize(", ".join(parts), convert.MESSAGE_CHARS)
     editor.messages.show(types.MessageType.Info, line)
     return line
 
@@ -75,7 +74,7 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
 
     Editors that can open documents open it to read, too; where the local port is open, its page in a browser.
     """
-    uri = arguments[0] if arguments and isinstance(arguments[0], str) else editor.current
+    uri = arguments[0] if arguments and isinstance(arguments[0], str) else editor.session.asked
     shown = await editor.session.context(editor.notebooks.place(uri)[0])
     if get_capability(editor.client_capabilities, "window.show_document.support"):
         if editor.page.is_open:
@@ -121,7 +120,7 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     says what came of it.
     """
     given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
-    uri = str(given.get("uri") or editor.current)
+    uri = str(given.get("uri") or editor.session.asked)
     name, first_line = editor.notebooks.place(uri)
     document, cell = editor.session.document(name), editor.document(uri)
     position = convert.place_of(given.get("position"), cell, editor.encoding)
@@ -193,7 +192,7 @@ async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
 def status_now(editor: Editor, _: object) -> dict[str, object]:
     """Answer `fim/status`: what `didChangeStatus` would say now."""
     connection = editor.session.connection
-    return messages.status(connection.state, connection.look_s, editor.session.quiet.until)
+    return convert.status(connection.state, connection.look_s, editor.session.quiet.until)
 
 
 def stats(editor: Editor, _: object) -> dict[str, object]:
@@ -255,15 +254,15 @@ def _tell_until(editor: Editor) -> str:
 async def why(editor: Editor, params: object) -> str:
     """Return the reason in words, for `{"uri", "position"}`."""
     given = params if isinstance(params, dict) else {}
-    uri = str(given.get("uri") or editor.current)
+    uri = str(given.get("uri") or editor.session.asked)
     document = editor.document(uri)
     if document is None:
         return "The server does not have this text: the file is too large, or not open."
     place = convert.place_of(given.get("position"), document, editor.encoding)
     position = place or Position(len(document.lines) - 1, 0)
-    last = editor.answered
-    if (last.uri, last.version, last.position) != (uri, document.version, position):
-        last = await _ask(editor, document, position)
+    name, first_line = editor.notebooks.place(uri)
+    lower = position._replace(line=position.line + first_line)
+    last = await editor.session.explain(name, lower)
     backend = cast("dict[str, Any]", editor.session.stats()["backend"])
     answer, note, rarer = last.answer, notice(backend), editor.session.quiet.why()
     text = answer.suggestions[0].text if answer.suggestions else ""
@@ -273,16 +272,6 @@ async def why(editor: Editor, params: object) -> str:
     lines += [f"The model: {note}"] if note and note not in said else []
     lines += [f"Rarer now: {rarer}."] if rarer else []
     return "\n".join(lines)
-
-
-async def _ask(editor: Editor, document: Document, position: Position) -> Answered:
-    """Make a request at *position* that shows nothing, and return how it ended."""
-    uri, first = editor.notebooks.place(document.uri)
-    lower = position._replace(line=position.line + first)
-    client = Client(offers=False, cancels=False)  # the user wants to know soon
-    answer = await editor.session.complete(uri, lower, invoked=False, client=client)
-    editor.answered = Answered(document.uri, document.version, position, False, answer)
-    return editor.answered
 
 
 async def show_reason(editor: Editor, *arguments: object) -> str:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from fim_lsp.display import printable, sanitize
 from fim_lsp.documents import Document, Edit, Position, apply, body_length, difference
 from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
 from fim_lsp.lsp.types import types
@@ -20,6 +21,7 @@ from fim_lsp.suggest.request import Selected, Suggestion
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
+MESSAGE_CHARS = 600  # of a message: what is read in one look
 ACCEPTED = "fim.didAcceptCompletionItem"  # the command that clients run after inserting an item
 
 # Bytes per unit, with the codec that makes them.
@@ -260,15 +262,17 @@ def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, ob
 
     *look_s*: so many seconds the first look at a place still takes. *quiet_until*: no automatic suggestions until then.
     """
+    message = state.message or (quiet_until and f"quiet until {quiet_until}")
+    message = message or (
+        f"first look: {look_s} s" if look_s else f"{state.kind} {state.health.value}"
+    )
     kind = {Health.DOWN: "Warning", Health.UNUSABLE: "Error", Health.UNKNOWN: "Inactive"}
     return {
         "kind": kind.get(state.health, "Normal"),
         "busy": state.health is Health.LOADING,
-        "message": state.message
-        or (quiet_until and f"quiet until {quiet_until}")
-        or (f"first look: {look_s} s" if look_s else f"{state.kind} {state.health.value}"),
+        "message": sanitize(message, MESSAGE_CHARS),
         "firstLookS": look_s,
-        "model": state.model,
+        "model": sanitize(state.model),
         "bundled": is_bundled(state.model),
         "quietUntil": quiet_until,
     }
@@ -364,7 +368,7 @@ def _make_accept_command(suggestion: Suggestion) -> types.Command:
 
 def _label(text: str) -> str:
     """Return one line for the menu: the first that says something, marked where more follows."""
-    line, _, rest = text.strip().partition("\n")
+    line, _, rest = printable(text.strip(), "\n").partition("\n")
     return line[:_LABEL_CHARS] + ("…" if rest or len(line) > _LABEL_CHARS else "")
 
 

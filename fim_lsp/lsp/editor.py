@@ -12,7 +12,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from pygls.capabilities import get_capability
@@ -33,7 +33,6 @@ from fim_lsp.lsp.transport import Skipped
 from fim_lsp.lsp.types import types
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.state_file import PAGE
-from fim_lsp.session.stats import Answer
 from fim_lsp.settings.backend import remote_servers
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
@@ -56,16 +55,6 @@ _TEXT_METHODS = {
 _GIT_FILES = ("/.git/info/exclude", "/git/ignore")
 
 log = logging.getLogger(__name__)
-
-
-class Answered(NamedTuple):
-    """The last request for a suggestion: where, *by_hand* or not, how it ended, what it got."""
-
-    uri: str = ""
-    version: int = 0
-    position: Position = Position(0, 0)
-    by_hand: bool = False
-    answer: Answer = Answer([])
 
 
 class Editor(LanguageServer):
@@ -95,14 +84,13 @@ class Editor(LanguageServer):
         self.notebooks = Notebooks()
         self.sources = Sources(flags, over_tcp=over_tcp)
         self.roots: tuple[str, ...] = ()
-        self.current = ""  # the URI asked about last
-        self.answered = Answered()
         self.n_texts = 0  # long texts asked for
         self._open_session = open_session
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
         self._shown: set[str] = set()
         self._look_at = 0.0
+        self._waits_ms = 0.0
         self._shown_large = False
         self._log: LogConfig | None = None
         self._newest: dict[tuple[str, str], asyncio.Task[Any]] = {}
@@ -117,7 +105,7 @@ class Editor(LanguageServer):
         self.sources.read(_folders(self.roots))
         self.session = self._open_session(self._config())
         self._is_open = True
-        self.session.completer.client_ms = quirks.waits_ms(name)
+        self._waits_ms = quirks.waits_ms(name)
         self.session.connection.on_status = self._show_state
         self.session.connection.on_look = self._show_look
         self.session.on_index(self.messages.show_index)
@@ -289,7 +277,6 @@ class Editor(LanguageServer):
 
         Where the client can *show* lines before all of the text is there, it gets them as they become known.
         """
-        self.current = document.uri
         self._look_at_settings()
         task, key = asyncio.current_task(), (method, document.uri)
         assert task is not None
@@ -308,10 +295,8 @@ class Editor(LanguageServer):
                 _lower(position, first),
                 invoked=invoked,
                 selected=selected and _move(selected, first),
-                client=client._replace(hear=hear if show else None),
+                client=client._replace(hear=hear if show else None, waits_ms=self._waits_ms),
             )
-            place = document.uri, document.version, position
-            self.answered = Answered(*place, invoked, answer)
             if answer.outcome == TOO_LARGE:
                 self._show_large(document.uri)
             if invoked and not answer.suggestions:

@@ -223,7 +223,7 @@ async def write_commit_message(editor: Editor, *arguments: object) -> dict[str, 
     subject, it is in the answer only: `text` is what follows, `note` says why there is nothing.
     """
     given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
-    document = editor.document(str(given.get("uri") or editor.current))
+    document = editor.document(str(given.get("uri") or editor.session.asked))
     top = paths.local_path(str(given.get("folder", "")))
     messages = editor.session.commit_messages
     with editor.messages.writing("Writing a commit message"):

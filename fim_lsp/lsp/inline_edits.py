@@ -65,7 +65,6 @@ async def next_edit(
     editor: Editor, uri: str, *, unasked: bool, unopened: bool = True
 ) -> NextEdit | None:
     """Return the session's next edit, as the editor knows its document: in a notebook, as an edit of one cell."""
-    editor.current = uri
     joined = editor.notebooks.place(uri)[0]
     found = await editor.session.next_edit(joined, unasked=unasked, unopened=unopened)
     if found is None or found.path:
@@ -140,7 +139,7 @@ def text_edit(found: NextEdit, encoding: str) -> types.TextEdit:
 
 
 def _read_uri(editor: Editor, arguments: tuple[object, ...]) -> str:
-    return _first(arguments, editor.current)
+    return _first(arguments, editor.session.asked)
 
 
 def _first(arguments: tuple[object, ...], default: str = "") -> str:

@@ -30,18 +30,11 @@ MODEL, DOWNLOAD = "model", "download"  # the long work that is not the index of 
 AGAIN_S = 30.0  # the same problem is shown again to a user who asks again after so long
 PER_S = 10  # reports of one work: an editor draws no more
 LONG_S = 1.0  # an index that is done by then is not worth a progress bar
-MOST_CHARS = 600  # of a message: what is read in one look
 PROBLEM_CHARS = 200
 MOST_PROBLEMS = 5  # in one message; the rest is in the log
 Report = types.WorkDoneProgressReport
 
 log = logging.getLogger(__name__)
-
-
-def status(state: State, look_s: int = 0, quiet_until: str = "") -> dict[str, object]:
-    """Return the params of `didChangeStatus`, fit to be shown."""
-    said = convert.status(state, look_s, quiet_until)
-    return {**said, "message": sanitize(str(said["message"]), MOST_CHARS)}
 
 
 class WorkDone(NamedTuple):
@@ -68,7 +61,7 @@ class Messages:
     def show(self, kind: types.MessageType, message: str) -> None:
         """Show the user one calm sentence."""
         log.log(logging.WARNING if kind == types.MessageType.Warning else logging.INFO, message)
-        params = types.ShowMessageParams(kind, sanitize(message, MOST_CHARS))
+        params = types.ShowMessageParams(kind, sanitize(message, convert.MESSAGE_CHARS))
         self._server.window_show_message(params)
 
     def show_problems(self, problems: Sequence[str]) -> None:
@@ -86,7 +79,7 @@ class Messages:
     def show_state(self, state: State, *, notify: bool, quiet_until: str = "") -> None:
         """Show what changed; *notify* is whether the client wants `didChangeStatus`."""
         if notify:
-            now = status(state, quiet_until=quiet_until)
+            now = convert.status(state, quiet_until=quiet_until)
             self._server.protocol.notify("didChangeStatus", now)
         if state.health is Health.LOADING:
             ours = state.message if state.kind == "embedded" else ""  # of others, an error in words
@@ -105,7 +98,7 @@ class Messages:
     def show_look(self, connection: Connection, quiet_until: str) -> None:
         """Show how long the first look at a place still takes, to a client that wants `didChangeStatus`."""
         if connection.config.status.notify:
-            now = status(connection.state, connection.look_s, quiet_until)
+            now = convert.status(connection.state, connection.look_s, quiet_until)
             self._server.protocol.notify("didChangeStatus", now)
 
     def explain(self, reason: str, *, again: bool) -> None:

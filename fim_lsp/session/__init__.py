@@ -1,8 +1,8 @@
 """
 One editor's session: open documents, generations, and all waiting for the model.
 
-stats: the answer to a request and its cost; the counters of `fim/stats`, and daily sums of them on disk
 quietness: how quiet the session is: snoozed, after dismissals, and by what was learned
+stats: the answer to a request and its cost; the counters of `fim/stats`, and daily sums of them on disk
 connection: opens the backend, reconnects, and reports its state once
 scheduler: two lanes of short steps: foreground at once, background only while idle
 lane: the way to the model: work with a permit, which is asked before each call; steps and streams

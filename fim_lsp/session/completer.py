@@ -21,10 +21,10 @@ from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
 from fim_lsp.session.prefill import Prefill
-from fim_lsp.session.quietness import RARELY, Quietness
+from fim_lsp.session.quietness import RARELY, Exposure, Quietness
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
-from fim_lsp.session.stats import Answer, Stats, describe
+from fim_lsp.session.stats import Answer, LastAnswer, Stats, describe
 from fim_lsp.suggest.continuations import Displayed, continue_line, trim_typed
 from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class Completer:
-    """See the module. *client_ms* is what the client waits by itself before it asks."""
+    """See the module."""
 
     def __init__(  # noqa: PLR0913 (the parts of the session)
         self,
@@ -73,7 +73,6 @@ class Completer:
         quiet: Quietness,
         commit_messages: CommitMessages,
     ) -> None:
-        self.client_ms = 0.0
         self._connection = connection
         self._stats = stats
         self._open = open_documents
@@ -97,8 +96,9 @@ class Completer:
         """Return the suggestions at *position*; raises nothing but `CancelledError`."""
         started, answer = time.perf_counter(), SUPERSEDED
         self._open.asked = uri
+        doc = self._open.by_uri.get(uri)
+        version = doc.document.version if doc else 0
         try:
-            doc = self._open.by_uri.get(uri)
             if doc is None:
                 answer = self._explain(Answer([], "not open"))
                 return answer
@@ -110,7 +110,7 @@ class Completer:
             )  # fmt: skip
             answer = self._explain(await self._in_time(request, uri))
             if client.offers:
-                _offer(doc, document, answer.suggestions)
+                _offer(doc, document, answer.suggestions, answer.exposure)
             return answer
         except Withdrawn as reason:
             log.debug("no completion: %s", reason)
@@ -123,6 +123,8 @@ class Completer:
             answer = Answer([], type(error).__name__, str(error), is_failure=True)
             return answer
         finally:
+            if doc := self._open.by_uri.get(uri):
+                doc.note_answer(LastAnswer(version, position, invoked, answer))
             self._stats.count_answer(answer, (time.perf_counter() - started) * 1e3)
             self._connection.tell()
 
@@ -227,12 +229,13 @@ class Completer:
         suggestions = [each for each in made if each]
         if not suggestions:
             return Answer([], _why_none(polished))
-        if not self._quiet.shows(request, polished[0], self._pause_s(), so_far=False):
+        exposure = self._weigh(request, doc, polished[0], so_far=False)
+        if exposure is None:
             doc.display(None)
             return Answer([], RARELY)
         if lasting:
             self._dispatcher.decode_ahead(request, doc, suggestions[0])
-        return Answer(suggestions, outcome)
+        return Answer(suggestions, outcome, exposure=exposure)
 
     def _explain(self, answer: Answer) -> Answer:
         """Return *answer* with its reason in words, where it has none."""
@@ -289,33 +292,47 @@ class Completer:
         """Send the client of *request* what there is before the answer."""
         candidate = polish(so_far, request.cursor, request.sure)
         found = suggestion(request, candidate, str(next(self._numbers)))
-        if (
-            request.client.hear is not None
-            and found
-            and self._quiet.shows(request, candidate, self._pause_s(), so_far=True)
-        ):
+        if request.client.hear is None or found is None:
+            return
+        if exposure := self._weigh(request, doc, candidate, so_far=True):
             if request.client.offers and request.selected is None:
-                _offer(doc, request.document, [found])
+                _offer(doc, request.document, [found], exposure)
             request.client.hear(found)
+
+    def _weigh(
+        self, request: CompletionRequest, doc: OpenDocument, candidate: Candidate, *, so_far: bool
+    ) -> Exposure | None:
+        """Return what to learn from when *candidate* is shown; what is shown in part stays."""
+        at, pause_s = (request.document.version, request.position), self._pause_s()
+        goes_on = doc.shown_at == at
+        exposure = self._quiet.weigh(request, candidate, pause_s, so_far=so_far, goes_on=goes_on)
+        if exposure and request.client.offers:
+            doc.mark_shown(at)
+        return exposure
 
     def _debounce_s(self, request: CompletionRequest, *, typed: bool) -> float:
         """Return how long an automatic request waits for the next key before it asks the model."""
         if request.invoked:
             return 0.0
         fixed = request.config.completion.debounce_ms
-        wait = self._open.pace.wait_ms(request.cursor, client_ms=self.client_ms)
+        wait = self._open.pace.wait_ms(request.cursor, client_ms=request.client.waits_ms)
         if not typed:
-            wait = max(wait, PASSING_MS - self.client_ms)
+            wait = max(wait, PASSING_MS - request.client.waits_ms)
         return (self._quiet.wait_ms(wait, request) if fixed is None else fixed) / 1000
 
     def _pause_s(self) -> float:
         return self._open.pace.since_s(time.perf_counter() * 1e3)
 
 
-def _offer(doc: OpenDocument, document: Document, suggestions: list[Suggestion]) -> None:
+def _offer(
+    doc: OpenDocument,
+    document: Document,
+    suggestions: list[Suggestion],
+    exposure: Exposure | None,
+) -> None:
     """Remember what the user is shown in *document*, the text that the request was about."""
     edits = [(each.id, Edit(each.start, each.end, each.text)) for each in suggestions]
-    doc.acceptance.offer(document, edits)
+    doc.acceptance.offer(document, edits, exposure)
 
 
 def _why_none(polished: list[Candidate]) -> str:

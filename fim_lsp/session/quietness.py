@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fim_lsp.documents import Position
 from fim_lsp.quiet import back_off, worth
 from fim_lsp.quiet.back_off import Judged
 from fim_lsp.quiet.worth import Place, Record
@@ -31,14 +30,12 @@ MOST_MINUTES = 24 * 60.0
 REMEMBERED = 16  # verdicts: five are enough for all that they do, and each costs half a microsecond
 NOT_NOW, RARELY = "not now", "rarely taken"
 
-Asked = tuple[str, int, Position]
-
 
 @dataclass(slots=True)
-class OnScreen:
-    """A suggestion that is on screen since (seconds); *is_judged*: the user took a part of it."""
+class Exposure:
+    """A suggestion in front of the user since (seconds); *is_judged*: what became of it is learned, or not worth it."""
 
-    place: Place
+    place: Place | None
     since: float
     is_judged: bool = False
 
@@ -59,8 +56,6 @@ class Quietness:
         self._clock, self._wall = clock, wall
         self._until, self._snoozed_s = wall(), 0.0
         self._judged: deque[Judged] = deque(maxlen=REMEMBERED)
-        self._next: tuple[str, Place] | None = None
-        self._promised: Asked | None = None
 
     # -- not now ---------------------------------------------------------------------------------
 
@@ -92,55 +87,56 @@ class Quietness:
             return usual_ms
         return back_off.wait_ms(usual_ms, self._strength())
 
-    def shows(
-        self, request: CompletionRequest, candidate: Candidate, pause_s: float, *, so_far: bool
-    ) -> bool:
-        """Return whether *candidate* is worth it; *so_far*: more of it is to come. What was shown in part is shown."""
-        uri = request.document.uri
-        self._next = None
+    def weigh(
+        self,
+        request: CompletionRequest,
+        candidate: Candidate,
+        pause_s: float,
+        *,
+        so_far: bool,
+        goes_on: bool = False,
+    ) -> Exposure | None:
+        """
+        Return what to learn from when *candidate* is shown, None where it is not worth it.
+
+        *so_far*: the text is still growing; *goes_on*: a part of it is on screen already, so it stays visible.
+        """
         if request.sure <= 0 or not request.config.completion.learn:
-            return True  # asked by hand, or the user wants to see everything
-        asked = uri, request.document.version, request.position
+            return Exposure(
+                None, 0.0, is_judged=True
+            )  # asked by hand, or the user wants to see everything
         text, before = candidate.text, request.cursor.before
         place = Place(
             request.document.language, likelihood(candidate), len(text), text.count("\n") + 1, before, pause_s
         )  # fmt: skip
-        shown = asked == self._promised or worth.is_worth(self.record, place, self._strength())
+        shown = goes_on or worth.is_worth(self.record, place, self._strength())
         if not shown and not so_far and request.client.offers:
             self.n_hidden += 1
             shown = self.n_hidden % worth.AGAIN == 0
-        if shown and request.client.offers:
-            self._promised, self._next = asked, (uri, place)
-        return shown
+        return Exposure(place, self._clock()) if shown else None
 
     def _strength(self) -> float:
         return back_off.strength(self._judged, self._clock())
 
     # -- what became of them ---------------------------------------------------------------------
 
-    def begin(self, uri: str) -> OnScreen | None:
-        """Return what `shows` was asked about last, on screen in *uri* from now on; None where that was another document."""
-        following, self._next = self._next, None
-        is_it = following is not None and following[0] == uri
-        return OnScreen(following[1], self._clock()) if following and is_it else None
-
     def judge(
         self,
-        on_screen: OnScreen | None,
+        exposure: Exposure | None,
         *,
         accepted: bool = False,
         dismissed: bool = False,
         n_along: int = 0,
     ) -> None:
         """Learn what became of a suggestion, once: the user took a part, said no, or typed *n_along* characters of it."""
-        if on_screen is None or on_screen.is_judged:
+        if exposure is None or exposure.place is None or exposure.is_judged:
             return
-        on_screen.is_judged, now = True, self._clock()
+        exposure.is_judged, now = True, self._clock()
         verdict = back_off.verdict(
-            accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=now - on_screen.since
+            accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=now - exposure.since
         )
         self._judged.append(Judged(verdict, now))
-        self.record = worth.learn(self.record, on_screen.place, taken=verdict in back_off.TAKEN)
+        self.record = worth.learn(self.record, exposure.place, taken=verdict in back_off.TAKEN)
 
     # -- told and kept ---------------------------------------------------------------------------
 

@@ -39,10 +39,10 @@ from fim_lsp.session.state.edit_history import NextEdit
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
-from fim_lsp.session.stats import Answer, Day, Days, Stats
+from fim_lsp.session.stats import Day, Days, LastAnswer, Stats
 from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.request import EDITOR, Client, Selected
+from fim_lsp.suggest.request import Client
 from fim_lsp.workspace.explorer import Progress
 from server_bridge.protocol import Backend, BackendError, Health, TextModel
 
@@ -84,7 +84,7 @@ class Session:
         self._judging = Judging(self.connection, self._open, self._persistence)
         self.commit_messages = CommitMessages(self._lane, self.workspaces)
         self.edits = InstructedEdits(self._lane, self._framing, self._open, self._judging)
-        self.completer = Completer(
+        self._completer = Completer(
             connection=self.connection,
             stats=self._stats,
             open_documents=self._open,
@@ -95,6 +95,7 @@ class Session:
             quiet=self.quiet,
             commit_messages=self.commit_messages,
         )
+        self.complete = self._completer.complete
         self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
         self.days = Days(cache, self._stats)
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -200,7 +201,9 @@ class Session:
         for doc in self._open:
             doc.acceptance.judge(doc.document, time.perf_counter())
         ring = {**self.workspaces.stats(), "capacity": self.config.ring.chunks}
-        stats = self._stats.snapshot(self.connection.state, ring)
+        asked = self._open.by_uri.get(self.asked)
+        last = asked.last_answer.answer if asked and asked.last_answer else None
+        stats = self._stats.snapshot(self.connection.state, ring, last)
         return {**stats, "quiet": self.quiet.snapshot()}
 
     def snooze(self, minutes: float) -> None:
@@ -272,6 +275,16 @@ class Session:
             return at, "", "you typed"
         return at, text, note
 
+    async def explain(self, uri: str, position: Position) -> LastAnswer:
+        """Return how the last request at *position* ended; without one, that of one which shows nothing."""
+        doc = self._open.by_uri.get(uri)
+        version, last = (doc.document.version, doc.last_answer) if doc else (0, None)
+        if last is not None and (last.version, last.position) == (version, position):
+            return last
+        client = Client(offers=False, cancels=False)  # the user wants to know soon
+        answer = await self.complete(uri, position, invoked=False, client=client)
+        return LastAnswer(version, position, False, answer)
+
     async def next_edit(
         self, uri: str, *, unasked: bool = False, unopened: bool = True
     ) -> NextEdit | None:
@@ -281,6 +294,7 @@ class Session:
         One that is shown *unasked* waits until the newest edit is finished, and leaves the line to a
         suggestion that is on screen there. *unopened*: it may be in a file that is not open.
         """
+        self._open.asked = uri
         if not self.wants_next_edit(unasked=unasked):
             return None
         while unasked and (left := self.next_edits.seconds_unsettled(uri)) > 0:
@@ -322,20 +336,6 @@ class Session:
             await asyncio.gather(*self._forgetting)
         finally:
             await self.connection.aclose()
-
-    async def complete(
-        self,
-        uri: str,
-        position: Position,
-        *,
-        invoked: bool,
-        selected: Selected | None = None,
-        client: Client = EDITOR,
-    ) -> Answer:
-        """See `Completer.complete`."""
-        return await self.completer.complete(
-            uri, position, invoked=invoked, selected=selected, client=client
-        )
 
     def _forget(self) -> None:
         """Delete what was saved, in the background."""

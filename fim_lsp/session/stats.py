@@ -6,12 +6,14 @@ import contextlib
 import json
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
+from fim_lsp.documents import Document, Edit, Position, carry
+from fim_lsp.session.quietness import Exposure
 from fim_lsp.suggest.request import Suggestion
 from server_bridge.machine import private_files
 from server_bridge.protocol import Reply, State, Timings, Warmed
@@ -49,7 +51,7 @@ class Answer(NamedTuple):
     """
     *suggestions*, the best first; *outcome* is `backend`, `cache`, `local`, or why there are none, by the names of
     `fim/stats`; *reason* says in words where they come from, or why there are none. *is_failure*: the model could
-    not answer.
+    not answer; *exposure* is for the record of what is worth it.
     """
 
     suggestions: list[Suggestion]
@@ -57,6 +59,33 @@ class Answer(NamedTuple):
     reason: str = ""
     is_failure: bool = False
     cost: Cost = Cost()
+    exposure: Exposure | None = None
+
+
+class LastAnswer(NamedTuple):
+    """The last *answer* in a document: to a request in this *version* at *position*, *by_hand* or not."""
+
+    version: int
+    position: Position
+    by_hand: bool
+    answer: Answer
+
+    def after(self, document: Document, edits: Sequence[Edit | str], version: int) -> LastAnswer:
+        """
+        Return the same for *document* after *edits*, where these only take blanks away.
+
+        Editors do that by themselves: with the indentation of a line that is left empty, or when a file is saved.
+        """
+        answer = self._replace(version=version)
+        for edit in edits:
+            if (
+                isinstance(edit, str)
+                or edit.text
+                or document.between(edit.start, edit.end).strip(" \t")
+            ):
+                return self
+            answer = answer._replace(position=carry(answer.position, edit))
+        return answer if self.version == document.version and len(edits) == 1 else self
 
 
 RECENT = 512  # latencies kept for the percentiles: some minutes of typing
@@ -104,7 +133,6 @@ class Stats:
     prompt_ms: float = 0.0  # of the model's time, while a request waited
     predicted_ms: float = 0.0
     latencies_ms: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
-    last: Answer | None = None
     answers: deque[Answered] = field(default_factory=lambda: deque(maxlen=N_KEYS))
     on_left: Callable[[int], None] = field(default=lambda _: None, repr=False)
     _counted: tuple[int, int] = (0, 0)  # evaluated and background at the last answer
@@ -145,7 +173,6 @@ class Stats:
 
     def count_answer(self, answer: Answer, ms: float) -> None:
         """Count one request."""
-        self.last = answer
         self.outcomes[answer.outcome] += 1
         self.latencies_ms.append(ms)
         evaluated, background = self._counted
@@ -164,7 +191,9 @@ class Stats:
             "acceptedChars": self.accepted_chars,
         }
 
-    def snapshot(self, state: State, ring: dict[str, int]) -> dict[str, object]:
+    def snapshot(
+        self, state: State, ring: dict[str, int], last: Answer | None
+    ) -> dict[str, object]:
         """Return the object of `fim/stats`; its names are a public contract."""
         return {
             **self.totals,
@@ -177,7 +206,7 @@ class Stats:
             "streams": self.streams,
             "streamsAhead": self.streams_ahead,
             "warmSteps": self.warm_steps,
-            "last": self._last(),
+            "last": last and _describe_last(last),
             "backend": describe(state),
             "tokens": {
                 "evaluated": self.evaluated,
@@ -203,22 +232,21 @@ class Stats:
             },
         }
 
-    def _last(self) -> dict[str, object] | None:
-        """Return the outcome of the last request, and the cost of it alone."""
-        if (last := self.last) is None:
-            return None
-        return {
-            "outcome": last.outcome,
-            "reason": last.reason,
-            "shown": bool(last.suggestions),
-            "evaluated": last.cost.evaluated,
-            "cached": last.cost.cached,
-            "predicted": last.cost.predicted,
-        }
-
     def _by_model(self) -> list[float]:
         """Return how long the last answers took for which the model was asked."""
         return [each.ms for each in self.answers if each.outcome == "backend"]
+
+
+def _describe_last(last: Answer) -> dict[str, object]:
+    """Return the outcome of the last request, and the cost of it alone."""
+    return {
+        "outcome": last.outcome,
+        "reason": last.reason,
+        "shown": bool(last.suggestions),
+        "evaluated": last.cost.evaluated,
+        "cached": last.cost.cached,
+        "predicted": last.cost.predicted,
+    }
 
 
 def describe(state: State) -> dict[str, object]:

@@ -136,13 +136,15 @@ class Client(NamedTuple):
     """
     The client of a request. *offers*: the user is shown the suggestions now, the client does not only want to know
     them. *config* are the settings that it follows, None for the user's. *hear* gets the suggestion line by line, as
-    it becomes known. *cancels*: it cancels a request that a newer one replaces, so none comes too late.
+    it becomes known. *cancels*: it cancels a request that a newer one replaces, so none comes too late. *waits_ms*:
+    what it waits after a key before it asks.
     """
 
     offers: bool = True
     config: Config | None = None
     hear: Callable[[Suggestion], None] | None = None
     cancels: bool = True
+    waits_ms: float = 0.0
 
 
 EDITOR = Client()

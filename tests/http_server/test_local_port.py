@@ -197,7 +197,7 @@ async def test_the_same_question_several_times_at_once(at_port: Served) -> None:
             await asyncio.sleep(0)
         return await complete(*arguments, **options)
 
-    at_port.session.complete = when_all_wait  # type: ignore[method-assign]
+    at_port.session.complete = when_all_wait
     answers = await asyncio.gather(*(at_port.post("/v1/completions", body) for _ in range(3)))
 
     assert len({answer["choices"][0]["text"] for answer in answers}) == 1

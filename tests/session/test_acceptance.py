@@ -24,7 +24,7 @@ class Driver:
         self.document = open_document("file:///a.py", "python", 1, text)
         self.cursor = CURSOR
         self.stats = Stats()
-        self.acceptance = Acceptance(self.stats, Quietness(None, lambda: 0.0), "file:///a.py")
+        self.acceptance = Acceptance(self.stats, Quietness(None, lambda: 0.0))
         self.now = 0.0
         self.n_ids = 0
 
@@ -82,7 +82,7 @@ class Driver:
         self.acceptance.offer(self.document, zip(map(str, ids), edits, strict=True))
 
     def counts(self) -> dict[str, Any]:
-        snapshot = self.stats.snapshot(State(Health.READY, "x"), {})
+        snapshot = self.stats.snapshot(State(Health.READY, "x"), {}, None)
         names = ("shown", "accepted", "partlyAccepted", "ignored", "acceptedChars", "retainedChars")
         return {name: snapshot[name] for name in names if snapshot[name]}
 

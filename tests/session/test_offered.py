@@ -35,5 +35,5 @@ async def test_the_greedy_candidate_stays_first(
     )
     doc = session._open.by_uri[typist.uri]
     candidates = [Candidate(text) for text in said]
-    answer = session.completer._polish(request, doc, "backend", candidates)
+    answer = session._completer._polish(request, doc, "backend", candidates)
     assert [each.text for each in answer.suggestions] == offered

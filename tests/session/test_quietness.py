@@ -11,7 +11,7 @@ import pytest
 from fim_lsp.documents import Position, open_document
 from fim_lsp.quiet import worth
 from fim_lsp.quiet.worth import AGAIN, Record
-from fim_lsp.session.quietness import FILE, NOT_NOW, Quietness
+from fim_lsp.session.quietness import FILE, NOT_NOW, Exposure, Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.state_file import forget
 from fim_lsp.settings.config import CompletionConfig, Config
@@ -44,11 +44,16 @@ def request(version: int = 1, *, invoked: bool = False, learn: bool = True) -> C
 UNSURE = Candidate("foo(", odds=(Odds(4, -1.0),))
 
 
+def weigh(
+    quiet: Quietness, request: CompletionRequest, *, goes_on: bool = False
+) -> Exposure | None:
+    return quiet.weigh(request, UNSURE, 0.3, so_far=False, goes_on=goes_on)
+
+
 def ignore(quiet: Quietness, n: int) -> None:
     """Suggestions that are shown, and typed against."""
     for version in range(n):
-        if quiet.shows(request(version), UNSURE, 0.3, so_far=False):
-            quiet.judge(quiet.begin(URI))
+        quiet.judge(weigh(quiet, request(version)))
 
 
 def test_a_snooze_ends_by_the_wall_clock() -> None:
@@ -80,8 +85,8 @@ def test_what_is_ignored_makes_the_next_ones_rarer() -> None:
     assert quiet.n_hidden > AGAIN
     assert quiet.wait_ms(50, request()) > 50
     assert quiet.why().startswith("waiting longer")
-    shown = [quiet.shows(request(100 + n), UNSURE, 0.3, so_far=False) for n in range(AGAIN)]
-    assert sum(shown) == 1
+    shown = [weigh(quiet, request(100 + n)) for n in range(AGAIN)]
+    assert sum(map(bool, shown)) == 1
     clocks.now += 7200
     assert quiet.wait_ms(50, request()) == pytest.approx(50, abs=1)
 
@@ -91,30 +96,28 @@ def test_by_hand_and_switched_off_nothing_is_hidden() -> None:
     quiet = Clocks().quietness()
     ignore(quiet, 10 * AGAIN)
     for asked in (request(invoked=True), request(learn=False)):
-        assert quiet.shows(asked, UNSURE, 0.3, so_far=False)
+        assert weigh(quiet, asked)
     assert quiet.wait_ms(50, request(learn=False)) == 50
 
 
 def test_what_was_shown_in_part_is_shown() -> None:
     """The rest of an answer does not take back its beginning."""
     quiet = Clocks().quietness()
-    assert quiet.shows(request(), UNSURE, 0.3, so_far=True)
     ignore(quiet, 10 * AGAIN)
-    quiet.shows(request(500), Candidate("x" * 500), 0.3, so_far=True)
-    assert quiet.shows(request(500), UNSURE, 0.3, so_far=False)
+    assert not weigh(quiet, request(500))
+    assert weigh(quiet, request(500), goes_on=True)
 
 
 def test_one_suggestion_is_judged_once() -> None:
     """Taking its first line is to take it, whatever becomes of the rest; one that is not on screen says nothing."""
     quiet = Clocks().quietness()
-    quiet.shows(request(), UNSURE, 0.3, so_far=False)
-    on_screen = quiet.begin(URI)
-    quiet.judge(on_screen, accepted=True)
-    quiet.judge(on_screen)
+    exposure = weigh(quiet, request())
+    quiet.judge(exposure, accepted=True)
+    quiet.judge(exposure)
     assert quiet.record.n == 1
     assert quiet.why() == ""
-    quiet.shows(request(), UNSURE, 0.3, so_far=False)
-    quiet.judge(quiet.begin("file:///another.py"), dismissed=True)
+    quiet.judge(None, dismissed=True)
+    quiet.judge(weigh(quiet, request(invoked=True)), dismissed=True)
     assert quiet.record.n == 1
 
 

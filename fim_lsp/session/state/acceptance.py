@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from fim_lsp.documents import Document, Edit, Position, after, minimal, split, unix
 from fim_lsp.events import Accepted, PartlyAccepted, Shown
-from fim_lsp.session.quietness import OnScreen, Quietness
+from fim_lsp.session.quietness import Exposure, Quietness
 from fim_lsp.session.stats import Stats
 
 KNOWN = 64  # suggestions an editor may still name when it says what was accepted
@@ -48,9 +48,10 @@ class Fate(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class OfferedSuggestion:
-    """See the module; *edits* are what its suggestions would still change, the best first."""
+    """See the module; *edits* are what its suggestions would still change, the best first; *exposure* is for the record."""
 
     edits: list[Edit]
+    exposure: Exposure | None = None
     fate: Fate = Fate.UNSEEN
     passed: int = 0
     counted: int = 0
@@ -77,16 +78,13 @@ class Acceptance:
     """
     State of one document: the offer on screen and what is learned from it, suggestions by id, accepted text not yet judged.
 
-    *quiet* learns what became of what was shown in *uri*. *says_shown*: the client names each suggestion that it shows, so what it does not name is not on screen.
+    *quiet* learns what became of what was shown. *says_shown*: the client names each suggestion that it shows, so what it does not name is not on screen.
     """
 
-    def __init__(
-        self, stats: Stats, quiet: Quietness, uri: str, *, says_shown: bool = False
-    ) -> None:
+    def __init__(self, stats: Stats, quiet: Quietness, *, says_shown: bool = False) -> None:
         self._stats = stats
-        self._quiet, self._uri = quiet, uri
+        self._quiet = quiet
         self._offer: OfferedSuggestion | None = None
-        self._on_screen: OnScreen | None = None
         self._known: OrderedDict[str, Followed] = OrderedDict()
         self._marks: list[Mark] = []
         self._says_shown = says_shown
@@ -94,7 +92,12 @@ class Acceptance:
     def __repr__(self) -> str:
         return f"<Acceptance {self._offer} unjudged={len(self._marks)}>"
 
-    def offer(self, document: Document, suggestions: Iterable[tuple[str, Edit]]) -> None:
+    def offer(
+        self,
+        document: Document,
+        suggestions: Iterable[tuple[str, Edit]],
+        exposure: Exposure | None = None,
+    ) -> None:
         """Replace the suggestions on screen by these, by id; none clear it."""
         sent = [(id, edit, minimal(document, edit)) for id, edit in suggestions]  # noqa: A001
         left = [changes for _, _, changes in sent]
@@ -103,8 +106,7 @@ class Acceptance:
             self._end()
             if not left:
                 return
-            offer = self._offer = OfferedSuggestion(left)
-            self._on_screen = self._quiet.begin(self._uri)
+            offer = self._offer = OfferedSuggestion(left, exposure)
             if not self._says_shown:
                 self._become(offer, Fate.OPEN)
         offer.edits = left
@@ -154,7 +156,8 @@ class Acceptance:
 
     def dismiss(self) -> None:
         """The user hid what is on screen."""
-        self._quiet.judge(self._on_screen, dismissed=True)
+        if self._offer is not None:
+            self._quiet.judge(self._offer.exposure, dismissed=True)
 
     def close(self, document: Document) -> None:
         """Judge by the text that *document* was left with."""
@@ -167,7 +170,7 @@ class Acceptance:
         whole = n_chars >= len(known.edit.text)
         text = known.edit.text[:n_chars]
         if n_chars:
-            self._quiet.judge(self._on_screen, accepted=True)
+            self._quiet.judge(known.offer.exposure, accepted=True)
         self._take(known.offer, known.at, Edit(*known.edit[:2], text), now)
         if whole:
             self._become(known.offer, Fate.ACCEPTED)
@@ -184,7 +187,7 @@ class Acceptance:
         if edit in offer.edits:
             if len(edit.text) >= LEAST_CHARS:
                 self._take(offer, offer.passed, edit, now)
-                self._quiet.judge(self._on_screen, accepted=True)
+                self._quiet.judge(offer.exposure, accepted=True)
                 self._become(offer, Fate.ACCEPTED)
             self._end()
             return
@@ -197,7 +200,7 @@ class Acceptance:
             return
         if len(text) >= LEAST_CHARS and _ends_word(left[0].text, len(text)):
             self._take(offer, offer.passed, edit._replace(text=text), now)
-            self._quiet.judge(self._on_screen, accepted=True)
+            self._quiet.judge(offer.exposure, accepted=True)
             self._become(offer, Fate.PARTLY)
         offer.edits = [_rest(each, len(text)) for each in left]
         offer.passed += len(text)
@@ -214,9 +217,8 @@ class Acceptance:
 
     def _end(self) -> None:
         offer, self._offer = self._offer, None
-        on_screen, self._on_screen = self._on_screen, None
         if offer and offer.fate is not Fate.UNSEEN:
-            self._quiet.judge(on_screen, n_along=offer.passed)
+            self._quiet.judge(offer.exposure, n_along=offer.passed)
         if offer and offer.fate is Fate.OPEN:
             self._become(offer, Fate.IGNORED)
 

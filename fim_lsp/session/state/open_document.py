@@ -16,15 +16,7 @@ from collections.abc import Callable, Iterable
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.update import Viewport
-from fim_lsp.documents import (
-    DOCUMENT_CHARS,
-    Document,
-    Edit,
-    Position,
-    apply_edits,
-    carry,
-    count_characters,
-)
+from fim_lsp.documents import DOCUMENT_CHARS, Document, Edit, Position, apply_edits, carry
 from fim_lsp.instruct.selection import Dialogue
 from fim_lsp.prompt import frame as frames
 from fim_lsp.prompt import window
@@ -35,6 +27,7 @@ from fim_lsp.session.lane import Permit, Withdrawn
 from fim_lsp.session.state.acceptance import Acceptance
 from fim_lsp.session.state.state_file import SavedDocument
 from fim_lsp.session.state.workspaces import Workspace
+from fim_lsp.session.stats import LastAnswer
 from fim_lsp.suggest.continuations import Continuations, Displayed
 from fim_lsp.suggest.request import TOO_LARGE
 from fim_lsp.workspace.paths import FileLocation
@@ -57,8 +50,9 @@ class Verdict(enum.Enum):
 class OpenDocument:
     """
     See the module. *most_chars* is at least as many as the document has. *why_private* is "" where it may be used.
-    *position* is the cursor's last known place, carried along by edits since; *deleted*: the last edit only took text away; *typed*: there was an edit since the
-    last request. *displayed* is what was suggested last, *used* when a request was served last (0: never).
+    *position* is the cursor's last known place, carried along by edits since; *deleted*: the last edit only took text
+    away; *typed*: there was an edit since the last request. *displayed* is the text that was suggested last, *shown_at*
+    in which version and where a suggestion was last shown, *used* when a request was served last (0: never).
     """
 
     def __init__(
@@ -83,6 +77,8 @@ class OpenDocument:
         self.scale = 1.0  # … where a prompt turned out too long
         self.continuations = Continuations()
         self.displayed: Displayed | None = None
+        self.shown_at: tuple[int, Position] | None = None
+        self.last_answer: LastAnswer | None = None
         self.dialogue: Dialogue | None = None  # about the last edit by instruction
         self.generations: deque[Generation] = deque(maxlen=RESTING)
         self.restoring: asyncio.Task[None] | None = None  # what an earlier run saved
@@ -151,6 +147,7 @@ class OpenDocument:
         if self.verdict is Verdict.TOO_LARGE:
             return
         self.acceptance.follow(before, edits, now)
+        self.last_answer = self.last_answer and self.last_answer.after(before, edits, version)
         for edit in edits:
             if isinstance(edit, Edit):
                 self.position = self.position and carry(self.position, edit)
@@ -169,7 +166,7 @@ class OpenDocument:
             return False
         if self.most_chars <= DOCUMENT_CHARS:
             return is_large
-        self.most_chars = count_characters(self.document.lines)
+        self.most_chars = sum(map(len, self.document.lines))
         return (self.most_chars > DOCUMENT_CHARS) != is_large
 
     def move_to(self, position: Position) -> Position:
@@ -219,6 +216,14 @@ class OpenDocument:
     def display(self, displayed: Displayed | None) -> None:
         """Remember what is on screen, as far as is known."""
         self.displayed = displayed
+
+    def mark_shown(self, at: tuple[int, Position]) -> None:
+        """Note in which version and where the user is shown a suggestion, or a part of one."""
+        self.shown_at = at
+
+    def note_answer(self, answer: LastAnswer) -> None:
+        """Remember how the last request ended."""
+        self.last_answer = answer
 
     def restore(self, work: asyncio.Task[None]) -> None:
         """Have *work* load what an earlier run saved."""

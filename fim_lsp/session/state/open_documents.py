@@ -103,8 +103,7 @@ class OpenDocuments:
         if known is not None:
             doc = known.again(document, location, workspace, most_chars)
         else:
-            watched = self._quiet, document.uri
-            acceptance = Acceptance(self._stats, *watched, says_shown=self._says_shown)
+            acceptance = Acceptance(self._stats, self._quiet, says_shown=self._says_shown)
             doc = OpenDocument(document, location, workspace, acceptance, most_chars)
         self.by_uri[document.uri] = doc
         return doc

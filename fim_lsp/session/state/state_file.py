@@ -80,12 +80,13 @@ def list_uris(cache: Path) -> dict[Path, set[str]]:
 
 
 def _uris(path: Path) -> set[str]:
-    try:
-        kept = json.loads(path.read_bytes())
-        pieces = (piece["uri"] for chunk in kept["ring"]["chunks"] for piece in chunk["pieces"])
-        return {*map(str, kept["documents"]), *map(str, pieces)}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return {""}
+    return private_files.restore(path, _parse_uris, {""}, MOST_BYTES)
+
+
+def _parse_uris(data: bytes) -> set[str]:
+    kept = json.loads(data)
+    pieces = (piece["uri"] for chunk in kept["ring"]["chunks"] for piece in chunk["pieces"])
+    return {*map(str, kept["documents"]), *map(str, pieces)}
 
 
 def drop(cache: Path, path: Path) -> None:

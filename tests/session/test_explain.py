@@ -1,0 +1,59 @@
+"""Why there is no suggestion: the last answer at the place says it, else a request that shows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fim_lsp.documents import Position
+from tests.typist import Typist, faked
+
+HEADER = "def price(weight):"
+
+
+@pytest.fixture
+async def typist() -> AsyncIterator[Typist]:
+    typist = Typist(faked())
+    yield typist
+    await typist.session.aclose()
+
+
+async def test_the_indentation_that_an_editor_takes_back_is_no_deletion(typist: Typist) -> None:
+    """Neovim takes it off a line that is left empty: the answer where the user typed is what counts."""
+    typist.type(HEADER)
+    typist.type("\n    ")
+    await typist.ask()
+    before = await typist.session.explain(typist.uri, typist.cursor)
+    n_answers = len(typist.session.counters.answers)
+    typist.backspace(4)
+    after = await typist.session.explain(typist.uri, Position(1, 0))
+
+    assert (after.answer, after.position) == (before.answer, Position(1, 0))
+    assert after.answer.outcome != "after a deletion"
+    assert len(typist.session.counters.answers) == n_answers
+
+
+@pytest.mark.parametrize("taken", [1, 7])
+async def test_a_deletion_is_one(typist: Typist, taken: int) -> None:
+    """Of anything but blanks."""
+    typist.type(HEADER)
+    await typist.ask()
+    typist.backspace(taken)
+    explained = await typist.session.explain(typist.uri, typist.cursor)
+    assert explained.answer.outcome == "after a deletion"
+
+
+async def test_the_last_answer_is_that_of_its_place(typist: Typist) -> None:
+    """Asked elsewhere, the session is asked; the user is shown nothing, and nothing is counted as shown."""
+    typist.type(f"{HEADER}\n    return weight")
+    await typist.ask(invoked=True)
+    asked = await typist.session.explain(typist.uri, typist.cursor)
+    assert asked.by_hand
+    shown = typist.session.stats()["shown"]
+    elsewhere = await typist.session.explain(typist.uri, Position(0, 3))
+    assert not elsewhere.by_hand
+    assert typist.session.stats()["shown"] == shown
+    last = typist.session.stats()["last"]
+    assert isinstance(last, dict)
+    assert last["outcome"] == elsewhere.answer.outcome
