@@ -89,18 +89,6 @@ def test_a_name_that_joins_an_import(editor: Neovim, project: Path) -> None:
     editor.wait_until(lambda: editor.buffer == imported + "freightOf(1);", "the import")
 
 
-def test_it_waits_for_our_own_edits(editor: Neovim, project: Path) -> None:
-    """What was done twice is proposed first; then the import that this needs."""
-    opened(editor, project / "twice.py", "one = fare(1)\ntwo = fare(2)\nthree = fare(3)\n")
-    for line in (1, 2):
-        editor.send(f":{line}\r0/fare\rcwfreight_of\x1b")
-    editor.wait_for("eight_of(3)")
-    editor.settle(3.0)
-    assert editor.lua("require('fim.next_edit').why()").startswith("It repeats your edit")
-    editor.send("\t\t")
-    editor.wait_for("from ship import freight_of")
-
-
 def test_a_snooze_is_for_imports_too(editor: Neovim, project: Path) -> None:
     """As for all that comes unasked."""
     opened(editor, project / "quiet.py", MAIN)

@@ -110,10 +110,11 @@ function M.look(show)
       elseif key and proposals[key] == nil and each.user_data and each.user_data.lsp then
         proposals[key] = false
         ask(client, buf, each.user_data.lsp, name, function(item)
-          proposals[key] = item and vim.tbl_extend('error', item, { textDocument = { uri = uri, version = version }, name = name })
+          local proposal = item and vim.tbl_extend('error', item, { textDocument = { uri = uri, version = version }, name = name })
           vim.defer_fn(function()
+            proposals[key] = proposal
             M.look(show)
-          end, item and 0 or AGAIN_MS)
+          end, proposal and 0 or AGAIN_MS)
         end)
       end
     end
