@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -123,6 +124,7 @@ async def cost_of_typing(session: Session, n_lines: int) -> list[int]:
     await typist.ask(invoked=True)
     costs = []
     for key in TYPED:
+        await asyncio.sleep(0)  # a key is a message, and a turn of the event loop, of its own
 
         def press(key: str = key) -> None:
             typist.type(key)
