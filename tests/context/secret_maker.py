@@ -21,6 +21,20 @@ UPPER = string.ascii_uppercase + string.digits
 URLSAFE = ALNUM + "_-"
 BASE64 = ALNUM + "+/"
 BECH32 = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
+PHRASE_WORDS = [
+    "acorn",
+    "bishop",
+    "copper",
+    "drift",
+    "ember",
+    "falcon",
+    "glacier",
+    "harbor",
+    "ivory",
+    "jungle",
+    "kettle",
+    "lantern",
+]
 SYMBOLS = "!@#%^*-_.?~"
 
 
@@ -55,6 +69,13 @@ class Maker:
         text = self.of(ALNUM, length - 1)
         at = self._rng.randrange(1, length - 1)
         return text[:at] + self._rng.choice(SYMBOLS) + text[at:]
+
+    def number(self, low: int, high: int) -> int:
+        return self._rng.randint(low, high)
+
+    def word(self) -> str:
+        """Return a word of a passphrase, as from a list of them."""
+        return self._rng.choice(PHRASE_WORDS)
 
     def uuid(self) -> str:
         return "-".join(self.of(HEX, n) for n in (8, 4, 4, 4, 12))
@@ -99,6 +120,13 @@ VALUES: dict[str, Make] = {
     "braces": lambda m: m.of(ALNUM, 4) + "{" + m.of(ALNUM, 1) + "}" + m.of(ALNUM, 9),
     "dollar": lambda m: "$" + m.of(ALNUM, 14),
     "django": lambda m: "django-insecure-" + m.of(BASE36 + "!@#$%^&*(-_=+)", 50),
+    "alnum": lambda m: m.of(ALNUM, m.number(8, 24)),
+    "alnum24": lambda m: m.of(ALNUM, 24),
+    "letters14": lambda m: m.of(string.ascii_letters, 14),
+    "url40": lambda m: m.of(URLSAFE, 40),
+    "hard": lambda m: m.of(ALNUM + "!@#$%^&*()-_=+", m.number(8, 28)),
+    "blanks": lambda m: m.of(ALNUM, 1) + m.of(ALNUM + "!@#$%^&*()-_=+   ", 18) + m.of(ALNUM, 1),
+    "phrase5": lambda m: " ".join(m.word() for _ in range(5)),
     "salt": lambda m: m.of(ALNUM + SYMBOLS + "[]{}<>()|;:,+= ", 64),
     "kube": lambda m: encoded(f"postgres://app:{m.of(ALNUM, 16)}@db1/shop"),
     "docker": lambda m: encoded(

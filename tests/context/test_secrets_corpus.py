@@ -9,9 +9,11 @@ import pytest
 from fim_lsp.context.secrets.scan import scrub_text, secrets
 from tests.context import harmless_lines, secret_grammar
 from tests.context.held_out_shapes import held_out
-from tests.context.secret_maker import Shape
+from tests.context.secret_maker import VALUES, Maker, Shape
 from tests.context.secret_shapes import tuned
+from tests.context.shapes import read_shapes
 
+MISSED = {"hard": 0.01, "blanks": 0.01, "phrase5": 0.0, "alnum": 0.01}
 TELLING = 6  # characters of a long secret that say too much; of a short one, half
 
 
@@ -42,6 +44,30 @@ def test_secrets_of_many_shapes_are_blotted(
         print(*(shape.text for shape in missed), sep="\n")
     assert len({shape.name for shape in all_of_them}) >= at_least
     assert len(missed) <= (1 - found) * len(all_of_them)
+
+
+@pytest.mark.parametrize(
+    ("section", "at_least", "found"),
+    [("clear", 350, 0.94), ("named", 200, 0.85), ("issued", 100, 0.97)],
+)
+def test_secrets_of_fresh_shapes_are_blotted(section: str, at_least: int, found: float) -> None:
+    """Under a clear name, by other places, by their issuer: no rule was changed to fit these."""
+    shapes = read_shapes("fresh_shapes.txt", 77, section)
+    missed = [shape for shape in shapes if shown(shape.secret, scrub_text(shape.text))]
+
+    assert len(shapes) >= at_least
+    assert len(missed) <= (1 - found) * len(shapes)
+
+
+@pytest.mark.parametrize("name", ["client_secret", "db_password", "accessToken", "API_SECRET"])
+@pytest.mark.parametrize("kind", ["hard", "blanks", "phrase5", "alnum"])
+def test_a_value_under_a_clear_name_goes_whatever_its_signs(name: str, kind: str) -> None:
+    """Signs at either end, blanks, words: 99 of 100 at least."""
+    maker = Maker(3)
+    values = [VALUES[kind](maker) for _ in range(200)]
+    kept = [value for value in values if shown(value, scrub_text(f'{name} = "{value}"'))]
+
+    assert len(kept) <= MISSED[kind] * len(values), kept
 
 
 @pytest.mark.parametrize(
@@ -80,7 +106,7 @@ def test_harmless_lines_are_left_alone(lines: Callable[[], list[str]], at_least:
 
 
 def test_real_code_is_left_alone() -> None:
-    """Of 20,000 lines of whole files of the standard library and of packages, at most one in 1,000 is touched."""
+    """Of 20,000 lines of whole files of the standard library and of packages, at most one in 2,000 is touched."""
     touched: list[str] = []
     n_lines = 0
     for text in harmless_lines.files(20_000):
@@ -89,4 +115,4 @@ def test_real_code_is_left_alone() -> None:
 
     print(*touched, sep="\n")
     assert n_lines >= 20_000
-    assert len(touched) <= 0.001 * n_lines
+    assert len(touched) <= 0.0005 * n_lines

@@ -16,6 +16,7 @@ from fim_lsp.context.secrets.values import (
     is_password,
     is_random_so_far,
     is_reference,
+    is_strange,
     oddities,
 )
 
@@ -33,6 +34,8 @@ class Form(NamedTuple):
 _RANDOM = 2  # oddities of a token that has no name
 _OPTION = r"[^\n|;]{0,100}?[ \t]"  # from a command to one of its options
 _WORD = r"[^\s\"']"
+_COOKIES = r"(?:[\w.-]{1,40}=[^;\s\"']{0,200};[ ]?){0,8}"
+_SESSION = r"[\w.-]{0,20}(?:sess|sid|auth|token|jwt)[\w.-]{0,20}"
 
 # what it is, the words, what stands between a word and the secret, its characters, how many, its end
 _SYNTAX = (
@@ -53,6 +56,15 @@ _SYNTAX = (
     ("password", "echo", r"[ \t]{1,4}[\"']?", r"[^\s\"'|]", "6,200", r"[\"']?[ \t]{0,4}\|[^\n]{0,80}--password-stdin"),
     ("password", "securestring", r"[ \t]{1,8}(?:-string[ \t]{1,8})?[\"']", _WORD, "5,200", r"[\"']"),
     ("password", "identified", r"[ \t]{1,8}(?:with[ \t]{1,8}\w{1,40}[ \t]{1,8})?by[ \t]{1,8}[\"']", _WORD, "5,200", r"[\"']"),
+    ("password", "jwt.sign jwt.verify jwt.encode jwt.decode sign( verify(",
+     r"\(?[^\n\"'`]{0,100}?,[ \t]{0,4}b?[\"'`]", _WORD, "6,200", r"[\"'`][ \t]{0,4}[,)]"),
+    ("password", "createhmac createcipheriv hmac.hexdigest hash_hmac hmac.digest",
+     r"[ \t]?\([^\n\"'`]{0,30}[\"'`]?[\w-]{0,20}[\"'`]?,[ \t]{0,4}(?:\$\w{1,30},[ \t]{0,4})?b?[\"'`]", _WORD, "6,200", r"[\"'`]"),
+    ("password", "cookieparser hmac.new fernet signer serializer cookiesigner basicauth setpassword hs256 withsecret secretstr",
+     r"[ \t]?\(b?[\"'`]", _WORD, "6,200", r"[\"'`]"),
+    ("password", "7z 7za 7zz unrar rar", rf"{_OPTION}-h?p[\"']?(?!-)", _WORD, "5,200", ""),
+    ("password", "zip", rf"{_OPTION}(?:-p|--password)[ \t]{{1,4}}[\"']?(?!-)", _WORD, "5,200", ""),
+    ("token", "cookie", rf"[\"']?[:,=][ \t]{{0,4}}[\"'`]?{_COOKIES}{_SESSION}=", r"[\w.~+/=%:-]", "12,2000", ""),
     ("password", "auth login credential connect pdo",
      r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _WORD, "6,200", r"[\"']"),
 )  # fmt: skip
@@ -68,8 +80,20 @@ _FORMS = tuple(
 )
 
 # User and password in front of an address: in URLs, and in Go's names of data sources.
+_PGPASS = re.compile(
+    r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:([^\s:\"'][^\s\"']{3,200})$"
+)
+# A table with a name for each column, and its rows.
+_TABLE = re.compile(
+    r"(?m)^[ \t]{0,8}\|?(?=[^\n]{0,400}(?:passw|secret|token|pwd))[\w \"'-]{1,40}(?:[,;\t|][\w \"'-]{0,40}){1,20}\r?$"
+)
+_CELL = re.compile(r"\"([^\"\n]{0,300})\"(?=[,;\t|]|\Z)|([^,;\t|]{0,300})")
+_SECRET_COLUMN = re.compile(
+    r"[\w -]{0,30}(?:passw(?:or)?d|passwort|secret|token|pwd|api[_ -]?key|access[_ -]?key)"
+)
 _URL_PASSWORD = re.compile(r"://([^\s:/@\"'<>]{0,64}):([^\s/\"'<>]{2,255})@")
 _ADDRESS = re.compile(r"@(?:tcp|udp|unix)\(")
+_ROW, _CELLS = 2_000, 21  # characters and cells of a row
 _SOURCE = 265  # characters of a user and a password
 _IN_FRONT = re.compile(r"([\w.+-]{1,64}):([^\s\"'`]{2,200})\Z")
 _URL_PASSWORD_GROWING = re.compile(  # a port has no other characters than digits
@@ -85,16 +109,60 @@ def credentials(text: str, lower: str) -> Iterator[Span]:
     for form in _FORMS:
         for match in _matches(form.words, form.whole, text, lower):
             odd = oddities(match[1])
-            if odd >= _RANDOM or (form.named and is_password(match[1])):
+            value = match[1]
+            if odd >= _RANDOM or (form.named and (is_password(value) or is_strange(value))):
                 yield Span(*match.span(1), form.name)
     for match in _URL_PASSWORD.finditer(text):
         user, password = match.groups()
         if password != user and not (_PLACEHOLDER.fullmatch(password) or is_reference(password)):
             yield Span(*match.span(2), "password in a URL")
+    for line in _PGPASS.finditer(text):
+        if not is_reference(line[1]) and (is_password(line[1]) or is_strange(line[1], least=2)):
+            yield Span(*line.span(1), "password of a line of .pgpass")
+    yield from _cells(text, lower)
     for address in _ADDRESS.finditer(text):
         source = _IN_FRONT.search(text, max(0, address.start() - _SOURCE), address.start())
         if source and not (_PLACEHOLDER.fullmatch(source[2]) or is_reference(source[2])):
             yield Span(*source.span(2), "password of a data source")
+
+
+def _cells(text: str, lower: str) -> Iterator[Span]:
+    """Yield the passwords and tokens in tables of values that commas or their like divide."""
+    done = 0
+    for head in _TABLE.finditer(lower):
+        if head.start() < done:
+            continue
+        names = re.split(r"[,;\t|]", head[0].strip())
+        columns = {
+            n for n, name in enumerate(names) if _SECRET_COLUMN.fullmatch(name.strip(" \"'"))
+        }
+        done = head.end() + 1
+        while columns and done < len(text):
+            end = text.find("\n", done)
+            end = len(text) if end < 0 else end
+            spans = _split(text, done, min(end, done + _ROW)) if end > done else []
+            if len(spans) != len(names):
+                break
+            for n in columns:
+                value = text[slice(*spans[n])]
+                if is_password(value) or oddities(value) >= _RANDOM or is_strange(value):
+                    yield Span(*spans[n], "column of a table")
+            done = end + 1
+
+
+def _split(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return where the cells of a row begin and end, without their quotes."""
+    spans: list[tuple[int, int]] = []
+    at = start
+    while at <= end and len(spans) <= _CELLS:
+        cell = _CELL.match(text, at, end)
+        if cell is None:
+            break
+        first, last = cell.span(cell.lastindex or 0)
+        shown = text[first:last]
+        spans.append((last - len(shown.lstrip()), first + len(shown.rstrip())))
+        at = cell.end() + 1
+    return spans
 
 
 def growing_credentials(text: str, lower: str) -> Iterator[int]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from fim_lsp.context.secrets.forms import (
@@ -28,7 +29,17 @@ from fim_lsp.context.secrets.forms import (
     goes_on,
     rank,
 )
-from fim_lsp.context.secrets.values import Span, is_mixed, is_password, is_uuid, is_word, oddities
+from fim_lsp.context.secrets.values import (
+    Span,
+    is_mixed,
+    is_password,
+    is_phrase,
+    is_spaced,
+    is_strange,
+    is_uuid,
+    is_word,
+    oddities,
+)
 
 _REACH = 240  # characters behind a name, of four lines at most
 _LINES = 4
@@ -154,8 +165,21 @@ class Field(NamedTuple):
 
 # The rest of the name, a closing quote, brackets, the size of an array: `_HASH"]`, `[32]`.
 _NAME_END = re.compile(
-    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\]|\$)?(?=[\s=:,;({<>|?!+.-])"
+    r"(?P<rest>[\w.-]{0,40})(?:\\{0,2}[\"'`])?(?:[\])]{1,2}|\[\w{0,16}\]|\$)?(?=[\s=:：,;({<>|?!+.*-])"
 )
+
+# `passwords = ["…", "…"]`, `PASSWORDS = {"app": "…"}`: a literal in front of a colon is a name.
+_ITEMS = re.compile(
+    r"[ \t]{0,8}(?::[ \t]?[\w\[\], ]{1,40}?=|:?=>?|:)[ \t]{0,8}(?:[\w.]{0,24}[\[({]{1,2}|%w\[)(?=\s{0,40}[\"'`])"
+)
+_ITEM = re.compile(
+    r"\"(?![a-z_]{1,20}\.)([^\"\n]{4,300})\"(?!\s{0,4}(?::|=>))|'(?![a-z_]{1,20}\.)([^'\n]{4,300})'(?!\s{0,4}(?::|=>))"
+    r"|`([^`\n]{4,300})`(?!\s{0,4}:)|(?P<end>[\])}])"
+    r"|\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'"
+)
+_PLURALS = ("words", "tokens", "secrets", "phrases", "ñas", "nas", "has", "örter")
+_LISTS = re.compile(r"_?(?:list|map|dict|table|by_?\w{1,20})", re.IGNORECASE)
+_ITEMS_CHARS = 1_000  # of a list or a map that are looked at
 
 _MORE = re.compile(f"{BARE}*")
 _LINE = 100  # characters of a line in front of a name
@@ -196,14 +220,31 @@ def _find(
         named = name and rank(text, word.start(), word.end(), name["rest"])
         if name is None or named is None:
             continue
-        for kind, value in _values(lower, name.end(), forms):
+        field = partial(Field, named, name=word.start(), rest=name["rest"])
+        is_list = word[0].endswith(_PLURALS)
+        for kind, value in _values(lower, name.end(), forms) if not is_list else ():
             start, stop = value.span(value.lastindex or 0)
             if kind is not Kind.LINE or (named in _LINE_ODD and _is_set(text, word.start())):
                 stop -= text[stop - 1] == "\\"
-                yield Field(named, kind, word.start(), name["rest"], start, stop)
+                yield field(kind, start=start, end=stop)
+        if forms is WHOLE and (is_list or _LISTS.fullmatch(name["rest"])):
+            for start, stop in _items(lower, name.end()):
+                yield field(Kind.FALLBACK, start=start, end=stop)
         for literal in further(lower, name.end(), _LEAST[named]):
             kind = Kind.FALLBACK if literal.fallback else Kind.LOOSE
-            yield Field(named, kind, word.start(), name["rest"], literal.start, literal.end)
+            yield field(kind, start=literal.start, end=literal.end)
+
+
+def _items(lower: str, at: int) -> Iterator[tuple[int, int]]:
+    """Yield the literals of the list or the map that begins at *at*, but for the names of a map."""
+    begun = _ITEMS.match(lower, at)
+    if begun is None:
+        return
+    for item in _ITEM.finditer(lower, begun.end(), begun.end() + _ITEMS_CHARS):
+        if item["end"]:
+            return
+        if item.lastindex:
+            yield item.span(item.lastindex)
 
 
 def _is_set(text: str, at: int) -> bool:
@@ -227,18 +268,29 @@ def _values(lower: str, at: int, forms: tuple[Form, ...]) -> Iterator[tuple[Kind
                 return
 
 
+def is_clear(field: Field, value: str) -> bool:
+    """Return whether a name that tells has a literal that is no name, reference or placeholder."""
+    least = 2 if field.rank is Rank.PASSWORD or not field.rest else 3
+    return len(value) >= _LEAST[Rank.TOKEN] - 2 and is_strange(value, least=least)
+
+
 def is_secret(field: Field, value: str) -> bool:
     """Return whether *value* is one for a name of that rank."""
     if field.kind is Kind.LINE:
         return oddities(value) >= _LINE_ODD[field.rank]
+    if field.kind is Kind.SPACED:
+        named = field.rank is not Rank.KEY
+        return named and (is_spaced(value) or (not field.rest and is_phrase(value)))
+    if field.kind is Kind.LITERAL and field.rank is not Rank.KEY and is_clear(field, value):
+        return True
     if field.rank is Rank.PASSWORD:
         odd = field.kind is not Kind.LOOSE or oddities(value) > 0
         return (is_password(value) and odd) or (
-            field.kind in {Kind.LITERAL, Kind.ELEMENT} and is_word(value)
+            field.kind in {Kind.LITERAL, Kind.GIVEN, Kind.ELEMENT} and is_word(value)
         )
     if field.rank is Rank.TOKEN:
         mixed = (
-            field.kind is Kind.LITERAL
+            field.kind in {Kind.LITERAL, Kind.GIVEN}
             and len(value) >= _LEAST[Rank.KEY]
             and is_mixed(value, kinds=3)
         )

@@ -24,9 +24,16 @@ class Rank(enum.IntEnum):
     PASSWORD = 3
 
 
+# The same word in other languages.
+_ABROAD = (
+    "kennwort", "passwörter", "contraseñas?", "contrasenas?", "senhas?", "palavra_passe", "mot_?de_?passe",
+    "mdp", "wachtwoord", "lösenord", "losenord", "adgangskode", "salasana", "hasło", "haslo", "heslo",
+    "jelszó", "jelszo", "lozinka", "şifre", "sifre", "parol[ae]?", "пароль?", "密码", "密碼", "口令",
+    "パスワード", "비밀번호", "암호", "סיסמה",
+)  # fmt: skip
 WORD = re.compile(
-    r"p(?:ass(?:phrase|wo?r[dt]|wd)?|wd|sk|w(?![a-z]))|s(?:ecret|ig(?:nature)?(?==))|token"
-    r"|cred(?:entials?|s)|auth(?:orization)?|key"
+    r"p(?:ass(?:phrases?|wo?r[dt]s?|wd)?|wd|sk|w(?![a-z]))|s(?:ecrets?|ig(?:nature)?(?==))|tokens?"
+    r"|cred(?:entials?|s)|auth(?:orization)?|key|kennw(?:o|ö)rter|" + "|".join(_ABROAD)
 )
 """Words that tell, in lower-cased text."""
 
@@ -65,6 +72,9 @@ NAME_CHARS = string.ascii_letters + string.digits + "_.-"
 _AROUND = 40  # characters in front of a word that are looked at
 
 
+_FOREIGN = re.compile("|".join(_ABROAD))
+
+
 def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
     """
     Return the rank of the name in which a `WORD` stands from *start* to *end* of *text*; None for
@@ -78,7 +88,7 @@ def rank(text: str, start: int, end: int, rest: str) -> Rank | None:
     begins = _begins(text, start)
     if _is_about(rest) or not (begins or _is_joined_word(word, owner)):
         return None
-    if word.startswith(("pass", "pwd", "psk", "pw")):
+    if word.startswith(("pass", "pwd", "psk", "pw")) or _FOREIGN.fullmatch(word):
         return Rank.PASSWORD
     if "public" in owner or owner.endswith(_PUBLIC):
         return None
@@ -117,9 +127,11 @@ class Kind(enum.Enum):
     """The certainty that the value belongs to the name, and that it is a literal."""
 
     LITERAL = enum.auto()
+    GIVEN = enum.auto()  # likewise, maybe without quotes
     FALLBACK = enum.auto()  # a literal further on, that the name has if nothing else sets it
     BARE = enum.auto()  # unquoted: in a program, it may be a variable
     LINE = enum.auto()  # likewise, all signs up to the end of the line
+    SPACED = enum.auto()  # a literal with blanks
     ELEMENT = enum.auto()  # of XML
     LOOSE = enum.auto()  # another argument, the argument of a call, the next word
 
@@ -155,13 +167,16 @@ _NO_CALL = r"(?![(\[{|])"
 # kind, what stands before the value, the value's characters ("" for a quoted one), what ends it
 _SYNTAX = (
     (Kind.LITERAL, _SET + _OPENED, "", ""),
-    (Kind.LITERAL, _SET + _YAML_TAG + _BLOCK, r"[^\s\"']", r"(?=[\"' \t]{0,8}(?:\r?\n|\Z|[\"'#]))"),
+    (Kind.SPACED, _SET + _OPENED + "[a-z]{0,2}", "spaced", ""),
+    (Kind.GIVEN, _SET + _YAML_TAG + _BLOCK, r"[^\s\"']", r"(?=[\"' \t]{0,8}(?:\r?\n|\Z|[\"'#]))"),
     # `name: X, value: y`, over a line end
-    (Kind.LITERAL, rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?", r"[^\s\"'<>]", ""),
-    (Kind.LINE, rf"{_GAP}(?:[:?+]?=|:){_GAP}{_YAML_TAG}(?!\$[{{(])", r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
+    (Kind.GIVEN, rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?", r"[^\s\"'<>]", ""),
+    (Kind.LINE, rf"{_GAP}\*{{0,2}}(?:[:?+]?=|[:：])\*{{0,2}}{_GAP}{_YAML_TAG}(?!\$[{{(])", r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
     (Kind.BARE, rf"{_GAP}(?:[:?+]?=|:){_GAP}{_YAML_TAG}", BARE, _NO_CALL),
     (Kind.BARE, rf"(?:{_SET}[\"']?\$\{{[\w.]{{1,64}})?{_ELSE}", r"[^\s\"'{}]", r"[\"']?\}"),
     (Kind.BARE, rf"{_GAP}={_GAP}\{{", r"[^\s{}\"']", r"\}(?=[;\"'])"),  # of ODBC
+    # Markdown's "the password is `v`", `**Password**: v`
+    (Kind.FALLBACK, rf"[\"'`]?\*{{0,2}}:?\*{{0,2}}{_GAP}(?:(?:is|was|ist|are|to)[ \t]{{1,4}}|[|–—-][ \t]{{0,4}})?`", r"[^\s`]", "`"),
     # `<x>v</x>`, `<key>x</key><string>v</string>`, over line ends
     (Kind.ELEMENT, rf"(?=[ \t<>])[^<>\n]{{0,60}}(?:(?:</{_TAG}>\s{{0,40}}<{_TAG}|>\s{{0,40}}<(?:value|string)))?>\s{{0,40}}", r"[^<>\s\"']", r"\s{0,40}<"),
     (Kind.ELEMENT, r">\s{0,40}<!\[cdata\[", r"[^<>\s\"'\]]", r"\]\]>"),
@@ -175,9 +190,25 @@ _SYNTAX = (
 def _forms(*, whole: bool) -> tuple[Form, ...]:
     """Return the forms of *whole* values, or of those that end where the text ends."""
     return tuple(
-        Form(kind, re.compile(before + (_value(value, whole=whole) if value else _string_pattern(whole=whole)) + (end if whole else r"\Z")))
+        Form(kind, re.compile(before + _inner(value, whole=whole) + (end if whole else r"\Z")))
         for kind, before, value, end in _SYNTAX
-    )  # fmt: skip
+    )
+
+
+def _inner(value: str, *, whole: bool) -> str:
+    """Return the pattern of a value of these characters, or of a string."""
+    if value == "spaced":
+        return _pattern_with_blanks(whole=whole)
+    return _value(value, whole=whole) if value else _string_pattern(whole=whole)
+
+
+def _pattern_with_blanks(*, whole: bool) -> str:
+    """Return a string of one line, which may have blanks; one that is not closed where the text ends."""
+    rows = enumerate("\"'`", 1)
+    return "(?:" + "|".join(
+        quote + _value(rf"[^{quote}\r\n]", whole=whole, group=n) + (quote if whole else "")
+        for n, quote in rows
+    ) + ")"  # fmt: skip
 
 
 def _value(chars: str, *, whole: bool, group: int = 1) -> str:

@@ -90,7 +90,7 @@ def _is_growing(head: str, field: Field) -> bool:
         return tag > head.rfind(">", 0, field.name) and head[tag + 1] != "/"
     name = f"\n{head}"[max(0, field.name - _NAME) : field.start + 1]
     telling = field.rank is Rank.PASSWORD or not (field.rest or _PLAIN.search(name))
-    literal = field.kind in {Kind.LITERAL, Kind.FALLBACK} and telling
+    literal = field.kind in {Kind.LITERAL, Kind.GIVEN, Kind.FALLBACK} and telling
     return literal or is_random_so_far(value) or _SET.search(name) is not None
 
 
@@ -158,7 +158,10 @@ _LINE = re.compile(
 )
 
 # The rest of a block whose first line is out of sight.
-_KEY_LINE = r"[ \t]{0,40}[A-Za-z0-9+/]{60,76}={0,2}[ \t]{0,8}\r?"
+_KEY_LINE = (
+    r"[ \t]{0,40}[\"'`]?[A-Za-z0-9+/]{60,76}={0,2}(?:\\n)?[\"'`]?[ \t]{0,4}[,+.\\]?[ \t]{0,8}\r?"
+)
+_NO_HASH = re.compile(r"[G-Zg-z+/]")
 _PUTTY = re.compile(r"Private-Lines: \d{1,4}((?:\r?\n[A-Za-z0-9+/=]{16,80}){1,300})")
 _MATERIAL = re.compile(rf"\n{_KEY_LINE}(?:\n{_KEY_LINE}){{2,}}(?=\n|\Z)")
 
@@ -170,7 +173,8 @@ def key_blocks(text: str) -> Iterator[Span]:
     for match in _PUTTY.finditer(text):
         yield Span(*match.span(1), "private key")
     for match in _MATERIAL.finditer("\n" + text):
-        yield Span(match.start(), match.end() - 1, "key material")
+        if _NO_HASH.search(match[0]):
+            yield Span(match.start(), match.end() - 1, "key material")
 
 
 def _blocks(text: str) -> Iterator[Span]:

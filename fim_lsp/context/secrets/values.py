@@ -16,6 +16,7 @@ random letters, 85 % of 10 in one case have them, and 99 % of 20.
 from __future__ import annotations
 
 import re
+import string
 from typing import NamedTuple
 
 
@@ -153,6 +154,103 @@ def is_password(value: str) -> bool:
         and (part == value or _ODD.search(rest) is not None)
         and any(map(str.isalpha, rest))
         and _n_alnum(rest) > _SHORT
+    )
+
+
+_KINDS = str.maketrans(
+    string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "0" * 10
+)  # other characters are signs
+_CHANGE = re.compile(  # of the kind of character; a sign that joins no words; an odd capital
+    r"a(?=[A0])|A(?=0|a(?!aa))|0(?=[aA])|[^aA0\s_./:-]"
+)
+_CLOSED = re.compile(  # what stands for another value, or describes others, whatever signs a secret has
+    r"\$\{[^{}]{0,80}\}|\A<\||(?<!\w)\{[a-z_][\w.]{0,40}[\[(.]|\$\([\w ./-]{0,60}\)|\{\{[^{}]{0,60}\}\}|(?<!\w)\{(?:[A-Za-z_][\w.!:\[\]()-]{0,60}|\d?)\}"
+    r"|%\([\w.]{1,40}\)[sdr]|(?<!\w)%[-\d.]{0,4}[sdrvqx](?=[\s\"'),.:;]|\Z)|<%|%>|</?[\w.: -]{1,60}>|::|->|=>|\w\(\)\Z|\\[dDwWsSbnrtxu]"
+    r"|\[\^?[\w\\]-[\w]|\(\?[:=!<P]|\.[*+]|://|\A(?:[~.]{0,2}/[\w.-]|[$@%*&!#]{1,2}(?:[a-z_][a-z\d_./:-]{0,80}|[A-Z_][A-Z\d_]{0,80}|[a-z]{2,40}(?:[A-Z][a-z]{2,40}){1,9})%?\Z|0x[0-9A-Fa-f]{1,16}\Z)"
+    r"|\A[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}\Z|\A\d{4}-\d\d-\d\d|\A\$[A-Za-z_]\w{0,40}[./]|(?:\A|[\s/:=@-])\$[A-Z_]{3,}|(?:\A|[\s/:=])\$\w{2,40}(?=\Z|[/:.])"
+)
+_PART = re.compile(
+    r"[(\[\"'`]{0,2}(?:[A-Z]?[a-z][a-z'’-]{0,30}|[A-Z]{1,12}s?|\d{1,4})[)\]\"'`.,:;!?%…]{0,3}|[-–—=+*&|/.…]{1,3}"
+)
+_BETWEEN = re.compile(r"\A[,;:+)\]}]{0,3}\s|\s[+(\[{,]{0,3}\Z")  # between two strings of a line
+_PHRASE = re.compile(r"[a-z]{3,12}(?: [a-z]{3,12}){3,11}")
+_PROSE = frozenset(
+    [
+        "and",
+        "are",
+        "can",
+        "cannot",
+        "could",
+        "did",
+        "does",
+        "for",
+        "from",
+        "has",
+        "have",
+        "how",
+        "must",
+        "not",
+        "only",
+        "our",
+        "please",
+        "should",
+        "that",
+        "the",
+        "their",
+        "this",
+        "used",
+        "was",
+        "were",
+        "when",
+        "with",
+        "will",
+        "you",
+        "your",
+        "invalid",
+        "missing",
+        "required",
+        "empty",
+        "wrong",
+        "enter",
+        "type",
+        "new",
+        "old",
+    ]
+)
+_CHANGES = 0.2  # of the characters of a random value, at least
+
+
+def is_strange(value: str, *, least: int = 3) -> bool:
+    """
+    Return whether the characters of *value* change their kind as often as random ones do, whatever
+    signs there are: enough where a clear name promises a secret.
+    """
+    value = value[:JUDGED]
+    rest = _without_words(value)
+    changes = len(_CHANGE.findall(rest.translate(_KINDS)))
+    return (
+        changes >= max(least, _CHANGES * len(rest))
+        and _n_alnum(rest) > 1
+        and len(rest) > _SHORT
+        and _CLOSED.search(value) is None
+    )
+
+
+def is_spaced(value: str) -> bool:
+    """Return whether *value*, with blanks, is a password and no prose: irregular parts."""
+    if _BETWEEN.search(value):
+        return False
+    parts = value[:JUDGED].split()
+    odd = sum(_PART.fullmatch(part) is None for part in parts)
+    return odd > 0 and is_strange(value, least=2 if 2 * odd >= len(parts) else 5)
+
+
+def is_phrase(value: str) -> bool:
+    """Return whether *value* is a passphrase: four small words or more, none of which makes prose."""
+    return (
+        _PHRASE.fullmatch(value) is not None
+        and _PROSE.isdisjoint(value.split())
+        and _WORDS.search(value) is None
     )
 
 
