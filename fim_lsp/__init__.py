@@ -10,8 +10,7 @@ events: the closed set of events from an editor
 settings: the settings, from files, the editor and flags
 context: chooses code from elsewhere in the workspace; finds what is private; pure
 prompt: the prompt for a document, a cursor and chunks; pure
-quiet: when the user wants no suggestion; pure
-suggest: makes suggestions from what the model writes; pure
+suggest: makes suggestions from what the model writes, and decides when the user wants none; pure
 next_edit: finds the place that needs the same change as the last edit; pure
 instruct: edits by instruction: what the model is asked, and the edits from its answer; pure
 workspace: files on disk: which are private, and what they define

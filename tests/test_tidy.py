@@ -34,7 +34,7 @@ CONTRACT = {
 
 # Folders of decisions: values in, values out.
 PURE = (
-    "server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.quiet", "fim_lsp.suggest", "fim_lsp.next_edit",
+    "server_bridge.fim", "fim_lsp.context", "fim_lsp.prompt", "fim_lsp.suggest", "fim_lsp.next_edit",
     "fim_lsp.instruct",
 )  # fmt: skip
 IMPURE = {
@@ -167,9 +167,9 @@ def test_every_module_says_what_it_is_for_and_stays_short(path: Path) -> None:
 
 # The size of the product, as `sizes` counts it: these numbers may only become smaller. To raise one is a commit of its
 # own that says what it is for.
-MOST_CODE_LINES = 23497
-MOST_MODULES = 206
-MOST_IMPORTS = 863
+MOST_CODE_LINES = 23463
+MOST_MODULES = 191
+MOST_IMPORTS = 825
 MOST_SETTINGS = 39
 
 LAYOUT = {

@@ -24,9 +24,8 @@ from benchmarks.edit_tasks.checks import Task, problem, tasks
 from benchmarks.serve import serving
 from fim_lsp import events
 from fim_lsp.documents import Position, apply_edits, open_document
-from fim_lsp.instruct import answer
-from fim_lsp.instruct.answer import block
-from fim_lsp.instruct.selection import Asked
+from fim_lsp.instruct import selection
+from fim_lsp.instruct.selection import Asked, block
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from server_bridge.llama.backend import LlamaServer
@@ -58,7 +57,7 @@ async def fim_lsp(task: Task, url: str) -> str:
         await session.aclose()
     if found.lines is None:
         return task.text
-    made = answer.edits(document, found.first, found.last, found.lines)
+    made = selection.edits(document, found.first, found.last, found.lines)
     return apply_edits(document, reversed(made), 2).text
 
 
@@ -102,8 +101,8 @@ WAYS: dict[str, Ask] = {
 async def _chat(url: str, messages: list[dict[str, str]], how: dict[str, object]) -> str:
     async with httpx.AsyncClient(timeout=300) as client:
         body = {"messages": messages, "max_tokens": MOST_TOKENS, **how}
-        answer = await client.post(f"{url}/v1/chat/completions", json=body)
-    return str(answer.json()["choices"][0]["message"]["content"])
+        response = await client.post(f"{url}/v1/chat/completions", json=body)
+    return str(response.json()["choices"][0]["message"]["content"])
 
 
 def _name(task: Task) -> str:

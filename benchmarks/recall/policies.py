@@ -18,8 +18,7 @@ from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
 from fim_lsp.context.index import Entry, Index, names, read_unopened, update_index
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Limits
-from fim_lsp.context.update import Viewport, update_ring
+from fim_lsp.context.ring import Limits, Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document, split
 
 

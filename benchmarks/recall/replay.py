@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from benchmarks.recall.history import Commit, Open, Replace, Save, Step, Type
 from benchmarks.recall.llama_vim import Piece
 from benchmarks.recall.policies import Policy
+from fim_lsp.context.ring import Viewport
 from fim_lsp.context.similarity import WORD
-from fim_lsp.context.update import Viewport
 
 CHARS_PER_TOKEN = 3.6
 _ABOVE, _BELOW = 1024, 256  # tokens

@@ -8,8 +8,7 @@ syntax: parses source code within limits, and cuts it into units: functions, cla
 definitions: finds the definitions in source code, by the queries of `tags/`
 chunks: cuts units into pieces of one size, and makes chunks of pieces, each with a reason
 ranking: orders pieces by what is used where the user works
-ring: the chunks of the prompt: appended at the end, evicted in bulk
-update: computes the next ring from a snapshot of what is known
+ring: the chunks of the prompt, appended at the end, evicted in bulk; computes the next ring
 index: the names and words of files that are not open
 memory: what is remembered of one workspace
 ignore_rules: reads ignore rules as git does, and decides in linear time which files they ignore

@@ -26,7 +26,7 @@ from zlib import crc32
 
 from fim_lsp.context.chunks import Cut, Piece, Read, Source, Why, read
 from fim_lsp.context.definitions import Definition
-from fim_lsp.context.update import Snapshot
+from fim_lsp.context.ring import Snapshot
 
 Words = array  # of the words' checksums, sorted; two words in four billion have the same
 

@@ -35,9 +35,8 @@ from fim_lsp.context.chunks import (
     places,
     read_yank,
 )
-from fim_lsp.context.ring import Limits, Ring, visible
+from fim_lsp.context.ring import Limits, Ring, RingUpdate, Snapshot, Viewport, judge, visible
 from fim_lsp.context.similarity import features, like
-from fim_lsp.context.update import RingUpdate, Snapshot, Viewport, judge
 from fim_lsp.documents import Document, Edit, alike, body, split
 
 MIN_LINES = 3

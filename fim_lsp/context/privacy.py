@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from fim_lsp.context.ignore_rules import RuleList, Scope, below, compile_rules, scope, why_ignored
-from fim_lsp.settings.private_names import SECRETS
+from fim_lsp.settings.config import SECRETS
 
 NEVER = (
     "/proc/", "/sys/", "/dev/", "/etc/", "/run/*", "!/run/media/",  # drives are mounted in the last

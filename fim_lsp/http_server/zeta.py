@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from fim_lsp.http_server.excerpt import Excerpt
 from fim_lsp.next_edit.engine import Proposal
-from fim_lsp.next_edit.zeta import CURSOR, END, FILE, NO_EDITS, PREFIX, SEPARATOR, START, SUFFIX
+from fim_lsp.next_edit.formats import CURSOR, END, FILE, NO_EDITS, PREFIX, SEPARATOR, START, SUFFIX
 
 
 class Region(NamedTuple):

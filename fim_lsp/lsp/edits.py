@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from fim_lsp.documents import Document, Position, n_common
-from fim_lsp.instruct import answer
+from fim_lsp.instruct import selection
 from fim_lsp.instruct.selection import Asked, Edited, around
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.commands import apply_edit, workspace_edit
@@ -132,7 +132,7 @@ async def _apply(
     first, last = found.first - place.above, min(found.last - place.above, len(place.cell.lines))
     edits = [
         types.TextEdit(convert.client_range(cell, each.start, each.end, encoding), each.text)
-        for each in answer.edits(cell, first, last, lines)
+        for each in selection.edits(cell, first, last, lines)
     ]
     tokens = found.tokens._asdict()
     if preview:
@@ -170,8 +170,8 @@ def _text(
     editor: Editor, cell: Document, first: int, last: int, lines: Sequence[str]
 ) -> dict[str, object]:
     """Return the range that is replaced, and all of the text that comes there."""
-    start, end = answer.span(cell, first, last)
-    text = "".join(answer.add_line_ends(cell, last, lines))
+    start, end = selection.span(cell, first, last)
+    text = "".join(selection.add_line_ends(cell, last, lines))
     return {"range": convert.client_range(cell, start, end, editor.encoding), "newText": text}
 
 
@@ -191,7 +191,7 @@ def _place(editor: Editor, given: Params) -> Place | None:
                 is_known = given.get("again") is True and is_whole  # the range of the last answer
                 if given.get("diagnostics") and not is_known:  # a fix may take more than the fault
                     lines = around(cell, start.line, end.line)
-                    start, end = answer.span(cell, lines.start, lines.stop)
+                    start, end = selection.span(cell, lines.start, lines.stop)
                 return Place(cell, *editor.notebooks.place(uri), start, end)
     return None
 

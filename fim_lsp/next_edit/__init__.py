@@ -6,10 +6,7 @@ log: makes finished edits from the changes of documents
 rule: the tokens that changed in a line, a template with holes, and its replacement
 rules: infers the rules that could have made the change of one line, of two, or of whole lines
 evidence: what speaks for and against a rule at a place, and its score
-engine: finds the next edit, or none
-answers: which patterns stay quiet after the user's answers; why an edit is proposed
+engine: finds the next edit, or none; which patterns stay quiet after the user's answers; why
 window: what a next-edit model is shown: the last edits and a few lines around the newest
-sweep: prompts and answers of sweep-next-edit
-zeta: prompts and answers of zeta-2 and zeta-2.1
-formats: chooses the format by the model's name, and reads proposals from answers
+formats: prompts and answers of sweep-next-edit and zeta-2, chosen by the model's name
 """

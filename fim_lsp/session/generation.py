@@ -32,9 +32,8 @@ from fim_lsp.prompt.window import Window
 from fim_lsp.session.lane import Lane, Permit, PermittedModel
 from fim_lsp.session.stats import Cost, Stats
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import least
+from fim_lsp.suggest.confidence import least, looping_lines, stuttering
 from fim_lsp.suggest.cursor import Candidate, Cursor
-from fim_lsp.suggest.repeats import looping_lines, stuttering
 from fim_lsp.suggest.request import CompletionRequest
 from server_bridge.protocol import Prompt, PromptTooLong, Reply, Request, Stop, Timings
 

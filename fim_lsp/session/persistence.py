@@ -11,8 +11,8 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
+from fim_lsp.context.ring import Viewport
 from fim_lsp.context.secrets.scan import scrub_parts
-from fim_lsp.context.update import Viewport
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Header, still_true
 from fim_lsp.prompt.window import Window

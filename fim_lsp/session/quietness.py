@@ -2,7 +2,7 @@
 The quietness of a session: the snooze, the fate of the last suggestions, the learned record.
 
 Mutable state, owned by the session: the last verdicts; the record of this user, which is kept in a private file of
-numbers. What is on screen belongs to its document (`acceptance`). The decisions are in `fim_lsp/quiet`. The end of a snooze is on
+numbers. What is on screen belongs to its document (`acceptance`). The decisions are in `suggest/quiet`. The end of a snooze is on
 the wall's clock, which goes on while the machine sleeps: the user is shown it.
 """
 
@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fim_lsp.quiet import back_off, worth
-from fim_lsp.quiet.back_off import Judged
-from fim_lsp.quiet.worth import Place, Record
+from fim_lsp.suggest import quiet
 from fim_lsp.suggest.confidence import likelihood
 from fim_lsp.suggest.cursor import Candidate
+from fim_lsp.suggest.quiet import Judged, Place, Record
 from fim_lsp.suggest.request import CompletionRequest
 from server_bridge.machine import private_files
 
@@ -85,7 +84,7 @@ class Quietness:
         """Return how long an automatic request waits for the next key in place of *usual_ms*."""
         if not request.config.completion.learn:
             return usual_ms
-        return back_off.wait_ms(usual_ms, self._strength())
+        return quiet.wait_ms(usual_ms, self._strength())
 
     def weigh(
         self,
@@ -109,14 +108,14 @@ class Quietness:
         place = Place(
             request.document.language, likelihood(candidate), len(text), text.count("\n") + 1, before, pause_s
         )  # fmt: skip
-        shown = goes_on or worth.is_worth(self.record, place, self._strength())
+        shown = goes_on or quiet.is_worth(self.record, place, self._strength())
         if not shown and not so_far and request.client.offers:
             self.n_hidden += 1
-            shown = self.n_hidden % worth.AGAIN == 0
+            shown = self.n_hidden % quiet.AGAIN == 0
         return Exposure(place, self._clock()) if shown else None
 
     def _strength(self) -> float:
-        return back_off.strength(self._judged, self._clock())
+        return quiet.strength(self._judged, self._clock())
 
     # -- what became of them ---------------------------------------------------------------------
 
@@ -132,17 +131,17 @@ class Quietness:
         if exposure is None or exposure.place is None or exposure.is_judged:
             return
         exposure.is_judged, now = True, self._clock()
-        verdict = back_off.verdict(
+        verdict = quiet.verdict(
             accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=now - exposure.since
         )
         self._judged.append(Judged(verdict, now))
-        self.record = worth.learn(self.record, exposure.place, taken=verdict in back_off.TAKEN)
+        self.record = quiet.learn(self.record, exposure.place, taken=verdict in quiet.TAKEN)
 
     # -- told and kept ---------------------------------------------------------------------------
 
     def why(self) -> str:
         """Return why suggestions are rarer than usual, "" where they are not."""
-        return back_off.words(self._judged, self._clock())
+        return quiet.describe_waits(self._judged, self._clock())
 
     def snapshot(self) -> dict[str, object]:
         """Return the part of `fim/stats`."""
@@ -151,7 +150,7 @@ class Quietness:
             "hidden": self.n_hidden,
             "rarer": round(self._strength(), 2),
             "why": self.why(),
-            "learned": worth.words(self.record),
+            "learned": quiet.describe_record(self.record),
         }
 
     def forget(self) -> None:
@@ -173,4 +172,4 @@ class Quietness:
 
 
 def _read(path: Path) -> Record:
-    return private_files.restore(path, lambda data: worth.restore(json.loads(data)), Record())
+    return private_files.restore(path, lambda data: quiet.restore(json.loads(data)), Record())

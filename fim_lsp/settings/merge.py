@@ -23,9 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
 from fim_lsp.display import sanitize
-from fim_lsp.settings.backend import BackendConfig, Table
+from fim_lsp.settings.backend import BackendConfig, Project, Table
 from fim_lsp.settings.config import Config
-from fim_lsp.settings.option import Project
 
 
 class Option(NamedTuple):

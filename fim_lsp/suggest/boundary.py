@@ -15,8 +15,18 @@ from typing import NamedTuple
 
 from fim_lsp.documents import LINE_CHARS
 from fim_lsp.prompt.window import closes_only
-from fim_lsp.suggest import lines
-from fim_lsp.suggest.cursor import Cursor
+from fim_lsp.suggest.cursor import (
+    CLOSERS,
+    Cursor,
+    find_unclosed,
+    first_visible,
+    goes_on,
+    is_comment,
+    may_go_on,
+    open_quote,
+    opens_block,
+    width,
+)
 
 # A block may hold single blank lines; two in a row end it in every style guide we know.
 BLANK_LINES = 2
@@ -42,14 +52,14 @@ class Line(NamedTuple):
 def extent(cursor: Cursor) -> Extent:
     """Return how much may be suggested at *cursor*."""
     before = cursor.before.rstrip()
-    if not closes_only(cursor.after) or lines.is_comment(before, cursor.language):
+    if not closes_only(cursor.after) or is_comment(before, cursor.language):
         return Extent.LINE
     if cursor.after.strip():
         return Extent.BODY if before.endswith("{") else Extent.LINE
     if before and _has_body(cursor):
         return Extent.LINE  # what it begins is there already
     if before:
-        return Extent.BODY if lines.opens_block(before, cursor.language) else Extent.STATEMENT
+        return Extent.BODY if opens_block(before, cursor.language) else Extent.STATEMENT
     return Extent.BODY if _in_empty_block(cursor) else Extent.LINES
 
 
@@ -86,7 +96,7 @@ def quiet(cursor: Cursor, *, deleted: bool, scope: str, excluded: Collection[str
     (`comment`, `string`, …), silent when it is among *excluded*. `Invoked` does not ask this.
     """
     before, after, around = cursor.before, cursor.after, (*cursor.above, *cursor.below)
-    opens = not after.strip() and lines.opens_block(before, cursor.language)
+    opens = not after.strip() and opens_block(before, cursor.language)
     reasons = {
         "after a deletion": deleted,
         f"in a {scope}": scope in excluded,
@@ -100,9 +110,9 @@ def quiet(cursor: Cursor, *, deleted: bool, scope: str, excluded: Collection[str
 
 def scope(cursor: Cursor) -> str:
     """Return the scope of the cursor: `comment`, `string`, or "" for code; as far as the line tells."""
-    if lines.is_comment(cursor.before, cursor.language):
+    if is_comment(cursor.before, cursor.language):
         return "comment"
-    return "string" if lines.open_quote(cursor.before, cursor.language) else ""
+    return "string" if open_quote(cursor.before, cursor.language) else ""
 
 
 def too_long(cursor: Cursor) -> bool:
@@ -115,25 +125,25 @@ def _is_word(sign: str) -> bool:
 
 
 def _in_empty_block(cursor: Cursor) -> bool:
-    header = lines.first_visible(cursor.above[::-1])
-    here, below = lines.width(cursor.before), lines.first_visible(cursor.below)
-    opens = lines.opens_block(header, cursor.language) and lines.width(header) < here
-    return opens and (not below or lines.width(below) <= lines.width(header))
+    header = first_visible(cursor.above[::-1])
+    here, below = width(cursor.before), first_visible(cursor.below)
+    opens = opens_block(header, cursor.language) and width(header) < here
+    return opens and (not below or width(below) <= width(header))
 
 
 def _has_next(cursor: Cursor) -> bool:
     """Return whether the next line goes on with the cursor's block."""
     following = "".join(cursor.below[:1])
-    return bool(following.strip()) and lines.width(following) >= lines.width(cursor.before)
+    return bool(following.strip()) and width(following) >= width(cursor.before)
 
 
 def _has_body(cursor: Cursor) -> bool:
-    return lines.width(lines.first_visible(cursor.below)) > lines.width(cursor.before)
+    return width(first_visible(cursor.below)) > width(cursor.before)
 
 
 def _header_width(cursor: Cursor) -> int:
-    header = cursor.before if cursor.before.strip() else lines.first_visible(cursor.above[::-1])
-    return lines.width(header)
+    header = cursor.before if cursor.before.strip() else first_visible(cursor.above[::-1])
+    return width(header)
 
 
 def _split(text: str, first: str) -> Iterator[Line]:
@@ -158,13 +168,13 @@ def _body_end(text: str, cursor: Cursor, base: int) -> int | None:
                 return last
             continue
         n_blank = 0
-        here = lines.width(line.text)
+        here = width(line.text)
         if line.at > 0 and here <= base:
             if here < base or _is_over(line):
                 return last
             if not line.ended:
                 return None
-            if not lines.opens_block(line.text, cursor.language):  # `}`, not `} else {`
+            if not opens_block(line.text, cursor.language):  # `}`, not `} else {`
                 return _end_of(line, text)
         last = _end_of(line, text)
     return None
@@ -177,9 +187,9 @@ def _statement_end(text: str, cursor: Cursor) -> int | None:
         if not line.ended:
             return None
         so_far = cursor.before + text[: _end_of(line, text)]
-        if lines.opens_block(line.text, language):
-            return _body_end(text, cursor, lines.width(cursor.before))
-        if not lines.find_unclosed(so_far, language) and not line.text.endswith("\\"):
+        if opens_block(line.text, language):
+            return _body_end(text, cursor, width(cursor.before))
+        if not find_unclosed(so_far, language) and not line.text.endswith("\\"):
             return _end_of(line, text)
     return None
 
@@ -192,7 +202,7 @@ def _level_end(text: str, cursor: Cursor) -> int | None:
             if base is not None and line.ended:
                 return last
             continue
-        here = lines.width(line.text)
+        here = width(line.text)
         if base is None:
             base = here
         elif here < base:
@@ -201,20 +211,20 @@ def _level_end(text: str, cursor: Cursor) -> int | None:
             return _end_of(line, text) if line.ended else None
         elif here == base and compound and _is_over(line):
             return last
-        compound = compound or here > base or lines.opens_block(line.text, cursor.language)
+        compound = compound or here > base or opens_block(line.text, cursor.language)
         last = _end_of(line, text)
     return None
 
 
 def _is_over(line: Line) -> bool:
     """Return whether a line at the header's level cannot belong to the block above it, however it goes on."""
-    return not (lines.goes_on if line.ended else lines.may_go_on)(line.text)
+    return not (goes_on if line.ended else may_go_on)(line.text)
 
 
 def _closes_more(line: str, cursor: Cursor) -> bool:
     """Return whether a dedented line closes a bracket that the text below does not close at once."""
     sign = line.lstrip()[0]
-    return sign in lines.CLOSERS and not lines.first_visible(cursor.below).lstrip().startswith(sign)
+    return sign in CLOSERS and not first_visible(cursor.below).lstrip().startswith(sign)
 
 
 def _end_of(line: Line, text: str) -> int:

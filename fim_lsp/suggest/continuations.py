@@ -23,9 +23,8 @@ from typing import NamedTuple
 from fim_lsp.documents import LINE_CHARS
 from fim_lsp.prompt.window import closes_only
 from fim_lsp.suggest.confidence import behind, confidence, odds, prefer
-from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor, Odds
+from fim_lsp.suggest.cursor import ABOVE_LINES, BELOW_LINES, Candidate, Cursor, Odds, first_visible
 from fim_lsp.suggest.filters import polish, too_short
-from fim_lsp.suggest.lines import first_visible
 from server_bridge.protocol import Token
 
 # The nearest lines decide what comes next; llama.vim hashes 256 + 64 lines and misses after any edit there.
@@ -191,7 +190,7 @@ def continue_line(cursor: Cursor, elsewhere: Iterable[str]) -> Candidate:
     Return what the lines around and *elsewhere* (nearest first) have after the typed text; empty if
     unclear.
 
-    Not the line right above: the same line is hardly written twice in a row (`repeats`).
+    Not the line right above: the same line is hardly written twice in a row (`looping_lines`).
     Costs one look at each line: 0.2 ms for a full ring.
     """
     typed = cursor.before.strip()

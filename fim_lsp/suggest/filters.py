@@ -17,12 +17,22 @@ from itertools import takewhile
 
 from fim_lsp.prompt.window import closes_only
 from fim_lsp.suggest import boundary
-from fim_lsp.suggest.confidence import NOT_SURE, likely, respell
-from fim_lsp.suggest.cursor import Candidate, Cursor, Cut
-from fim_lsp.suggest.lines import (
+from fim_lsp.suggest.confidence import (
+    NOT_SURE,
+    likely,
+    lines_below,
+    looping_lines,
+    respell,
+    stuttering,
+    typed_again,
+)
+from fim_lsp.suggest.cursor import (
     CLOSER,
     CLOSERS,
     WORD,
+    Candidate,
+    Cursor,
+    Cut,
     brackets,
     find_unclosed,
     first_visible,
@@ -33,7 +43,6 @@ from fim_lsp.suggest.lines import (
     walk_brackets,
     width,
 )
-from fim_lsp.suggest.repeats import lines_below, looping_lines, stuttering, typed_again
 from fim_lsp.suggest.syntax_errors import parses
 
 # -- brackets ----------------------------------------------------------------------------------

@@ -22,8 +22,7 @@ from tree_sitter import Parser, Tree
 
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.syntax import parse_bytes, parser_of
-from fim_lsp.suggest.cursor import Candidate, Cursor
-from fim_lsp.suggest.lines import find_unclosed, open_quote, scanner, width
+from fim_lsp.suggest.cursor import Candidate, Cursor, find_unclosed, open_quote, scanner, width
 
 # All figures are of 1,970 places in twelve languages, with half a line typed in each.
 

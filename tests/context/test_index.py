@@ -23,8 +23,7 @@ from fim_lsp.context.index import (
     words,
 )
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Limits
-from fim_lsp.context.update import Viewport, update_ring
+from fim_lsp.context.ring import Limits, Viewport, update_ring
 
 FILES = {
     "app/cart.py": "class Cart:\n    def total(self):\n        return sum(self.prices)\n",

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from fim_lsp.context.chunks import Source, Why
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Limits
-from fim_lsp.context.update import Viewport, update_ring
+from fim_lsp.context.ring import Limits, Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document
 
 LIMITS = Limits(n_chunks=16, chunk_lines=64, n_chars=6000)

@@ -15,7 +15,7 @@ from fim_lsp.context.privacy import (
     outermost,
     why_refused,
 )
-from fim_lsp.settings.private_names import SECRETS
+from fim_lsp.settings.config import SECRETS
 
 EXCLUDES = (".env*", "*.pem", "secrets/", "!.env.example", "/only/top.py")
 FILES = {

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.next_edit.answers import Answers
 from fim_lsp.next_edit.edits import FinishedEdit, Text
-from fim_lsp.next_edit.engine import Proposal, proposals, propose
+from fim_lsp.next_edit.engine import Answers, Proposal, proposals, propose
 
 
 class Case(NamedTuple):

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from fim_lsp.quiet import worth
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import RingConfig
+from fim_lsp.suggest import quiet
 from server_bridge.protocol import Reply, Request
 from tests.clock import run
 from tests.fake_backend import CORPUS, FakeBackend
@@ -78,14 +78,14 @@ async def typed(seed: int, *, learn: bool) -> Typed:
     )
 
 
-def history(rng: random.Random) -> worth.Record:
+def history(rng: random.Random) -> quiet.Record:
     """Return what was learned of some suggestions, which a user of some taste took or left."""
-    record, taste = worth.Record(), rng.random()
+    record, taste = quiet.Record(), rng.random()
     for _ in range(rng.randrange(300)):
-        place = worth.Place(
+        place = quiet.Place(
             "python", rng.random(), rng.randrange(1, 90), rng.randrange(1, 4), " x", rng.random()
         )
-        record = worth.learn(record, place, taken=rng.random() < taste)
+        record = quiet.learn(record, place, taken=rng.random() < taste)
     return record
 
 

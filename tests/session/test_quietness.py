@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.documents import Position, open_document
-from fim_lsp.quiet import worth
-from fim_lsp.quiet.worth import AGAIN, Record
 from fim_lsp.session.quietness import FILE, NOT_NOW, Exposure, Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.state_file import forget
 from fim_lsp.settings.config import CompletionConfig, Config
+from fim_lsp.suggest import quiet
 from fim_lsp.suggest.cursor import Candidate, Odds
+from fim_lsp.suggest.quiet import AGAIN, Record
 from fim_lsp.suggest.request import CompletionRequest, request_at
 from server_bridge.protocol import Health, State
 from tests.fake_backend import FakeBackend
@@ -150,8 +150,8 @@ HUGE = '{"n": 1%s, "start": %s, "weights": %s, "languages": {}}'
         b"[" * 10_000,
         b'{"n": "x"}',
         b"\xff\xfe",
-        (HUGE % ("0" * 309, [*worth.START], [*worth.START])).encode(),
-        (HUGE % ("e999", [*worth.START], [*worth.START])).encode(),
+        (HUGE % ("0" * 309, [*quiet.START], [*quiet.START])).encode(),
+        (HUGE % ("e999", [*quiet.START], [*quiet.START])).encode(),
     ],
 )
 def test_a_file_that_makes_no_sense(tmp_path: Path, said: bytes) -> None:

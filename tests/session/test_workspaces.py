@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.context.ring import Limits
-from fim_lsp.context.update import Viewport
+from fim_lsp.context.ring import Limits, Viewport
 from fim_lsp.documents import open_document
 from fim_lsp.session.state.open_document import source
 from fim_lsp.session.state.workspaces import Workspaces

@@ -14,8 +14,7 @@ from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.privacy import Folder
-from fim_lsp.context.ring import Limits
-from fim_lsp.context.update import Viewport
+from fim_lsp.context.ring import Limits, Viewport
 from fim_lsp.workspace import files, ignore_files
 from fim_lsp.workspace.files import grow, list_files, pieces_of, reread, uri_of
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from fim_lsp.settings.private_names import SECRETS
+from fim_lsp.settings.config import SECRETS
 from fim_lsp.workspace import ignore_files
 from fim_lsp.workspace.files import list_files
 from fim_lsp.workspace.ignore_files import why_private

@@ -16,17 +16,21 @@ from functools import partial
 
 from fim_lsp.documents import Document, Position
 from fim_lsp.instruct import presets
-from fim_lsp.instruct.answer import REDACTED, Block, block, loses_secret, place_lines
 from fim_lsp.instruct.selection import (
     FENCE,
+    REDACTED,
     Asked,
+    Block,
     Dialogue,
     Edited,
     Selection,
     Tokens,
     begin_answer,
+    block,
     continue_dialogue,
     is_too_long,
+    loses_secret,
+    place_lines,
     select_lines,
     turn,
 )

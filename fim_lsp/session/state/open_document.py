@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from fim_lsp.context.chunks import Source
-from fim_lsp.context.update import Viewport
+from fim_lsp.context.ring import Viewport
 from fim_lsp.documents import DOCUMENT_CHARS, Document, Edit, Position, apply_edits, carry
 from fim_lsp.instruct.selection import Dialogue
 from fim_lsp.prompt import frame as frames

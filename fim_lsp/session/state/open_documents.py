@@ -18,7 +18,7 @@ from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.workspaces import Workspace, Workspaces
 from fim_lsp.session.stats import Stats
 from fim_lsp.suggest.continuations import lines_in_sight
-from fim_lsp.suggest.debounce import TypingPace
+from fim_lsp.suggest.quiet import TypingPace
 from fim_lsp.workspace import paths
 
 

@@ -15,20 +15,18 @@ from pathlib import Path, PurePath
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Limits, Ring
-from fim_lsp.context.update import RingUpdate, Snapshot, Viewport, update_ring
+from fim_lsp.context.ring import Limits, Ring, RingUpdate, Snapshot, Viewport, update_ring
 from fim_lsp.prompt.frame import Chunks
 from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress
+from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress, Reader
 from fim_lsp.workspace.files import pieces_of, reread, uri_of
 from fim_lsp.workspace.git_files import excludes_files
 from fim_lsp.workspace.ignore_files import why_private
 from fim_lsp.workspace.paths import FileLocation
-from fim_lsp.workspace.reader import Reader
 from server_bridge.protocol import Chunk
 
 NO_ROOM = Limits(0, 1, 0)

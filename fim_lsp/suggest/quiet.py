@@ -15,10 +15,155 @@ hidden is shown: or the record could never say that they are wanted after all.
 
 from __future__ import annotations
 
+import enum
 import math
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import NamedTuple
+
+from fim_lsp.suggest.cursor import Cursor
+
+# -- debounce ----------------------------------------------------------------------------------
+# The wait between a key and the request to the model: the debounce, from the user's pace. Pure.
+#
+# Where typing through a suggestion costs no request and a key joins the generation under way, asking at once
+# costs 0.27 completions per key, and waiting longer hides more right text than wrong text (simulated
+# typing of 80 held-out lines, answers after 120 ms, median interval 150 ms):
+#
+#     wait        completions per key    keys foretold on screen: right    wrong
+#     none                       0.27                              0.77     0.18
+#     half a key                 0.27                              0.71     0.14
+#     one key                    0.22                              0.64     0.12
+#     250 ms                     0.13                              0.42     0.06
+#
+# So half a key is waited inside a word, where most wrong guesses are shown, and nothing elsewhere.
+
+
+KEYS = 16  # the rhythm of the last few words
+PAUSE_MS = 1000.0  # longer intervals are pauses, not rhythm
+USUAL_MS = 180.0  # before anything was typed: about 65 words a minute
+WORD_SHARE = 0.5  # of an interval; see the table
+MAX_WAIT_MS = 150.0  # a slow typist looks at the screen between keys
+
+
+class TypingPace:
+    """The intervals between the user's last keys."""
+
+    def __init__(self) -> None:
+        self._intervals_ms: deque[float] = deque(maxlen=KEYS)
+        self._last_ms: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<TypingPace {self.interval_ms:.0f} ms>"
+
+    @property
+    def interval_ms(self) -> float:
+        """The usual time from key to key."""
+        return median(self._intervals_ms) if self._intervals_ms else USUAL_MS
+
+    def since_s(self, now_ms: float) -> float:
+        """Return how many seconds ago the last key was; a pause without one."""
+        return PAUSE_MS / 1e3 if self._last_ms is None else max(0.0, now_ms - self._last_ms) / 1e3
+
+    def key(self, now_ms: float) -> None:
+        """Take in that a key was typed."""
+        if self._last_ms is not None and 0 < now_ms - self._last_ms < PAUSE_MS:
+            self._intervals_ms.append(now_ms - self._last_ms)
+        self._last_ms = now_ms
+
+    def wait_ms(self, cursor: Cursor, *, client_ms: float) -> float:
+        """Return how long an automatic request at *cursor* waits, the client having waited *client_ms*."""
+        last = cursor.before[-1:]
+        if not (last.isalnum() or last == "_"):
+            return 0.0
+        return max(0.0, min(self.interval_ms * WORD_SHARE, MAX_WAIT_MS) - client_ms)
+
+
+# -- back off ----------------------------------------------------------------------------------
+# The fate of the last suggestions into how much rarer the next ones are, which fades within minutes. Pure.
+#
+# Each suggestion that was not wanted makes the next ones wait longer and cost more (`worth`), each that was taken
+# undoes a part of it. The rule is Copilot's (`userInteractionMonitor.ts`): the product of a factor for each, whose
+# exponent fades with e^(-t / 10 min). Its 1.5 is for a suggestion that was dismissed; one that is only typed against may
+# not have been read.
+
+
+class Verdict(enum.Enum):
+    """The user's reaction to a suggestion."""
+
+    ACCEPTED = "accepted"
+    TYPED_ALONG = "typed along"
+    DISMISSED = "dismissed"
+    IGNORED = "typed against"
+    UNREAD = "unread"
+
+
+TAKEN = (Verdict.ACCEPTED, Verdict.TYPED_ALONG)
+REFUSED = (Verdict.DISMISSED, Verdict.IGNORED)
+FACTORS = {
+    Verdict.ACCEPTED: 0.8,  # Copilot's
+    Verdict.TYPED_ALONG: 0.8,  # right, too
+    Verdict.DISMISSED: 1.5,  # Copilot's
+    Verdict.IGNORED: 1.2,  # two are about one that was dismissed
+    Verdict.UNREAD: 1.05,  # it flickered
+}
+LOGARITHMS = {verdict: math.log(factor) for verdict, factor in FACTORS.items()}
+FADE_S = 600.0  # Copilot's ten minutes
+MOST = 6.0  # more than four in a row change nothing: Copilot's waits end at a bound, too
+READ_S = 0.3  # to see that something is there and what: about the shortest fixation of a reader
+ALONG_CHARS = 3  # as in `session/state/acceptance`
+STEP_MS = 20.0  # the wait that is made longer where there is none; with 100 a user who always dismisses loses 20 % of the keys
+MOST_WAIT_MS = 3000.0  # Copilot's
+NEAR_ONE = 1.25  # what is less is not worth telling the user
+
+
+class Judged(NamedTuple):
+    """A suggestion that ended, and when (seconds)."""
+
+    verdict: Verdict
+    at: float
+
+
+def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) -> Verdict:
+    """
+    Return the user's reaction to a suggestion that was on screen for *seconds*, of which *n_along*
+    characters were typed.
+    """
+    if accepted:
+        return Verdict.ACCEPTED
+    if n_along >= ALONG_CHARS:
+        return Verdict.TYPED_ALONG
+    if dismissed:
+        return Verdict.DISMISSED
+    return Verdict.IGNORED if seconds >= READ_S else Verdict.UNREAD
+
+
+def strength(judged: Iterable[Judged], now: float) -> float:
+    """Return how many times as much an interruption counts now as at the beginning; 1 where nothing was dismissed."""
+    total = 0.0
+    for verdict, at in judged:
+        fading = math.exp(-max(0.0, now - at) / FADE_S)
+        total = max(0.0, total + LOGARITHMS[verdict] * fading)
+    return min(MOST, math.exp(total))
+
+
+def wait_ms(usual_ms: float, strong: float) -> float:
+    """Return how long to wait after a key in place of *usual_ms*."""
+    longer = (usual_ms + STEP_MS) * strong - STEP_MS
+    return max(usual_ms, min(longer, MOST_WAIT_MS))
+
+
+def describe_waits(judged: Iterable[Judged], now: float) -> str:
+    """Return why suggestions are rarer at the moment, "" where they are not."""
+    recent = [each for each in judged if now - each.at < FADE_S]
+    if strength(recent, now) < NEAR_ONE:
+        return ""
+    counts = [(one, sum(each.verdict is one for each in recent)) for one in REFUSED]
+    parts = [f"{n} {'was' if n == 1 else 'were'} {one.value}" for one, n in counts if n]
+    return "waiting longer: " + (" and ".join(parts) or "the last ones were not wanted")
+
 
 NAMES = ("bias", "odds", "length", "lines", "at line start", "inside a word", "pause")
 START = (-0.77, 0.38, 0.87, 0.32, -0.43, 0.0, 0.0)
@@ -28,7 +173,7 @@ COST = 6.0  # keys: reading and rejecting one takes more than a second
 RATE = 0.03  # of each suggestion
 PULL = 0.01  # back to the beginning: what was learned a hundred suggestions ago is forgotten by two thirds
 FARTHEST = 2.0  # of a weight from where it began
-MOST_STRONG = 1.5  # of `back_off.strength`: more hides what users take
+MOST_STRONG = 1.5  # of `strength`: more hides what users take
 RECORD = 10.0  # suggestions after which half of the gain counts
 MOST_RECORD = 300.0
 AGAIN = 25
@@ -92,7 +237,7 @@ def expect(record: Record, place: Place) -> float:
 
 
 def gain(record: Record, place: Place, strong: float = 1.0) -> float:
-    """Return the keys that showing it is expected to save; *strong*: see `back_off.strength`."""
+    """Return the keys that showing it is expected to save; *strong*: see `strength`."""
     likely = expect(record, place)
     return likely * (place.n_chars - 1) - (1 - likely) * COST * min(strong, MOST_STRONG)
 
@@ -134,7 +279,7 @@ def restore(saved: object) -> Record:
     return Record()
 
 
-def words(record: Record) -> str:
+def describe_record(record: Record) -> str:
     """Return a summary of the record for the user."""
     if not record.n:
         return "nothing yet"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from fim_lsp.quiet.back_off import (
+from fim_lsp.suggest.quiet import (
     MOST,
     MOST_WAIT_MS,
     Judged,
     Verdict,
+    describe_waits,
     strength,
     verdict,
     wait_ms,
-    words,
 )
 
 A, ALONG, D, IGN, U = (
@@ -84,7 +84,10 @@ def test_verdict(
 
 def test_the_user_is_told_why() -> None:
     """In numbers of what happened; nothing once it is over."""
-    assert words(judged(D, D, D), 1.0) == "waiting longer: 3 were dismissed"
-    assert words(judged(D, IGN), 1.0) == "waiting longer: 1 was dismissed and 1 was typed against"
-    assert words(judged(D, A), 1.0) == ""
-    assert words(judged(D, D, D), 3600.0) == ""
+    assert describe_waits(judged(D, D, D), 1.0) == "waiting longer: 3 were dismissed"
+    assert (
+        describe_waits(judged(D, IGN), 1.0)
+        == "waiting longer: 1 was dismissed and 1 was typed against"
+    )
+    assert describe_waits(judged(D, A), 1.0) == ""
+    assert describe_waits(judged(D, D, D), 3600.0) == ""

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.quiet.worth import (
+from fim_lsp.suggest.quiet import (
     FARTHEST,
     MOST_RECORD,
     N_LANGUAGES,
     START,
     Place,
     Record,
+    describe_record,
     expect,
     is_worth,
     learn,
     restore,
-    words,
 )
 
 HERE = Place("python", 0.5, 12, 1, "    return ", 0.3)
@@ -71,7 +71,10 @@ def test_languages_are_told_apart() -> None:
         record = learn(record, HERE._replace(language="markdown"), taken=False)
     assert is_worth(record, HERE)
     assert expect(record, HERE) > expect(record, HERE._replace(language="markdown")) + 0.2
-    assert words(record) == "from 200 suggestions; more are shown in python; fewer in markdown"
+    assert (
+        describe_record(record)
+        == "from 200 suggestions; more are shown in python; fewer in markdown"
+    )
 
 
 def test_dismissals_raise_the_bar() -> None:
