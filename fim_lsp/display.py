@@ -1,9 +1,10 @@
 """
-Text of others (settings of a repository, names of files, answers of servers) made fit to be shown or logged. Pure.
+Text of others (settings of a repository, names of files, answers of servers) made fit to be shown
+or logged. Pure.
 
 Such text may be of any length and hold anything: new lines that look like lines of ours, control
-characters that a terminal obeys, marks that turn the direction of text, links that run a command when
-clicked (VS Code reads Markdown links in messages), passwords in addresses.
+characters that a terminal obeys, marks that turn the direction of text, links that run a command
+when clicked (VS Code reads Markdown links in messages), passwords in addresses.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ def redact(text: str) -> str:
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Return *text* with what cannot be printed as Python writes it, like `\n` and `\x1b`, but for characters in *keep*."""
+    r"""
+    Return *text* with what cannot be printed as Python writes it, like `\n` and `\x1b`, but for
+    characters in *keep*.
+    """
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in keep else _escape(char) for char in text)
@@ -35,7 +39,10 @@ def escape(text: str) -> str:
 
 
 def drop_controls(text: str, keep: Container[str] = "") -> str:
-    """Return what a model wrote without control characters, but for blanks, line ends and those in *keep*."""
+    """
+    Return what a model wrote without control characters, but for blanks, line ends and those in
+    *keep*.
+    """
     return _CONTROL.sub(lambda control: control[0] if control[0] in keep else "", text)
 
 

@@ -7,9 +7,9 @@ message), never a pass over the characters of the file; a `Document` never chang
 Plan: a document is a tuple of lines with their line ends; an edit splits only its own lines again.
 
 A line ends at `\\n`, `\\r\\n` or `\\r` and nowhere else (LSP 3.17, "Text Documents");
-`str.splitlines` also splits at form feeds, U+2028 and more, and would corrupt every position
-below one. The last element has no line end and may be empty, so `lines[position.line]` exists for
-every position a client may send. Columns count code points here; `convert` knows the client's units.
+`str.splitlines` also splits at form feeds, U+2028 and more, and would corrupt every position below
+one. The last element has no line end and may be empty, so `lines[position.line]` exists for every
+position a client may send. Columns count code points here; `convert` knows the client's units.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class Document:
         return line_end(self.lines[0]) or "\n"
 
     def clamp(self, position: Position) -> Position:
-        """Return the nearest position that exists; a column past the end means the line's end (LSP)."""
+        """
+        Return the nearest position that exists; a column past the end means the line's end (LSP).
+        """
         return _clamp(self.lines, position)
 
     def between(self, start: Position, end: Position) -> str:
@@ -86,12 +88,17 @@ class Document:
 def open_document(
     uri: str, language: str, version: int, text: str, lines: tuple[str, ...] | None = None
 ) -> Document:
-    """Return a document as the client opened it; *lines* are those of *text*, if it is split already."""
+    """
+    Return a document as the client opened it; *lines* are those of *text*, if it is split already.
+    """
     return Document(uri, language, version, tuple(split(text)) if lines is None else lines)
 
 
 def apply_edits(document: Document, edits: Iterable[Edit | str], version: int) -> Document:
-    """Return the document after *edits*, each applied to the result of the one before; a `str` replaces all."""
+    """
+    Return the document after *edits*, each applied to the result of the one before; a `str`
+    replaces all.
+    """
     lines = list(document.lines)
     for edit in edits:
         apply(lines, edit)
@@ -119,7 +126,10 @@ def apply(lines: list[str], edit: Edit | str) -> None:
 
 
 def difference(old: Sequence[str], new: Sequence[str]) -> Edit:
-    """Return the edit that makes the lines *new* of *old*: within a line if it is one line that changed."""
+    """
+    Return the edit that makes the lines *new* of *old*: within a line if it is one line that
+    changed.
+    """
     above, below = alike(old, new)
     last = len(old) - below
     changed, text = old[above:last], new[above : len(new) - below]
@@ -139,7 +149,10 @@ def after(position: Position, text: str) -> Position:
 
 
 def carry(position: Position, edit: Edit) -> Position:
-    """Return the place of a cursor at *position* after *edit*: behind the text, if that came where it stood."""
+    """
+    Return the place of a cursor at *position* after *edit*: behind the text, if that came where it
+    stood.
+    """
     if position < edit.start:
         return position
     end = after(edit.start, edit.text)
@@ -168,7 +181,9 @@ def minimal(document: Document, edit: Edit) -> Edit:
 
 
 def alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """Return how many characters, or lines, two texts share at the beginning, and then at the end."""
+    """
+    Return how many characters, or lines, two texts share at the beginning, and then at the end.
+    """
     head = n_common(old, new)
     return head, n_common(old[head:][::-1], new[head:][::-1])
 

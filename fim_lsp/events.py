@@ -23,7 +23,8 @@ class Opened(NamedTuple):
 
 class Changed(NamedTuple):
     """
-    `textDocument/didChange`; each edit counts on the text the one before left, a `str` replaces all.
+    `textDocument/didChange`; each edit counts on the text the one before left, a `str` replaces
+    all.
 
     *is_a_key*: it comes when the user types it in this editor, and so tells how fast that is.
     """
@@ -63,7 +64,8 @@ class Snippet(NamedTuple):
     """
     A piece of a file that another language server sent.
 
-    *replaces*: it takes the place of all such that were sent for the file before; "" takes them away.
+    *replaces*: it takes the place of all such that were sent for the file before; "" takes them
+    away.
     """
 
     uri: str

@@ -41,8 +41,8 @@ from server_bridge.protocol import (
 ATTEMPT_S = 1.2
 USUAL_URLS = tuple(f"http://127.0.0.1:{port}" for port in USUAL_PORTS)
 
-# A router that reads this sends all our requests to one replica, where the ring is evaluated once for
-# all documents. Random per process, so that runs cannot be linked.
+# A router that reads this sends all our requests to one replica, where the ring is evaluated once
+# for all documents. Random per process, so that runs cannot be linked.
 SESSION = secrets.token_hex(16)
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 TEXT = re.compile(r"[!-~]([ -~]*[!-~])?")
@@ -58,9 +58,9 @@ class BackendSettings:
     that.
 
     *model* is one of a server's, or a GGUF file for the embedded engine ("" for the bundled one).
-    *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url* or
-    no server at it. *headers* and fields of the *body* go to *url* only as well.
-    *keys_dir* is the folder where `fim-lsp serve` leaves the keys of the servers that it runs.
+    *key* belongs to *url* and is sent nowhere else. *usual_urls* are asked when there is no *url*
+    or no server at it. *headers* and fields of the *body* go to *url* only as well. *keys_dir* is
+    the folder where `fim-lsp serve` leaves the keys of the servers that it runs.
     """
 
     kind: Literal["auto", "llama-server", "openai", "embedded"] = "auto"
@@ -94,7 +94,10 @@ def open_backend(settings: BackendSettings) -> Endpoints:
 
 
 async def find_running(settings: BackendSettings) -> State | None:
-    """Return the llama.cpp server that this user runs at a usual port, and that `auto` would take; None without one."""
+    """
+    Return the llama.cpp server that this user runs at a usual port, and that `auto` would take;
+    None without one.
+    """
     servers = _local_servers(settings)
     for url in settings.usual_urls:
         server = servers.server(url, _choose_model(settings), "")
@@ -108,7 +111,10 @@ async def find_running(settings: BackendSettings) -> State | None:
 
 
 def open_text_model(settings: BackendSettings) -> TextModel | None:
-    """Return the model of *settings* as one that continues texts; None without an address. Nothing is sent yet."""
+    """
+    Return the model of *settings* as one that continues texts; None without an address. Nothing is
+    sent yet.
+    """
     if not settings.url or not settings.model:
         return None
     url = settings.url.removesuffix("/").removesuffix("/v1")
@@ -142,7 +148,9 @@ def _one(settings: BackendSettings, patience_s: float = PATIENCE_S) -> Backend:
 
 
 def _key(settings: BackendSettings) -> Callable[[], Awaitable[str]]:
-    """Return the key that the user named, else that of a server of `fim-lsp serve` at a local address."""
+    """
+    Return the key that the user named, else that of a server of `fim-lsp serve` at a local address.
+    """
     if settings.key.is_set or not is_loopback(settings.url):
         return settings.key
     return _choose_key(settings, port_of(settings.url))
@@ -199,13 +207,19 @@ def _auto(settings: BackendSettings) -> Endpoints:
 
 
 def _local_servers(settings: BackendSettings) -> LocalServers:
-    """Return the servers of this user at the usual ports; the key that the settings name is for another server."""
+    """
+    Return the servers of this user at the usual ports; the key that the settings name is for
+    another server.
+    """
     unnamed = replace(settings, key=Key())
     return LocalServers(settings.usual_urls, lambda port: _choose_key(unnamed, port))
 
 
 def _make_embedded(settings: BackendSettings) -> Embedded:
-    """Return the engine inside: the tiny bundled model on one thread, one of the user's on as many as `serve` takes."""
+    """
+    Return the engine inside: the tiny bundled model on one thread, one of the user's on as many as
+    `serve` takes.
+    """
     ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""
     model = Path(ours or programs.BUNDLED)
     is_bundled = model == programs.BUNDLED
@@ -221,7 +235,9 @@ def _make_embedded(settings: BackendSettings) -> Embedded:
 
 
 class Unusable:
-    """Settings that cannot work, as a `Backend` that is never ready; *message* names what to change."""
+    """
+    Settings that cannot work, as a `Backend` that is never ready; *message* names what to change.
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         self.state = State(Health.UNUSABLE, kind, message=message)

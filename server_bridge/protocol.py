@@ -9,7 +9,8 @@ changes rarely stands first and what changes with every key stands last.
     middle                                   grows by what is typed; its `tape` is a word that is being made
     forced                                   half a word: not in the prompt, the output must begin with it
 
-With `turns` the gap is not filled: behind the frozen parts stands an instruction, and the middle is the answer to it.
+With `turns` the gap is not filled: behind the frozen parts stands an instruction, and the middle is
+the answer to it.
 
 A backend turns a prompt into token ids (llama.cpp) or text (OpenAI-style) and knows nothing else
 of editors. All of this is plain data; waiting happens in the backends and in `fim_lsp.session`.
@@ -44,13 +45,13 @@ class Prompt:
     """
     The text for a model, stable parts first. Text uses `\\n` line ends only.
 
-    *tape* are tokens that the model made and that spell the end of *middle*: they are sent as they are, where all
-    else is spelled as the tokenizer would.
-    *forced* continues *middle*: the output must begin with it (token healing).
-    *turns* are an instruction, the answer to it, a further instruction and so on: where there are any, the model
-    answers the last one instead of filling the gap, and *middle* is the beginning of its answer.
-    *dropped*: what the model wrote at the beginning of *middle* was dropped, because the context is full; what a
-    server holds of the rest may be moved up instead of being evaluated again (StreamingLLM).
+    *tape* are tokens that the model made and that spell the end of *middle*: they are sent as they
+    are, where all else is spelled as the tokenizer would. *forced* continues *middle*: the output
+    must begin with it (token healing). *turns* are an instruction, the answer to it, a further
+    instruction and so on: where there are any, the model answers the last one instead of filling
+    the gap, and *middle* is the beginning of its answer. *dropped*: what the model wrote at the
+    beginning of *middle* was dropped, because the context is full; what a server holds of the rest
+    may be moved up instead of being evaluated again (StreamingLLM).
     """
 
     repo: str
@@ -76,7 +77,9 @@ class Stop(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """At most *n_predict* tokens after *prompt*. *sample* 0 is greedy, n > 0 the n-th alternative."""
+    """
+    At most *n_predict* tokens after *prompt*. *sample* 0 is greedy, n > 0 the n-th alternative.
+    """
 
     prompt: Prompt
     n_predict: int
@@ -86,7 +89,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """The cost of a request, in tokens and milliseconds; `expected_n` is our prediction of `cache_n`."""
+    """
+    The cost of a request, in tokens and milliseconds; `expected_n` is our prediction of `cache_n`.
+    """
 
     prompt_n: int = 0  # evaluated
     cache_n: int = 0  # reused
@@ -98,7 +103,9 @@ class Timings:
     draft_accepted_n: int = 0
 
     def since(self, before: Timings) -> Timings:
-        """Return the cost of what was decoded after *before*, a part of this; all was evaluated then."""
+        """
+        Return the cost of what was decoded after *before*, a part of this; all was evaluated then.
+        """
         return Timings(
             predicted_n=self.predicted_n - before.predicted_n,
             predicted_ms=max(0.0, self.predicted_ms - before.predicted_ms),
@@ -112,9 +119,9 @@ class Reply:
     """
     The answer to one `Request`, or the next piece of it.
 
-    *text* begins with the prompt's `forced`, as far as it got. *tokens* spell *text* and
-    *middle* spells the prompt's middle; where a backend deals in text only, their ids are -1.
-    A piece reads as if it had been asked for with the prompt `extend_prompt` by the pieces before; what is
+    *text* begins with the prompt's `forced`, as far as it got. *tokens* spell *text* and *middle*
+    spells the prompt's middle; where a backend deals in text only, their ids are -1. A piece reads
+    as if it had been asked for with the prompt `extend_prompt` by the pieces before; what is
     evaluated belongs to the first, and all but the last say `Stop.LIMIT`.
     """
 
@@ -126,12 +133,16 @@ class Reply:
 
 
 def extend_prompt(prompt: Prompt, reply: Reply) -> Prompt:
-    """Return the prompt that continues where *reply* ended, reusing every token the backend just made."""
+    """
+    Return the prompt that continues where *reply* ended, reusing every token the backend just made.
+    """
     return append_text(prompt, reply.text, reply.tokens)
 
 
 def append_text(prompt: Prompt, text: str, tokens: tuple[Token, ...]) -> Prompt:
-    """Return the prompt with *text* behind it, as the model spelled it if *tokens* are all of it."""
+    """
+    Return the prompt with *text* behind it, as the model spelled it if *tokens* are all of it.
+    """
     is_spelled = b"".join(token.text for token in tokens) == text.encode()
     return dataclasses.replace(
         prompt,
@@ -151,7 +162,9 @@ def rest(request: Request, reply: Reply) -> Request:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A prompt in tokens: `total`, how many of them the backend should hold already, and by part."""
+    """
+    A prompt in tokens: `total`, how many of them the backend should hold already, and by part.
+    """
 
     total: int
     cached: int
@@ -183,15 +196,18 @@ class Health(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class State:
     """
-    Last known state of a backend; `message` is a sentence for the user, "" when there is no problem.
+    Last known state of a backend; `message` is a sentence for the user, "" when there is no
+    problem.
 
-    *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per second)
-    and *decode_ms* (per token) are measured on the user's own text, with a guess until then. *cache_problem*
-    is the likely cause where it evaluates more than it should, "" while it does not. *memory* is "plain", "recurrent" (or hybrid) or
-    "sliding window": what of an evaluated prompt can be cut off; "" while that is not known. *drafters* are the kinds of
-    speculation it was started with, as its answers tell; *drafts*: it speculates. *streams*: it stops decoding when the
-    connection closes, so that a completion takes one request. *second_best* says why its model is not the right one for
-    filling in, "" where it was trained for that; *fills_only* why it cannot follow an instruction, "" where it may.
+    *n_ctx* is the context of one slot in tokens. *chars_per_token*, *prefill_per_s* (tokens per
+    second) and *decode_ms* (per token) are measured on the user's own text, with a guess until
+    then. *cache_problem* is the likely cause where it evaluates more than it should, "" while it
+    does not. *memory* is "plain", "recurrent" (or hybrid) or "sliding window": what of an evaluated
+    prompt can be cut off; "" while that is not known. *drafters* are the kinds of speculation it
+    was started with, as its answers tell; *drafts*: it speculates. *streams*: it stops decoding
+    when the connection closes, so that a completion takes one request. *second_best* says why its
+    model is not the right one for filling in, "" where it was trained for that; *fills_only* why it
+    cannot follow an instruction, "" where it may.
     """
 
     health: Health
@@ -247,7 +263,10 @@ class Model(Protocol):
         """
 
     async def save(self, prompt: Prompt) -> int:
-        """Keep *prompt* over a restart; returns its tokens, 0 where it is not evaluated or cannot be kept."""
+        """
+        Keep *prompt* over a restart; returns its tokens, 0 where it is not evaluated or cannot be
+        kept.
+        """
 
     async def restore(self, prompt: Prompt) -> int:
         """Load what serves *prompt* best; returns how many of its tokens that spares, maybe 0."""
@@ -262,10 +281,11 @@ class Backend(Protocol):
 
     async def connect(self) -> Model:
         """
-        Find or start the server and ask what it can do; cheap when already ready. Raises `BackendError`.
+        Find or start the server and ask what it can do; cheap when already ready. Raises
+        `BackendError`.
 
-        The model is good for the calls of one piece of work: where its server has ended, they fail and the next
-        `connect` finds or starts another.
+        The model is good for the calls of one piece of work: where its server has ended, they fail
+        and the next `connect` finds or starts another.
         """
 
     async def aclose(self) -> None:
@@ -273,7 +293,10 @@ class Backend(Protocol):
 
 
 class TextModel(Protocol):
-    """A model that continues a text as it is: one for next edits. Raises `BackendError` and nothing else."""
+    """
+    A model that continues a text as it is: one for next edits. Raises `BackendError` and nothing
+    else.
+    """
 
     async def continue_text(self, text: str, n_predict: int, stops: tuple[str, ...]) -> str | None:
         """
@@ -292,8 +315,8 @@ class BackendError(Exception):
     """
     Something went wrong on the model's side. The subclasses say what the caller should do.
 
-    *said* are the server's own words, for a reader that knows them. They may repeat the user's code,
-    so no message has them, and no log but a developer's.
+    *said* are the server's own words, for a reader that knows them. They may repeat the user's
+    code, so no message has them, and no log but a developer's.
     """
 
     said: str = ""
@@ -321,4 +344,7 @@ class PromptTooLong(BackendRejected):
 
 
 class BackendUnusable(BackendError):
-    """The user has to change something (no FIM model, wrong key, not llama.cpp); the text names the fix."""
+    """
+    The user has to change something (no FIM model, wrong key, not llama.cpp); the text names the
+    fix.
+    """

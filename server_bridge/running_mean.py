@@ -6,7 +6,9 @@ SMOOTHING = 0.2  # weight of the newest measurement: settles in about ten
 
 
 class RunningMean:
-    """*value* is the mean, a guess at first. A measurement outside *low*…*high*, or NaN, is ignored."""
+    """
+    *value* is the mean, a guess at first. A measurement outside *low*…*high*, or NaN, is ignored.
+    """
 
     def __init__(self, guess: float, low: float, high: float) -> None:
         self.value = guess
@@ -20,7 +22,9 @@ class RunningMean:
 
 
 def chars_per_token(guess: float) -> RunningMean:
-    """Return characters per token: below one in some scripts, and some tenfold in runs of spaces."""
+    """
+    Return characters per token: below one in some scripts, and some tenfold in runs of spaces.
+    """
     return RunningMean(guess, 0.1, 100.0)
 
 

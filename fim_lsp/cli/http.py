@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
-from fim_lsp.http_server import client_key, local_port
-from fim_lsp.http_server.page import Advice
+from fim_lsp.http_server import local_port
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Days
 from fim_lsp.settings import files, merge
@@ -48,7 +47,7 @@ class ClientKey(NamedTuple):
 
 def read_key(path: Path) -> ClientKey:
     """Return the key of this user's clients, which is made where there is none yet."""
-    return ClientKey(client_key.own_key(path), path)
+    return ClientKey(local_port.own_key(path), path)
 
 
 def run(
@@ -86,12 +85,12 @@ def run(
     return 0
 
 
-async def advice(session: Session, open_to_pages: OpenToPages) -> list[Advice]:
+async def advice(session: Session, open_to_pages: OpenToPages) -> list[dict[str, str]]:
     """Return the doctor's findings about a running session; nothing is evaluated for it."""
     if session.connection.state.health is not Health.READY:
         return []
     target = checks.Target(session.config, (), session.connection.backend, open_to_pages)
-    return [Advice(*finding) for check in LIVE for finding in await check(target)]
+    return [finding._asdict() for check in LIVE for finding in await check(target)]
 
 
 async def _serve(

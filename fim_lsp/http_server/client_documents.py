@@ -1,10 +1,12 @@
 """
-Stateless requests into documents of the session: opened, edited as the client's text was, closed again. State.
+Stateless requests into documents of the session: opened, edited as the client's text was, closed
+again. State.
 
-A text belongs to the document of its path. One without a path, or with one that no file has, is without a name: it
-belongs to the unnamed text in which most of its lines stand, else to a new one. Which file it is from is not known, and
-so not whether that is private: see `paths.UNNAMED`. What the user typed between two requests becomes one edit, so that
-all that is kept for documents in an editor serves here, too.
+A text belongs to the document of its path. One without a path, or with one that no file has, is
+without a name: it belongs to the unnamed text in which most of its lines stand, else to a new one.
+Which file it is from is not known, and so not whether that is private: see `paths.UNNAMED`. What
+the user typed between two requests becomes one edit, so that all that is kept for documents in an
+editor serves here, too.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from urllib.parse import unquote
 from fim_lsp import events
 from fim_lsp.context.grammars import language_of
 from fim_lsp.documents import Document, Edit, Position, after, difference, unix
+from fim_lsp.http_server.dialects import ClientRequest
 from fim_lsp.http_server.excerpt import Excerpt, Placed, alone, place_excerpt
-from fim_lsp.http_server.requests import Asked
 from fim_lsp.session.session import Session
 from fim_lsp.suggest.request import Selected
 from fim_lsp.workspace.files import on_disk, uri_of
@@ -35,8 +37,10 @@ SHOWN = 16  # other texts that clients show, the newest
 
 
 @dataclass(slots=True)
-class Text:
-    """A document of the session, where its cursor was last, its version, and what was suggested there."""
+class ClientText:
+    """
+    A document of the session, where its cursor was last, its version, and what was suggested there.
+    """
 
     uri: str
     cursor: Position
@@ -44,10 +48,13 @@ class Text:
     suggested: str = ""
 
 
-class Place(NamedTuple):
-    """The place of a request in a document: *selected* is text that counts as if it stood there already."""
+class ClientPlace(NamedTuple):
+    """
+    The place of a request in a document: *selected* is text that counts as if it stood there
+    already.
+    """
 
-    text: Text
+    text: ClientText
     cursor: Position
     selected: Selected | None = None
 
@@ -60,34 +67,37 @@ class ClientDocuments:
         self._root = root
         self._inside = f"{root.rstrip('/')}/"  # begins the URIs of its files
         self._folder = folder
-        self._kept: OrderedDict[str, Text] = OrderedDict()  # by the URI that the client means
+        self._kept: OrderedDict[str, ClientText] = OrderedDict()  # by the URI that the client means
         self._shown: OrderedDict[str, str] = OrderedDict()  # text by URI
         self._versions = itertools.count(VERSIONS)
         self._numbers = itertools.count(1)
         self._turn = asyncio.Lock()
 
-    async def place(self, asked: Asked) -> Place | None:
+    async def place(self, request: ClientRequest) -> ClientPlace | None:
         """
-        Return the place in the session where *asked* is to be answered, its text being as the
+        Return the place in the session where *request* is to be answered, its text being as the
         client has it.
 
         None for a request ahead of the user that is not about what was suggested last.
         """
-        excerpt = asked.excerpt._replace(
-            before=unix(asked.excerpt.before), after=unix(asked.excerpt.after)
+        excerpt = request.excerpt._replace(
+            before=unix(request.excerpt.before), after=unix(request.excerpt.after)
         )
         uri = self._uri(excerpt.path) if excerpt.path else ""
         async with self._turn:
             self._forget_taken()
             if uri.startswith(UNNAMED) or not uri:
-                self.show(asked.extras)
-            known = self._find(uri, excerpt)
-            if known is None:
-                return None if asked.ahead else await self._open(uri, excerpt)
-            return self._move(*known, asked)
+                self.show(request.extras)
+            match = self._find(uri, excerpt)
+            if match is None:
+                return None if request.ahead else await self._open(uri, excerpt)
+            return self._move(*match, request)
 
     def show(self, extras: tuple[Chunk, ...]) -> None:
-        """Let other texts of a client inform suggestions in its texts without a name, pieces of one file together."""
+        """
+        Let other texts of a client inform suggestions in its texts without a name, pieces of one
+        file together.
+        """
         texts: dict[str, str] = {}
         for name, text in extras:
             uri = self._uri(name) if name else ""
@@ -115,8 +125,11 @@ class ClientDocuments:
 
     # -- which document -------------------------------------------------------------------------
 
-    def _find(self, uri: str, excerpt: Excerpt) -> tuple[Text, Placed] | None:
-        """Return the document that *excerpt* is from, with the excerpt in its place; without *uri* any unnamed one."""
+    def _find(self, uri: str, excerpt: Excerpt) -> tuple[ClientText, Placed] | None:
+        """
+        Return the document that *excerpt* is from, with the excerpt in its place; without *uri* any
+        unnamed one.
+        """
         unnamed = [key for key in reversed(self._kept) if key.startswith(UNNAMED)]
         best: tuple[str, Placed] | None = None
         for key in [uri] if uri else unnamed:
@@ -131,24 +144,30 @@ class ClientDocuments:
         self._kept.move_to_end(best[0])
         return self._kept[best[0]], best[1]
 
-    async def _open(self, uri: str, excerpt: Excerpt) -> Place:
-        """Return a document for a text that is new, or a part of one that has nothing in common with what was seen of it."""
+    async def _open(self, uri: str, excerpt: Excerpt) -> ClientPlace:
+        """
+        Return a document for a text that is new, or a part of one that has nothing in common with
+        what was seen of it.
+        """
         uri = uri or uri_of(UNNAMED, f"untitled-{next(self._numbers)}")
         lines, where = await self._on_disk(uri, excerpt)
         if not (text := self._kept.get(uri)):
             ours = self._free_uri(uri)
             version = self._begin(ours, excerpt.language or language_of(uri), "".join(lines))
             self._shown.pop(ours, None)
-            text = self._kept[uri] = Text(ours, Position(0, 0), version)
+            text = self._kept[uri] = ClientText(ours, Position(0, 0), version)
         if (lines := self._session.documents[text.uri].lines) != where.lines:
             self._change(text, difference(lines, where.lines))  # an edit that is not saved yet
         text.cursor = where.cursor
         while len(self._kept) > KEPT:
             self._session.handle(events.Closed(self._kept.popitem(last=False)[1].uri))
-        return Place(text, where.cursor)
+        return ClientPlace(text, where.cursor)
 
     async def _on_disk(self, uri: str, excerpt: Excerpt) -> tuple[tuple[str, ...], Placed]:
-        """Return the lines of the folder's file *uri* with the excerpt in its place; without such a file those shown."""
+        """
+        Return the lines of the folder's file *uri* with the excerpt in its place; without such a
+        file those shown.
+        """
         shown = alone(excerpt)
         if self._folder is None or not uri.startswith(self._inside):
             return shown.lines, shown
@@ -171,14 +190,20 @@ class ClientDocuments:
         return version
 
     def _forget_taken(self) -> None:
-        """Forget documents that an editor has opened, changed or closed meanwhile: they are the editor's."""
+        """
+        Forget documents that an editor has opened, changed or closed meanwhile: they are the
+        editor's.
+        """
         documents = self._session.documents
         for key, text in [*self._kept.items()]:
             if text.uri not in documents or documents[text.uri].version != text.version:
                 del self._kept[key]
 
     def _uri(self, path: str) -> str:
-        """Return the URI of the file that a client calls *path*; of an unnamed text where no file is called so."""
+        """
+        Return the URI of the file that a client calls *path*; of an unnamed text where no file is
+        called so.
+        """
         path = os.path.normpath(path.replace("\0", ""))
         if self._folder and path.startswith(".."):
             path = os.path.normpath(self._folder / path)
@@ -192,22 +217,22 @@ class ClientDocuments:
 
     # -- edits ----------------------------------------------------------------------------------
 
-    def _move(self, text: Text, where: Placed, asked: Asked) -> Place | None:
+    def _move(self, text: ClientText, where: Placed, request: ClientRequest) -> ClientPlace | None:
         """Let the document be as it is shown, but for what is not there yet."""
         document, lines = self._session.documents[text.uri], where.lines
         inserted = _find_insertion(document, text.cursor, lines)
-        if inserted is None and asked.ahead:
+        if inserted is None and request.ahead:
             return None
         if inserted is not None:
-            if asked.ahead or (asked.may_be_ahead and inserted == text.suggested):
-                return Place(text, where.cursor, Selected(text.cursor, text.cursor, inserted))
+            if request.ahead or (request.may_be_ahead and inserted == text.suggested):
+                return ClientPlace(text, where.cursor, Selected(text.cursor, text.cursor, inserted))
             self._insert(text, inserted)
         elif lines != document.lines:
             self._change(text, difference(document.lines, lines))
         text.cursor = where.cursor
-        return Place(text, where.cursor)
+        return ClientPlace(text, where.cursor)
 
-    def _insert(self, text: Text, inserted: str) -> None:
+    def _insert(self, text: ClientText, inserted: str) -> None:
         """Insert text that the user typed, or accepted in part and typed the rest."""
         at, accepted = text.cursor, text.suggested
         if accepted and len(inserted) > len(accepted) and inserted.startswith(accepted):
@@ -215,7 +240,7 @@ class ClientDocuments:
             at, inserted = after(at, accepted), inserted[len(accepted) :]
         self._change(text, Edit(at, at, inserted))
 
-    def _change(self, text: Text, edit: Edit) -> None:
+    def _change(self, text: ClientText, edit: Edit) -> None:
         text.version = next(self._versions)
         self._session.handle(events.Changed(text.uri, text.version, (edit,), is_a_key=False))
 

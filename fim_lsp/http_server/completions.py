@@ -1,8 +1,9 @@
 """
 A stateless request into the text to insert at its cursor. State: what is being asked now.
 
-The same question, asked several times at once, is asked once. A newer request about a text ends the older ones, as in an
-editor; these get nothing. A question that nothing waits for any more ends, too.
+The same question, asked several times at once, is asked once. A newer request about a text ends the
+older ones, as in an editor; these get nothing. A question that nothing waits for any more ends,
+too.
 """
 
 from __future__ import annotations
@@ -14,33 +15,33 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fim_lsp.documents import Position
-from fim_lsp.http_server import zeta
-from fim_lsp.http_server.answers import insertion
-from fim_lsp.http_server.client_documents import ClientDocuments, Place
-from fim_lsp.http_server.requests import Asked, Limits
+from fim_lsp.http_server import dialects
+from fim_lsp.http_server.client_documents import ClientDocuments, ClientPlace
+from fim_lsp.http_server.dialects import AnswerLimits, ClientRequest
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Cost
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import Client, Suggestion
 
-# Such clients wait by themselves before they ask, and show nothing before the whole answer is there.
+# Such clients wait by themselves before they ask, and show nothing before the whole answer is
+# there.
 DEBOUNCE_MS, PATIENCE_MS = 0, 150
 
 log = logging.getLogger(__name__)
 
 
-class Completion(NamedTuple):
+class Insertion(NamedTuple):
     """Text to insert, "" for none, or a region as zeta2 writes it again; and what it cost."""
 
     text: str
     cost: Cost
 
 
-Hear = Callable[[str], None]
-NOTHING = Completion("", Cost())
+OnText = Callable[[str], None]
+NOTHING = Insertion("", Cost())
 
 
-class Question(NamedTuple):
+class CompletionKey(NamedTuple):
     """
     A question about a document: its version, the cursor, what is taken to be accepted, how long the
     answer may be.
@@ -49,23 +50,26 @@ class Question(NamedTuple):
     version: int
     cursor: Position
     accepted: str
-    limits: Limits
+    limits: AnswerLimits
     streams: bool
 
 
 @dataclass(slots=True)
-class Asking:
-    """A question that is being answered: *n_waiting* requests wait, and some *hear* the text as it grows."""
+class PendingCompletion:
+    """
+    A question that is being answered: *n_waiting* requests wait, and *listeners* get the text as it
+    grows.
+    """
 
-    question: Question
-    task: asyncio.Task[Completion] | None = None
+    question: CompletionKey
+    task: asyncio.Task[Insertion] | None = None
     n_waiting: int = 0
-    hear: list[Hear] = field(default_factory=list)
+    listeners: list[OnText] = field(default_factory=list)
 
     def publish(self, text: str) -> None:
         """Pass on *text*, which is certain now."""
-        for hear in self.hear:
-            hear(text)
+        for on_text in self.listeners:
+            on_text(text)
 
 
 class Completions:
@@ -74,71 +78,78 @@ class Completions:
     def __init__(self, session: Session, texts: ClientDocuments) -> None:
         self._session = session
         self._texts = texts
-        self._asked: dict[str, Asking] = {}
+        self._pending: dict[str, PendingCompletion] = {}
         self._told: set[str] = set()  # why texts were not sent, once each
 
-    async def complete(self, asked: Asked, limits: Limits, hear: Hear | None = None) -> Completion:
-        """Return the text to insert at the cursor of *asked*; *hear* gets its beginning, longer each time."""
-        if asked.is_warm_up:
-            self._texts.show(asked.extras)
+    async def complete(
+        self, request: ClientRequest, limits: AnswerLimits, on_text: OnText | None = None
+    ) -> Insertion:
+        """
+        Return the text to insert at the cursor of *request*; *on_text* gets its beginning, longer
+        each time.
+        """
+        if request.is_warm_up:
+            self._texts.show(request.extras)
             return NOTHING
-        place = await self._texts.place(asked)
+        place = await self._texts.place(request)
         if place is None:
             return NOTHING
-        completion = await self._share(place, limits, hear)
-        if asked.region is not None:
+        completion = await self._share(place, limits, on_text)
+        if request.region is not None:
             return completion._replace(
-                text=await self._region(place, asked.region, completion.text)
+                text=await self._region(place, request.region, completion.text)
             )
         return completion
 
-    async def _region(self, place: Place, region: zeta.Region, text: str) -> str:
+    async def _region(self, place: ClientPlace, region: dialects.Region, text: str) -> str:
         """Return *region* with *text* in it, or else with the next edit, if that is there."""
         if text or not (
-            found := await self._session.next_edit(place.text.uri, unasked=True, unopened=False)
+            edit := await self._session.next_edit(place.text.uri, unasked=True, unopened=False)
         ):
-            return zeta.answer(region, text)
+            return dialects.fill_region(region, text)
         first = place.cursor.line - region.before.count("\n")
-        is_here = found.document.uri == place.text.uri
-        edited = zeta.rewrite(region, first, found.proposal) if is_here else ""
-        return edited or zeta.answer(region, "")
+        is_here = edit.document.uri == place.text.uri
+        edited = dialects.rewrite_region(region, first, edit.proposal) if is_here else ""
+        return edited or dialects.fill_region(region, "")
 
-    async def _share(self, place: Place, limits: Limits, hear: Hear | None) -> Completion:
+    async def _share(
+        self, place: ClientPlace, limits: AnswerLimits, on_text: OnText | None
+    ) -> Insertion:
         uri = place.text.uri
         version = self._session.documents[uri].version
         accepted = place.selected.text if place.selected else ""
-        question = Question(version, place.cursor, accepted, limits, hear is not None)
-        asking = self._asked.get(uri)
-        if asking is None or asking.question != question:
-            if asking is not None and asking.task is not None:
-                asking.task.cancel()
-            asking = self._asked[uri] = Asking(question)
-            asking.task = asyncio.create_task(self._text(place, asking), name="http completion")
-        assert asking.task is not None
-        if hear is not None:
-            asking.hear.append(hear)
-        asking.n_waiting += 1
+        question = CompletionKey(version, place.cursor, accepted, limits, on_text is not None)
+        pending = self._pending.get(uri)
+        if pending is None or pending.question != question:
+            if pending is not None and pending.task is not None:
+                pending.task.cancel()
+            pending = self._pending[uri] = PendingCompletion(question)
+            pending.task = asyncio.create_task(self._text(place, pending), name="http completion")
+        assert pending.task is not None
+        if on_text is not None:
+            pending.listeners.append(on_text)
+        pending.n_waiting += 1
         try:
-            return await asyncio.shield(asking.task)
+            return await asyncio.shield(pending.task)
         except asyncio.CancelledError:
-            if asking.task.cancelled():
+            if pending.task.cancelled():
                 return NOTHING  # a newer request took its place
             raise
         finally:
-            asking.n_waiting -= 1
-            if not asking.n_waiting:
-                asking.task.cancel()
-                if self._asked.get(uri) is asking:
-                    del self._asked[uri]
+            pending.n_waiting -= 1
+            if not pending.n_waiting:
+                pending.task.cancel()
+                if self._pending.get(uri) is pending:
+                    del self._pending[uri]
 
-    async def _text(self, place: Place, asking: Asking) -> Completion:
+    async def _text(self, place: ClientPlace, pending: PendingCompletion) -> Insertion:
         uri, selected = place.text.uri, place.selected
-        limits = asking.question.limits
+        limits = pending.question.limits
         config = _limit(self._session.config, limits)
 
         def on_suggestion(suggestion: Suggestion) -> None:
             if selected is None and suggestion.start == suggestion.end:
-                asking.publish(limits.cut_at_stop(suggestion.text))
+                pending.publish(limits.cut_at_stop(suggestion.text))
 
         answer = await self._session.complete(
             uri,
@@ -146,7 +157,7 @@ class Completions:
             invoked=False,
             selected=selected,
             client=Client(
-                selected is None, config, on_suggestion if asking.question.streams else None
+                selected is None, config, on_suggestion if pending.question.streams else None
             ),
         )
         if answer.outcome.startswith("private: ") and answer.outcome not in self._told:
@@ -154,26 +165,31 @@ class Completions:
             log.warning("nothing was sent: %s", answer.outcome)
         document = self._session.document(uri)
         if not answer.suggestions or document is None:
-            return Completion("", answer.cost)
+            return Insertion("", answer.cost)
         best = answer.suggestions[0]
         if selected is not None:
             text = best.text.removeprefix(selected.text)
-            rest = insertion(text, document.between(selected.end, best.end))
-            return Completion(limits.cut_at_stop(rest), answer.cost)
-        text = limits.cut_at_stop(insertion(best.text, document.between(best.start, best.end)))
+            rest = dialects.insertion(text, document.between(selected.end, best.end))
+            return Insertion(limits.cut_at_stop(rest), answer.cost)
+        text = limits.cut_at_stop(
+            dialects.insertion(best.text, document.between(best.start, best.end))
+        )
         place.text.suggested = text
-        return Completion(text, answer.cost)
+        return Insertion(text, answer.cost)
 
 
-def _limit(config: Config, limits: Limits) -> Config:
-    """Return the user's settings, as far as the client does not say how long an answer may be, and how late."""
-    given = config.completion
-    said = (ms for ms in (given.patience_ms, limits.patience_ms) if ms is not None)
-    patience_ms = 0 if "\n" in limits.stops else min(said, default=PATIENCE_MS)
+def _limit(config: Config, limits: AnswerLimits) -> Config:
+    """
+    Return the user's settings, as far as the client does not say how long an answer may be, and how
+    late.
+    """
+    ours = config.completion
+    limits_ms = (ms for ms in (ours.patience_ms, limits.patience_ms) if ms is not None)
+    patience_ms = 0 if "\n" in limits.stops else min(limits_ms, default=PATIENCE_MS)
     completion = replace(
-        given,
-        max_tokens=min(given.max_tokens, limits.max_tokens or given.max_tokens),
-        debounce_ms=DEBOUNCE_MS if given.debounce_ms is None else given.debounce_ms,
+        ours,
+        max_tokens=min(ours.max_tokens, limits.max_tokens or ours.max_tokens),
+        debounce_ms=DEBOUNCE_MS if ours.debounce_ms is None else ours.debounce_ms,
         patience_ms=patience_ms,
     )
     return replace(config, completion=completion)

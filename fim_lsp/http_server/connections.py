@@ -1,8 +1,10 @@
 """
-A port of this machine into requests, one after the other on each connection, and their answers onto the wire.
+A port of this machine into requests, one after the other on each connection, and their answers onto
+the wire.
 
-HTTP itself is h11's. Limits keep a connection that sends nothing, or too much, from costing anything; a request that may
-not be answered is refused before its body is read. A client that hangs up ends its request.
+HTTP itself is h11's. Limits keep a connection that sends nothing, or too much, from costing
+anything; a request that may not be answered is refused before its body is read. A client that hangs
+up ends its request.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ READ_BYTES = 65_536
 log = logging.getLogger(__name__)
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """*target* is the path; header names are in lower case."""
 
     method: str
@@ -52,12 +54,14 @@ class Response(NamedTuple):
     pieces: AsyncGenerator[bytes, None] | None = None
 
 
-Refuse = Callable[[Request], Response | None]  # by its head: a request that gets no other answer
-Handler = Callable[[Request], Awaitable[Response]]
+Refuse = Callable[
+    [HttpRequest], Response | None
+]  # by its head: a request that gets no other answer
+Handler = Callable[[HttpRequest], Awaitable[Response]]
 Log = Callable[[str], None]
 
 
-class Listener(NamedTuple):
+class ListeningPort(NamedTuple):
     """A port that is open, and the connections there."""
 
     server: asyncio.Server
@@ -77,12 +81,12 @@ class Listener(NamedTuple):
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Listener:
+async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> ListeningPort:
     """
     Serve *handle* on a port of 127.0.0.1, 0 for a free one. Raises OSError where it is taken.
 
-    *refuse* sees each request first, without its body. Where the system tells who is at the other end, all but this
-    user are refused; *refused* gets the reason.
+    *refuse* sees each request first, without its body. Where the system tells who is at the other
+    end, all but this user are refused; *refused* gets the reason.
     """
     open_now: dict[asyncio.Task[Any], socket.socket] = {}
 
@@ -109,11 +113,14 @@ async def listen(port: int, refuse: Refuse, handle: Handler, refused: Log) -> Li
                 writer.close()
 
     server = await asyncio.start_server(on_connect, "127.0.0.1", port, limit=HEAD_BYTES)
-    return Listener(server, open_now)
+    return ListeningPort(server, open_now)
 
 
 async def _are_too_many(before: Sequence[socket.socket], newest: socket.socket) -> bool:
-    """Return whether the process of the *newest* connection had its share *before*, so that the others keep theirs."""
+    """
+    Return whether the process of the *newest* connection had its share *before*, so that the others
+    keep theirs.
+    """
     if not CONNECTIONS <= len(before) < IN_ALL:
         return len(before) >= IN_ALL
     newest_owner, *owners = await asyncio.to_thread(sockets.peer_processes, (newest, *before))
@@ -121,7 +128,10 @@ async def _are_too_many(before: Sequence[socket.socket], newest: socket.socket) 
 
 
 async def _why_refused(connection: socket.socket) -> str:
-    """Return why the process at the other end is not answered, "" if it is, or if the system does not tell."""
+    """
+    Return why the process at the other end is not answered, "" if it is, or if the system does not
+    tell.
+    """
     if not sockets.can_tell():
         return ""
     uid = await asyncio.to_thread(
@@ -142,7 +152,7 @@ async def _serve(
             return
         headers = _combine(head)
         target = head.target.decode("latin-1").partition("?")[0]
-        request = Request(head.method.decode(), target, headers, b"")
+        request = HttpRequest(head.method.decode(), target, headers, b"")
         if refusal := refuse(request):
             await _end_with(wire, reader, writer, refusal)
             return
@@ -160,10 +170,13 @@ async def _serve(
 
 
 def _combine(head: h11.Request) -> dict[str, str]:
-    """Return the fields by name; one that is said twice is a list (RFC 9110, 5.3), so that no check passes over the first."""
+    """
+    Return the fields by name; one that is said twice is a list (RFC 9110, 5.3), so that no check
+    passes over the first.
+    """
     headers: dict[str, str] = {}
-    for field, said in head.headers:
-        name, value = field.decode("latin-1"), said.decode("latin-1")
+    for field, content in head.headers:
+        name, value = field.decode("latin-1"), content.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
 
@@ -187,10 +200,15 @@ async def _discard(reader: asyncio.StreamReader) -> None:
 
 
 async def _handle(
-    wire: h11.Connection, writer: asyncio.StreamWriter, handle: Handler, request: Request
+    wire: h11.Connection, writer: asyncio.StreamWriter, handle: Handler, request: HttpRequest
 ) -> None:
     try:
         response = await handle(request)
+    except asyncio.CancelledError as error:
+        if (task := asyncio.current_task()) is None or task.cancelling():
+            raise  # the client has hung up, or the port closes
+        log.debug("the work on a request was cancelled: %r", error)
+        response = Response(503, {})
     except Exception:
         log.exception("a request failed")
         response = Response(500, {})

@@ -1,9 +1,10 @@
 """
 The excerpt in a stateless request into the whole text seen so far. Pure.
 
-Such requests carry some lines around the cursor, other ones each time the cursor moves; some cut the first and the
-last of them anywhere. `place_excerpt` finds where they belong in a text kept from earlier requests, and puts them there:
-what has left the window stays above and below it, so that the prompt only grows.
+Such requests carry some lines around the cursor, other ones each time the cursor moves; some cut
+the first and the last of them anywhere. `place_excerpt` finds where they belong in a text kept from
+earlier requests, and puts them there: what has left the window stays above and below it, so that
+the prompt only grows.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from typing import NamedTuple
 from fim_lsp.documents import Position, n_common, split
 
 ALIKE = 0.5  # of the lines above or below the cursor: edits in between change few of them
+SHORT = 2  # lines with text, at most, of an excerpt that has none to go by
 COMMON = 16  # a line that stands at more places says nothing of where it belongs
 
 
 class Excerpt(NamedTuple):
-    """Text on both sides of a cursor; *path* and *language* as the client has them, "" where it does not say."""
+    """
+    Text on both sides of a cursor; *path* and *language* as the client has them, "" where it does
+    not say.
+    """
 
     before: str
     after: str
@@ -89,8 +94,8 @@ def _shift(
     telling = [row for row in rows if shown[row].strip()]
     votes: Counter[int] = Counter()
     for row in telling:
-        if len(found := places.get(shown[row], ())) <= COMMON:
-            votes.update(at - row for at in found)
+        if len(rows_like_it := places.get(shown[row], ())) <= COMMON:
+            votes.update(at - row for at in rows_like_it)
     best: _Shift | None = None
     for rows_down, _ in votes.most_common(3):
         n_alike = sum(_at(lines, row + rows_down) == shown[row] for row in telling)
@@ -104,9 +109,12 @@ def _at(lines: Sequence[str], index: int) -> str:
 
 
 def _short(lines: Sequence[str], shown: tuple[str, ...], cursor: Position) -> Placed | None:
-    """Place an excerpt of hardly a line, which has no lines to go by: is the text as it was, but for a little?"""
+    """
+    Place an excerpt of hardly a line, which has no lines to go by: is the text as it was, but for a
+    little?
+    """
     old, new = "".join(lines), "".join(shown)
-    if sum(map(bool, map(str.strip, shown))) > 2 or sum(map(bool, map(str.strip, lines))) > 2:  # noqa: PLR2004
+    if max(sum(map(bool, map(str.strip, text))) for text in (shown, lines)) > SHORT:
         return None
     alike = n_common(old, new)
     return Placed(shown, cursor, 0) if alike >= ALIKE * min(len(old), len(new)) else None

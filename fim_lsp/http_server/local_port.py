@@ -1,25 +1,27 @@
 """
 The port of this machine at which a session answers other programs, and shows what it does.
 
-It listens on 127.0.0.1 only, answers no web page, and, where the system tells, only programs of this user. All of them
-must know a token, so that no single check is between another user and the code. The page has one of its own, which ends
-with the process: browsers are started with an address that others may see. While the port is open a file that only this
-user may read says where it is.
+It listens on 127.0.0.1 only, answers no web page, and, where the system tells, only programs of
+this user. All of them must know a token, so that no single check is between another user and the
+code. The page has one of its own, which ends with the process: browsers are started with an address
+that others may see. While the port is open a file that only this user may read says where it is.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hmac
 import logging
 import secrets
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
-from fim_lsp.http_server import admission, connections
+from fim_lsp.http_server import connections
 from fim_lsp.http_server.client_documents import ClientDocuments
 from fim_lsp.http_server.completions import Completions
-from fim_lsp.http_server.connections import Request, Response
-from fim_lsp.http_server.page import OWN, Advice, Advise, Page
-from fim_lsp.http_server.routes import Routes, error
+from fim_lsp.http_server.connections import HttpRequest, Response
+from fim_lsp.http_server.routes import OWN, Advise, Page, Routes, error
 from fim_lsp.session.session import Session
 from fim_lsp.workspace import paths
 from server_bridge.machine import private_files
@@ -39,19 +41,16 @@ log = logging.getLogger(__name__)
 class LocalPort:
     """See the module. *refused* counts why requests were not answered."""
 
-    def __init__(
-        self, session: Session, page: Page, routes: Routes, texts: ClientDocuments, token: str
-    ) -> None:
+    def __init__(self, page: Page, routes: Routes, texts: ClientDocuments, token: str) -> None:
         self.refused: Counter[str] = page.refused
         self.port = 0
         self.token = token
         self._page_token = secrets.token_urlsafe()
-        self._session = session
         self._page = page
         self._routes = routes
         self._texts = texts
         self._announcement: Path | None = None
-        self._listener: connections.Listener | None = None
+        self._listener: connections.ListeningPort | None = None
 
     @property
     def url(self) -> str:
@@ -82,22 +81,22 @@ class LocalPort:
             private_files.withdraw(self._announcement)
         self._texts.close()
 
-    def _refusal(self, request: Request) -> Response | None:
-        """Return the answer to a request that may get no other; the page's own files want no token."""
-        if why := admission.why_refused(request.target, request.headers, self.port):
+    def _refusal(self, request: HttpRequest) -> Response | None:
+        """
+        Return the answer to a request that may get no other; the page's own files want no token.
+        """
+        if why := why_refused(request.target, request.headers, self.port):
             self._refuse(why)
             return _safe(error(FORBIDDEN, f"refused: {why}"))
         tokens = [self.token, *([self._page_token] if request.target in OWN else [])]
-        if self._page.static(request) or any(
-            admission.knows(request.headers, each) for each in tokens
-        ):
+        if self._page.static(request) or any(knows(request.headers, token) for token in tokens):
             return None
         self._refuse(
             "the token is missing or wrong: give clients the API key that `fim-lsp http` prints"
         )
         return _safe(error(UNKNOWN, "the token is missing or wrong (Authorization: Bearer …)"))
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: HttpRequest) -> Response:
         if static := self._page.static(request):
             return _safe(static)
         live = await self._page.live(request)
@@ -109,10 +108,6 @@ class LocalPort:
         self.refused[why] += 1
 
 
-async def _silent() -> list[Advice]:
-    return []
-
-
 async def open_local_port(
     session: Session,
     cache: Path,
@@ -120,22 +115,76 @@ async def open_local_port(
     port: int = 0,
     token: str = "",
     root: str = "",
-    advise: Advise = _silent,
+    advise: Advise | None = None,
 ) -> LocalPort:
     """
-    Return a port for *session*, listening; *root* is the folder, as a URI, that clients' paths count from.
+    Return a port for *session*, listening; *root* is the folder, as a URI, that clients' paths
+    count from.
 
-    Clients must know *token*, or where none is given one that nothing but the announcement says. Raises OSError where the
-    port is taken.
+    Clients must know *token*, or where none is given one that nothing but the announcement says.
+    Raises OSError where the port is taken.
     """
     token = token or secrets.token_urlsafe()
     folder = paths.local_path(root) if root else None
     texts = ClientDocuments(session, root, Path(folder) if folder else None)
     routes = Routes(session, Completions(session, texts))
-    local = LocalPort(session, Page(session, routes, advise), routes, texts, token)
+    local = LocalPort(Page(session, routes, advise), routes, texts, token)
     await local.open(port, cache)
     return local
 
 
 def _safe(response: Response) -> Response:
     return response._replace(headers={**SAFE, **response.headers})
+
+
+# -- who may ask -----------------------------------------------------------------------------------
+# A browser lets every page send requests to this machine, and a name that is looked up again may
+# lead a page's own address here (DNS rebinding). But it says in the headers `Host`, `Origin` and
+# `Sec-Fetch-Site` for whom it asks, and no page can change these (Fetch standard, "forbidden
+# request-header"; W3C Fetch Metadata). Programs send none of the last two.
+
+NAMES = ("127.0.0.1", "localhost", "[::1]")
+OWN_SITES = ("same-origin", "none")  # none: the user typed the address, or a program opened it
+
+
+def why_refused(target: str, headers: Mapping[str, str], port: int) -> str:
+    """
+    Return why a request for *target* with *headers* (lower case) is not answered at all, "" if it
+    is.
+    """
+    if not target.startswith("/") or target.startswith("//"):
+        return "it is not an origin-form target"
+    hosts = {f"{name}:{port}" for name in NAMES}
+    if headers.get("host", "").lower() not in hosts:
+        return "the Host is not this machine's own name"
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+    is_own = origin is None or origin in {f"http://{host}" for host in hosts}
+    return "" if is_own and site in OWN_SITES else "a web page asks"
+
+
+def knows(headers: Mapping[str, str], token: str) -> bool:
+    """Return whether a request carries the secret *token*, as `Authorization: Bearer`."""
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    given = secret.strip().encode("utf-8", "surrogateescape")
+    is_right = hmac.compare_digest(given, token.encode())
+    return bool(token) and scheme.lower() == "bearer" and is_right
+
+
+def own_key(path: Path) -> str:
+    """
+    Return the key that the file *path* has; another one where it has none, or one that another user
+    could have read.
+    """
+    with contextlib.suppress(OSError):
+        if key := _read_key(path):
+            return key
+    fresh = secrets.token_urlsafe()
+    try:
+        private_files.write(path, f"{fresh}\n".encode())
+        return _read_key(path)  # another process may have written one at the same time
+    except OSError:
+        return fresh  # for as long as this process runs
+
+
+def _read_key(path: Path) -> str:
+    return private_files.read(path).decode("ascii", "replace").strip()

@@ -1,7 +1,10 @@
 """
-Requests of other programs' clients into the session's answers: the table of paths.
+Requests of other programs' clients into the session's answers: the table of paths. And the page at
+`/`.
 
-Only a completion at a cursor is answered, and what such clients look at before they ask.
+Only a completion at a cursor is answered, and what such clients look at before they ask. The page
+is files of this package, and what the session does now as JSON for them. It has no secrets in it
+and needs no token; what it shows is asked for with the token behind the # of its address.
 """
 
 from __future__ import annotations
@@ -9,29 +12,35 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
-from pathlib import PurePath
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import cache as cached
+from itertools import accumulate
+from pathlib import Path, PurePath
 from typing import Any
 
 from fim_lsp import __version__
-from fim_lsp.http_server import answers, requests
-from fim_lsp.http_server.completions import Completion, Completions
-from fim_lsp.http_server.connections import Request, Response
-from fim_lsp.http_server.requests import Asked, Body
+from fim_lsp.http_server import dialects
+from fim_lsp.http_server.completions import Completions, Insertion
+from fim_lsp.http_server.connections import HttpRequest, Response
+from fim_lsp.http_server.dialects import Body, ClientRequest
+from fim_lsp.prompt.report import PromptReport
 from fim_lsp.session.session import Session
 from server_bridge.protocol import Health
 
 JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store"}
 DOWN = 503
-NO_COMPLETION = "fim-lsp answers only completions at a cursor: point chats and all else at the model server itself"
+NO_COMPLETION = (
+    "fim-lsp answers only completions at a cursor: "
+    "point chats and all else at the model server itself"
+)
 OPENAI = {"/v1/completions"}
 DONE = b"data: [DONE]\n\n"
-READERS: dict[str, Callable[[Body], Asked | None]] = {
-    "/infill": requests.infill,
-    "/completion": requests.completion,
-    "/completions": requests.completion,
-    "/v1/completions": requests.completion,
+READERS: dict[str, Callable[[Body], ClientRequest | None]] = {
+    "/infill": dialects.read_infill,
+    "/completion": dialects.read_completion,
+    "/completions": dialects.read_completion,
+    "/v1/completions": dialects.read_completion,
 }
 
 
@@ -43,7 +52,7 @@ class Routes:
         self._session = session
         self._completions = completions
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: HttpRequest) -> Response:
         """Return the answer to a request that may be answered."""
         if request.method == "GET":
             return self._get(request.target)
@@ -60,31 +69,35 @@ class Routes:
     async def _post(self, path: str, body: dict[str, Any]) -> Response:
         if (read := READERS.get(path)) is None:
             return error(404, NO_COMPLETION)
-        if (asked := read(body)) is None:
+        if (question := read(body)) is None:
             return error(400, NO_COMPLETION)
         self.counts[path] += 1
         if body.get("stream") is True:
-            return Response(200, EVENTS, pieces=self._pieces(path, body, asked))
-        done = await self._completions.complete(asked, requests.limits(body))
+            return Response(200, EVENTS, pieces=self._pieces(path, body, question))
+        done = await self._completions.complete(question, dialects.read_limits(body))
         return respond(self._answer(path, body, done))
 
-    def _answer(self, path: str, body: Body, done: Completion) -> object:
+    def _answer(self, path: str, body: Body, done: Insertion) -> object:
         model = self._session.connection.state.model
         if path in OPENAI:
-            return answers.completion(done.text, done.cost, model)
-        return answers.infill(body, done.text, done.cost, model)
+            return dialects.write_completion(done.text, done.cost, model)
+        return dialects.write_infill(body, done.text, done.cost, model)
 
-    async def _pieces(self, path: str, body: Body, asked: Asked) -> AsyncGenerator[bytes, None]:
-        """Yield the events of an answer: text as it becomes certain, then the rest with what it cost."""
+    async def _pieces(
+        self, path: str, body: Body, question: ClientRequest
+    ) -> AsyncGenerator[bytes, None]:
+        """
+        Yield the events of an answer: text as it becomes certain, then the rest with what it cost.
+        """
         texts = asyncio.Queue[str | None]()
-        limits = requests.limits(body)
-        task = asyncio.create_task(self._completions.complete(asked, limits, texts.put_nowait))
+        limits = dialects.read_limits(body)
+        task = asyncio.create_task(self._completions.complete(question, limits, texts.put_nowait))
         task.add_done_callback(lambda _: texts.put_nowait(None))
         sent, model = "", self._session.connection.state.model
-        spelled = answers.completion_piece if path in OPENAI else answers.infill_piece
+        spelled = dialects.write_completion_piece if path in OPENAI else dialects.write_infill_piece
         try:
             while (text := await texts.get()) is not None:
-                if asked.region is None and text.startswith(sent) and text != sent:
+                if question.region is None and text.startswith(sent) and text != sent:
                     piece, sent = text[len(sent) :], text
                     yield _event(spelled(piece, model))
             done = await task
@@ -117,8 +130,8 @@ class Routes:
         return error(404, "not found")
 
 
-def _event(said: object) -> bytes:
-    return b"data: " + _encode(said) + b"\n\n"
+def _event(data: object) -> bytes:
+    return b"data: " + _encode(data) + b"\n\n"
 
 
 def respond(answer: object) -> Response:
@@ -133,5 +146,114 @@ def error(status: int, says: str) -> Response:
 
 
 def _encode(answer: object) -> bytes:
-    """Encode as JSON without blanks, as llama.cpp does: llama.vim does not take any other for an answer."""
+    """
+    Encode as JSON without blanks, as llama.cpp does: llama.vim does not take any other for an
+    answer.
+    """
     return json.dumps(answer, separators=(",", ":")).encode()
+
+
+# -- the page --------------------------------------------------------------------------------
+
+FILES = Path(__file__).parent / "page_files"
+KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+PAGES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
+STATE = "/page/state"
+SNOOZE = "/page/snooze"
+OWN = (STATE, SNOOZE)  # what the page asks for, with its own key
+SNOOZE_MINUTES = 10
+ADVICE_S = 60.0  # between two looks at the server by the doctor
+
+
+# A finding of the doctor: its check, a level (ok, warn, bad), what it says, how to fix it.
+Advice = dict[str, str]
+Advise = Callable[[], Awaitable[list[Advice]]]
+
+
+class Page:
+    """See the module. *advise* has the doctor look at the session."""
+
+    def __init__(self, session: Session, routes: Routes, advise: Advise | None) -> None:
+        self.refused: Counter[str] = Counter()
+        self._session = session
+        self._routes = routes
+        self._advise = advise
+        self._advice: list[Advice] = []
+        self._advised_s = -ADVICE_S
+        self._shown: tuple[object, PromptReport] | None = None
+
+    @staticmethod
+    def static(request: HttpRequest) -> Response | None:
+        """Return one of the page's files, None for another path."""
+        name = PAGES.get(request.target) if request.method == "GET" else None
+        if name is None:
+            return None
+        kind = KINDS[name.rpartition(".")[2]]
+        headers = {"content-type": f"{kind}; charset=utf-8", "content-security-policy": POLICY}
+        return Response(200, headers, _file(name))
+
+    async def live(self, request: HttpRequest) -> Response | None:
+        """Return what the page shows now, or act on its one button; None for another path."""
+        if request.method == "POST" and request.target == SNOOZE:
+            self._session.snooze(0 if self._session.quiet.until else SNOOZE_MINUTES)
+            return respond({"until": self._session.quiet.until})
+        if request.method != "GET" or request.target != STATE:
+            return None
+        stats, answers = self._session.stats(), self._session.counters.answers
+        return respond(
+            {
+                "version": __version__,
+                "stats": stats,
+                "keys": [*map(tuple, answers)],
+                "prompt": _prompt(await self._report()),
+                "quiet": self._session.quiet.snapshot(),
+                "days": await self._session.by_day(),
+                "advice": await self._update_advice(),
+                "requests": self._routes.counts,
+                "refused": self.refused,
+            }
+        )
+
+    async def _report(self) -> PromptReport:
+        """
+        Return the report on the prompt at the place of the last request; measured once per change.
+        """
+        uri = self._session.asked
+        if not uri:
+            return PromptReport("nothing yet: type something in your editor")
+        document = self._session.document(uri)
+        counters = self._session.counters
+        now = (uri, document and document.version, counters.moved, counters.outcomes.total())
+        if self._shown is None or self._shown[0] != now:
+            self._shown = now, await self._session.context(uri)
+        return self._shown[1]
+
+    async def _update_advice(self) -> list[Advice]:
+        now = asyncio.get_running_loop().time()
+        if self._advise and now >= self._advised_s + ADVICE_S:
+            self._advised_s = now
+            self._advice = await self._advise()
+        return self._advice
+
+
+def _prompt(report: PromptReport) -> dict[str, object]:
+    """
+    Return the parts in order, each with how many of its tokens the model has evaluated already.
+    """
+    counts = [part.tokens or 0 for part in report.segments]
+    starts = [0, *accumulate(counts)]
+    parts = [
+        part._asdict() | {"cached": max(0, min(n, report.cached - start))}
+        for part, n, start in zip(report.segments, counts, starts, strict=False)
+    ]
+    return {"note": report.note, "parts": parts}
+
+
+@cached
+def _file(name: str) -> bytes:
+    return (FILES / name).read_bytes()

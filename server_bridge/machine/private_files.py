@@ -90,7 +90,10 @@ def write(path: Path, data: bytes) -> None:
 def restore(
     path: Path, parse: Callable[[bytes], Restored], default: Restored, most: int = MOST_BYTES
 ) -> Restored:
-    """Return what *parse* makes of a file of ours; *default* where there is none, or it holds anything else."""
+    """
+    Return what *parse* makes of a file of ours; *default* where there is none, or it holds anything
+    else.
+    """
     try:
         return parse(read(path, most))
     except FileNotFoundError:
@@ -101,7 +104,9 @@ def restore(
 
 
 def read(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Read *path*, *most* bytes of it. Raises NotPrivate, or OSError where there is no such file."""
+    """
+    Read *path*, *most* bytes of it. Raises NotPrivate, or OSError where there is no such file.
+    """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if problem := _problem(os.fstat(file.fileno())):

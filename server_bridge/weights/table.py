@@ -150,11 +150,12 @@ MODELS = (
 NAMES = tuple(model.name for model in MODELS)
 
 # -- which models are worth having on a machine ---------------------------------------------------
-# What a token costs is what is read for it over how fast memory is read; what the first look at a file
-# costs is arithmetic, two operations a weight and token. The speeds are estimates from below, so that
-# a choice is not regretted. One thread of this package's engine was measured at 21 GB/s (107 tokens a
-# second of 197 MB) and 104 GFLOP/s (280 tokens a second of 185 million weights); a desktop's memory gives
-# some 40 GB/s however many threads ask. A GPU that is worth the name reads 200 GB/s and more.
+# What a token costs is what is read for it over how fast memory is read; what the first look at a
+# file costs is arithmetic, two operations a weight and token. The speeds are estimates from below,
+# so that a choice is not regretted. One thread of this package's engine was measured at 21 GB/s
+# (107 tokens a second of 197 MB) and 104 GFLOP/s (280 tokens a second of 185 million weights); a
+# desktop's memory gives some 40 GB/s however many threads ask. A GPU that is worth the name reads
+# 200 GB/s and more.
 
 
 GPU_SHARE = 0.75  # of its memory for weights: contexts take an eighth, buffers and screens the rest

@@ -69,6 +69,50 @@ async def test_a_client_that_hangs_up_ends_its_request(at_port: Served) -> None:
     assert at_port.session.stats()["outcomes"] == {"superseded": 1}
 
 
+async def test_work_that_is_cancelled_is_answered() -> None:
+    """Whatever cancelled it, the client hears of it, and asks again on the same connection."""
+
+    async def handle(request: connections.HttpRequest) -> connections.Response:
+        if request.target == "/lost":
+            raise asyncio.CancelledError
+        return connections.Response(200, {}, b"found")
+
+    port = await connections.listen(0, lambda _: None, handle, lambda _: None)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port.port)
+    head = "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n{}\r\n"
+    writer.write((head.format("/lost", "") + head.format("/", "Connection: close\r\n")).encode())
+
+    answers = await until_closed(reader)
+
+    assert answers.startswith(b"HTTP/1.1 503")
+    assert answers.endswith(b"found")
+    writer.close()
+    await port.aclose()
+
+
+async def test_a_stream_that_is_cancelled_ends_its_connection() -> None:
+    """What was begun is no whole answer, and says so: the last chunk is missing."""
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        yield b"begun"
+        raise asyncio.CancelledError
+
+    async def handle(_request: connections.HttpRequest) -> connections.Response:
+        return connections.Response(200, {}, pieces=pieces())
+
+    port = await connections.listen(0, lambda _: None, handle, lambda _: None)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+
+    answer = await until_closed(reader)
+
+    assert b"begun" in answer
+    assert not answer.endswith(b"0\r\n\r\n")
+    assert not port.open_now
+    writer.close()
+    await port.aclose()
+
+
 async def test_requests_that_come_before_the_answer(at_port: Served) -> None:
     """All are answered, in their order."""
     reader, writer = await asyncio.open_connection("127.0.0.1", at_port.port.port)

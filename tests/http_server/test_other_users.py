@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fim_lsp.http_server import connections
-from fim_lsp.http_server.connections import Listener, Request, Response
+from fim_lsp.http_server.connections import HttpRequest, ListeningPort, Response
 from server_bridge.machine import sockets
 
 ASK = b"GET /page/state HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -34,12 +34,12 @@ except OSError:  # closed already, at whatever point
 pytestmark = pytest.mark.skipif(not sockets.can_tell(), reason="the system does not tell")
 
 
-async def handle(_request: Request) -> Response:
+async def handle(_request: HttpRequest) -> Response:
     return Response(200, {}, b"def private(): ...")
 
 
 @pytest.fixture
-async def listener(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Listener]:
+async def listener(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ListeningPort]:
     monkeypatch.setattr(connections, "UNREAD_S", 0.1)
     found = await connections.listen(0, lambda _: None, handle, lambda _: None)
     yield found
@@ -51,7 +51,7 @@ async def listener(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Listener]:
 @pytest.mark.parametrize("sent", [ASK, ASK + RUBBISH], ids=["alone", "more follows"])
 @pytest.mark.parametrize("ends", ["whole", "half"])
 async def test_another_user(
-    listener: Listener, ends: str, sent: bytes, tells: str, monkeypatch: pytest.MonkeyPatch
+    listener: ListeningPort, ends: str, sent: bytes, tells: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither an open connection nor one that is shut down behind the request is answered."""
     if tells == "tables":
@@ -66,7 +66,7 @@ async def test_another_user(
 
 
 async def test_a_process_that_cannot_be_seen(
-    listener: Listener, monkeypatch: pytest.MonkeyPatch
+    listener: ListeningPort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system tells of users, a connection of which it tells nothing is refused."""
     monkeypatch.setattr(sockets, "peer_uid", lambda _: None)

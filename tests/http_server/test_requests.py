@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.http_server import answers, requests, zeta
+from fim_lsp.http_server import dialects
+from fim_lsp.http_server.dialects import AnswerLimits, ClientRequest
 from fim_lsp.http_server.excerpt import Excerpt
-from fim_lsp.http_server.requests import Asked, Limits
 from fim_lsp.session.stats import Cost
 from server_bridge.protocol import Chunk
 
@@ -31,9 +31,9 @@ ZETA = (
 
 def test_llama_vim_at_a_line() -> None:
     """Both halves of the line, its neighbours, and the chunks of its ring."""
-    asked = requests.infill(VIM)
+    asked = dialects.read_infill(VIM)
 
-    assert asked == Asked(
+    assert asked == ClientRequest(
         Excerpt("import os\nx = str(", ")\n\nprint(x)\n"),
         (Chunk("a.py", "def f(x):\n"),),
     )
@@ -41,7 +41,7 @@ def test_llama_vim_at_a_line() -> None:
 
 def test_llama_vim_ahead_of_its_user() -> None:
     """The request for what would follow may take longer, and says so."""
-    asked = requests.infill(VIM | {"t_max_predict_ms": 1000})
+    asked = dialects.read_infill(VIM | {"t_max_predict_ms": 1000})
 
     assert asked is not None
     assert asked.ahead
@@ -50,7 +50,9 @@ def test_llama_vim_ahead_of_its_user() -> None:
 def test_a_warm_up() -> None:
     """The ring alone: nothing is completed."""
     empty = {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0}
-    asked = requests.infill(empty | {"input_extra": VIM["input_extra"], "response_fields": [""]})
+    asked = dialects.read_infill(
+        empty | {"input_extra": VIM["input_extra"], "response_fields": [""]}
+    )
 
     assert asked is not None
     assert asked.is_warm_up
@@ -59,7 +61,7 @@ def test_a_warm_up() -> None:
 
 def test_the_first_line_of_a_file() -> None:
     """llama.vim puts a line end before it that is not in the file."""
-    asked = requests.infill(VIM | {"input_prefix": "\n"})
+    asked = dialects.read_infill(VIM | {"input_prefix": "\n"})
 
     assert asked is not None
     assert asked.excerpt.before == "x = str("
@@ -76,28 +78,30 @@ def test_the_first_line_of_a_file() -> None:
 )
 def test_what_is_no_completion_at_a_cursor(body: dict[str, Any]) -> None:
     """Token ids, plain text to go on with: other requests."""
-    read = requests.infill if "input_prefix" in body else requests.completion
+    read = dialects.read_infill if "input_prefix" in body else dialects.read_completion
     assert read(body) is None
 
 
 def test_a_suffix_beside_the_prompt() -> None:
     """minuet's own template: two lines about the file are not of it."""
     head = "# language: python\n# indentation: use 4 spaces for a tab\n"
-    asked = requests.completion({"prompt": head + "def f(x):\n    ", "suffix": "\n"})
+    asked = dialects.read_completion({"prompt": head + "def f(x):\n    ", "suffix": "\n"})
 
-    assert asked == Asked(Excerpt("def f(x):\n    ", "\n", language="python"))
+    assert asked == ClientRequest(Excerpt("def f(x):\n    ", "\n", language="python"))
 
 
 def test_special_tokens_in_the_prompt() -> None:
     """minuet's recipe for llama.cpp, and Zed's templates."""
-    asked = requests.completion({"prompt": "<|fim_prefix|>a = <|fim_suffix|>\nb<|fim_middle|>"})
+    asked = dialects.read_completion(
+        {"prompt": "<|fim_prefix|>a = <|fim_suffix|>\nb<|fim_middle|>"}
+    )
 
-    assert asked == Asked(Excerpt("a = ", "\nb"))
+    assert asked == ClientRequest(Excerpt("a = ", "\nb"))
 
 
 def test_zeta2() -> None:
     """Path, text around the region, and the region itself, on both sides of the cursor."""
-    asked = requests.completion({"prompt": ZETA})
+    asked = dialects.read_completion({"prompt": ZETA})
 
     assert asked is not None
     assert asked.excerpt == Excerpt(
@@ -107,18 +111,18 @@ def test_zeta2() -> None:
     )
     assert asked.region is not None
     assert (
-        zeta.answer(asked.region, "th * height")
+        dialects.fill_region(asked.region, "th * height")
         == "def area(width, height):\n    return width * height<|user_cursor|>\n\n>>>>>>> UPDATED\n"
     )
-    assert zeta.answer(asked.region, "") == "NO_EDITS\n>>>>>>> UPDATED\n"
+    assert dialects.fill_region(asked.region, "") == "NO_EDITS\n>>>>>>> UPDATED\n"
 
 
 def test_answers_have_the_fields_that_were_asked_for() -> None:
     """Flat names, as llama.cpp gives them; a list where several texts were asked for."""
     cost = Cost(3, 400, 5, 10.0, 20.0)
 
-    found = answers.infill(VIM, "x)", cost, "m")
-    several = answers.infill({"n_cmpl": 3}, "x)", cost, "m")
+    found = dialects.write_infill(VIM, "x)", cost, "m")
+    several = dialects.write_infill({"n_cmpl": 3}, "x)", cost, "m")
 
     assert found == {
         "content": "x)", "timings/prompt_n": 3, "truncated": False, "tokens_cached": 408,
@@ -138,24 +142,27 @@ def test_answers_have_the_fields_that_were_asked_for() -> None:
 )
 def test_a_client_that_can_only_insert(text: str, replaced: str, inserted: str) -> None:
     """What stands right of the cursor is not inserted again."""
-    assert answers.insertion(text, replaced) == inserted
+    assert dialects.insertion(text, replaced) == inserted
 
 
 @pytest.mark.parametrize(
     ("body", "limits"),
     [
-        (VIM, Limits(128, 250)),
-        ({"max_tokens": 56, "stop": "\n\n"}, Limits(56, None, ("\n\n",))),
-        ({"n_predict": -1, "stop": []}, Limits()),
-        ({"max_tokens": float("nan"), "t_max_predict_ms": float("inf"), "stop": [3, ""]}, Limits()),
-        ({"max_tokens": True, "n_predict": 10**400, "stop": {}}, Limits()),
+        (VIM, AnswerLimits(128, 250)),
+        ({"max_tokens": 56, "stop": "\n\n"}, AnswerLimits(56, None, ("\n\n",))),
+        ({"n_predict": -1, "stop": []}, AnswerLimits()),
+        (
+            {"max_tokens": float("nan"), "t_max_predict_ms": float("inf"), "stop": [3, ""]},
+            AnswerLimits(),
+        ),
+        ({"max_tokens": True, "n_predict": 10**400, "stop": {}}, AnswerLimits()),
     ],
 )
-def test_how_long_an_answer_may_be(body: dict[str, Any], limits: Limits) -> None:
+def test_how_long_an_answer_may_be(body: dict[str, Any], limits: AnswerLimits) -> None:
     """Nonsense is no limit: ours holds."""
-    assert requests.limits(body) == limits
+    assert dialects.read_limits(body) == limits
 
 
 def test_a_text_ends_before_the_first_stop() -> None:
-    assert Limits(stops=("c", "b")).cut_at_stop("abc") == "a"
-    assert Limits(stops=("d",)).cut_at_stop("abc") == "abc"
+    assert AnswerLimits(stops=("c", "b")).cut_at_stop("abc") == "a"
+    assert AnswerLimits(stops=("d",)).cut_at_stop("abc") == "abc"
