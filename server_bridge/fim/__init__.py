@@ -2,7 +2,6 @@
 Fill-in-the-middle prompts: special tokens by model family, order, rendering. Pure.
 
 tokens: the special tokens of each model family: one table with sources
-layout: orders a prompt's parts into segments, and turns these into token ids or text
-chat: writes a prompt as a question, for chat models without such special tokens
+layout: orders a prompt's parts into segments, and turns these into token ids, text, or a question for chat models
 reading: reads a prompt that another program wrote as text
 """

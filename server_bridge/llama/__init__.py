@@ -9,9 +9,6 @@ mirror: predicts how much of a prompt each slot reuses, by llama.cpp's own rules
 completion: the body of a `/completion` request, and its answer as a `Reply`, whole or piece by piece
 slots: which slot a document's prompts go to: a policy for servers of our own, one for others
 slot_client: requests to slots that are answered in one piece, and what each teaches about the cache
-slot_stream: requests to slots that are answered piece by piece, and what a slot holds after each
-chat_template: the text that a chat model's template puts around a question
-slot_files: saved slots on disk, with the model, build and flags that they belong to
 persistence: has the server save its slots, and restores one if the model still predicts the same
 cache: evaluates prompts in the slots where the least is left to evaluate
 backend: a llama.cpp server as a `Backend`

@@ -18,12 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from server_bridge.fim import chat
-from server_bridge.fim.layout import Ids, Kind, ids, join_runs, layout, split_tape
+from server_bridge.fim.layout import CHAT, FILLS_ONLY, Ids, Kind, ids, join_runs, layout, split_tape
 from server_bridge.fim.tokens import PLAIN, Family, Specials, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import state_after
-from server_bridge.llama import chat_template, completion
+from server_bridge.llama import completion
 from server_bridge.llama.cache import Cache
 from server_bridge.llama.checkpoints import Memory
 from server_bridge.llama.completion import Pieces
@@ -252,13 +251,13 @@ class LlamaServer:
             slots=known.identity.n_slots,
             n_ctx=known.identity.n_ctx,
             second_best=_second_best(specials.family, known.identity.model),
-            fills_only="" if specials.answer else chat.FILLS_ONLY.format(known.identity.model),
+            fills_only="" if specials.answer else FILLS_ONLY.format(known.identity.model),
         )
 
     async def _specials(self, tokenizer: Tokenizer, known: Known) -> Specials:
         model = known.identity.model
         found = await tokenizer.specials(model)
-        turn = None if is_base_model(model) else await chat_template.turn(self._link, tokenizer)
+        turn = None if is_base_model(model) else await tokenizer.read_turn()
         if found:
             return await tokenizer.add_instructions(found, turn) if turn else found
         if self._must_fill:
@@ -360,7 +359,7 @@ def _collect_measured(connected: Connected) -> Measured:
 
 def _second_best(family: Family, model: str) -> str:
     """Return why a model is not the right one, "" where it is."""
-    if family == chat.CHAT:
+    if family == CHAT:
         return f"{model} is a chat model: it is asked in words to fill in the gap"
     if family == PLAIN:
         return f"{model} was not trained to fill in a gap: it sees only the text above the cursor"

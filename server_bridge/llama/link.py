@@ -35,6 +35,8 @@ from server_bridge.protocol import (
 ROUTER = "router"  # the role of a server that hands on to others
 PAGE = "https://page.invalid"  # where a web page might come from
 N_NAMES = 8  # models that a message lists
+# What a server answers that does without an endpoint, or answers there as no llama.cpp does.
+WITHOUT = (BackendRejected, BackendUnusable, UnexpectedAnswer)
 
 
 class Identity(NamedTuple):

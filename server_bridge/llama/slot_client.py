@@ -3,7 +3,7 @@ Requests to the slots of one llama.cpp server, and their bookkeeping.
 
 `run` evaluates a prompt in a slot and decodes; then the mirror knows what the slot holds, and the rest of
 `CacheState` what it cost. Besides, slots are looked at, saved, restored and erased, where the server can.
-`slot_stream` has the requests that are answered piece by piece.
+`cache.decode` is for the requests that are answered piece by piece.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 from server_bridge import running_mean
 from server_bridge.fim.layout import WIDTH, Ids, ids
-from server_bridge.http.responses import Object, UnexpectedAnswer, answer_error
+from server_bridge.http.responses import Object, answer_error
 from server_bridge.llama import answers, completion
 from server_bridge.llama.answers import Cost
 from server_bridge.llama.checkpoints import CLOSE_STEP, Kind, Memory
-from server_bridge.llama.link import Identity, Link
+from server_bridge.llama.link import WITHOUT, Identity, Link
 from server_bridge.llama.mirror import Mirror, Outlook
 from server_bridge.llama.slots import COPY, ExclusiveSlots, SharedSlots, Slots
-from server_bridge.protocol import BackendRejected, BackendUnusable, State
+from server_bridge.protocol import State
 
 RECENT = 50  # requests that a judgement is founded on: a minute of typing
 FIXED = 10864  # llama.cpp's #28302, September 2026; #24110 came three months before
@@ -162,9 +162,6 @@ class CacheState:
         seconds = self.mirror.state_bytes / COPIED_PER_S
         return COPY + round(seconds * self.prefill_per_s.value)
 
-
-# What a server answers that does without an endpoint, or answers there as no llama.cpp does.
-WITHOUT = (BackendRejected, BackendUnusable, UnexpectedAnswer)
 
 log = logging.getLogger(__name__)
 

@@ -3,6 +3,9 @@ Texts into a llama.cpp server's token ids, each asked for once; and ids back int
 
 User text is never read as control tokens (`parse_special` is false). Frozen texts (chunks, windows) are
 kept as packed ids, middles as tokens with their bytes, so that a key inside a word costs no request.
+
+A server has a chat template in any case: for a model without one of its own it takes ChatML. It is the model's if the
+marks in it are single tokens there.
 """
 
 from __future__ import annotations
@@ -12,12 +15,25 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from server_bridge import running_mean
-from server_bridge.fim import chat
-from server_bridge.fim.layout import Ids, Lru, find_spelling, ids
+from server_bridge.fim.layout import (
+    ASK,
+    CHAT,
+    GAP,
+    NO_THINKING,
+    OPEN,
+    TASK,
+    Ids,
+    Lru,
+    Turn,
+    dialogues,
+    find_spelling,
+    ids,
+    parse_turn,
+)
 from server_bridge.fim.tokens import PLAIN, Specials, families, specials
-from server_bridge.http.responses import UnexpectedAnswer, answer_error
+from server_bridge.http.responses import ServerError, UnexpectedAnswer, answer_error
 from server_bridge.llama import answers
-from server_bridge.llama.link import Link
+from server_bridge.llama.link import WITHOUT, Link
 from server_bridge.protocol import Token
 
 N_TEXTS = 256  # a ring of 16 chunks many times over; some megabytes
@@ -126,22 +142,22 @@ class Tokenizer:
         """Return the family for a model that has no tokens for a gap: its text goes on."""
         return Specials(PLAIN, self._start, (), (), (), (), ())
 
-    async def add_instructions(self, fills: Specials, turn: chat.Turn) -> Specials:
+    async def add_instructions(self, fills: Specials, turn: Turn) -> Specials:
         """Return a family that follows instructions, too: they stand behind its files as if those were an answer."""
         again = tuple(await self._tokenize(turn.again, parse_special=True))
         answer = tuple(await self._tokenize(turn.between, parse_special=True)) if again else ()
         return fills._replace(ask=again, again=again, answer=answer)
 
-    async def chat(self, turn: chat.Turn) -> Specials:
+    async def chat(self, turn: Turn) -> Specials:
         """Return the family for a chat model: what is put into words, in its template's *turn*."""
         before = await self._tokenize(turn.before, parse_special=True)
         between = await self._tokenize(turn.between, parse_special=True)
         start = self._start if tuple(before[:1]) != self._start else ()
-        gap = await self._numbers(chat.GAP)
-        task, ask = await self._numbers(chat.TASK), await self._numbers(chat.ASK)
-        begun = await self._numbers(chat.OPEN)
+        gap = await self._numbers(GAP)
+        task, ask = await self._numbers(TASK), await self._numbers(ASK)
+        begun = await self._numbers(OPEN)
         return Specials(
-            chat.CHAT,
+            CHAT,
             start=(*start, *before, *task),
             repo=(),
             file=(),
@@ -155,6 +171,20 @@ class Tokenizer:
     async def has_marks(self, text: str) -> bool:
         """Return whether some of *text* is control tokens to this model."""
         return await self._tokenize(text, parse_special=True) != await self._tokenize(text)
+
+    async def read_turn(self) -> Turn | None:
+        """Return the turn of the model's template, None where it is not for chats or the server cannot tell."""
+        try:
+            question, answered = [await self._apply_template(lines) for lines in dialogues()]
+        except (*WITHOUT, ServerError):  # an old build, or a template that fails
+            return None
+        turn = parse_turn(question, answered)
+        return turn if turn and await self.has_marks(turn.before + turn.between) else None
+
+    async def _apply_template(self, messages: list[dict[str, str]]) -> str:
+        question = {"messages": messages, "chat_template_kwargs": NO_THINKING}
+        answer = await self._link.post(answers.Dialogue, "/apply-template", json.dumps(question))
+        return answer.prompt
 
     async def foreign(self) -> int:
         """Return a token that no prompt begins with: a name of a file or a control token does."""

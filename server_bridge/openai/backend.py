@@ -24,12 +24,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from server_bridge.fim.chat import FILLS_ONLY
-from server_bridge.fim.layout import Part, render
+from server_bridge.fim.layout import FILLS_ONLY, Part, render
 from server_bridge.fim.tokens import PLAIN, is_base_model
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, state_after
-from server_bridge.openai import chat, completion
+from server_bridge.openai import completion
 from server_bridge.openai.models import Connected, choose_model
 from server_bridge.openai.stream import StreamedAnswer
 from server_bridge.openai.text_client import TextClient, cut, last_word
@@ -212,7 +211,7 @@ class OpenAiServer:
     async def _render(self, prompt: Prompt) -> tuple[TextClient, list[Part]]:
         client = await self._ensure_connected()
         family = client.connected.family
-        return client, chat.instructions(prompt) if prompt.turns else render(prompt, family)
+        return client, completion.instructions(prompt) if prompt.turns else render(prompt, family)
 
     async def _text(self, prompt: Prompt, n_predict: int) -> tuple[TextClient, str]:
         """Return the prompt as text. Raises `PromptTooLong` where *n_predict* tokens more are too many."""
@@ -303,10 +302,10 @@ def _options(
     client: TextClient, request: Request, held: str = "", *, guides: bool = True
 ) -> Object:
     if request.prompt.turns:
-        said = chat.messages(request.prompt, is_told=client.is_told)
+        said = completion.messages(request.prompt, is_told=client.is_told)
         return {**completion.options(request, "", is_mlx=False), **said}
     if client.connected.is_chat:
-        return chat.options(request)
+        return completion.chat_options(request)
     can_guide = guides and client.guides
     return completion.options(request, held, is_mlx=client.connected.is_mlx, guides=can_guide)
 

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from server_bridge.fim.tokens import FAMILIES, PLAIN, Family, find_by_model, find_by_name
 from server_bridge.http.client import Http, Unproven
 from server_bridge.http.responses import Object, UnexpectedAnswer, label, optional, read
-from server_bridge.openai import chat
+from server_bridge.openai import completion
 from server_bridge.protocol import BackendRejected, BackendUnusable
 
 SMALL_CONTEXT = (
@@ -24,7 +24,7 @@ SMALL_CONTEXT = (
 )
 UNKNOWN = "unknown"  # what SGLang's gateway calls a model of which it was not told
 N_NAMES = 8  # models that a message lists
-TEMPLATES = ", ".join(family.name for family in (*FAMILIES, PLAIN, chat.MESSAGE))
+TEMPLATES = ", ".join(family.name for family in (*FAMILIES, PLAIN, completion.MESSAGE))
 
 Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
@@ -68,7 +68,7 @@ class Connected:
     @property
     def is_chat(self) -> bool:
         """Return whether it is asked in words."""
-        return self.family == chat.MESSAGE
+        return self.family == completion.MESSAGE
 
 
 async def choose_model(http: Http, wanted: str, template: str) -> Connected:
@@ -87,7 +87,9 @@ async def choose_model(http: Http, wanted: str, template: str) -> Connected:
     is_mlx = not model.owned_by
     # A seed makes mlx_lm.server take requests one by one, where an error ends one, not all.
     family = _family(label(name), template)
-    fields: Object = {"seed": 0} if is_mlx else {} if family == chat.MESSAGE else {"logprobs": 1}
+    fields: Object = (
+        {"seed": 0} if is_mlx else {} if family == completion.MESSAGE else {"logprobs": 1}
+    )
     if wanted or not is_mlx:
         fields["model"] = wanted or model.id
     return Connected(
@@ -137,8 +139,8 @@ def _context(model: Model) -> int:
 
 def _family(model: str, template: str) -> Family:
     """Return the family of that name of ours, else that of the model's; else it has to be asked in words."""
-    if template in ("", chat.MESSAGE.name):
-        return (find_by_model(model) if not template else None) or chat.MESSAGE
+    if template in ("", completion.MESSAGE.name):
+        return (find_by_model(model) if not template else None) or completion.MESSAGE
     if family := find_by_name(template):
         return family
     raise BackendUnusable(

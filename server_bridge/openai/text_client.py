@@ -22,7 +22,7 @@ from server_bridge import running_mean
 from server_bridge.fim.layout import common_prefix
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object, label
-from server_bridge.openai import chat, completion, stream
+from server_bridge.openai import completion, stream
 from server_bridge.openai.completion import MOST_STOPS
 from server_bridge.openai.models import TEMPLATES, Connected, list_models
 from server_bridge.openai.stream import StreamedAnswer
@@ -158,11 +158,11 @@ class TextClient:
             path, asked = CHATS, {}
             fixed = {name: each for name, each in fixed.items() if name != "logprobs"}
         elif is_chat:
-            path, asked = CHATS, chat.fields(text, is_told=self.is_told)
+            path, asked = CHATS, completion.fields(text, is_told=self.is_told)
         body = {**asked, **fields, **fixed, **options}
         events = self._http.stream(path, json.dumps(body).encode())
         n_held = self.estimate.tokens(self.estimate.count_held(text))
-        answer, timings, line = None, Timings(), chat.last_line(text)
+        answer, timings, line = None, Timings(), completion.last_line(text)
         with self._learning(text, is_asked=bool(turns)):
             try:
                 growing = stream.growing(events, self._http.url)
@@ -170,7 +170,7 @@ class TextClient:
                     async for answer in answers:
                         timings = self._timings(answer, len(text), n_held)
                         fills = is_chat and not turns
-                        yield chat.code(answer, line) if fills else answer, timings
+                        yield completion.code(answer, line) if fills else answer, timings
             finally:
                 if answer is not None:
                     self._engine = answer.engine or self._engine

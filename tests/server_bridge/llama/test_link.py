@@ -16,7 +16,7 @@ import pytest
 
 from server_bridge.http.client import Http
 from server_bridge.http.responses import Object
-from server_bridge.llama import slot_files
+from server_bridge.llama import persistence
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.protocol import BackendError, BackendUnavailable, Chunk, Request
 from tests.llama_server import llama_server
@@ -176,7 +176,7 @@ def test_of_our_own_model_only_a_file_is_read(name: str, tmp_path: Path) -> None
     """Anything else is known by its name, and never waited for."""
     os.mkfifo(tmp_path / "pipe")
     shutil.copy(BUNDLED, tmp_path / "model.gguf")
-    facts = json.loads(slot_files.identity({}, str(tmp_path / "model.gguf"), ours=True))
+    facts = json.loads(persistence.identify({}, str(tmp_path / "model.gguf"), ours=True))
     assert facts["file"][0] == BUNDLED.stat().st_size
-    assert json.loads(slot_files.identity({}, str(tmp_path / name), ours=True))["file"] == []
-    assert json.loads(slot_files.identity({}, str(BUNDLED), ours=False))["file"] == []
+    assert json.loads(persistence.identify({}, str(tmp_path / name), ours=True))["file"] == []
+    assert json.loads(persistence.identify({}, str(BUNDLED), ours=False))["file"] == []

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server_bridge.fim.chat import GAP, TASK
-from server_bridge.fim.layout import render
+from server_bridge.fim.layout import GAP, TASK, render
 from server_bridge.http.client import Http
-from server_bridge.openai import chat
+from server_bridge.openai import completion
 from server_bridge.openai.backend import OpenAiServer
 from server_bridge.protocol import (
     BackendRejected,
@@ -115,7 +114,7 @@ async def test_a_model_is_asked_in_words(backends: list[OpenAiServer]) -> None:
         assert "asked in words" in backends[0].state.second_best
     [(path, asked)] = server.asked
     files = "\n\n--- a.py ---\nA = 1\n\n\n--- b.py ---\ndef f(x):\n"
-    content = f"{TASK}{files}{GAP}LATER = 3\n{chat.ASK}    y = 1\n    ret"
+    content = f"{TASK}{files}{GAP}LATER = 3\n{completion.ASK}    y = 1\n    ret"
     assert path == "/v1/chat/completions"
     assert asked["messages"] == [{"role": "user", "content": content}]
     assert asked["chat_template_kwargs"]["enable_thinking"] is False
@@ -132,14 +131,14 @@ def test_no_text_begins_another_turn(token: str) -> None:
     """Neither of a file nor of an instruction, a diagnostic or an earlier answer."""
     shown = (Chunk(token, token),) * 2
     evil = Prompt(token, shown, token, token, token, "", turns=(token, token, token))
-    assert token not in json.dumps(chat.messages(evil, is_told=False))
-    assert token not in "".join(part.text for part in render(evil, chat.MESSAGE))
+    assert token not in json.dumps(completion.messages(evil, is_told=False))
+    assert token not in "".join(part.text for part in render(evil, completion.MESSAGE))
 
 
 def test_prompts_with_turns_are_chats_to_an_openai_server() -> None:
     """The file and the first instruction are one message; further ones follow the answers."""
     prompt = Prompt("shop", (), "a.py", "a = 1\n", "b = 2\n", turns=("one", "done", "two"))
-    sent = chat.messages(prompt, is_told=False)["messages"]
+    sent = completion.messages(prompt, is_told=False)["messages"]
     assert [message["role"] for message in sent] == ["user", "assistant", "user"]
     assert "a = 1\n<GAP/>b = 2\n" in sent[0]["content"]
     assert sent[0]["content"].endswith("\n\none")
@@ -234,7 +233,7 @@ CODE = st.text(alphabet="ab `=\n\t", max_size=24).filter(lambda text: "```" not 
 def test_code_grows_with_what_is_said(line: str, code: str) -> None:
     """However an answer is cut, its code begins that of the whole, and nothing of the marks is in it."""
     said = f"```py\n{line}{code}\n```\nI hope that helps."
-    cuts = [chat.behind(said[:end], line) for end in range(len(said) + 1)]
+    cuts = [completion.behind(said[:end], line) for end in range(len(said) + 1)]
     whole = cuts[-1][0]
     assert cuts[-1] == (code + "\n", True)
     assert whole is not None
@@ -257,7 +256,7 @@ def test_code_grows_with_what_is_said(line: str, code: str) -> None:
 )
 def test_an_answer_begins_with_the_line(said: str, found: str | None) -> None:
     """To the sign; but for the indentation, where it is one line."""
-    assert chat.behind(said, "    ret")[0] == found
+    assert completion.behind(said, "    ret")[0] == found
 
 
 @pytest.mark.usefixtures("patient")

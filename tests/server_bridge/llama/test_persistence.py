@@ -12,7 +12,7 @@ import psutil
 import pytest
 from msgspec import structs
 
-from server_bridge.llama import slot_files
+from server_bridge.llama import persistence
 from server_bridge.llama.backend import LlamaServer
 from server_bridge.process.embedded import Embedded
 from server_bridge.process.programs import EmbeddedSettings
@@ -41,8 +41,8 @@ def test_a_path_that_a_server_names_is_not_waited_for(ours: bool, tmp_path: Path
     """A pipe in place of a model's file is read by neither kind of server's client."""
     pipe = tmp_path / "model.gguf"
     os.mkfifo(pipe)
-    assert '"file": []' in slot_files.identity({}, str(pipe), ours=ours)
-    real = slot_files.identity({}, str(BUNDLED), ours=ours)
+    assert '"file": []' in persistence.identify({}, str(pipe), ours=ours)
+    real = persistence.identify({}, str(BUNDLED), ours=ours)
     assert ('"file": []' in real) is not ours  # another's file is not opened at all
 
 
@@ -106,7 +106,7 @@ async def test_a_swapped_model_is_refused(
 ) -> None:
     """A file replaced by another model of the same shape gets its own evaluation, not the old one's."""
     if hidden:
-        monkeypatch.setattr(slot_files, "_file", lambda _: [])
+        monkeypatch.setattr(persistence, "_file", lambda _: [])
     model = tmp_path / "model.gguf"
     settings = EmbeddedSettings(model=str(model), slots_dir=str(tmp_path / "slots"))
     for seed in (1, 2):
@@ -163,8 +163,8 @@ async def test_a_server_of_the_users_saves_in_its_own_folder(tmp_path: Path) -> 
         assert len(states(folder)) == n_saved
 
 
-def state(document: str, n_bytes: int = 1) -> slot_files.SavedSlot:
-    return slot_files.SavedSlot(
+def state(document: str, n_bytes: int = 1) -> persistence.SavedSlot:
+    return persistence.SavedSlot(
         "me", document, f"{document}.bin", b"\1\0\0\0", 1, {1: -0.5}, n_bytes, []
     )
 
@@ -173,20 +173,20 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     """The budget in bytes holds, and a document's newer state replaces its older one."""
     for n in range(4):
         (tmp_path / f"d{n}.bin").write_text("state")
-        slot_files.put(tmp_path, state(f"d{n}", slot_files.BUDGET // 3))
+        persistence.put(tmp_path, state(f"d{n}", persistence.BUDGET // 3))
         os.utime(tmp_path / f"d{n}.bin.json", (n, n))
     assert [path.name for path in states(tmp_path)] == ["d1.bin", "d2.bin", "d3.bin"]
-    assert slot_files.file_for(tmp_path, "me", "d2") == "d2.bin"
+    assert persistence.file_for(tmp_path, "me", "d2") == "d2.bin"
 
 
 def test_a_server_gets_so_many_files_and_no_more(tmp_path: Path) -> None:
     """Names are used again, because files on another machine cannot be deleted."""
     names = []
-    for n in range(slot_files.N_FILES + 3):
-        names.append(slot_files.file_for(tmp_path, "me", f"d{n}"))
-        slot_files.put(tmp_path, structs.replace(state(f"d{n}"), file=names[-1]))
+    for n in range(persistence.N_FILES + 3):
+        names.append(persistence.file_for(tmp_path, "me", f"d{n}"))
+        persistence.put(tmp_path, structs.replace(state(f"d{n}"), file=names[-1]))
         os.utime(tmp_path / f"{names[-1]}.json", (n, n))
-    assert len(set(names)) == slot_files.N_FILES
+    assert len(set(names)) == persistence.N_FILES
     assert names[-3:] == names[:3]
 
 
@@ -200,6 +200,6 @@ def test_a_server_gets_so_many_files_and_no_more(tmp_path: Path) -> None:
         ({}, False),
     ],
 )
-def test_a_model_is_known_by_what_it_says_next(now: slot_files.Next, same: bool) -> None:
+def test_a_model_is_known_by_what_it_says_next(now: persistence.Next, same: bool) -> None:
     """Rounding is forgiven, anything else is not."""
-    assert slot_files.agrees({1: -0.1, 2: -3.0, 3: -4.0}, now) == same
+    assert persistence.agrees({1: -0.1, 2: -3.0, 3: -4.0}, now) == same
