@@ -9,7 +9,6 @@ goes into their `OpenDocument`.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,6 @@ from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import (
     Generation,
     Heard,
-    Phase,
     Stream,
     Times,
     advance,
@@ -186,9 +184,8 @@ class Dispatcher:
         """Wait until *generation* says enough to a *request* at *typed*, or its time is up; what it cost meanwhile."""
         loop, before = asyncio.get_running_loop(), generation.cost
         alarms = [loop.call_at(at, generation.news.set) for at in (wait.early, wait.until)]
-        self._latest, generation.is_paused = generation, False
-        generation.waiting += 1
-        n_lines = 0
+        self._latest, n_lines, shown = generation, 0, False
+        generation.join()
         try:
             self._run(generation, doc)
             times = Times(wait.early, wait.until, wait.lasts)
@@ -202,7 +199,7 @@ class Dispatcher:
                     was_shown=generation.is_shown and wait.grows,
                 )
                 if is_answered(heard, times, loop.time()):
-                    generation.is_shown |= heard.has_line
+                    shown = heard.has_line
                     break
                 if wait.hear and (n := generation.candidate(typed).text.count("\n")) > n_lines:
                     n_lines = n
@@ -210,8 +207,7 @@ class Dispatcher:
                 generation.news.clear()
                 await generation.news.wait()
         finally:
-            generation.waiting -= 1
-            generation.until = loop.time() + LINGER_S
+            generation.leave(loop.time() + LINGER_S, shown=shown)
             for alarm in alarms:
                 alarm.cancel()
         if generation.error is not None:
@@ -221,8 +217,7 @@ class Dispatcher:
 
     def _run(self, generation: Generation, doc: OpenDocument) -> None:
         """Have *generation* run, unless it does."""
-        if generation.is_idle and not generation.ended:
-            generation.is_idle = False
+        if generation.claim():
             task = asyncio.create_task(self._generate(generation, doc), name="generation")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -250,8 +245,7 @@ class Dispatcher:
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Keep what a generation brought, once it is whole."""
         doc.release(generation)
-        if generation.phase in (Phase.WHOLE, Phase.SHORT) and not generation.is_kept:
-            generation.is_kept = True
+        if generation.hand_over():
             candidate = self._choose(generation, doc)
             doc.continuations.put(generation.cursor, candidate, self._model)
 
@@ -285,7 +279,7 @@ class Dispatcher:
         """Advance *generation*, until the wire is wanted; a request that joins it meanwhile waits for it."""
         if generation.waiting or generation.ended or generation.is_paused or generation.is_unsure:
             return False
-        generation.until = math.inf
+        generation.go_ahead()
         try:
             more = partial(self._goes_on, doc)
             model = await self._lane.model(doc.permit())

@@ -242,6 +242,44 @@ class Generation:
         self.n_judged = len(self.tokens)
         return self.terms.enough(self.text)
 
+    def join(self) -> None:
+        """Have a request wait for it, which decodes it further."""
+        self.waiting += 1
+        self.is_paused = False
+
+    def leave(self, until: float, *, shown: bool) -> None:
+        """Have a request wait for it no longer, *shown* a part of it; it goes on *until* then, for the next one."""
+        self.waiting -= 1
+        self.until = until
+        self.is_shown |= shown
+
+    def go_ahead(self) -> None:
+        """Decode without a request that waits, as long as nothing else is to be done."""
+        self.until = math.inf
+
+    def claim(self) -> bool:
+        """Return whether a task is to run it: the caller's, and no other from now on."""
+        claimed = self.is_idle and not self.ended
+        self.is_idle &= not claimed
+        return claimed
+
+    def release(self) -> None:
+        """Let another task run it: this one has ended."""
+        self.is_idle = True
+        self.news.set()
+
+    def hand_over(self) -> bool:
+        """Return whether its text is whole, or all that there will be, and was not handed over before."""
+        first = self.phase in (Phase.WHOLE, Phase.SHORT) and not self.is_kept
+        self.is_kept |= first
+        return first
+
+    def count_step(self, evaluated: int) -> None:
+        """Add the cost of a step of its prompt; after a step without any it is decoded."""
+        self.cost = self.cost.plus(Timings(prompt_n=evaluated))
+        if not evaluated:
+            self.phase = Phase.DECODE
+
     def pause(self) -> None:
         """Decode no more, unless a request joins it."""
         self.is_paused = True
@@ -267,15 +305,13 @@ async def generate(
     goes_on: Callable[[Generation], bool],
 ) -> None:
     """Decode until *generation* has ended or no request waits; never raises, see `fail`."""
-    generation.is_idle = False
     try:
         while generation.waiting and not (generation.ended or generation.is_paused):
             await lane.run(permit, partial(advance, generation, lane, stats, goes_on))
     except Exception as error:  # noqa: BLE001  (each request that waits raises it)
         generation.fail(error)
     finally:
-        generation.is_idle = True
-        generation.news.set()
+        generation.release()
 
 
 async def advance(
@@ -291,11 +327,10 @@ async def advance(
     """
     if generation.phase is Phase.PREFILL:
         warmed = await lane.step(generation.rest, generation.cost.evaluated, model)
+        generation.count_step(warmed.evaluated)
         if warmed.evaluated:
-            generation.cost = generation.cost.plus(Timings(prompt_n=warmed.evaluated))
             stats.count_warm(warmed, waited_for=generation.waiting > 0)
             return
-        generation.phase = Phase.DECODE
     if not generation.ended:
         await _decode(generation, model, stats, goes_on)
 

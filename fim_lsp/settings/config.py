@@ -62,7 +62,8 @@ class RingConfig:
     files: bool = field(
         default=True,  # definitions are needed before their files are opened
         metadata=option(
-            "Also show code from files of the workspace that are not open.", Project.OFF
+            "Also use files of the workspace that are not open: in prompts, and for the next edit.",
+            Project.OFF,
         ),
     )
     servers: bool = field(
@@ -194,13 +195,6 @@ class NextEditConfig:
     enabled: bool = field(
         default=True,  # it needs no model, and is quiet on most edits
         metadata=option("Offer the next edit, found from your last edits.", Project.OFF),
-    )
-    files: bool = field(
-        default=True,  # a rename goes through files that were not opened yet
-        metadata=option(
-            "Also offer the next edit in files of the workspace that are not open, for changes that you made twice.",
-            Project.OFF,
-        ),
     )
     server: BackendConfig = field(
         default=BackendConfig(),  # the rules need no model

@@ -19,7 +19,7 @@ from fim_lsp.session.session import Session
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Stats
-from fim_lsp.settings.config import Config, NextEditConfig, PrivacyConfig
+from fim_lsp.settings.config import Config, NextEditConfig, PrivacyConfig, RingConfig
 from server_bridge.bridge import Unusable
 from tests.clock import run
 
@@ -337,42 +337,40 @@ def shop(tmp_path: Path) -> Path:
     return folder
 
 
-def ignored(shop: Path) -> NextEditConfig:
+def ignored(shop: Path) -> Config:
     (shop / ".fimignore").write_text("b.py\n")
-    return NextEditConfig()
+    return Config()
 
 
-def outside(shop: Path) -> NextEditConfig:
+def outside(shop: Path) -> Config:
     (shop / "b.py").rename(shop.parent / "b.py")
     (shop / "b.py").symlink_to(shop.parent / "b.py")
-    return NextEditConfig()
+    return Config()
 
 
 @pytest.mark.parametrize(
-    ("settle", "excluded", "title"),
+    ("settle", "title"),
     [
-        (lambda _: NextEditConfig(), (), "b.py"),
-        (lambda _: NextEditConfig(files=False), (), None),
-        (lambda _: NextEditConfig(enabled=False), (), None),
-        (lambda _: NextEditConfig(), ("b.py",), None),
-        (ignored, (), None),
-        (outside, (), None),
+        (lambda _: Config(), "b.py"),
+        (lambda _: Config(ring=RingConfig(files=False)), None),
+        (lambda _: Config(next_edit=NextEditConfig(enabled=False)), None),
+        (lambda _: Config(privacy=PrivacyConfig(exclude=("b.py",))), None),
+        (ignored, None),
+        (outside, None),
     ],
 )
 def test_files_that_are_not_open(
     shop: Path,
-    settle: Callable[[Path], NextEditConfig],
-    excluded: tuple[str, ...],
+    settle: Callable[[Path], Config],
     title: str | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """None where that is switched off, none that is private, and none that is no file of the workspace."""
-    assert run(named(shop, settle(shop), excluded), monkeypatch) == title
+    assert run(named(shop, settle(shop)), monkeypatch) == title
 
 
-async def named(shop: Path, next_edit: NextEditConfig, excluded: tuple[str, ...]) -> str | None:
+async def named(shop: Path, config: Config) -> str | None:
     """Return the file of the next edit after two in a.py."""
-    config = Config(next_edit=next_edit, privacy=PrivacyConfig(exclude=excluded))
     session = Session(config, lambda _: Unusable("openai", "there is none"))
     session.handle(FoldersChanged((shop.as_uri(),)))
     uri = (shop / "a.py").as_uri()

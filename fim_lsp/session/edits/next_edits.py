@@ -138,7 +138,7 @@ class NextEdits:
             self.mark_taken(edits.offered.id)
         order = dict.fromkeys((mine[-1].uri, doc.uri, *usable))
         index, config = None, self._config()
-        if config.next_edit.files:
+        if config.ring.files:
             workspace.files.explore(doc.file.path, config)
             index = workspace.files.index
         documents = tuple(usable[each] for each in order)
