@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import random
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 HEX = "0123456789abcdef"
@@ -21,20 +21,10 @@ UPPER = string.ascii_uppercase + string.digits
 URLSAFE = ALNUM + "_-"
 BASE64 = ALNUM + "+/"
 BECH32 = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
-PHRASE_WORDS = [
-    "acorn",
-    "bishop",
-    "copper",
-    "drift",
-    "ember",
-    "falcon",
-    "glacier",
-    "harbor",
-    "ivory",
-    "jungle",
-    "kettle",
-    "lantern",
-]
+PHRASE_WORDS = (
+    "acorn", "bishop", "copper", "drift", "ember", "falcon",
+    "glacier", "harbor", "ivory", "jungle", "kettle", "lantern",
+)  # fmt: skip
 SYMBOLS = "!@#%^*-_.?~"
 
 
@@ -86,13 +76,6 @@ class Maker:
     def basic(self) -> str:
         return base64.b64encode(f"deploy:{self.password(14)}".encode()).decode()
 
-    def jwt(self) -> str:
-        head = "ey" + "JhbGciOiJIUzI1NiJ9"
-        return f"{head}.ey" + f"J{self.of(URLSAFE, 40)}.{self.of(URLSAFE, 43)}"
-
-    def pem_lines(self, n: int) -> list[str]:
-        return [self.of(BASE64, 64) for _ in range(n)]
-
 
 def encoded(text: str) -> str:
     """Return *text* in base64."""
@@ -128,21 +111,10 @@ VALUES: dict[str, Make] = {
     "blanks": lambda m: m.of(ALNUM, 1) + m.of(ALNUM + "!@#$%^&*()-_=+   ", 18) + m.of(ALNUM, 1),
     "phrase5": lambda m: " ".join(m.word() for _ in range(5)),
     "salt": lambda m: m.of(ALNUM + SYMBOLS + "[]{}<>()|;:,+= ", 64),
+    "basic": lambda m: m.basic(),
+    "aws short": lambda m: "AC" + "CA" + m.of(UPPER, 16).translate(str.maketrans("8901", "2345")),
     "kube": lambda m: encoded(f"postgres://app:{m.of(ALNUM, 16)}@db1/shop"),
     "docker": lambda m: encoded(
         f'{{"auths":{{"r.example.org":{{"auth":"{encoded(f"deploy:{m.password(14)}")}"}}}}}}'
     ),
 }
-
-
-def rows(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the kind of value and the template of each line."""
-    for line in text.strip("\n").split("\n"):
-        kind, _, template = line.partition("|")
-        yield kind, template.replace("\\n", "\n").replace("\\|", "|").replace("\\\\|", "|")
-
-
-def filled(rows: Iterator[tuple[str, str]], maker: Maker) -> Iterator[Shape]:
-    for kind, template in rows:
-        secret = maker.basic() if kind == "basic" else VALUES[kind](maker)
-        yield Shape(template, template.replace("@@", secret, 1), secret)

@@ -7,11 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from fim_lsp.context.secrets.scan import scrub_text, secrets
-from tests.context import harmless_lines, secret_grammar
-from tests.context.held_out_shapes import held_out
+from tests.context import harmless_lines, secret_places
 from tests.context.secret_maker import VALUES, Maker, Shape
-from tests.context.secret_shapes import tuned
-from tests.context.shapes import read_shapes
+from tests.context.shapes import held_out, read_shapes, tuned
 
 MISSED = {"hard": 0.01, "blanks": 0.01, "phrase5": 0.0, "alnum": 0.01}
 TELLING = 6  # characters of a long secret that say too much; of a short one, half
@@ -27,9 +25,9 @@ def shown(secret: str, text: str) -> bool:
     ("shapes", "at_least", "found"),
     [
         (tuned, 400, 0.99),
-        (secret_grammar.seen, 400, 0.97),
+        (secret_places.seen, 400, 0.97),
         (held_out, 80, 0.95),
-        (secret_grammar.held_out, 400, 0.95),
+        (secret_places.held_out, 400, 0.95),
     ],
     ids=["tuned", "grammar", "held out", "grammar held out"],
 )
@@ -40,7 +38,7 @@ def test_secrets_of_many_shapes_are_blotted(
     all_of_them = shapes()
     missed = [shape for shape in all_of_them if shown(shape.secret, scrub_text(shape.text))]
 
-    if shapes in (tuned, secret_grammar.seen):
+    if shapes in (tuned, secret_places.seen):
         print(*(shape.text for shape in missed), sep="\n")
     assert len({shape.name for shape in all_of_them}) >= at_least
     assert len(missed) <= (1 - found) * len(all_of_them)
@@ -52,7 +50,7 @@ def test_secrets_of_many_shapes_are_blotted(
 )
 def test_secrets_of_fresh_shapes_are_blotted(section: str, at_least: int, found: float) -> None:
     """Under a clear name, by other places, by their issuer: no rule was changed to fit these."""
-    shapes = read_shapes("fresh_shapes.txt", 77, section)
+    shapes = read_shapes("fresh_shapes.txt", Maker(77), section)
     missed = [shape for shape in shapes if shown(shape.secret, scrub_text(shape.text))]
 
     assert len(shapes) >= at_least

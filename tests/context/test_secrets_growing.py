@@ -12,7 +12,7 @@ from fim_lsp.prompt.frame import Frame, Header, compose
 from fim_lsp.prompt.window import Window
 from tests.context import harmless_lines
 from tests.context.secret_maker import ALNUM, BASE32, HEX, URLSAFE, Maker, Shape
-from tests.context.secret_shapes import tuned
+from tests.context.shapes import tuned
 
 MAKER = Maker(3)
 FRAME = Frame(Header("shop", (), "a.py"), Window(0, 1, "import shop\n", "\nx = 1\n"))

@@ -8,16 +8,9 @@ import pytest
 
 from fim_lsp.context.secrets.scan import secrets
 from fim_lsp.context.secrets.tokens import ROWS, TYPED_FIRST, Row
-from tests.context.secret_maker import ALNUM, BASE64, HEX, UPPER, URLSAFE, Maker
+from tests.context.secret_maker import Maker
+from tests.context.shapes import of_alphabet
 
-ALPHABETS = {
-    "h": HEX,
-    "A": UPPER,
-    "w": ALNUM,
-    "u": URLSAFE,
-    "b": BASE64,
-    "c": ALNUM,
-}
 TOKENS = [(row, prefix) for row in ROWS for prefix in row.prefixes.split()]
 EACH, FOUND = 20, 18  # tokens of a prefix; of short ones some look like names
 
@@ -25,11 +18,9 @@ EACH, FOUND = 20, 18  # tokens of a prefix; of short ones some look like names
 def made(form: str, maker: Maker) -> str:
     """Return a text of the *form*, as short as it may be."""
     pieces = re.finditer(r"([dhAwubc])(\d+)(?:-\d+)?!?|(.)", form)
-    return "".join(each[3] or _of(each[1], int(each[2]), maker) for each in pieces)
-
-
-def _of(alphabet: str, length: int, maker: Maker) -> str:
-    return maker.digits(length) if alphabet == "d" else maker.of(ALPHABETS[alphabet], length)
+    return "".join(
+        each[3] or of_alphabet(each[1].replace("c", "w"), int(each[2]), maker) for each in pieces
+    )
 
 
 def is_found(token: str) -> bool:
