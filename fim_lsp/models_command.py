@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from fim_lsp.cli import models, serve, setup
+from fim_lsp.cli import models, setup
 from fim_lsp.cli.models import Listed
 from fim_lsp.cli.setup import CannotEdit
 from fim_lsp.cli.terminal import screen_on
@@ -31,8 +31,8 @@ from server_bridge.machine.executables import program_path
 from server_bridge.process import command_line, programs, served
 from server_bridge.process.command_line import Machine
 from server_bridge.protocol import Backend, BackendUnusable
-from server_bridge.weights import download, on_disk, table
-from server_bridge.weights.on_disk import ModelFile
+from server_bridge.weights import download, table
+from server_bridge.weights.download import ModelFile
 from server_bridge.weights.table import GIGABYTE, HUB, Offer
 
 
@@ -40,7 +40,7 @@ def show_models() -> int:
     """List the models; returns the exit code."""
     config, _problems = merge.merge_layers(files.find_layers((Path.cwd(),)).layers)
     active, answers = _answering(config.backend)
-    all_files = on_disk.files(folder())
+    all_files = download.files(folder())
     if active.is_absolute() and not any(each.path == active for each in all_files):
         all_files.append(ModelFile(active, active.stat().st_size))
     machine = programs.machine(None)
@@ -98,13 +98,13 @@ def run(given: Namespace) -> int:
     try:
         program = _program(given)
     except (BackendUnusable, download.CannotDownload) as error:
-        return serve.refuse(str(error))
+        return models.refuse(str(error))
     except _Refused as error:
-        return serve.refuse(str(error)) if str(error) else 1
+        return models.refuse(str(error)) if str(error) else 1
     assert program.key_file is not None
     if given.dry_run:
-        return serve.show(program.argv, program.key_file)
-    return serve.run(served.keep(program), program.key_file)
+        return models.show_command(program.argv, program.key_file)
+    return models.watch(served.keep(program), program.key_file)
 
 
 def machine_in_words() -> str:
@@ -142,7 +142,7 @@ def getter(given: Namespace) -> Callable[[str], str]:
             return _get(found, given, name) if name else _offer(found, given)
         except (download.CannotDownload, _Refused) as error:
             if str(error):
-                serve.refuse(str(error))
+                models.refuse(str(error))
             return ""
 
     return get
@@ -199,11 +199,11 @@ def _program(given: Namespace) -> programs.Program:
     has_folder = Path(given.program).name != given.program
     server = program_path(os.path.abspath(given.program) if has_folder else given.program)  # noqa: PTH100 (no link is followed)
     build = programs.build(server) if server else None
-    if server is None and not serve.may_lack(given):
+    if server is None and not models.may_lack(given):
         raise _Refused
     machine = programs.machine(server)
     if given.draft and not machine.gpu and not given.dry_run:
-        screen_on(sys.stdout).say(serve.SLOW_DRAFT)
+        screen_on(sys.stdout).say(models.SLOW_DRAFT)
     cache = files.cache_folder()
     path = _model(given, config, machine)
     plan = command_line.Plan(
@@ -225,7 +225,7 @@ def _model(given: Namespace, config: Config, machine: command_line.Machine) -> s
     if given.model or config.backend.model.endswith(".gguf"):
         return _check(given.model or config.backend.model)
     best = table.find_offer(_offers(machine), "auto")
-    path = on_disk.find_last_used(folder()) or (best.path if best else "")
+    path = download.find_last_used(folder()) or (best.path if best else "")
     if path or best is None or given.dry_run or not sys.stdin.isatty():
         return path
     screen_on(sys.stdout).line("There is only the bundled model, a toy.")
@@ -276,7 +276,7 @@ def _get(machine: command_line.Machine, given: Namespace, name: str) -> str:
         raise _Refused(
             f"{offer.model.name} is not downloaded yet: download it first, without --dry-run"
         )
-    if not (given.yes or serve.agrees(models.describe_offer(offer))):
+    if not (given.yes or models.agrees(models.describe_offer(offer))):
         raise _Refused
     return _fetch(offer, given.mirror)
 
@@ -310,4 +310,4 @@ def _fetch(offer: Offer, mirror: str | None) -> str:
 
 
 def _offers(machine: command_line.Machine) -> list[Offer]:
-    return table.offers(machine, on_disk.find_paths(folder()))
+    return table.offers(machine, download.find_paths(folder()))

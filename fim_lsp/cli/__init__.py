@@ -8,8 +8,7 @@ complete: `fim-lsp complete`
 demo: `fim-lsp demo`
 checks: the checks of `fim-lsp doctor`, a function each
 doctor: `fim-lsp doctor`
-models: `fim-lsp models`, and the models on offer: tables, a question, a download's progress
-serve: `fim-lsp serve`
+models: `fim-lsp models` and `fim-lsp serve`, and the models on offer
 setup: `fim-lsp setup` and `fim-lsp forget`
 http: `fim-lsp http`
 """

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from server_bridge.http.api_key import ServedKey
 from server_bridge.machine.executables import PACKAGES, neutral_folder, python_command, run
-from server_bridge.process import command_line, sizing
+from server_bridge.process import command_line
 from server_bridge.protocol import BackendUnusable
 
 KEY_ENV = "LLAMA_API_KEY"  # llama-server's own name for it
@@ -35,9 +35,10 @@ class EmbeddedSettings:
     """
     The settings of this package's engine.
 
-    One thread is enough for the bundled model. *n_ctx* is the most tokens per slot, see `sizing`: a
-    full ring of 16 chunks of 64 lines takes some 12,000. Two slots serve any number of documents.
-    Without *slots_dir* no state can be saved; without *log* the child's log is dropped.
+    One thread is enough for the bundled model. *n_ctx* is the most tokens per slot, see
+    `command_line`: a full ring of 16 chunks of 64 lines takes some 12,000. Two slots serve any
+    number of documents. Without *slots_dir* no state can be saved; without *log* the child's log is
+    dropped.
     """
 
     model: str = str(BUNDLED)
@@ -80,7 +81,7 @@ class Program:
 def machine(server: str | None) -> command_line.Machine:
     """Return memory and cores, and the largest GPU that the llama-server at *server* can use."""
     devices = _read_printed(server, "--list-devices") if server else ""
-    return command_line.Machine(sizing.physical(), usable_cores(), command_line.gpu(devices))
+    return command_line.Machine(command_line.physical(), usable_cores(), command_line.gpu(devices))
 
 
 def usable_cores() -> int:
@@ -179,7 +180,7 @@ def _prepare_served(plan: command_line.Plan, cache: Path) -> Program:
 def _resolve_paths(plan: command_line.Plan) -> command_line.Plan:
     """Return *plan* with paths that hold in any folder, and what the model's header says."""
     model = _absolute(plan.model) or str(BUNDLED)
-    facts = plan.facts or sizing.facts(Path(model))
+    facts = plan.facts or command_line.read_facts(Path(model))
     return replace(plan, model=model, draft=_absolute(plan.draft), facts=facts)
 
 

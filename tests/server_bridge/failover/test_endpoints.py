@@ -11,8 +11,7 @@ from typing import Literal, cast
 import pytest
 
 from server_bridge.bridge import BackendSettings, open_backend
-from server_bridge.failover.endpoint import Endpoint
-from server_bridge.failover.endpoints import Endpoints
+from server_bridge.failover.endpoints import Endpoint, Endpoints
 from server_bridge.protocol import (
     Backend,
     BackendError,
