@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from fim_lsp.context.ring import Viewport
@@ -23,7 +24,7 @@ from fim_lsp.session.state import state_file
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.session.state.open_documents import OpenDocuments
 from fim_lsp.session.state.state_file import SavedDocument, SavedWorkspace
-from fim_lsp.session.state.workspaces import Workspace
+from fim_lsp.session.state.workspaces import Workspace, judge_apart
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import BackendError
 
@@ -93,7 +94,7 @@ class Persistence:
             await asyncio.wait([doc.restoring])
 
     async def _restore_ring(self, cache: Path, workspace: Workspace, config: Config) -> None:
-        saved = await asyncio.to_thread(state_file.load, cache, workspace.key)
+        saved = await judge_apart(partial(state_file.load, cache, workspace.key))
         await workspace.restore_ring(saved.ring, config)
         workspace.saved = saved
 
@@ -130,7 +131,7 @@ class Persistence:
             doc.mark_saved(None)
         if self._cache is None:
             return
-        await asyncio.to_thread(state_file.forget, self._cache)
+        await judge_apart(partial(state_file.forget, self._cache))
         if self._saving is not None and not self._saving.done():
             sweep = self._sweep(self._cache, self._saving)
             self._sweeping = asyncio.create_task(sweep, name="sweep")
@@ -139,7 +140,7 @@ class Persistence:
     async def _sweep(cache: Path, saving: asyncio.Task[None]) -> None:
         """Delete what *saving* had on its way to the disk."""
         await asyncio.wait([saving])
-        await asyncio.to_thread(state_file.forget, cache)
+        await judge_apart(partial(state_file.forget, cache))
 
     def begin_audit(self) -> None:
         """
@@ -162,7 +163,7 @@ class Persistence:
     def _audit(self, cache: Path, excludes: Collection[str]) -> None:
         workspaces = self._open_documents.workspaces
         for path, uris in state_file.list_uris(cache).items():
-            if workspaces.find_unusable(uris, excludes) is not None:
+            if not all(workspaces.is_kept(uri, excludes) for uri in uris):
                 state_file.drop(cache, path)
 
     # -- at rest and at the end ------------------------------------------------------------------

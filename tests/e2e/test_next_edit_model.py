@@ -75,11 +75,11 @@ def started(editor: Editor, url: str) -> None:
     change(editor, 0, 3)
 
 
-def change(editor: Editor, line: int, version: int) -> None:
+def change(editor: Editor, line: int, version: int, uri: str = A) -> None:
     """Write a number in place of the word."""
     start, end = {"line": line, "character": 8}, {"line": line, "character": 11}
     change = {"range": {"start": start, "end": end}, "text": "1"}
-    document = {"uri": A, "version": version}
+    document = {"uri": uri, "version": version}
     editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
 
 
@@ -132,6 +132,37 @@ def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
         server.may_answer.set()
         editor.answer(newer)
     editor.finish()
+    assert editor.bye() == 0
+
+
+def test_a_private_file_that_waits_for_the_model_is_not_sent(
+    editor: Editor, tmp_path: Path
+) -> None:
+    """Another file's question holds the connection; a rule names the file whose question waits behind it."""
+    root = tmp_path / "work"
+    root.mkdir()
+    uris = [(root / name).as_uri() for name in ("main.py", "shop.py")]
+    rules = root / ".gitignore"
+    with scripted("first = 1\nsecond = 2\n") as server:
+        server.may_answer.clear()
+        model = {"model": "zeta-2", "url": f"http://127.0.0.1:{server.server_port}"}
+        fim = {"nextEdit": {"server": model}}
+        editor.initialize(rootUri=root.as_uri(), initializationOptions={"fim": fim})
+        asked = []
+        for uri in uris:
+            editor.open(uri, TEXT)
+            change(editor, 0, 3, uri)
+            place = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}}
+            asked.append(editor.ask("textDocument/copilotInlineEdit", place))
+            wait_until(lambda: bool(server.asked))
+        time.sleep(0.5)
+        rules.write_text("shop.py\n")
+        changes = [{"uri": rules.as_uri(), "type": 1}]
+        editor.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+        assert "private" in editor.request("fim/why", {"uri": uris[1]})
+        server.may_answer.set()
+        assert [editor.answer(each).get("result") for each in asked][1] == {"edits": []}
+        assert "shop.py" not in json.dumps(server.asked)
     assert editor.bye() == 0
 
 

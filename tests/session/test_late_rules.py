@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,21 @@ async def test_the_verdict_does_not_wait_for_the_model(
     await asyncio.wait_for(wait_judged(held.session), 2.0)
     report = await held.session.context(held.uri)
     assert "private" in repr(report)
+
+
+async def test_the_verdict_does_not_wait_for_other_threads(held: Held) -> None:
+    """All threads are busy, with a name that does not resolve, or with long texts: a rule is judged at once."""
+    released = threading.Event()
+    work = [asyncio.create_task(asyncio.to_thread(released.wait, 20.0)) for _ in range(64)]
+    held.tasks += work
+    await soon()
+    try:
+        watched(held)
+        await asyncio.wait_for(wait_judged(held.session), 5.0)
+        assert not any(task.done() for task in work)
+        assert "private" in repr(await held.session.context(held.uri))
+    finally:
+        released.set()
 
 
 @pytest.mark.parametrize("rule", [watched, configured])

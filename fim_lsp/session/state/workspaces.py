@@ -7,10 +7,12 @@ What is open in one workspace never shows in the prompts of another.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
+from typing import TypeVar
 
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index
@@ -30,6 +32,15 @@ from fim_lsp.workspace.paths import FileLocation
 from server_bridge.protocol import Chunk
 
 NO_ROOM = Limits(0, 1, 0)
+T = TypeVar("T")
+
+# The default threads may all be busy: with names that do not resolve, long texts, git.
+_JUDGES = ThreadPoolExecutor(2, "judge")
+
+
+async def judge_apart(look: Callable[[], T]) -> T:
+    """Return what *look* sees on disk, which a verdict waits for, from a thread that only verdicts use."""
+    return await asyncio.get_running_loop().run_in_executor(_JUDGES, look)
 
 
 class Workspace:
@@ -56,13 +67,9 @@ class Workspace:
         self._refreshing = asyncio.Lock()
         self._shown: dict[str, str] = {}  # the files whose text prompts may have: URI by name
 
-    def __repr__(self) -> str:
-        return f"<Workspace {self.key} chunks={len(self.memory.ring.chunks)}>"
-
     def open(self, source: Source) -> None:
         """Take in a text that the editor shows and that may be used; it may spell the URI in its own way."""
-        default = uri_of(self.root, source.name)
-        if source.uri != default:
+        if source.uri != (default := uri_of(self.root, source.name)):
             self.memory.note_deletion(default)
         self.memory.note_open(source)
 
@@ -83,6 +90,7 @@ class Workspace:
 
     def withdraw(self, uri: str) -> None:
         """Show nothing of this file from now on, and remember nothing: it is gone, or private."""
+        self.edits.stop()
         self.memory.note_deletion(uri)
         names = [name for name, shown in self._shown.items() if shown == uri]
         for name in names:
@@ -139,6 +147,7 @@ class Workspace:
         """The rules of what is private changed: trust nothing that is remembered until it is judged again."""
         self._updated, self._trusting, self.evaluated = None, False, ()
         self._shown.clear()
+        self.edits.stop()  # a question that waits for its model has text of files
         self.memory.forget_server_pieces()
         self.files.forget()
 
@@ -162,7 +171,7 @@ class Workspace:
             return False
         self._trusting = True
         check = partial(self._reread, excludes=tuple(excludes), trusting=trusting)
-        checked = await asyncio.to_thread(list, map(check, unsure))
+        checked: list[Source | None] = await judge_apart(partial(list, map(check, unsure)))
         on_disk = {source.uri for source in self.memory.unsure()}  # not opened meanwhile
         n_left = 0
         for old, new in zip(unsure, checked, strict=True):
@@ -229,13 +238,11 @@ class Workspaces:
         servers = config.backend, config.next_edit.server.url
         if uri.startswith(paths.UNNAMED) and not is_local(*servers):
             return "it has no name, so that only a model of this machine may see it"
-        return await asyncio.to_thread(self._judge, uri, location, config.privacy.exclude)
+        judge = partial(self._judge, uri, location, config.privacy.exclude)
+        return await judge_apart(judge)
 
-    def find_unusable(self, uris: Iterable[str], excludes: Collection[str]) -> str | None:
-        """Return the first of *uris* whose text must not be kept: it is private, or no file. Blocking."""
-        return next((uri for uri in uris if not self._is_kept(uri, excludes)), None)
-
-    def _is_kept(self, uri: str, excludes: Collection[str]) -> bool:
+    def is_kept(self, uri: str, excludes: Collection[str]) -> bool:
+        """Return whether text of *uri* may be kept: it is a file, and not private. Blocking."""
         file = paths.path_to_judge(uri)
         if file is None or not Path(file).is_file():
             return False
@@ -246,7 +253,7 @@ class Workspaces:
         assert path is not None, "see quick_verdict"
         root = paths.local_path(location.root or paths.root_of(path, self.roots))
         places = [(path, root), *paths.list_places(path, self.roots)]
-        return _why_private(places, excludes)
+        return next(filter(None, (why_private(*place, excludes) for place in places)), "")
 
     def note_files(self, changed: Iterable[str], deleted: Iterable[str]) -> bool:
         """Take in that files changed on disk; return whether the rules did, and every open document is to be judged."""
@@ -285,16 +292,8 @@ class Workspaces:
 
     def stats(self) -> dict[str, int]:
         """Return the sums over all workspaces, for `fim/stats`."""
-        each = [workspace.memory.stats() for workspace in self._by_key.values()]
         names = ("chunks", "queued", "evicted")
-        return {n: sum(s[n] for s in each) for n in names}
+        return {n: sum(each.memory.stats()[n] for each in self) for n in names}
 
     def _report(self, root: str, n_done: int, n_files: int) -> None:
         self.progress(root, n_done, n_files)
-
-
-def _why_private(
-    places: Sequence[tuple[PurePath, PurePath | None]], excludes: Collection[str]
-) -> str:
-    """Return why a document is private that may be any of the files *places*, each with its root."""
-    return next(filter(None, (why_private(*place, excludes) for place in places)), "")
