@@ -5,15 +5,17 @@ The settings of section `fim.backend`: where completions come from, and where co
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from server_bridge.machine.addresses import USUAL_PORTS, is_loopback
 
+T = TypeVar("T")
+
 # -- option ------------------------------------------------------------------------------------
-# The metadata of a setting: all but its type and its default. Pure.
+# A setting: its default, its text, and what a project may do to it. Pure.
 
 
 class Project(enum.Enum):
@@ -26,7 +28,8 @@ class Project(enum.Enum):
     ADD = "only add"
 
 
-def option(
+def option(  # noqa: PLR0913 (what is known of a setting)
+    default: T,
     doc: str,
     project: Project,
     *,
@@ -34,20 +37,16 @@ def option(
     within: tuple[float, float] = (0, 0),
     choices: tuple[str, ...] = (),
     local: bool = False,
-) -> Mapping[str, object]:
+) -> T:
     """
-    Return the metadata of a field; *of* is its type where the default does not tell.
+    Return a field with what is known of a setting; *of* is its type where the default does not tell.
 
     What is *local* names a file, a command or a variable of this machine: not for clients over TCP.
     """
-    return {
-        "doc": doc,
-        "project": project,
-        "of": of,
-        "within": within,
-        "choices": choices,
-        "local": local,
-    }
+    about = {
+        "doc": doc, "project": project, "of": of, "within": within, "choices": choices, "local": local,
+    }  # fmt: skip
+    return field(default=default, metadata=about)
 
 
 Table = tuple[tuple[str, str], ...]  # names and texts
@@ -57,101 +56,84 @@ Table = tuple[tuple[str, str], ...]  # names and texts
 class BackendConfig:
     """Where completions come from."""
 
-    kind: str = field(
-        default="auto",  # works with any server that is found, and with none
-        metadata=option(
-            "`auto` uses the server at `url`, else a llama-server that you run on one of this "
-            f"machine's usual ports {USUAL_PORTS}, else the embedded model.",
-            Project.NEVER,
-            choices=("auto", "llama-server", "openai", "embedded"),
-        ),
+    # works with any server that is found, and with none
+    kind: str = option(
+        "auto",
+        "`auto` uses the server at `url`, else a llama-server that you run on one of this "
+        f"machine's usual ports {USUAL_PORTS}, else the embedded model.",
+        Project.NEVER,
+        choices=("auto", "llama-server", "openai", "embedded"),
     )
-    url: str = field(
-        default="",
-        metadata=option(
-            "The server's address, like `http://127.0.0.1:8012`. Your code is sent there.",
-            Project.NEVER,
-        ),
+    url: str = option(
+        "",
+        "The server's address, like `http://127.0.0.1:8012`. Your code is sent there.",
+        Project.NEVER,
     )
-    model: str = field(
-        default="",  # a llama-server has one; the embedded engine has its own
-        metadata=option(
-            "The model to use if a server has several; for the embedded engine, a `.gguf` file.",
-            Project.NEVER,
-        ),
+    # a llama-server has one; the embedded engine has its own
+    model: str = option(
+        "",
+        "The model to use if a server has several; for the embedded engine, a `.gguf` file.",
+        Project.NEVER,
     )
-    api_key_env: str = field(
-        default="",  # no key is sent unless the user names one
-        metadata=option(
-            "The environment variable that holds the server's API key.", Project.NEVER, local=True
-        ),
+    # no key is sent unless the user names one
+    api_key_env: str = option(
+        "", "The environment variable that holds the server's API key.", Project.NEVER, local=True
     )
-    api_key_file: str = field(
-        default="",
-        metadata=option("A file that holds the server's API key.", Project.NEVER, local=True),
+    api_key_file: str = option(
+        "", "A file that holds the server's API key.", Project.NEVER, local=True
     )
-    api_key_command: str = field(
-        default="",
-        metadata=option(
-            "A command that prints the server's API key, like `pass show llm`.",
-            Project.NEVER,
-            local=True,
-        ),
+    api_key_command: str = option(
+        "",
+        "A command that prints the server's API key, like `pass show llm`.",
+        Project.NEVER,
+        local=True,
     )
-    ca_file: str = field(
-        default="",  # the system's certificates are trusted anyway
-        metadata=option(
-            "A file of certificates to trust besides the usual ones, for a server with `https`.",
-            Project.NEVER,
-            local=True,
-        ),
+    # the system's certificates are trusted anyway
+    ca_file: str = option(
+        "",
+        "A file of certificates to trust besides the usual ones, for a server with `https`.",
+        Project.NEVER,
+        local=True,
     )
-    template: str = field(
-        default="",  # the model's name tells it, as a rule
-        metadata=option(
-            "The model's fill-in-the-middle format, if kind is `openai` and the model's name does "
-            "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md lists them); "
-            "`plain` or `chat` for a model without one.",
-            Project.NEVER,
-        ),
+    # the model's name tells it, as a rule
+    template: str = option(
+        "",
+        "The model's fill-in-the-middle format, if kind is `openai` and the model's name does "
+        "not tell it: `qwen`, `starcoder2`, `deepseek`, `codellama`, … (docs/backends.md lists them); "
+        "`plain` or `chat` for a model without one.",
+        Project.NEVER,
     )
-    context_tokens: int = field(
-        default=0,  # servers that do not tell it cut at 4,096, as a rule, without an error
-        metadata=option(
-            "The context of one request, in tokens, if kind is `openai` and the server does not "
-            "report it; 4,096 by default.",
-            Project.NEVER,
-            within=(0, 10_000_000),
-        ),
+    # servers that do not tell it cut at 4,096, as a rule, without an error
+    context_tokens: int = option(
+        0,
+        "The context of one request, in tokens, if kind is `openai` and the server does not "
+        "report it; 4,096 by default.",
+        Project.NEVER,
+        within=(0, 10_000_000),
     )
-    headers: Table = field(
-        default=(),  # only routers and gateways need any
-        metadata=option(
-            'Headers of every request, for routers and gateways: `{"X-Session-ID": "{session}"}`. '
-            "`{session}` is a random value, the same in every request of one run, so that a router "
-            "that reads it sends them all to the same cache (docs/scaling.md).",
-            Project.NEVER,
-            of=dict,
-        ),
+    # only routers and gateways need any
+    headers: Table = option(
+        (),
+        'Headers of every request, for routers and gateways: `{"X-Session-ID": "{session}"}`. '
+        "`{session}` is a random value, the same in every request of one run, so that a router "
+        "that reads it sends them all to the same cache (docs/scaling.md).",
+        Project.NEVER,
+        of=dict,
     )
-    body: Table = field(
-        default=(),
-        repr=False,  # a salt is kept like a key
-        metadata=option(
-            "Fields of every request's JSON: `cache_salt`, with which vLLM shares what it evaluated "
-            "only between clients that send the same, or `user`, the name under which a gateway counts.",
-            Project.NEVER,
-            of=dict,
-        ),
+    # a salt is kept like a key
+    body: Table = option(
+        (),
+        "Fields of every request's JSON: `cache_salt`, with which vLLM shares what it evaluated "
+        "only between clients that send the same, or `user`, the name under which a gateway counts.",
+        Project.NEVER,
+        of=dict,
     )
-    endpoints: tuple[BackendConfig, ...] = field(
-        default=(),
-        metadata=option(
-            "Several servers instead of one, the best first, each with the settings of this "
-            "section (docs/backends.md).",
-            Project.NEVER,
-            of=list,
-        ),
+    endpoints: tuple[BackendConfig, ...] = option(
+        (),
+        "Several servers instead of one, the best first, each with the settings of this "
+        "section (docs/backends.md).",
+        Project.NEVER,
+        of=list,
     )
 
 

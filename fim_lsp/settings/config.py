@@ -51,28 +51,22 @@ SECRETS = (
 class RingConfig:
     """Code from elsewhere in the workspace that the model is shown."""
 
-    chunks: int = field(
-        default=16,  # llama.vim's ring; 16 chunks of 64 lines are about 10,000 tokens
-        metadata=option("The most chunks in the ring.", Project.LOWER, within=(0, 256)),
+    # llama.vim's ring; 16 chunks of 64 lines are about 10,000 tokens
+    chunks: int = option(16, "The most chunks in the ring.", Project.LOWER, within=(0, 256))
+    # most functions are shorter
+    chunk_lines: int = option(64, "The most lines in a chunk.", Project.LOWER, within=(4, 1024))
+    # definitions are needed before their files are opened
+    files: bool = option(
+        True,
+        "Also use files of the workspace that are not open: in prompts, and for the next edit.",
+        Project.OFF,
     )
-    chunk_lines: int = field(
-        default=64,  # most functions are shorter
-        metadata=option("The most lines in a chunk.", Project.LOWER, within=(4, 1024)),
-    )
-    files: bool = field(
-        default=True,  # definitions are needed before their files are opened
-        metadata=option(
-            "Also use files of the workspace that are not open: in prompts, and for the next edit.",
-            Project.OFF,
-        ),
-    )
-    servers: bool = field(
-        default=True,  # they resolve names where the index only knows spellings
-        metadata=option(
-            "Show what your editor's other language servers know of the names near the cursor, if a "
-            "plugin asks them.",
-            Project.OFF,
-        ),
+    # they resolve names where the index only knows spellings
+    servers: bool = option(
+        True,
+        "Show what your editor's other language servers know of the names near the cursor, if a "
+        "plugin asks them.",
+        Project.OFF,
     )
 
 
@@ -80,97 +74,75 @@ class RingConfig:
 class CompletionConfig:
     """When and how much is suggested."""
 
-    auto: bool = field(
-        default=True,
-        metadata=option("Suggest while you type, not only when you ask.", Project.OFF),
+    auto: bool = option(True, "Suggest while you type, not only when you ask.", Project.OFF)
+    # about twelve lines: more is rarely accepted as it is
+    max_tokens: int = option(
+        128, "The greatest length of a suggestion, in tokens.", Project.LOWER, within=(1, 4096)
     )
-    max_tokens: int = field(
-        default=128,  # about twelve lines: more is rarely accepted as it is
-        metadata=option(
-            "The greatest length of a suggestion, in tokens.", Project.LOWER, within=(1, 4096)
-        ),
+    # Neovim and IntelliJ wait by themselves, VS Code and Helix do not
+    debounce_ms: int | None = option(
+        None,
+        "How long to wait after a key before asking the model; the default depends on the editor "
+        "and on how fast you type.",
+        Project.TUNE,
+        of=int,
+        within=(0, 5000),
     )
-    debounce_ms: int | None = field(
-        default=None,  # Neovim and IntelliJ wait by themselves, VS Code and Helix do not
-        metadata=option(
-            "How long to wait after a key before asking the model; the default depends on the editor "
-            "and on how fast you type.",
-            Project.TUNE,
-            of=int,
-            within=(0, 5000),
-        ),
+    # after that a menu is in the way
+    deadline_ms: int = option(
+        2000,
+        "After this time, a completion menu opens without the model's suggestion. Ghost text waits as long as the "
+        "model computes.",
+        Project.LOWER,
+        within=(50, 60_000),
     )
-    deadline_ms: int = field(
-        default=2000,  # after that a menu is in the way
-        metadata=option(
-            "After this time, a completion menu opens without the model's suggestion. Ghost text waits as long as the "
-            "model computes.",
-            Project.LOWER,
-            within=(50, 60_000),
-        ),
+    # by default `PATIENCE_MS` of session/completer
+    patience_ms: int | None = option(
+        None,
+        "After this time, by default 250, a suggestion of several lines is shown as soon as its first line is known; the rest "
+        "follows as you type or accept.",
+        Project.TUNE,
+        of=int,
+        within=(0, 60_000),
     )
-    patience_ms: int | None = field(
-        default=None,  # 250 (session/completer.py)
-        metadata=option(
-            "After this time, by default 250, a suggestion of several lines is shown as soon as its first line is known; the rest "
-            "follows as you type or accept.",
-            Project.TUNE,
-            of=int,
-            within=(0, 60_000),
-        ),
+    # what can be compared at a glance
+    candidates: int = option(
+        3, "The most suggestions when you ask for one by hand.", Project.LOWER, within=(1, 10)
     )
-    candidates: int = field(
-        default=3,  # what can be compared at a glance
-        metadata=option(
-            "The most suggestions when you ask for one by hand.",
-            Project.LOWER,
-            within=(1, 10),
-        ),
+    # wrong characters against right ones: suggest/confidence.py
+    min_confidence: float = option(
+        0.35,
+        "How sure the model must be of an automatic suggestion: the probability, by the model's own estimate, that all of "
+        "it is right. A suggestion is cut where the model is less sure.",
+        Project.TUNE,
+        within=(0, 1),
     )
-    min_confidence: float = field(
-        default=0.35,  # wrong characters against right ones: suggest/confidence.py
-        metadata=option(
-            "How sure the model must be of an automatic suggestion: the probability, by the model's own estimate, that all of "
-            "it is right. A suggestion is cut where the model is less sure.",
-            Project.TUNE,
-            within=(0, 1),
-        ),
+    # a third fewer interruptions: benchmarks/quiet.py
+    learn: bool = option(
+        True,
+        "Show fewer suggestions for some minutes after you dismiss some, and learn, on this machine only, which ones you "
+        "take.",
+        Project.OFF,
     )
-    learn: bool = field(
-        default=True,  # a third fewer interruptions: benchmarks/quiet.py
-        metadata=option(
-            "Show fewer suggestions for some minutes after you dismiss some, and learn, on this machine only, which ones you "
-            "take.",
-            Project.OFF,
-        ),
+    # prose is completed well, too
+    quiet_in: tuple[str, ...] = option(
+        (), "Places without automatic suggestions: `comment`, `string`.", Project.ADD
     )
-    quiet_in: tuple[str, ...] = field(
-        default=(),  # prose is completed well, too
-        metadata=option("Places without automatic suggestions: `comment`, `string`.", Project.ADD),
+    disabled_for: tuple[str, ...] = option(
+        (),
+        "Languages (`markdown`) and files, as in a `.gitignore` (`*.csv`, `docs/`), without automatic suggestions; `!` "
+        "makes an exception (`*.*`, `!*.py`).",
+        Project.ADD,
     )
-    disabled_for: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "Languages (`markdown`) and files, as in a `.gitignore` (`*.csv`, `docs/`), without automatic suggestions; `!` "
-            "makes an exception (`*.*`, `!*.py`).",
-            Project.ADD,
-        ),
+    # about a hundred lines
+    long_tokens: int = option(
+        1024, "The most tokens that `fim.continueLong` writes.", Project.LOWER, within=(1, 100_000)
     )
-    long_tokens: int = field(
-        default=1024,  # about a hundred lines
-        metadata=option(
-            "The most tokens that `fim.continueLong` writes.",
-            Project.LOWER,
-            within=(1, 100_000),
-        ),
-    )
-    fallback: str = field(
-        default="auto",
-        metadata=option(
-            "Whether suggestions appear in the completion menu: `auto` in editors without ghost text.",
-            Project.TUNE,
-            choices=("auto", "always", "never"),
-        ),
+    fallback: str = option(
+        "auto",
+        "Whether suggestions appear in the completion menu: `auto` in editors without ghost text.",
+        Project.TUNE,
+        choices=("auto", "always", "never"),
     )
 
 
@@ -178,13 +150,13 @@ class CompletionConfig:
 class PromptConfig:
     """How much code around the cursor the model is shown. A small context shrinks it."""
 
-    prefix_tokens: int = field(
-        default=1024,  # about 100 lines: the function at work and what stands above it
-        metadata=option("Code above the cursor, in tokens.", Project.LOWER, within=(16, 65_536)),
+    # about 100 lines: the function at work and what stands above it
+    prefix_tokens: int = option(
+        1024, "Code above the cursor, in tokens.", Project.LOWER, within=(16, 65_536)
     )
-    suffix_tokens: int = field(
-        default=256,  # tells mostly where to stop
-        metadata=option("Code below the cursor, in tokens.", Project.LOWER, within=(0, 65_536)),
+    # tells mostly where to stop
+    suffix_tokens: int = option(
+        256, "Code below the cursor, in tokens.", Project.LOWER, within=(0, 65_536)
     )
 
 
@@ -192,19 +164,16 @@ class PromptConfig:
 class NextEditConfig:
     """The next edit: your last change, offered where it is needed next."""
 
-    enabled: bool = field(
-        default=True,  # it needs no model, and is quiet on most edits
-        metadata=option("Offer the next edit, found from your last edits.", Project.OFF),
-    )
-    server: BackendConfig = field(
-        default=BackendConfig(),  # the rules need no model
-        metadata=option(
-            "The server of a next-edit model, which is asked when your earlier edits propose nothing: "
-            "a table with `url` (llama.cpp's, or any with `/v1/completions`; your code is sent there), "
-            "`model` (its name tells the format: `zeta-2`, `zeta-2.1`, `sweep-next-edit-1.5B`) and, as "
-            "in `fim.backend`, `apiKeyEnv`, `apiKeyFile`, `apiKeyCommand`, `caFile`.",
-            Project.NEVER,
-        ),
+    # it needs no model, and is quiet on most edits
+    enabled: bool = option(True, "Offer the next edit, found from your last edits.", Project.OFF)
+    # the rules need no model
+    server: BackendConfig = option(
+        BackendConfig(),
+        "The server of a next-edit model, which is asked when your earlier edits propose nothing: "
+        "a table with `url` (llama.cpp's, or any with `/v1/completions`; your code is sent there), "
+        "`model` (its name tells the format: `zeta-2`, `zeta-2.1`, `sweep-next-edit-1.5B`) and, as "
+        "in `fim.backend`, `apiKeyEnv`, `apiKeyFile`, `apiKeyCommand`, `caFile`.",
+        Project.NEVER,
     )
 
 
@@ -212,13 +181,11 @@ class NextEditConfig:
 class PrivacyConfig:
     """What is never shown to a model."""
 
-    exclude: tuple[str, ...] = field(
-        default=SECRETS,
-        metadata=option(
-            "Files that get no suggestions and are never shown to a model, besides those that git ignores and the defaults "
-            "below: gitignore patterns, in upper or lower case; `!` makes an exception.",
-            Project.ADD,
-        ),
+    exclude: tuple[str, ...] = option(
+        SECRETS,
+        "Files that get no suggestions and are never shown to a model, besides those that git ignores and the defaults "
+        "below: gitignore patterns, in upper or lower case; `!` makes an exception.",
+        Project.ADD,
     )
 
 
@@ -226,27 +193,21 @@ class PrivacyConfig:
 class StateConfig:
     """What is kept from one run to the next, in your cache folder."""
 
-    save: bool = field(
-        default=True,  # after a restart, the first suggestion comes at once
-        metadata=option("Keep the model's state and the ring on disk.", Project.OFF),
-    )
+    # after a restart, the first suggestion comes at once
+    save: bool = option(True, "Keep the model's state and the ring on disk.", Project.OFF)
 
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
     """What is logged: names and numbers, and no text of your files unless the level is `debug`."""
 
-    file: str = field(
-        default="",
-        metadata=option("Log to this file instead of stderr.", Project.NEVER, local=True),
-    )
-    level: str = field(
-        default="warning",  # editors keep all of stderr
-        metadata=option(
-            "The least severe messages to log.",
-            Project.NEVER,
-            choices=("error", "warning", "info", "debug"),
-        ),
+    file: str = option("", "Log to this file instead of stderr.", Project.NEVER, local=True)
+    # editors keep all of stderr
+    level: str = option(
+        "warning",
+        "The least severe messages to log.",
+        Project.NEVER,
+        choices=("error", "warning", "info", "debug"),
     )
 
 
@@ -254,25 +215,22 @@ class LogConfig:
 class StatusConfig:
     """For editors that show the state in their status line."""
 
-    notify: bool = field(
-        default=False,  # Helix logs unknown notifications as errors
-        metadata=option("Send `didChangeStatus` notifications.", Project.NEVER),
-    )
+    # Helix logs unknown notifications as errors
+    notify: bool = option(False, "Send `didChangeStatus` notifications.", Project.NEVER)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
     """A port of this machine for other programs' completion clients, and for the page."""
 
-    port: int | None = field(
-        default=None,  # what is not needed does not listen
-        metadata=option(
-            "Answer llama.vim, llama.vscode, minuet, Zed and your browser at this port of 127.0.0.1; "
-            "0 takes a free one.",
-            Project.NEVER,
-            of=int,
-            within=(0, 65_535),
-        ),
+    # what is not needed does not listen
+    port: int | None = option(
+        None,
+        "Answer llama.vim, llama.vscode, minuet, Zed and your browser at this port of 127.0.0.1; "
+        "0 takes a free one.",
+        Project.NEVER,
+        of=int,
+        within=(0, 65_535),
     )
 
 
