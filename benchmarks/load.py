@@ -66,8 +66,7 @@ def person(n: int, n_requests: int, pace: float) -> Trace:
 
 def _moved(event: Event, n: int) -> Event:
     """Return an event of the trace, all of which are about one document."""
-    whole = events.FilesChanged, events.FoldersChanged, events.Shown
-    assert not isinstance(event, (*whole, events.Accepted, events.PartlyAccepted)), event
+    assert isinstance(event, events.Opened | events.InDocument), event
     return event._replace(uri=_moved_uri(event.uri, n))
 
 

@@ -80,6 +80,18 @@ class Informed(NamedTuple):
     snippets: tuple[Snippet, ...]
 
 
+class Dismissed(NamedTuple):
+    """`fim.didDismissCompletion`: the user hid the suggestion in *uri*."""
+
+    uri: str
+
+
+class NextEditDismissed(NamedTuple):
+    """`fim.dismissNextEdit`: the user does not want the next edit that was offered last, for *uri*."""
+
+    uri: str
+
+
 class CursorMoved(NamedTuple):
     """The cursor is known to be here, from a request or the editor."""
 
@@ -119,7 +131,32 @@ class PartlyAccepted(NamedTuple):
     length: int
 
 
+class NextEditShown(NamedTuple):
+    """`textDocument/didShowInlineEdit`: this next edit is on screen."""
+
+    id: str
+
+
+class NextEditTaken(NamedTuple):
+    """`fim.didApplyNextEdit`: this next edit was applied."""
+
+    id: str
+
+
+class Snoozed(NamedTuple):
+    """`fim.snooze`: the user wants no automatic suggestions for so long; 0 ends it."""
+
+    minutes: float
+
+
+class RulesChanged(NamedTuple):
+    """The rules of what is private changed, or may have: everything is judged again before it is used."""
+
+
 InDocument = Changed | Saved | Closed | Focused | Yanked | Informed | CursorMoved
+OfSuggestion = Shown | Accepted | PartlyAccepted | Dismissed
+OfNextEdit = NextEditShown | NextEditTaken | NextEditDismissed
 Event = (
-    Opened | InDocument | FilesChanged | FoldersChanged | Shown | Accepted | PartlyAccepted
+    Opened | InDocument | OfSuggestion | OfNextEdit
+    | FilesChanged | FoldersChanged | RulesChanged | Snoozed
 )  # fmt: skip

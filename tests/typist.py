@@ -34,7 +34,7 @@ def faked(config: Config = QUICK, says: Callable[[Prompt, int], str] | None = No
 
 async def wait_judged(session: Session) -> None:
     """Wait until every document is judged: what the model would be shown is said after that only."""
-    await session.context("")
+    await session.report("")
 
 
 @dataclass

@@ -22,8 +22,8 @@ from fim_lsp import events
 from fim_lsp.cli import checks
 from fim_lsp.cli.terminal import Screen, screen_on
 from fim_lsp.http_server import local_port
+from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
-from fim_lsp.session.stats import Days
 from fim_lsp.settings import files, merge
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, Health, State
@@ -70,7 +70,7 @@ def run(
     if not root.is_dir():
         screen.line(f"fim-lsp: there is no folder {root}")
         return 1
-    open_session = partial(Session, config, open_backend)
+    open_session = partial(Session, config, open_backend, days=cache)
     options = {
         "port": arguments.port or config.http.port or 0,
         "token": key.token,
@@ -87,9 +87,9 @@ def run(
 
 async def advice(session: Session, open_to_pages: OpenToPages) -> list[dict[str, str]]:
     """Return the doctor's findings about a running session; nothing is evaluated for it."""
-    if session.connection.state.health is not Health.READY:
+    if session.status().state.health is not Health.READY:
         return []
-    target = checks.Target(session.config, (), session.connection.backend, open_to_pages)
+    target = checks.Target(session.config, (), session.backend, open_to_pages)
     return [finding._asdict() for check in LIVE for finding in await check(target)]
 
 
@@ -105,8 +105,7 @@ async def _serve(
     with contextlib.suppress(NotImplementedError):  # Windows ends the process
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     session = open_session()
-    session.days = Days(cache, session.counters)
-    session.connection.on_status = lambda state: screen.line(_describe(state))
+    session.on_status = partial(_tell, screen, [])
     session.handle(events.FoldersChanged((options["root"],)))
     advise = partial(advice, session, open_to_pages)
     try:
@@ -114,7 +113,7 @@ async def _serve(
         try:
             for line in _addresses(local, key):
                 screen.line(line)
-            session.connection.reach()
+            session.reach()
             await ended.wait()
         finally:
             await local.aclose()
@@ -139,5 +138,11 @@ def _addresses(local: local_port.LocalPort, key: ClientKey) -> list[str]:
     ]
 
 
-def _describe(state: State) -> str:
-    return " ".join(filter(None, ("model:", state.model, state.health.value, state.message)))
+def _tell(screen: Screen, told: list[State], status: SessionStatus) -> None:
+    """Show the state of the model, unless it was *told* last."""
+    state = status.state
+    if told != [state]:
+        told[:] = [state]
+        screen.line(
+            " ".join(filter(None, ("model:", state.model, state.health.value, state.message)))
+        )

@@ -19,6 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from fim_lsp import __version__
+from fim_lsp.events import Snoozed
 from fim_lsp.http_server import dialects
 from fim_lsp.http_server.completions import Completions, Insertion
 from fim_lsp.http_server.connections import HttpRequest, Response
@@ -78,7 +79,7 @@ class Routes:
         return respond(self._answer(path, body, done))
 
     def _answer(self, path: str, body: Body, done: Insertion) -> object:
-        model = self._session.connection.state.model
+        model = self._session.status().state.model
         if path in OPENAI:
             return dialects.write_completion(done.text, done.cost, model)
         return dialects.write_infill(body, done.text, done.cost, model)
@@ -93,7 +94,7 @@ class Routes:
         limits = dialects.read_limits(body)
         task = asyncio.create_task(self._completions.complete(question, limits, texts.put_nowait))
         task.add_done_callback(lambda _: texts.put_nowait(None))
-        sent, model = "", self._session.connection.state.model
+        sent, model = "", self._session.status().state.model
         spelled = dialects.write_completion_piece if path in OPENAI else dialects.write_infill_piece
         try:
             while (text := await texts.get()) is not None:
@@ -108,11 +109,11 @@ class Routes:
             task.cancel()
 
     def _get(self, path: str) -> Response:
-        state = self._session.connection.state
+        state = self._session.status().state
         if path in {"/health", "/v1/health"}:
             if state.health is Health.READY:
                 return respond({"status": "ok"})
-            self._session.connection.reach()
+            self._session.reach()
             return error(DOWN, state.message or "the model is not ready yet")
         if path in {"/v1/models", "/models"}:
             model = {"id": state.model, "object": "model", "created": 0, "owned_by": "fim-lsp"}
@@ -200,8 +201,9 @@ class Page:
     async def live(self, request: HttpRequest) -> Response | None:
         """Return what the page shows now, or act on its one button; None for another path."""
         if request.method == "POST" and request.target == SNOOZE:
-            self._session.snooze(0 if self._session.quiet.until else SNOOZE_MINUTES)
-            return respond({"until": self._session.quiet.until})
+            minutes = 0 if self._session.status().quiet_until else SNOOZE_MINUTES
+            self._session.handle(Snoozed(minutes))
+            return respond({"until": self._session.status().quiet_until})
         if request.method != "GET" or request.target != STATE:
             return None
         stats, answers = self._session.stats(), self._session.counters.answers
@@ -211,7 +213,7 @@ class Page:
                 "stats": stats,
                 "keys": [*map(tuple, answers)],
                 "prompt": _prompt(await self._report()),
-                "quiet": self._session.quiet.snapshot(),
+                "quiet": stats["quiet"],
                 "days": await self._session.by_day(),
                 "advice": await self._update_advice(),
                 "requests": self._routes.counts,
@@ -230,7 +232,7 @@ class Page:
         counters = self._session.counters
         now = (uri, document and document.version, counters.moved, counters.outcomes.total())
         if self._shown is None or self._shown[0] != now:
-            self._shown = now, await self._session.context(uri)
+            self._shown = now, await self._session.report(uri)
         return self._shown[1]
 
     async def _update_advice(self) -> list[Advice]:

@@ -1,13 +1,11 @@
 """
 The language server: LSP messages in and out.
 
-types: LSP's types, imported quickly
 ending: ends the process within a second of its client's end; where its log goes
-convert: converts LSP values to ours and back, with UTF-8, UTF-16 and UTF-32 columns
-notebooks: joins the cells of a notebook into one document per language
 transport: reads and writes message bodies, over stdin and stdout or a port of the user's own
-rpc: calls pygls handlers for message bodies, with exactly one answer per request
-quirks: what some editors do without declaring it
+rpc: all that is changed of pygls, which calls handlers for message bodies, with exactly one answer per request; LSP's types
+convert: converts LSP values to ours and back, with UTF-8, UTF-16 and UTF-32 columns; what editors do without declaring it
+notebooks: joins the cells of a notebook into one document per language
 messages: what the user is shown besides suggestions: progress and problems
 local_page: opens the port of the session, by the setting or for a user who wants to see the page
 editor: one editor: its capabilities, its settings, its last request

@@ -12,17 +12,14 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException
-
 from fim_lsp.context.secrets.scan import looks_secret
 from fim_lsp.display import sanitize
 from fim_lsp.documents import Position
-from fim_lsp.events import Accepted, Informed, Snippet
+from fim_lsp.events import Accepted, Dismissed, Informed, Snippet, Snoozed
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.convert import replace_surrogates
 from fim_lsp.lsp.editor import Editor
-from fim_lsp.lsp.types import types
+from fim_lsp.lsp.rpc import JsonRpcException, types
 from fim_lsp.prompt.report import page
 from fim_lsp.session.quietness import MINUTES
 from fim_lsp.session.state.state_file import PAGE
@@ -35,10 +32,19 @@ TOGGLE = "fim.toggle"
 log = logging.getLogger(__name__)
 
 
+def first_text(arguments: tuple[object, ...], default: str = "") -> str:
+    """Return the first argument of a command, *default* where it is no text."""
+    return arguments[0] if arguments and isinstance(arguments[0], str) else default
+
+
+def read_params(arguments: tuple[object, ...]) -> dict[str, Any]:
+    """Return the first argument of a command, which is an object; an empty one where it is not."""
+    return arguments[0] if arguments and isinstance(arguments[0], dict) else {}
+
+
 def accept(editor: Editor, *arguments: object) -> None:
     """Take in that an item was inserted."""
-    if arguments and isinstance(arguments[0], str):
-        editor.hear(Accepted(arguments[0]))
+    editor.hear(Accepted(first_text(arguments)))
 
 
 def toggle(editor: Editor, *_: object) -> bool:
@@ -47,24 +53,24 @@ def toggle(editor: Editor, *_: object) -> bool:
     editor.sources.say(TOGGLE, {"completion": {"auto": on}})
     editor.configure()
     word = "on" if on else "off; you can still ask by hand"
-    editor.messages.show(types.MessageType.Info, f"Automatic suggestions are {word}.")
+    editor.messages.show(f"Automatic suggestions are {word}.")
     return on
 
 
 def status(editor: Editor, *_: object) -> str:
     """Return the state of the session in one line."""
     session = editor.session
-    state, stats = session.connection.state, session.stats()
+    (state, look_s, quiet_until), stats = session.status(), session.stats()
     parts = [
         " ".join(filter(None, (state.kind, state.model))),
         state.health.value + (f" ({state.message})" if state.message else ""),
-        *([f"first look: {look_s} s"] if (look_s := session.connection.look_s) else []),
+        *([f"first look: {look_s} s"] if look_s else []),
         f"automatic suggestions {'on' if session.config.completion.auto else 'off'}",
-        *([f"quiet until {session.quiet.until}"] if session.quiet.until else []),
+        *([f"quiet until {quiet_until}"] if quiet_until else []),
         f"{stats['accepted']} of {stats['shown']} accepted",
     ]
     line = sanitize(", ".join(parts), convert.MESSAGE_CHARS)
-    editor.messages.show(types.MessageType.Info, line)
+    editor.messages.show(line)
     return line
 
 
@@ -74,9 +80,9 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
 
     Editors that can open documents open it to read, too; where the local port is open, its page in a browser.
     """
-    uri = arguments[0] if arguments and isinstance(arguments[0], str) else editor.session.asked
-    shown = await editor.session.context(editor.notebooks.place(uri)[0])
-    if get_capability(editor.client_capabilities, "window.show_document.support"):
+    uri = first_text(arguments, editor.session.asked)
+    shown = await editor.session.report(editor.notebooks.place(uri)[0])
+    if editor.offers("window.show_document.support"):
         if editor.page.is_open:
             editor.later(_browse(editor, await editor.page.url(editor.session, editor.roots)))
         else:
@@ -87,12 +93,12 @@ async def show_context(editor: Editor, *arguments: object) -> dict[str, object]:
 async def open_page(editor: Editor, *_: object) -> str:
     """Return the address of the page that shows what the server does, opened in the user's browser where the editor can."""
     url = await editor.page.url(editor.session, editor.roots)
-    if url and get_capability(editor.client_capabilities, "window.show_document.support"):
+    if url and editor.offers("window.show_document.support"):
         editor.later(_browse(editor, url))
     elif url:
-        editor.messages.show(types.MessageType.Info, f"The page of fim-lsp is at {url}")
+        editor.messages.show(f"The page of fim-lsp is at {url}")
     else:
-        editor.messages.show(types.MessageType.Error, "fim-lsp cannot open a port: see its log")
+        editor.messages.show("fim-lsp cannot open a port: see its log", types.MessageType.Error)
     return url
 
 
@@ -119,7 +125,7 @@ async def continue_long(editor: Editor, *arguments: object) -> dict[str, object]
     ends it, and so do another such text and the editor's button to cancel, which keeps what came so far. A message
     says what came of it.
     """
-    given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
+    given = read_params(arguments)
     uri = str(given.get("uri") or editor.session.asked)
     name, first_line = editor.notebooks.place(uri)
     document, cell = editor.session.document(name), editor.document(uri)
@@ -154,14 +160,14 @@ async def _insert(editor: Editor, edit: types.WorkspaceEdit | None, text: str, n
         n_lines = text.count("\n") + 1
         wrote = f"{n_lines} line{'s' * (n_lines > 1)}" if text else "nothing"
         said = f"fim-lsp wrote {wrote}" + (f": {note}" if note else "")
-    editor.messages.show(types.MessageType.Info, said)
+    editor.messages.show(said)
 
 
 def workspace_edit(
     editor: Editor, uri: str, version: int | None, *edits: types.TextEdit
 ) -> types.WorkspaceEdit:
     """Make edits of the version that we know, from an editor that compares versions; None if it is not open."""
-    if not get_capability(editor.client_capabilities, "workspace.workspace_edit.document_changes"):
+    if not editor.offers("workspace.workspace_edit.document_changes"):
         return types.WorkspaceEdit({uri: [*edits]})
     versioned = types.OptionalVersionedTextDocumentIdentifier(uri, version)
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, [*edits])])
@@ -169,7 +175,7 @@ def workspace_edit(
 
 def applies_edits(editor: Editor) -> bool:
     """Return whether the editor changes documents when it is asked to."""
-    return get_capability(editor.client_capabilities, "workspace.apply_edit") is True
+    return editor.offers("workspace.apply_edit")
 
 
 async def apply_edit(editor: Editor, edit: types.WorkspaceEdit, label: str) -> bool:
@@ -182,7 +188,7 @@ async def apply_edit(editor: Editor, edit: types.WorkspaceEdit, label: str) -> b
 
 async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
     """Have an editor that can do so show a document there."""
-    if get_capability(editor.client_capabilities, "window.show_document.support"):
+    if editor.offers("window.show_document.support"):
         at = types.Range(place, place)
         with contextlib.suppress(JsonRpcException):
             params = types.ShowDocumentParams(uri, take_focus=True, selection=at)
@@ -191,8 +197,7 @@ async def show_place(editor: Editor, uri: str, place: types.Position) -> None:
 
 def status_now(editor: Editor, _: object) -> dict[str, object]:
     """Answer `fim/status`: what `didChangeStatus` would say now."""
-    connection = editor.session.connection
-    return convert.status(connection.state, connection.look_s, editor.session.quiet.until)
+    return convert.status(*editor.session.status())
 
 
 def stats(editor: Editor, _: object) -> dict[str, object]:
@@ -208,20 +213,20 @@ def snooze(editor: Editor, *arguments: object) -> str:
     Stop automatic suggestions for some minutes: a number, or `{"minutes"}`; return until when, ""
     where they come.
     """
-    editor.session.snooze(minutes_in(arguments))
+    editor.session.handle(Snoozed(minutes_in(arguments)))
     return _tell_until(editor)
 
 
 def resume(editor: Editor, *_: object) -> str:
     """Suggest again at once."""
-    editor.session.snooze(0)
+    editor.session.handle(Snoozed(0))
     return _tell_until(editor)
 
 
 def dismiss(editor: Editor, *arguments: object) -> None:
     """Take in that the user hid the suggestion in a document (its URI)."""
-    if arguments and isinstance(arguments[0], str):
-        editor.session.dismiss(editor.notebooks.place(arguments[0])[0])
+    uri = editor.notebooks.place(first_text(arguments))[0]
+    editor.session.handle(Dismissed(uri))
 
 
 def minutes_in(arguments: tuple[object, ...]) -> float:
@@ -238,13 +243,13 @@ def minutes_in(arguments: tuple[object, ...]) -> float:
 
 def _tell_until(editor: Editor) -> str:
     """Tell the user, who may have no status line."""
-    until = editor.session.quiet.until
+    until = editor.session.status().quiet_until
     words = (
         f"No automatic suggestions until {until}; you can still ask by hand."
         if until
         else "Automatic suggestions are on again."
     )
-    editor.messages.show(types.MessageType.Info, words)
+    editor.messages.show(words)
     return until
 
 
@@ -263,8 +268,8 @@ async def why(editor: Editor, params: object) -> str:
     name, first_line = editor.notebooks.place(uri)
     lower = position._replace(line=position.line + first_line)
     last = await editor.session.explain(name, lower)
-    backend = cast("dict[str, Any]", editor.session.stats()["backend"])
-    answer, note, rarer = last.answer, notice(backend), editor.session.quiet.why()
+    stats = cast("dict[str, dict[str, Any]]", editor.session.stats())
+    answer, note, rarer = last.answer, notice(stats["backend"]), stats["quiet"]["why"]
     text = answer.suggestions[0].text if answer.suggestions else ""
     said = report(text, answer.outcome, answer.reason, by_hand=last.by_hand)
     title = "By hand" if last.by_hand else "While typing"
@@ -277,7 +282,7 @@ async def why(editor: Editor, params: object) -> str:
 async def show_reason(editor: Editor, *arguments: object) -> str:
     """Show the reason to the user."""
     reason = await why(editor, arguments[0] if arguments else None)
-    editor.messages.show(types.MessageType.Info, reason)
+    editor.messages.show(reason)
     return reason
 
 

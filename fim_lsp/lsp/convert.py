@@ -1,5 +1,5 @@
 """
-LSP values into ours and back. Pure; here a position is clamped, and nowhere behind it.
+LSP values into ours and back, and an editor's name into what it does without declaring it. Pure; here a position is clamped, and nowhere behind it.
 
 Clients count columns in UTF-8 bytes, UTF-16 units or code points, whichever was agreed at
 `initialize` (LSP 3.17, "PositionEncodingKind"); we count code points. A column inside a character
@@ -9,14 +9,14 @@ that exists. Lines of ASCII, nearly all of them, cost nothing to convert.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from fim_lsp.display import printable, sanitize
 from fim_lsp.documents import Document, Edit, Position, apply, body_length, difference
 from fim_lsp.events import FilesChanged, Focused, Opened, PartlyAccepted, Shown, Yanked
-from fim_lsp.lsp.types import types
+from fim_lsp.lsp.rpc import ClientPosition, ContentChange, raw_position, types
 from fim_lsp.suggest.request import Selected, Suggestion
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
@@ -34,44 +34,6 @@ YANK_CHARS = 100_000  # more is a file, not a piece of one
 # Of the changes in one `didChange`. More (a replacement in the whole file) become one edit: what
 # the session does per edit takes longer than the client's user waits.
 MOST_EDITS = 50
-
-
-class ClientPosition(NamedTuple):
-    """A position in the client's units, as LSP's `Position`; made in a tenth of the time."""
-
-    line: int
-    character: int
-
-
-class ContentChange(NamedTuple):
-    """LSP's `TextDocumentContentChangeEvent`: *start* and *end* of what *text* replaces, None for the whole document."""
-
-    start: ClientPosition | None
-    end: ClientPosition | None
-    text: str
-
-
-class InlineParams(types.InlineCompletionParams):
-    """LSP's, with the token of "Partial Result Progress", which LSP 3.18 has not for this request."""
-
-    partial_result_token: int | str | None = None
-
-
-def inline_params(params: types.InlineCompletionParams, token: object) -> InlineParams:
-    """Return *params* with *token*, where that is one."""
-    found = InlineParams(params.context, params.text_document, params.position)
-    found.partial_result_token = token if isinstance(token, int | str) else None
-    return found
-
-
-def content_change(raw: object) -> ContentChange:
-    """Parse one change of a `didChange`, of which there may be thousands; raises ValueError."""
-    match raw:
-        case {"range": {"start": start, "end": end}, "text": str(text)}:
-            return ContentChange(_raw_position(start), _raw_position(end), text)
-        case {"text": str(text), **others} if others.get("range") is None:
-            return ContentChange(None, None, text)
-    raise ValueError("a content change has a text, and a range or none")
 
 
 def replace_surrogates(text: str) -> str:
@@ -110,12 +72,10 @@ def position(document: Document, place: types.Position | ClientPosition, encodin
 
 def place_of(place: object, document: Document | None, encoding: str) -> Position | None:
     """Return the position in a command's JSON, None for none that makes sense."""
-    if document is None or not isinstance(place, dict):
-        return None
-    line, character = place.get("line"), place.get("character")
-    if not isinstance(line, int) or not isinstance(character, int) or min(line, character) < 0:
-        return None
-    return position(document, ClientPosition(line, character), encoding)
+    if document is not None:
+        with contextlib.suppress(ValueError):
+            return position(document, raw_position(place), encoding)
+    return None
 
 
 def client_position(document: Document, place: Position, encoding: str) -> types.Position:
@@ -298,17 +258,6 @@ def parse_focus(params: object) -> Focused:
     return Focused("")
 
 
-def parse_cursor_move(params: object) -> tuple[str, ClientPosition] | None:
-    """Parse `fim/didMoveCursor {textDocument, position}`."""
-    match params:
-        case {
-            "textDocument": {"uri": str(uri)},
-            "position": {"line": int(line), "character": int(character)},
-        } if line >= 0 and character >= 0:
-            return uri, ClientPosition(line, character)
-    return None
-
-
 def parse_show(params: object) -> Shown | None:
     """Parse `textDocument/didShowCompletion {item}`."""
     match params:
@@ -326,13 +275,6 @@ def parse_partial(params: object) -> PartlyAccepted | None:
         } if length >= 0:
             return PartlyAccepted(id, column(replace_surrogates(text), length, "utf-16"))
     return None
-
-
-def _raw_position(raw: object) -> ClientPosition:
-    match raw:
-        case {"line": int(line), "character": int(character)} if line >= 0 and character >= 0:
-            return ClientPosition(line, character)
-    raise ValueError("a position has a line and a character")
 
 
 def _position(
@@ -376,3 +318,42 @@ def _fence(text: str, language: str) -> str:
     """Return the text as a Markdown code block, in a fence longer than any in it."""
     fence = max(["```", *(run + "`" for run in _BACKTICKS.findall(text))], key=len)
     return f"{fence}{language}\n{text}\n{fence}"
+
+
+# -- what some editors do without declaring it, by their names -----------------------------------------
+
+# How long editors wait after a key before they ask for ghost text. Neovim: runtime/lua/vim/lsp/
+# inline_completion.lua; IntelliJ: its inline completion's debounce; VS Code: measured, 67 ms from
+# change to request; Emacs: lsp-mode's idle delay is 2 s, and 0.2 s as its documentation advises. The Neovim
+# plugin's own ghost text asks at once and counts like Neovim's all the same: with a wait of half a key inside words
+# text was on screen in 12 to 17 of 28 pauses, without in 16 to 21 (benchmarks.side_by_side, on busy cores).
+_WAITS_MS = {
+    "neovim": 200.0,
+    "emacs": 200.0,
+    "visual studio code": 50.0,
+    "code-server": 50.0,
+    "vscodium": 50.0,
+    "cursor": 50.0,
+} | dict.fromkeys(
+    (
+        "android studio", "clion", "datagrip", "goland", "intellij", "phpstorm", "pycharm", "rider",
+        "rubymine", "rustrover", "webstorm",
+    ),
+    300.0,
+)  # fmt: skip
+
+
+def waits_ms(name: str) -> float:
+    """Return how long the editor itself waits after a key before it asks, in ms; 0 where that is not known."""
+    lower = name.lower()
+    return next((ms for known, ms in _WAITS_MS.items() if lower.startswith(known)), 0.0)
+
+
+def has_ghost_text_unsaid(name: str) -> bool:
+    """Return whether the editor has inline completion though it does not declare it: lsp-mode sends null."""
+    return name.lower() == "emacs"
+
+
+def reads_snippets(name: str) -> bool:
+    """Return whether the editor reads a plain menu item as a snippet where filter and text differ."""
+    return name.lower() == "kakoune-lsp"

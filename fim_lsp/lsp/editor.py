@@ -15,22 +15,19 @@ from pathlib import Path, PurePath
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException
-
 from fim_lsp import __version__
 from fim_lsp.context.privacy import IGNORE_FILES
 from fim_lsp.display import sanitize
 from fim_lsp.documents import Document, Position
-from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, Yanked
-from fim_lsp.lsp import convert, quirks
+from fim_lsp.events import Closed, CursorMoved, Event, Focused, FoldersChanged, RulesChanged, Yanked
+from fim_lsp.lsp import convert
 from fim_lsp.lsp.ending import log_to
 from fim_lsp.lsp.local_page import LocalPage
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.notebooks import Notebooks
-from fim_lsp.lsp.rpc import LanguageServer
+from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
 from fim_lsp.lsp.transport import Skipped
-from fim_lsp.lsp.types import types
+from fim_lsp.session.connection import SessionStatus
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings.backend import remote_servers
@@ -99,23 +96,25 @@ class Editor(LanguageServer):
         """Open the session with the settings known so far."""
         self.encoding = types.PositionEncodingKind(self.workspace.position_encoding).value
         name = _name(params)
-        self.reads_snippets = quirks.reads_snippets(name)
+        self.reads_snippets = convert.reads_snippets(name)
         self.roots = _on_disk(_roots(params))
         self.sources.say("initializationOptions", params.initialization_options)
         self.sources.read(_folders(self.roots))
         self.session = self._open_session(self._config())
         self._is_open = True
-        self._waits_ms = quirks.waits_ms(name)
-        self.session.connection.on_status = self._show_state
-        self.session.connection.on_look = self._show_look
+        self._waits_ms = convert.waits_ms(name)
+        self.session.on_status = self._show_status
         self.session.on_index(self.messages.show_index)
         self.session.handle(FoldersChanged(self.roots))
 
     def wants_menu(self, params: types.InitializeParams) -> bool:
         """Return whether suggestions go into the completion menu, because there will be no ghost text."""
         setting = self.session.config.completion.fallback
-        ghost_text = get_capability(params.capabilities, "text_document.inline_completion")
-        without = ghost_text is None and not quirks.has_ghost_text_unsaid(_name(params))
+        ghost_text = (
+            params.capabilities.text_document
+            and params.capabilities.text_document.inline_completion
+        )
+        without = ghost_text is None and not convert.has_ghost_text_unsaid(_name(params))
         return setting == "always" or (setting == "auto" and without)
 
     async def aclose(self, within_s: float) -> None:
@@ -152,7 +151,7 @@ class Editor(LanguageServer):
 
         Never within a request: a task that awaits the editor must not be cancelled (pygls#621).
         """
-        if not get_capability(self.client_capabilities, "workspace.configuration"):
+        if not self.offers("workspace.configuration"):
             return
         items = types.ConfigurationParams([types.ConfigurationItem(section="fim")])
         with contextlib.suppress(JsonRpcException):  # it cannot after all
@@ -166,7 +165,7 @@ class Editor(LanguageServer):
         registrations = [
             types.Registration(id=method, method=method, register_options=options)
             for method, capability, options in _REGISTRATIONS
-            if get_capability(self.client_capabilities, dynamic(capability))
+            if self.offers(dynamic(capability))
         ]
         if registrations:
             with contextlib.suppress(JsonRpcException):
@@ -190,10 +189,11 @@ class Editor(LanguageServer):
         self.sources.read(_folders(self.roots))
         self.configure()
 
-    def reread_rules(self, uri: str) -> None:
-        """Judge all files again if *uri* says which of them are ignored."""
+    def reread(self, uri: str) -> None:
+        """Read *uri* again if it has settings; judge all files again if it says which of them are ignored."""
+        self.reread_settings((uri,))
         if uri.rpartition("/")[2] in IGNORE_FILES or uri.endswith(_GIT_FILES):
-            self.session.judge_again()
+            self.session.handle(RulesChanged())
 
     def _look_at_settings(self) -> None:
         """See now and then whether the user's settings were written: editors do not watch that file."""
@@ -232,19 +232,17 @@ class Editor(LanguageServer):
                 event = event._replace(uri=self.notebooks.place(event.uri)[0])  # noqa: PLW2901
             self.session.handle(event)
 
-    def rest_at(self, uri: str, place: types.Position | convert.ClientPosition) -> None:
-        """Take in that the cursor rests at a place, so that the prompt for it can be evaluated."""
-        if (document := self.document(uri)) is not None:
-            position = convert.position(document, place, self.encoding)
-            whole, first = self.notebooks.place(uri)
-            self.hear(CursorMoved(whole, _lower(position, first)))
+    def rest_at(self, uri: str, position: Position) -> None:
+        """Take in that the cursor rests in a document, so that the prompt for the place can be evaluated."""
+        whole, first = self.notebooks.place(uri)
+        self.hear(CursorMoved(whole, _lower(position, first)))
 
     def note_skipped(self, message: Skipped) -> None:
         """Go on after a message that was too long: its documents, or files, may be out of step."""
         if not self._is_open:
             return
         if not message.methods & _TEXT_METHODS:
-            self.session.judge_again()
+            self.session.handle(RulesChanged())
             return
         for uri in message.uris:
             self.hear(*self.notebooks.arrange(uri, (), ()), Closed(uri))
@@ -257,7 +255,7 @@ class Editor(LanguageServer):
             self._shown_large = True
             name = sanitize(unquote(uri).rpartition("/")[2])
             message = f"fim-lsp: {name} is large; {reason(TOO_LARGE)}."
-            self.messages.show(types.MessageType.Info, message)
+            self.messages.show(message)
 
     # -- suggestions -----------------------------------------------------------------------------
 
@@ -306,13 +304,9 @@ class Editor(LanguageServer):
             if self._newest.get(key) is task:
                 del self._newest[key]
 
-    def _show_look(self) -> None:
-        self.messages.show_look(self.session.connection, self.session.quiet.until)
-
-    def _show_state(self, state: State) -> None:
-        notify, until = self.session.config.status.notify, self.session.quiet.until
-        self.messages.show_state(state, notify=notify, quiet_until=until)
-        self.on_state(state)
+    def _show_status(self, status: SessionStatus) -> None:
+        self.messages.show_status(status, notify=self.session.config.status.notify)
+        self.on_state(status.state)
 
 
 _NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])

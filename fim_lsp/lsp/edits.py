@@ -17,10 +17,10 @@ from fim_lsp.documents import Document, Position, n_common
 from fim_lsp.instruct import selection
 from fim_lsp.instruct.selection import Asked, Edited, around
 from fim_lsp.lsp import convert
-from fim_lsp.lsp.commands import apply_edit, workspace_edit
+from fim_lsp.lsp.commands import apply_edit, read_params, workspace_edit
 from fim_lsp.lsp.editor import Editor
 from fim_lsp.lsp.messages import PER_S
-from fim_lsp.lsp.types import types
+from fim_lsp.lsp.rpc import types
 from fim_lsp.workspace import paths
 from fim_lsp.workspace.git_commit import is_message
 
@@ -73,7 +73,7 @@ class Place(NamedTuple):
 
 async def edit(editor: Editor, *arguments: object) -> Params:
     """See docs/protocol.md; a request that is cancelled ends the edit, but not in the middle of a step."""
-    given = _read_params(arguments)
+    given = read_params(arguments)
     answer: Params = {}
     is_cancelled = False
 
@@ -93,10 +93,10 @@ async def edit(editor: Editor, *arguments: object) -> Params:
 
 async def prepare(editor: Editor, *arguments: object) -> None:
     """Have all of the prompt but the instruction evaluated while the user types that."""
-    place = _place(editor, _read_params(arguments))
+    place = _place(editor, read_params(arguments))
     if place is not None:
         start, end = place.lower(place.start), place.lower(place.end)
-        editor.later(editor.session.edits.prepare(place.uri, start, end), "prepare edit")
+        editor.later(editor.session.prepare_edit(place.uri, start, end), "prepare edit")
 
 
 async def _edit(editor: Editor, given: Params, goes_on: Callable[[], bool]) -> Params:
@@ -116,7 +116,7 @@ async def _edit(editor: Editor, given: Params, goes_on: Callable[[], bool]) -> P
                 shown.show(lines)
             return goes_on() and on_progress(len(lines))
 
-        found = await editor.session.edits.edit(place.uri, _read_asked(place, given), on_lines)
+        found = await editor.session.edit(place.uri, _read_asked(place, given), on_lines)
     if found.lines is None:
         return _answer_unchanged(editor, found, preview=preview)
     if editor.document(place.cell.uri) is not place.cell:
@@ -156,7 +156,7 @@ def _answer_unchanged(editor: Editor, found: Edited, *, preview: bool) -> Params
     if preview:
         return {"edits": [], "note": found.note, "tokens": tokens}
     message = f"fim-lsp changed nothing: {found.note}."
-    editor.messages.show(types.MessageType.Info, message)
+    editor.messages.show(message)
     return {"applied": False, "note": found.note, "tokens": tokens}
 
 
@@ -173,10 +173,6 @@ def _text(
     start, end = selection.span(cell, first, last)
     text = "".join(selection.add_line_ends(cell, last, lines))
     return {"range": convert.client_range(cell, start, end, editor.encoding), "newText": text}
-
-
-def _read_params(arguments: tuple[object, ...]) -> Params:
-    return arguments[0] if arguments and isinstance(arguments[0], dict) else {}
 
 
 def _place(editor: Editor, given: Params) -> Place | None:
@@ -222,22 +218,22 @@ async def write_commit_message(editor: Editor, *arguments: object) -> dict[str, 
     It is inserted in one piece. For `{"folder", "typed"}`, the top of a repository and what is typed of the
     subject, it is in the answer only: `text` is what follows, `note` says why there is nothing.
     """
-    given = arguments[0] if arguments and isinstance(arguments[0], dict) else {}
+    given = read_params(arguments)
     document = editor.document(str(given.get("uri") or editor.session.asked))
     top = paths.local_path(str(given.get("folder", "")))
-    messages = editor.session.commit_messages
+    write = editor.session.write_commit_message
     with editor.messages.writing("Writing a commit message"):
         if isinstance(top, type(PurePath())) and top.name:
-            text, note = await messages.for_repository(Path(top), str(given.get("typed") or ""))
+            text, note = await write(Path(top), str(given.get("typed") or ""))
             return {"text": text, "note": note}
         if document is None or not is_message(paths.local_path(document.uri)):
             text, note = "", NO_MESSAGE
         else:
-            text, note = await messages.rest(document, _read_typed(document))
+            text, note = await write(document, _read_typed(document))
     if text and document is not None:
         editor.later(_insert(editor, document, text), "insert a commit message")
     else:
-        editor.messages.show(types.MessageType.Info, f"fim-lsp wrote nothing: {note}")
+        editor.messages.show(f"fim-lsp wrote nothing: {note}")
     return {"text": text, "note": note}
 
 
@@ -264,7 +260,7 @@ async def _insert(editor: Editor, document: Document, text: str) -> None:
     whole = workspace_edit(editor, document.uri, document.version, edit)
     if not await apply_edit(editor, whole, "commit message by fim-lsp"):
         note = "fim-lsp inserted nothing: the message was changed meanwhile"
-        editor.messages.show(types.MessageType.Info, note)
+        editor.messages.show(note)
 
 
 COMMANDS: tuple[tuple[str, Callable[..., object]], ...] = (

@@ -16,11 +16,12 @@ from collections.abc import Callable
 
 from fim_lsp.display import sanitize
 from fim_lsp.documents import Document, Position, body_length, unix
+from fim_lsp.events import NextEditDismissed, NextEditShown, NextEditTaken
 from fim_lsp.instruct import presets
 from fim_lsp.lsp import convert, edits
-from fim_lsp.lsp.commands import applies_edits, apply_edit, show_place, workspace_edit
+from fim_lsp.lsp.commands import applies_edits, apply_edit, first_text, show_place, workspace_edit
 from fim_lsp.lsp.editor import Editor
-from fim_lsp.lsp.types import types
+from fim_lsp.lsp.rpc import types
 from fim_lsp.session.state.edit_history import NextEdit
 from server_bridge.protocol import Health
 
@@ -84,7 +85,7 @@ def did_show(editor: Editor, params: object) -> None:
     """Handle `textDocument/didShowInlineEdit {item}`."""
     match params:
         case {"item": {"command": {"arguments": [str(number), *_]}}}:
-            editor.session.next_edits.mark_shown(number)
+            editor.session.handle(NextEditShown(number))
 
 
 def make_applied_command(found: NextEdit) -> types.Command:
@@ -94,7 +95,7 @@ def make_applied_command(found: NextEdit) -> types.Command:
 
 def did_apply(editor: Editor, *arguments: object) -> None:
     """Take in that the client applied an edit."""
-    editor.session.next_edits.mark_taken(_first(arguments))
+    editor.session.handle(NextEditTaken(first_text(arguments)))
 
 
 async def apply(editor: Editor, *arguments: object) -> bool:
@@ -103,9 +104,9 @@ async def apply(editor: Editor, *arguments: object) -> bool:
 
     The answer comes last: eglot asks its user first, and an answer to the command would end the question.
     """
-    found = await editor.session.next_edits.check(_first(arguments))
+    found = await editor.session.check_next_edit(first_text(arguments))
     if found is None:
-        editor.messages.show(types.MessageType.Info, GONE)
+        editor.messages.show(GONE)
         return False
     await asyncio.shield(editor.later(_apply(editor, found), "apply next edit"))
     return True
@@ -115,20 +116,22 @@ async def _apply(editor: Editor, found: NextEdit) -> None:
     uri, edit = found.document.uri, text_edit(found, editor.encoding)
     whole = workspace_edit(editor, uri, None, edit)
     if await apply_edit(editor, whole, "the next edit by fim-lsp"):
-        editor.session.next_edits.mark_taken(found.id)
+        editor.session.handle(NextEditTaken(found.id))
         await show_place(editor, uri, edit.range.start)
 
 
 def dismiss(editor: Editor, *arguments: object) -> None:
     """Do not propose the like again; of the document named, or of the one asked about last."""
-    editor.session.next_edits.dismiss(_read_uri(editor, arguments))
+    editor.session.handle(
+        NextEditDismissed(editor.notebooks.place(_read_uri(editor, arguments))[0])
+    )
 
 
 async def why(editor: Editor, *arguments: object) -> str:
     """Show why there is a next edit, or that there is none; in the workspace of a document, as above."""
     found = await next_edit(editor, _read_uri(editor, arguments), unasked=False)
     reason = found.why if found else "No next edit is sure enough."
-    editor.messages.show(types.MessageType.Info, reason)
+    editor.messages.show(reason)
     return reason
 
 
@@ -139,12 +142,7 @@ def text_edit(found: NextEdit, encoding: str) -> types.TextEdit:
 
 
 def _read_uri(editor: Editor, arguments: tuple[object, ...]) -> str:
-    return _first(arguments, editor.session.asked)
-
-
-def _first(arguments: tuple[object, ...], default: str = "") -> str:
-    """Return the first argument of a command, *default* where it is no text."""
-    return arguments[0] if arguments and isinstance(arguments[0], str) else default
+    return first_text(arguments, editor.session.asked)
 
 
 def _reads(params: object, name: str) -> bool:
@@ -181,7 +179,9 @@ async def code_action(
     editor: Editor, params: types.CodeActionParams
 ) -> list[types.CodeAction] | None:
     """Return the next edit, wherever it is, and what a model can do here. Editors ask wherever the cursor rests."""
-    editor.rest_at(params.text_document.uri, params.range.end)
+    if document := editor.document(params.text_document.uri):
+        end = convert.position(document, params.range.end, editor.encoding)
+        editor.rest_at(document.uri, end)
     if actions := edits.commit_message_action(params.text_document.uri):
         return actions if _wants(params, REWRITE) else None
     found = [*_fixes(editor, params), *_presets(editor, params)]
@@ -246,7 +246,7 @@ def _fixes(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAct
 
 def _editable(editor: Editor, uri: str) -> Document | None:
     """Return the document, where the model may be asked to change it and the editor applies that."""
-    state = editor.session.connection.state
+    state = editor.session.status().state
     can = state.health is Health.READY and not state.fills_only and applies_edits(editor)
     return editor.document(uri) if can else None
 

@@ -15,14 +15,10 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException
-
 from fim_lsp.display import sanitize
 from fim_lsp.lsp import convert
-from fim_lsp.lsp.rpc import LanguageServer
-from fim_lsp.lsp.types import types
-from fim_lsp.session.connection import Connection
+from fim_lsp.lsp.rpc import JsonRpcException, LanguageServer, types
+from fim_lsp.session.connection import SessionStatus
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
@@ -58,7 +54,7 @@ class Messages:
         self._percentages: dict[str, int] = {}
         self._numbers = itertools.count(1)
 
-    def show(self, kind: types.MessageType, message: str) -> None:
+    def show(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show the user one calm sentence."""
         log.log(logging.WARNING if kind == types.MessageType.Warning else logging.INFO, message)
         params = types.ShowMessageParams(kind, sanitize(message, convert.MESSAGE_CHARS))
@@ -76,11 +72,11 @@ class Messages:
         warning = types.ShowMessageParams(types.MessageType.Warning, line)
         self._server.window_show_message(warning)
 
-    def show_state(self, state: State, *, notify: bool, quiet_until: str = "") -> None:
+    def show_status(self, status: SessionStatus, *, notify: bool) -> None:
         """Show what changed; *notify* is whether the client wants `didChangeStatus`."""
+        state = status.state
         if notify:
-            now = convert.status(state, quiet_until=quiet_until)
-            self._server.protocol.notify("didChangeStatus", now)
+            self._server.protocol.notify("didChangeStatus", convert.status(*status))
         if state.health is Health.LOADING:
             ours = state.message if state.kind == "embedded" else ""  # of others, an error in words
             what = ours or f"loading {state.model or 'the model'}"
@@ -95,12 +91,6 @@ class Messages:
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
             self._show_trouble(types.MessageType.Info, state.message)
 
-    def show_look(self, connection: Connection, quiet_until: str) -> None:
-        """Show how long the first look at a place still takes, to a client that wants `didChangeStatus`."""
-        if connection.config.status.notify:
-            now = convert.status(connection.state, connection.look_s, quiet_until)
-            self._server.protocol.notify("didChangeStatus", now)
-
     def explain(self, reason: str, *, again: bool) -> None:
         """Say why a user who asked by hand gets nothing; *again*, too, where that was just said."""
         now = asyncio.get_running_loop().time()
@@ -108,14 +98,13 @@ class Messages:
         if not again and reason == last and now < when + AGAIN_S:
             return
         self._explained = reason, now
-        self.show(types.MessageType.Info, f"No suggestion: {reason}")
+        self.show(f"No suggestion: {reason}")
 
     def _show_fallback(self, state: State) -> None:
         """Say that the bundled model answers where another one did before."""
         before, self._answering = self._answering, state
         if before and is_bundled(state.model) and not is_bundled(before.model):
             self.show(
-                types.MessageType.Info,
                 f"{before.model or before.url} does not answer any more;"
                 " until it is back, the bundled model answers, a toy for Python.",
             )
@@ -198,7 +187,7 @@ class Messages:
     def _show_trouble(self, kind: types.MessageType, trouble: str) -> None:
         if trouble and trouble != self._trouble:
             self._trouble = trouble
-            self.show(kind, trouble)
+            self.show(trouble, kind)
 
     def _begin(
         self,
@@ -208,7 +197,7 @@ class Messages:
         cancellable: bool = False,
         token: int | str | None = None,
     ) -> None:
-        able = get_capability(self._server.client_capabilities, "window.work_done_progress")
+        able = self._server.offers("window.work_done_progress")
         if (able or token is not None) and name not in self._in_progress:
             is_ours = token is None
             own = f"fim-lsp-{next(self._numbers)}" if token is None else token

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import platformdirs
-from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException
 
 from fim_lsp.lsp.editor import Editor
-from fim_lsp.lsp.types import types
+from fim_lsp.lsp.rpc import JsonRpcException, types
 from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
@@ -51,7 +49,7 @@ Find = Callable[[], RealModel | None]  # blocks while it looks at the machine
 
 def should_offer(editor: Editor, state: State) -> bool:
     """Return whether this editor's user should see the offer now."""
-    asks = get_capability(editor.client_capabilities, "window.show_message") is not None
+    asks = editor.offers("window.show_message")
     shows_itself = editor.session.config.status.notify
     is_toy = state.health is Health.READY and is_bundled(state.model)
     return is_toy and asks and not shows_itself
@@ -82,10 +80,10 @@ async def _get(editor: Editor, real: RealModel) -> None:
         with editor.messages.downloading() as hear:
             await asyncio.to_thread(real.get, hear)
     except NotGot as error:
-        editor.messages.show(types.MessageType.Warning, f"fim-lsp: {error}")
+        editor.messages.show(f"fim-lsp: {error}", types.MessageType.Warning)
         return
     editor.read_settings()
-    editor.messages.show(types.MessageType.Info, f"fim-lsp: {real.what} answers from now on.")
+    editor.messages.show(f"fim-lsp: {real.what} answers from now on.")
 
 
 def _remember(path: Path) -> None:

@@ -21,8 +21,7 @@ from fim_lsp.lsp.commands import COMMANDS, REQUESTS
 from fim_lsp.lsp.editor import SHUTDOWN_S, Editor
 from fim_lsp.lsp.local_page import OpenPort
 from fim_lsp.lsp.offer import Find
-from fim_lsp.lsp.rpc import SLICE_S, serve
-from fim_lsp.lsp.types import types
+from fim_lsp.lsp.rpc import SLICE_S, InlineParams, serve, types
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.request import MENU, Suggestion
@@ -156,9 +155,7 @@ async def shutdown(editor: Editor, _: object) -> None:
 # -- suggestions ---------------------------------------------------------------------------------
 
 
-async def inline_completion(
-    editor: Editor, params: convert.InlineParams
-) -> types.InlineCompletionList:
+async def inline_completion(editor: Editor, params: InlineParams) -> types.InlineCompletionList:
     """
     Answer with ghost text for a position.
 
@@ -225,7 +222,7 @@ async def did_change(editor: Editor, params: types.DidChangeTextDocumentParams) 
     uri = params.text_document.uri
     document = editor.session.document(uri)
     if document is not None:
-        changes: list[Any] = [*params.content_changes]  # `convert.ContentChange`, by our converter
+        changes: list[Any] = [*params.content_changes]  # `rpc.ContentChange`, by our converter
         edits = convert.edits_stepwise(document, changes, editor.encoding)
         editor.hear(Changed(uri, params.text_document.version, await _in_slices(edits)))
 
@@ -244,18 +241,14 @@ async def _in_slices(steps: Iterator[Result]) -> Result:
 
 def did_save(editor: Editor, params: types.DidSaveTextDocumentParams) -> None:
     """Take in a saved text, which may be worth a place in the ring, or be a settings file or an ignore file."""
-    uri = params.text_document.uri
-    editor.hear(Saved(uri))
-    editor.reread_settings((uri,))
-    editor.reread_rules(uri)
+    editor.hear(Saved(params.text_document.uri))
+    editor.reread(params.text_document.uri)
 
 
 def did_close(editor: Editor, params: types.DidCloseTextDocumentParams) -> None:
     """Forget the text; the file may have been saved unnoticed."""
-    uri = params.text_document.uri
-    editor.hear(Closed(uri))
-    editor.reread_settings((uri,))
-    editor.reread_rules(uri)
+    editor.hear(Closed(params.text_document.uri))
+    editor.reread(params.text_document.uri)
 
 
 # -- notebooks -----------------------------------------------------------------------------------
@@ -351,8 +344,11 @@ def _forward(read: Callable[[object], Event | None]) -> Callable[[Editor, object
 
 def did_move_cursor(editor: Editor, params: object) -> None:
     """Handle `fim/didMoveCursor`: the cursor rests elsewhere, in whatever mode."""
-    if place := convert.parse_cursor_move(params):
-        editor.rest_at(*place)
+    match params:
+        case {"textDocument": {"uri": str(uri)}, "position": place}:
+            position = convert.place_of(place, editor.document(uri), editor.encoding)
+            if position is not None:
+                editor.rest_at(uri, position)
 
 
 _ANY_FILE = types.FileOperationRegistrationOptions(

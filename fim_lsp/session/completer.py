@@ -15,8 +15,9 @@ from functools import partial
 
 from fim_lsp.documents import Document, Edit, Position
 from fim_lsp.session.connection import Connection
-from fim_lsp.session.dispatcher import Dispatcher, Wait
+from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edits.commit_messages import CommitMessages
+from fim_lsp.session.generation import Wait
 from fim_lsp.session.judging import Judging
 from fim_lsp.session.lane import Withdrawn
 from fim_lsp.session.persistence import Persistence
@@ -279,8 +280,8 @@ class Completer:
         debounce_s = self._debounce_s(request, typed=doc.take_typed())
         lasts = request.client.cancels or request.invoked
         if request.client.hear is not None:  # shown line by line, so all of it can be waited for
-            hear = partial(self._tell, request, doc)
-            return Wait(debounce_s, until, until, grows=False, lasts=lasts, hear=hear)
+            on_lines = partial(self._tell, request, doc)
+            return Wait(debounce_s, until, until, grows=False, lasts=lasts, on_lines=on_lines)
         fixed = request.config.completion.patience_ms
         patience_s = (PATIENCE_MS if fixed is None else fixed) / 1000
         if request.invoked:

@@ -12,6 +12,7 @@ import itertools
 import logging
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 from fim_lsp.settings.config import Config
 from server_bridge.protocol import Backend, BackendError, Health, Model, State
@@ -25,17 +26,27 @@ UNUSABLE_S = 3.0  # the user has to change something first, and then wants to se
 log = logging.getLogger(__name__)
 
 
+class SessionStatus(NamedTuple):
+    """
+    The status that a client shows: the backend's *state*, how many seconds the first look at a place still takes, and
+    until when there are no automatic suggestions ("" where they come).
+    """
+
+    state: State
+    look_s: int = 0
+    quiet_until: str = ""
+
+
 class Connection:
     """
     State: the settings, the backend they name, the task that reaches it, the state last reported.
 
-    *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one; *on_look* is called when
-    it changes.
+    *look_s* is how many seconds the first look at a place still takes, 0 for none or a short one; *on_status* is called
+    when that, or the state, changes.
     """
 
     def __init__(self, config: Config, open_backend: Callable[[Config], Backend]) -> None:
-        self.on_status: Callable[[State], None] | None = None
-        self.on_look: Callable[[], None] = lambda: None
+        self.on_status: Callable[[], None] = lambda: None
         self.look_s = 0
         self._look_ends: asyncio.TimerHandle | None = None
         self.config = config
@@ -114,8 +125,7 @@ class Connection:
             log.info(
                 "backend %s: %s %s", state.kind, state.health.value, state.message or state.url
             )
-            if self.on_status is not None:
-                self.on_status(state)
+            self.on_status()
 
     def looks(self, left: int) -> None:
         """Take in that a first look lacks *left* tokens, 0 for none; without more of this it has ended."""
@@ -129,7 +139,7 @@ class Connection:
             self._look_ends = loop.call_later(LOOK_ENDS_S, self.looks, 0)
         if look_s != self.look_s:
             self.look_s = look_s
-            self.on_look()
+            self.on_status()
 
     async def aclose(self) -> None:
         """Give up reaching and let the backend go."""

@@ -9,19 +9,16 @@ goes into their `OpenDocument`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from fim_lsp.prompt import window
 from fim_lsp.prompt.frame import Frame
 from fim_lsp.session.framing import Framing
 from fim_lsp.session.generation import (
     Generation,
-    Heard,
-    Stream,
-    Times,
+    TextSoFar,
+    Wait,
     advance,
     generate,
     goes_on,
@@ -43,22 +40,6 @@ from server_bridge.protocol import BackendError, PromptTooLong
 LINGER_S = 1.0
 # The text behind a suggestion is decoded once the user looks at it for as long as so many tokens take.
 AHEAD_TOKENS = 32
-
-
-class Wait(NamedTuple):
-    """
-    The deadlines of a request: *debounce_s* for the next key, until *early* for all of the text that may be shown,
-    then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown already,
-    what there is by now is shown at once. *lasts*: with less than a line by then it waits on, as long as the backend
-    computes. *hear* gets what was said so far, line by line.
-    """
-
-    debounce_s: float
-    early: float
-    until: float
-    grows: bool
-    lasts: bool = False
-    hear: Callable[[Candidate], None] | None = None
 
 
 class Dispatcher:
@@ -188,9 +169,8 @@ class Dispatcher:
         generation.join()
         try:
             self._run(generation, doc)
-            times = Times(wait.early, wait.until, wait.lasts)
             while True:
-                heard = Heard(
+                text = TextSoFar(
                     is_over=generation.ended
                     or generation.is_paused
                     or not generation.agrees(generation.window, typed),
@@ -198,12 +178,12 @@ class Dispatcher:
                     has_line=generation.has_line(typed),
                     was_shown=generation.is_shown and wait.grows,
                 )
-                if is_answered(heard, times, loop.time()):
-                    shown = heard.has_line
+                if is_answered(text, wait, loop.time()):
+                    shown = text.has_line
                     break
-                if wait.hear and (n := generation.candidate(typed).text.count("\n")) > n_lines:
+                if wait.on_lines and (n := generation.candidate(typed).text.count("\n")) > n_lines:
                     n_lines = n
-                    wait.hear(self._so_far(generation, doc, typed))
+                    wait.on_lines(self._so_far(generation, doc, typed))
                 generation.news.clear()
                 await generation.news.wait()
         finally:
@@ -231,16 +211,14 @@ class Dispatcher:
         """Return whether the stream of *generation* goes on, being asked after each piece of text."""
         if contradicted := not doc.leads_to(generation):
             generation.news.set()  # a request that joined it may need another
-        stream = Stream(
-            generation.waiting,
-            generation is self._latest,
-            generation.is_paused or (contradicted and not generation.waiting),
-            generation.is_unsure,
-            generation.until,
-        )
         now = asyncio.get_running_loop().time()
-        # The wire may be wanted by this very generation, if it began ahead.
-        return goes_on(stream, now, is_wire_wanted=self._lane.wanted)
+        return goes_on(
+            generation.waiting,
+            lingers=now < generation.until and not generation.is_unsure,
+            is_newest=generation is self._latest,
+            is_paused=generation.is_paused or (contradicted and not generation.waiting),
+            is_wire_wanted=self._lane.wanted,  # perhaps by this very generation, if it began ahead
+        )
 
     def _keep(self, generation: Generation, doc: OpenDocument) -> None:
         """Keep what a generation brought, once it is whole."""

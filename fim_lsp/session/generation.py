@@ -38,7 +38,7 @@ from fim_lsp.suggest.request import CompletionRequest
 from server_bridge.protocol import Prompt, PromptTooLong, Reply, Request, Stop, Timings
 
 
-class Heard(NamedTuple):
+class TextSoFar(NamedTuple):
     """
     The text of a generation for a request: *is_over* when no more comes for it, *is_settled* when
     no more can be shown.
@@ -50,25 +50,23 @@ class Heard(NamedTuple):
     was_shown: bool  # a line of it, and what there is by now is shown at once
 
 
-class Times(NamedTuple):
-    """Times of the event loop; *lasts*: the request waits for a line, however long that takes."""
+class Wait(NamedTuple):
+    """
+    The deadlines of a request: *debounce_s* for the next key, until *early* for all of the text that may be shown,
+    then for its first line, and never past *until*; times of the event loop. *grows*: where a line was shown already,
+    what there is by now is shown at once. *lasts*: with less than a line by then it waits on, as long as the backend
+    computes. *on_lines* gets what was said so far, line by line.
+    """
 
+    debounce_s: float
     early: float
     until: float
-    lasts: bool
+    grows: bool
+    lasts: bool = False
+    on_lines: Callable[[Candidate], None] | None = None
 
 
-class Stream(NamedTuple):
-    """A stream: how many requests wait for it, and until when it goes on without one."""
-
-    n_waiting: int
-    is_newest: bool
-    is_paused: bool
-    is_unsure: bool
-    until: float
-
-
-def is_answered(heard: Heard, times: Times, now: float) -> bool:
+def is_answered(text: TextSoFar, wait: Wait, now: float) -> bool:
     """
     Return whether a request that waits for a generation gets its answer now.
 
@@ -80,16 +78,20 @@ def is_answered(heard: Heard, times: Times, now: float) -> bool:
     a whole line                                 wait       answer   answer
     less than a line                             wait        wait    answer, or wait on if it `lasts`
     """
-    if heard.is_over or heard.is_settled:
+    if text.is_over or text.is_settled:
         return True
-    if heard.has_line and (heard.was_shown or now >= times.early):
+    if text.has_line and (text.was_shown or now >= wait.early):
         return True
-    return now >= times.until and not times.lasts
+    return now >= wait.until and not wait.lasts
 
 
-def goes_on(stream: Stream, now: float, *, is_wire_wanted: bool) -> bool:
+def goes_on(
+    n_waiting: int, *, lingers: bool, is_newest: bool, is_paused: bool, is_wire_wanted: bool
+) -> bool:
     """
-    Return whether a stream goes on, after each piece of text.
+    Return whether a stream goes on, after each piece of text, where so many requests wait for it.
+
+    It *lingers* for a moment after the last one, if more of it could be shown.
 
     what it is for                           no other waits       another step waits
     ---------------------------------------  -------------------  ------------------
@@ -99,11 +101,11 @@ def goes_on(stream: Stream, now: float, *, is_wire_wanted: bool) -> bool:
     none waits, no more can be shown         stop                 stop
     contradicted by a key                    stop                 stop
     """
-    if stream.is_paused:
+    if is_paused:
         return False
     if is_wire_wanted:
-        return stream.n_waiting > 0 and stream.is_newest
-    return stream.n_waiting > 0 or (now < stream.until and not stream.is_unsure)
+        return n_waiting > 0 and is_newest
+    return n_waiting > 0 or lingers
 
 
 class Phase(enum.Enum):

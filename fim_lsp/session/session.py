@@ -18,10 +18,9 @@ from pathlib import Path
 
 from fim_lsp import events
 from fim_lsp.documents import Document, Position
-from fim_lsp.prompt import report
-from fim_lsp.prompt.report import PromptReport
+from fim_lsp.prompt.report import PromptReport, describe
 from fim_lsp.session.completer import Completer
-from fim_lsp.session.connection import Connection
+from fim_lsp.session.connection import Connection, SessionStatus
 from fim_lsp.session.dispatcher import Dispatcher
 from fim_lsp.session.edits.commit_messages import CommitMessages
 from fim_lsp.session.edits.instructed_edits import InstructedEdits
@@ -54,7 +53,10 @@ log = logging.getLogger(__name__)
 class Session:
     """
     See the module. *open_backend* makes a backend from a configuration, without waiting; *cache* is
-    a folder of our own for what is saved between sessions; *open_model* makes the model for next edits.
+    a folder of our own for what is saved between sessions, *days* that for the counts of each day where there is no other;
+    *open_model* makes the model for next edits. *on_status* is called when the status changes.
+
+    The editor's server, the port and the command line use its methods and no part of it (tests/test_tidy.py).
     """
 
     def __init__(
@@ -63,8 +65,13 @@ class Session:
         open_backend: Callable[[Config], Backend],
         cache: Path | None = None,
         open_model: Callable[[Config], TextModel | None] = lambda _: None,
+        *,
+        days: Path | None = None,
     ) -> None:
+        self.on_status: Callable[[SessionStatus], None] = lambda _: None
         self.connection = Connection(config, open_backend)
+        self.connection.on_status = lambda: self.on_status(self.status())
+        self.reach = self.connection.reach
         self.workspaces = Workspaces()
         self._stats = Stats(on_left=self.connection.looks)
         clock = time.perf_counter
@@ -96,12 +103,17 @@ class Session:
             commit_messages=self.commit_messages,
         )
         self.complete = self._completer.complete
+        self.edit, self.prepare_edit = self.edits.edit, self.edits.prepare
+        self.write_commit_message = self.commit_messages.write
+        self.check_next_edit = self.next_edits.check
         self.informing = Informing(self._open, self._judging, self._prefill, lambda: self.config)
-        self.days = Days(cache, self._stats)
+        self._days = Days(cache or days, self._stats)
         self._forgetting: set[asyncio.Task[None]] = set()
 
-    def __repr__(self) -> str:
-        return f"<Session documents={len(self.documents)} {self.connection.state.health.value}>"
+    @property
+    def backend(self) -> Backend:
+        """The backend now, for the doctor to look at."""
+        return self.connection.backend
 
     @property
     def config(self) -> Config:
@@ -139,12 +151,19 @@ class Session:
                 self._judging.begin(self._open.reopen())
             case events.FilesChanged():
                 self._judging.begin(self._open.change_files(event))
-            case events.Shown() | events.Accepted() | events.PartlyAccepted():
+            case events.Shown() | events.Accepted() | events.PartlyAccepted() | events.Dismissed():
                 self._open.hear(event)
+            case events.NextEditShown() | events.NextEditTaken() | events.NextEditDismissed():
+                self.next_edits.mark(event)
+            case events.Snoozed(minutes):
+                self.quiet.snooze(minutes)
+                self._tell_quiet()
+            case events.RulesChanged():
+                self._judge_again()
             case _ if (doc := self._open.by_uri.get(event.uri)) is not None:
                 self._handle_in(doc, event)
             case events.Saved(uri) if self.workspaces.changes_rules(uri):
-                self.judge_again()
+                self._judge_again()
 
     def _handle_in(self, doc: OpenDocument, event: events.InDocument) -> None:
         """Take in what happened to, or in, a document that is open."""
@@ -161,7 +180,7 @@ class Session:
             case events.Saved(uri):
                 memory.saved(uri)
                 if self.workspaces.changes_rules(uri):
-                    self.judge_again()
+                    self._judge_again()
             case events.Focused(uri):
                 memory.note_focus(uri)
             case events.Yanked(uri, text):
@@ -182,11 +201,11 @@ class Session:
         if config.privacy != old.privacy or was_local != is_local(
             config.backend, config.next_edit.server.url
         ):
-            self.judge_again()
+            self._judge_again()
         if old.state.save and not config.state.save:
             self._forget()
 
-    def judge_again(self) -> None:
+    def _judge_again(self) -> None:
         """Judge everything again before it is used: the rules of what is private changed."""
         self.workspaces.judge_again()
         self._persistence.begin_audit()
@@ -206,17 +225,13 @@ class Session:
         stats = self._stats.snapshot(self.connection.state, ring, last)
         return {**stats, "quiet": self.quiet.snapshot()}
 
-    def snooze(self, minutes: float) -> None:
-        """Be quiet for so long, 0 for no longer; the client is shown that, and the end of it."""
-        self.quiet.snooze(minutes)
-        self._tell_quiet()
-
-    def dismiss(self, uri: str) -> None:
-        """The user hid the suggestion in *uri*."""
-        if (doc := self._open.by_uri.get(uri)) is not None:
-            doc.acceptance.dismiss()
+    def status(self) -> SessionStatus:
+        """Return what a client shows of the session now."""
+        connection = self.connection
+        return SessionStatus(connection.state, connection.look_s, self.quiet.until)
 
     def _tell_quiet(self) -> None:
+        """Show the client that there are no automatic suggestions, and later that they come again."""
         self.connection.tell(again=True)
         if self._waking is not None:
             self._waking.cancel()
@@ -231,14 +246,14 @@ class Session:
             return {}
         if await asyncio.to_thread(self.quiet.write):
             self.quiet.forget()
-        return await asyncio.to_thread(self.days.write, date.today())  # noqa: DTZ011 (the user's day)
+        return await asyncio.to_thread(self._days.write, date.today())  # noqa: DTZ011 (the user's day)
 
     @property
     def counters(self) -> Stats:
         """The counters behind `stats`, to read."""
         return self._stats
 
-    async def context(self, uri: str) -> PromptReport:
+    async def report(self, uri: str) -> PromptReport:
         """Return the prompt at the cursor in *uri*, as far as it is known."""
         try:
             doc = await self._judging.admit(uri)
@@ -250,7 +265,7 @@ class Session:
         if self.connection.state.health is Health.READY:
             with contextlib.suppress(BackendError, Withdrawn):
                 measure = await self._lane.run(doc.permit(), lambda model: model.measure(prompt))
-        return report.describe(prompt, measure, doc.workspace.memory.ring.chunks)
+        return describe(prompt, measure, doc.workspace.memory.ring.chunks)
 
     async def continue_long(
         self, uri: str, position: Position | None, hear: Callable[[str], bool]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fim_lsp.documents import Document, Edit, Position, apply_edits, body, open_document, split
 from fim_lsp.events import Focused, PartlyAccepted, Shown, Yanked
-from fim_lsp.lsp import convert
-from fim_lsp.lsp.types import types
+from fim_lsp.lsp import convert, rpc
+from fim_lsp.lsp.rpc import types
 from fim_lsp.suggest.request import Suggestion
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
@@ -55,7 +55,7 @@ def walked(line: str, units: int, encoding: str) -> int:
     return column
 
 
-def walked_offset(text: str, place: types.Position | convert.ClientPosition, encoding: str) -> int:
+def walked_offset(text: str, place: types.Position | rpc.ClientPosition, encoding: str) -> int:
     lines = split(text)
     if place.line >= len(lines):
         return len(text)
@@ -86,19 +86,19 @@ def test_a_position_exists(text: str, place: types.Position, encoding: str) -> N
     assert len(before) == walked_offset(text, place, encoding)
 
 
-client_places = st.builds(lambda p: convert.ClientPosition(p.line, p.character), places)
+client_places = st.builds(lambda p: rpc.ClientPosition(p.line, p.character), places)
 changes = st.one_of(
     st.builds(
-        lambda ends, text: convert.ContentChange(min(ends), max(ends), text),
+        lambda ends, text: rpc.ContentChange(min(ends), max(ends), text),
         st.tuples(client_places, client_places),
         texts,
     ),
-    st.builds(convert.ContentChange, st.none(), st.none(), texts),
+    st.builds(rpc.ContentChange, st.none(), st.none(), texts),
 )
 
 
 def edits(
-    before: Document, changes: list[convert.ContentChange], encoding: str
+    before: Document, changes: list[rpc.ContentChange], encoding: str
 ) -> tuple[Edit | str, ...]:
     *_, result = convert.edits_stepwise(before, changes, encoding)
     return result
@@ -106,7 +106,7 @@ def edits(
 
 @given(texts, st.lists(changes, max_size=4), encodings)
 def test_changes_agree_with_a_plain_string(
-    text: str, changes: list[convert.ContentChange], encoding: str
+    text: str, changes: list[rpc.ContentChange], encoding: str
 ) -> None:
     """Changes in the client's units do to the document what they do to a string."""
     before = document(text)
@@ -124,7 +124,7 @@ def test_changes_agree_with_a_plain_string(
 
 @given(texts, st.lists(changes, max_size=4), encodings)
 def test_many_changes_are_one_edit_that_does_the_same(
-    text: str, changes: list[convert.ContentChange], encoding: str
+    text: str, changes: list[rpc.ContentChange], encoding: str
 ) -> None:
     """A replacement in a whole file is one event for the session."""
     before = document(text)
@@ -139,7 +139,7 @@ def test_many_changes_are_one_edit_that_does_the_same(
 
 def test_changes_are_converted_in_steps() -> None:
     """One for each, so that other tasks can go on in between."""
-    change = convert.ContentChange(None, None, "x")
+    change = rpc.ContentChange(None, None, "x")
 
     assert [*convert.edits_stepwise(document(""), [change] * 9, "utf-8")][:-1] == [()] * 8
 
@@ -168,9 +168,9 @@ def test_a_content_change_is_read_or_refused(raw: object, change: object) -> Non
     """As LSP has it; anything else is malformed."""
     if change is None:
         with pytest.raises(ValueError, match="has a"):
-            convert.content_change(raw)
+            rpc.content_change(raw)
     else:
-        assert convert.content_change(raw) == change
+        assert rpc.content_change(raw) == change
 
 
 def test_a_word_that_never_ends_is_no_word() -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from fim_lsp.lsp.messages import Messages
-from fim_lsp.lsp.rpc import LanguageServer
-from fim_lsp.lsp.types import types
-from fim_lsp.session.connection import Connection
-from fim_lsp.settings.config import Config, StatusConfig
+from fim_lsp.lsp.rpc import LanguageServer, types
+from fim_lsp.session.connection import SessionStatus
 from server_bridge.protocol import Health, State
 
 TOY = State(Health.READY, "embedded", model="fim-tiny-q8_0.gguf")
@@ -39,7 +35,7 @@ def test_falling_back_is_said_once(
     monkeypatch.setattr(server, "window_show_message", shown.append)
     messages = Messages(server)
     for state in states:
-        messages.show_state(state, notify=False)
+        messages.show_status(SessionStatus(state), notify=False)
     assert len(shown) == len(said)
     assert all(part in params.message for part, params in zip(said, shown, strict=True))
 
@@ -52,10 +48,7 @@ def test_a_first_look_is_told_to_those_who_want_it(
     server = LanguageServer("fim-lsp", "0", types.NotebookDocumentSyncOptions([]))
     told: list[dict[str, object]] = []
     monkeypatch.setattr(server.protocol, "notify", lambda _, status: told.append(status))
-    backend = SimpleNamespace(state=REAL)
-    connection = Connection(Config(status=StatusConfig(notify=wants)), lambda _: backend)
-    connection.look_s = 6
-    Messages(server).show_look(connection, "")
+    Messages(server).show_status(SessionStatus(REAL, look_s=6), notify=wants)
     assert [(each["firstLookS"], each["message"], each["busy"]) for each in told] == [
         (6, "first look: 6 s", False)
     ][:wants]
@@ -81,5 +74,5 @@ def test_what_a_start_waits_for_is_said(
     begun: list[str] = []
     monkeypatch.setattr(messages, "_begin", lambda _, title: begun.append(title))
     state = State(Health.LOADING, "embedded", model=model, message=message)
-    messages.show_state(state, notify=False)
+    messages.show_status(SessionStatus(state), notify=False)
     assert begun == [title]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fim_lsp.lsp.edits import Preview
 from fim_lsp.lsp.messages import PER_S, Messages
-from fim_lsp.lsp.types import types
+from fim_lsp.lsp.rpc import types
 
 LINES = [f"    price_{number} = total(cart, {number})" for number in range(400)]
 
@@ -66,7 +66,7 @@ async def test_the_progress_of_a_text_is_told_as_seldom() -> None:
         end=lambda *_: None,
     )
     server: Any = SimpleNamespace(
-        client_capabilities=types.ClientCapabilities(),
+        offers=lambda _: False,
         work_done_progress=progress,
         later=asyncio.ensure_future,
     )

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from fim_lsp.lsp.convert import ClientPosition, ContentChange
-from fim_lsp.lsp.rpc import SLICE_S, LanguageServer, serve
+from fim_lsp.lsp.rpc import SLICE_S, ClientPosition, ContentChange, LanguageServer, serve, types
 from fim_lsp.lsp.transport import BadFrame, Frame, Skipped
-from fim_lsp.lsp.types import types
 
 HELLO = {"id": 0, "method": "initialize", "params": {"capabilities": {}}}
 

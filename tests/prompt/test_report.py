@@ -62,16 +62,16 @@ async def test_a_session_shows_what_it_would_send() -> None:
     session = faked()
     try:
         typist = Typist(session, "def area(width, height):\n    return wi")
-        assert "no suggestion was asked for" in (await session.context(typist.uri)).note
+        assert "no suggestion was asked for" in (await session.report(typist.uri)).note
         await typist.ask(invoked=True)
-        shown = await session.context(typist.uri)
+        shown = await session.report(typist.uri)
         parts = {part.part: part for part in shown.segments}
 
         assert parts["path"].text == "app/cart.py"
         assert parts["prefix"].text + parts["middle"].text + parts["forced"].text == typist.text
         total = int(shown.note.split()[0])
         assert total == sum(part.tokens or 0 for part in shown.segments)
-        assert (await session.context(f"{ROOT}/other.py")).segments == ()
+        assert (await session.report(f"{ROOT}/other.py")).segments == ()
     finally:
         await session.aclose()
 
@@ -82,7 +82,7 @@ async def test_a_private_file_shows_nothing() -> None:
     try:
         typist = Typist(session, "KEY=1\n", f"{ROOT}/.env")
         await typist.ask(invoked=True)
-        shown = await session.context(typist.uri)
+        shown = await session.report(typist.uri)
         assert shown.segments == ()
         assert "private" in shown.note
     finally:

@@ -119,7 +119,7 @@ async def test_the_message_is_in_no_other_prompt(top: Path) -> None:
     assert work.backend.seen
     assert "CANARY_subject" not in work.seen
     assert "till: ring" not in work.seen
-    assert "private" in (await work.session.context(work.uri)).note
+    assert "private" in (await work.session.report(work.uri)).note
     await work.session.aclose()
 
 
@@ -228,12 +228,12 @@ async def test_an_earlier_subject_is_not_said_again(top: Path) -> None:
 async def test_for_a_repository(top: Path) -> None:
     """Without a message: for what is staged now, and behind what is typed."""
     work = Work(top)
-    assert await work.session.commit_messages.for_repository(top, "cart: ") == (
+    assert await work.session.write_commit_message(top, "cart: ") == (
         "count the items",
         "",
     )
-    text, note = await work.session.commit_messages.for_repository(top.parent, "")
+    text, note = await work.session.write_commit_message(top.parent, "")
     assert (text, note) == ("", "there is no git repository")
     git("reset", "-q", cwd=top)
-    assert (await work.session.commit_messages.for_repository(top, ""))[1].startswith("nothing is")
+    assert (await work.session.write_commit_message(top, ""))[1].startswith("nothing is")
     await work.session.aclose()

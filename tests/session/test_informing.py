@@ -90,7 +90,7 @@ async def test_a_signature_comes_without_the_path_of_its_module(project: Project
     told = f'{signature}\nimport freightOf\nmodule "{project.root}/lib/carrier"'
     uri = project.uri("lib/carrier.py")
     assert await project.tell(Snippet(uri, told)) == f"# lib/carrier.py\n{signature}\n"
-    report = await project.session.context(project.uri("main.py"))
+    report = await project.session.report(project.uri("main.py"))
     assert "told by another language server" in {part.why for part in report.segments}
 
 

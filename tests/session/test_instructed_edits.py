@@ -240,7 +240,7 @@ async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed
 
 async def _tokens(user: Typist) -> int:
     """Return how long the prompt for a suggestion is."""
-    return sum(part.tokens or 0 for part in (await user.session.context(user.uri)).segments)
+    return sum(part.tokens or 0 for part in (await user.session.report(user.uri)).segments)
 
 
 async def test_an_instruction_that_was_begun_and_left_changes_nothing_of_the_last_one(

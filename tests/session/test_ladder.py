@@ -83,7 +83,12 @@ def seconds_told(typist: Typist) -> list[int]:
     """Return what the session tells of its first look, from now on."""
     told: list[int] = []
     connection = typist.session.connection
-    connection.on_look = lambda: told.append(connection.look_s)
+
+    def on_status() -> None:
+        if connection.look_s != (told[-1] if told else 0):
+            told.append(connection.look_s)
+
+    connection.on_status = on_status
     return told
 
 

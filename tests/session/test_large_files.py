@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.documents import Edit, Position, apply_edits, open_document
-from fim_lsp.events import Changed, Closed, Opened, Saved, Yanked
+from fim_lsp.events import Changed, Closed, Opened, RulesChanged, Saved, Yanked
 from fim_lsp.session.session import Session
 from fim_lsp.session.state import open_document as limits
 from tests.fake_backend import FakeBackend
@@ -59,7 +59,7 @@ async def test_nothing_of_a_large_document_is_used(session: Session, backend: Fa
     answer = await session.complete(A, Position(1, 0), invoked=True)
     assert (answer.suggestions, answer.outcome) == ([], "too large")
     assert "characters get no suggestions" in answer.reason
-    assert "characters get no suggestions" in (await session.context(A)).note
+    assert "characters get no suggestions" in (await session.report(A)).note
 
     await outcome(session, B)
     assert "C4N4RY" not in repr((backend.seen, backend.warmed))
@@ -96,7 +96,7 @@ async def test_what_is_inserted_and_deleted_again_does_not_count(session: Sessio
 async def test_a_change_of_the_rules_does_not_make_it_usable(session: Session) -> None:
     """All documents are judged again then, but for these."""
     start(session, A, LARGE)
-    session.judge_again()
+    session.handle(RulesChanged())
     await wait_judged(session)
     assert await outcome(session, A) == "too large"
 
@@ -127,7 +127,7 @@ def test_the_text_is_that_of_the_editor(text: str, changes: list[list[Edit | str
             client = apply_edits(client, change, number)
             session.handle(Changed(A, number, tuple(change)))
             assert session.documents[A].text == client.text
-            note = (await session.context(A)).note
+            note = (await session.report(A)).note
             assert ("characters" in note) == (len(client.text) > MOST)
         await session.aclose()
 

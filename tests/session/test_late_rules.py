@@ -108,7 +108,7 @@ async def rest(held: Held) -> None:
 
 async def show(held: Held) -> None:
     """Count the prompt for `:Fim context`."""
-    await held.session.context(held.uri)
+    await held.session.report(held.uri)
 
 
 # -- the rules that change -------------------------------------------------------------------------
@@ -165,7 +165,7 @@ async def test_the_verdict_does_not_wait_for_the_model(
     await soon()
     rule(held)
     await asyncio.wait_for(wait_judged(held.session), 2.0)
-    report = await held.session.context(held.uri)
+    report = await held.session.report(held.uri)
     assert "private" in repr(report)
 
 
@@ -179,7 +179,7 @@ async def test_the_verdict_does_not_wait_for_other_threads(held: Held) -> None:
         watched(held)
         await asyncio.wait_for(wait_judged(held.session), 5.0)
         assert not any(task.done() for task in work)
-        assert "private" in repr(await held.session.context(held.uri))
+        assert "private" in repr(await held.session.report(held.uri))
     finally:
         released.set()
 

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.documents import Edit, Position
-from fim_lsp.events import Changed, Closed, FoldersChanged, Opened
+from fim_lsp.events import (
+    Changed,
+    Closed,
+    FoldersChanged,
+    NextEditDismissed,
+    NextEditShown,
+    NextEditTaken,
+    Opened,
+)
 from fim_lsp.next_edit.engine import propose
 from fim_lsp.session.edits import next_edits
 from fim_lsp.session.edits.model_edits import ModelEdits
@@ -79,8 +87,8 @@ async def test_what_was_done_twice_is_proposed_at_the_next_place() -> None:
 
     assert await desk.proposed() == (A, 2, "area = height * width")
     assert await desk.proposed() == (A, 2, "area = height * width")
-    desk.next_edits.mark_taken("1")
-    desk.next_edits.mark_taken("1")
+    desk.next_edits.mark(NextEditTaken("1"))
+    desk.next_edits.mark(NextEditTaken("1"))
     desk.rename(A, 2)
     assert await desk.proposed() == (A, 3, "total = height + 1")
     assert desk.stats.next_edits == {"offered": 2, "taken": 1}
@@ -169,7 +177,7 @@ async def test_a_dismissed_pattern_is_not_proposed_again() -> None:
     desk.rename(A, 0)
     desk.rename(A, 1)
     assert await desk.proposed()
-    desk.next_edits.dismiss(A)
+    desk.next_edits.mark(NextEditDismissed(A))
 
     again = await desk.proposed()
     assert again is None or "height" not in again[2]
@@ -181,7 +189,7 @@ async def test_what_was_applied_is_counted_where_the_editor_does_not_say_so() ->
     desk.rename(A, 0)
     desk.rename(A, 1)
     assert await desk.proposed()
-    desk.next_edits.mark_shown("1")
+    desk.next_edits.mark(NextEditShown("1"))
     desk.rename(A, 2)
 
     assert await desk.proposed() == (A, 3, "total = height + 1")
@@ -195,7 +203,7 @@ async def test_what_was_applied_and_undone_is_not_proposed_again() -> None:
     desk.rename(A, 1)
     assert await desk.proposed() == (A, 2, "area = height * width")
     desk.rename(A, 2)
-    desk.next_edits.mark_taken("1")
+    desk.next_edits.mark(NextEditTaken("1"))
     desk.undo(A, 2)
 
     again = await desk.proposed()
@@ -211,7 +219,7 @@ async def test_lines_that_are_removed_one_after_the_other() -> None:
     desk.remove(A, 1)
     assert await desk.proposed() == (A, 2, "")
     desk.remove(A, 2)
-    desk.next_edits.mark_taken("1")
+    desk.next_edits.mark(NextEditTaken("1"))
 
     assert await desk.proposed() == (A, 2, "")
 
@@ -266,7 +274,7 @@ async def test_after_a_proposal_the_next_one_comes_at_once() -> None:
     assert await desk.proposed()
     desk.rename(A, 2)
     assert desk.next_edits.seconds_unsettled(A) > 0
-    desk.next_edits.mark_taken("1")
+    desk.next_edits.mark(NextEditTaken("1"))
 
     assert desk.next_edits.seconds_unsettled(A) == 0
 

@@ -160,7 +160,7 @@ async def test_what_changed_meanwhile_is_seen(machine: Machine, root: Path) -> N
     async with machine.session() as ours:
         typist = at(ours, root)
         await typist.ask(invoked=True)
-        shown = await ours.context(typist.uri)
+        shown = await ours.report(typist.uri)
         assert shown.segments
         assert not [part for part in shown.segments if "freight.py" in part.part]
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from fim_lsp.events import Dismissed
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import RingConfig
 from fim_lsp.suggest import quiet
@@ -62,7 +63,7 @@ async def typed(seed: int, *, learn: bool) -> Typed:
         await asyncio.sleep(rng.choice(RESTS_S))
         says_no, goes_on, other = rng.random() < 0.3, rng.random() < 0.9, rng.choice("x(\n ")
         if says_no and asking.done():
-            session.dismiss(typist.uri)
+            session.handle(Dismissed(typist.uri))
         asking.cancel()
         await asyncio.wait([asking])
         n = rng.choice((1, 1, 1, 1, 4, 12)) if goes_on else 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fim_lsp.documents import Position, open_document
+from fim_lsp.events import Snoozed
 from fim_lsp.session.quietness import FILE, NOT_NOW, Exposure, Quietness
 from fim_lsp.session.session import Session
 from fim_lsp.session.state.state_file import forget
@@ -166,15 +167,15 @@ async def test_not_now() -> None:
     backend = FakeBackend(lambda prompt, n: "dth")
     session = Session(Config(), lambda _: backend)
     told: list[str] = []
-    session.connection.on_status = lambda _: told.append(session.quiet.until)
+    session.on_status = lambda status: told.append(status.quiet_until)
     typist = Typist(session, "def area(width):\n    return wi")
     await session.connection.wait_ready()
-    session.snooze(10)
+    session.handle(Snoozed(10))
     assert await typist.ask() == []
     assert (session.counters.answers[-1].outcome, backend.seen) == (NOT_NOW, [])
     assert await typist.ask(invoked=True)
     until = session.quiet.until
-    session.snooze(0)
+    session.handle(Snoozed(0))
     typist.type("d")
     assert await typist.ask()
     assert told[-2:] == [until, ""]

@@ -210,7 +210,7 @@ async def test_without_a_backend_the_session_lives_and_recovers() -> None:
     now: list[Backend] = [down]
     session = Session(Config(), lambda _: now[0])
     told: list[str] = []
-    session.connection.on_status = lambda state: told.append(state.health.value)
+    session.on_status = lambda status: told.append(status.state.health.value)
     try:
         typist = Typist(session, CODE + HALF)
         assert await typist.ask() == []
@@ -253,7 +253,7 @@ async def test_other_open_files_stand_in_the_prompt(session: Session) -> None:
     typist = Typist(session, f"{CODE}\nfreight = Freight('box', 3){HALF}")
     await typist.ask(invoked=True)
     await session.wait_idle()
-    parts = (await session.context(typist.uri)).segments
+    parts = (await session.report(typist.uri)).segments
     chunks = [part for part in parts if part.part.startswith("chunk of ")]
     assert {part.part for part in chunks} == {"chunk of app/freight.py", "chunk of app/cart.py"}
     assert typist.counted("ring", "chunks") == len(chunks)
@@ -277,7 +277,7 @@ async def test_a_private_file_gets_nothing_and_tells_nothing(tmp_path) -> None:
         uri = f"{tmp_path.as_uri()}/open.py"
         await session.complete(uri, Position(len(CODE.splitlines()) + 2, 22), invoked=True)
         await session.wait_idle()
-        shown = await session.context(uri)
+        shown = await session.report(uri)
         assert shown.segments
         assert "c4n4ry" not in repr(shown)
         assert any(outcome.startswith("private") for outcome in typist.session.stats()["outcomes"])  # type: ignore[attr-defined]

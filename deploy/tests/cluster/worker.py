@@ -30,7 +30,7 @@ class Worker:
         )  # fmt: skip
         self.session = Session(QUICK, lambda _: open_backend(settings))
         self.news: list[State] = []
-        self.session.connection.on_status = self._hear
+        self.session.on_status = lambda status: self._hear(status.state)
         self.typist = Typist(self.session, ABOVE)
         self._text = ABOVE
 

@@ -84,10 +84,12 @@ class CommitMessages:
         staged, self._known = await asyncio.to_thread(look)
         return await self.write_subject(staged, typed, n_rules)
 
-    async def for_repository(self, top: Path, typed: str) -> tuple[str, str]:
-        """Return the same for what is staged in the work tree *top*."""
+    async def write(self, place: Document | Path, typed: str) -> tuple[str, str]:
+        """Return the same for a message, or for what is staged in the work tree with this top."""
+        if isinstance(place, Document):
+            return await self.rest(place, typed)
         n_rules = self._workspaces.n_rules
-        staged = await asyncio.to_thread(of_index, top, self._rules)
+        staged = await asyncio.to_thread(of_index, place, self._rules)
         return await self.write_subject(staged, typed, n_rules)
 
     async def aclose(self) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from fim_lsp.documents import Document
-from fim_lsp.events import Changed
+from fim_lsp.events import Changed, NextEditDismissed, NextEditTaken, OfNextEdit
 from fim_lsp.next_edit.edits import text_of
 from fim_lsp.next_edit.engine import Proposal, needles, propose, propose_unopened, why
 from fim_lsp.session.edits.model_edits import ModelEdits
@@ -101,20 +101,21 @@ class NextEdits:
 
     # -- what the user makes of it ---------------------------------------------------------------
 
-    def mark_shown(self, number: str) -> None:
-        """Take in that the editor drew a proposal."""
-        edits = self._offering(number)
-        if edits is not None and edits.mark_shown(number):
-            self._stats.next_edits["shown"] += 1
-
-    def mark_taken(self, number: str) -> None:
-        """Take in that a proposal was applied."""
-        edits = self._offering(number)
-        if edits is not None and edits.offered is not None:
+    def mark(self, event: OfNextEdit) -> None:
+        """Take in that the editor drew a proposal, that it was applied, or that the user wants none like the last one."""
+        if isinstance(event, NextEditDismissed):
+            self._dismiss(event.uri)
+            return
+        edits = self._offering(event.id)
+        if edits is None or edits.offered is None:
+            return
+        if isinstance(event, NextEditTaken):
             edits.accept(edits.offered, self._clock())
             self._stats.next_edits["taken"] += 1
+        elif edits.mark_shown(event.id):
+            self._stats.next_edits["shown"] += 1
 
-    def dismiss(self, uri: str) -> None:
+    def _dismiss(self, uri: str) -> None:
         """Take in that the user dismissed the proposal that was offered last in the workspace of *uri*."""
         doc = self._open.by_uri.get(uri)
         edits = doc.workspace.edits if doc else None
@@ -135,7 +136,7 @@ class NextEdits:
         if not mine:
             return None
         if edits.offered is not None and edits.is_followed(edits.offered, mine):
-            self.mark_taken(edits.offered.id)
+            self.mark(NextEditTaken(edits.offered.id))
         order = dict.fromkeys((mine[-1].uri, doc.uri, *usable))
         index, config = None, self._config()
         if config.ring.files:

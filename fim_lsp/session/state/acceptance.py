@@ -89,9 +89,6 @@ class Acceptance:
         self._marks: list[Mark] = []
         self._says_shown = says_shown
 
-    def __repr__(self) -> str:
-        return f"<Acceptance {self._offer} unjudged={len(self._marks)}>"
-
     def offer(
         self,
         document: Document,

@@ -90,9 +90,6 @@ class OpenDocument:
         if most_chars > DOCUMENT_CHARS:
             self.refuse(Verdict.TOO_LARGE.value, Verdict.TOO_LARGE)
 
-    def __repr__(self) -> str:
-        return f"<OpenDocument {self.file.path} {self.verdict.value}>"
-
     @property
     def uri(self) -> str:
         """The name by which the client knows it."""

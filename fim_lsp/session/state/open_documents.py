@@ -70,8 +70,12 @@ class OpenDocuments:
         unknown = [each for each in documents if not each.workspace.memory.knows(each.uri)]
         return [self._begin_again(doc) for doc in unknown]
 
-    def hear(self, event: events.Shown | events.Accepted | events.PartlyAccepted) -> None:
+    def hear(self, event: events.OfSuggestion) -> None:
         """Take in what the client says of a suggestion."""
+        if isinstance(event, events.Dismissed):
+            if doc := self.by_uri.get(event.uri):
+                doc.acceptance.dismiss()
+            return
         self._says_shown |= isinstance(event, events.Shown)
         for each in self:
             each.acceptance.hear(event, time.perf_counter())
