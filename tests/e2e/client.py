@@ -14,16 +14,27 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from tests.e2e.forked import ROOT, Template
 
 PATIENCE_S = 60.0  # for a machine that is busy with something else
 
 Message = dict[str, Any]
+T = TypeVar("T")
 GHOST_TEXT = {"textDocument": {"inlineCompletion": {"dynamicRegistration": False}}}
+
+
+def wait_until(look: Callable[[], T], what: str) -> T:
+    """Return what *look* finds at last: what nothing tells of has to be looked for again."""
+    end = time.monotonic() + PATIENCE_S
+    while not (found := look()):
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.02)
+    return found
 
 
 class Client:
@@ -211,7 +222,7 @@ class Editor(Client):
     def close(self) -> None:
         """End what is left of the process; tests leave politely before."""
         self.process.kill()
-        self.process.wait()
+        self.process.wait(PATIENCE_S)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream:
                 stream.close()

@@ -34,6 +34,7 @@ SIGNALS: dict[int, Any] = (
     if CAN_FORK
     else {}
 )
+START_S = LEAVE_S = 60.0
 LONGEST = 1 << 18  # bytes of a request: an environment, and the code that a test has run first
 
 
@@ -80,7 +81,7 @@ class Template:
         socket.send_fds(self._socket, [json.dumps(request).encode()], theirs)
         for fd in theirs:
             os.close(fd)
-        while "started" not in (news := self._news(None)):
+        while "started" not in (news := self._news(START_S)):
             pass
         errors = os.fdopen(read_errors, "rb") if hears_errors else None
         pipes = (os.fdopen(write_in, "wb"), os.fdopen(read_out, "rb"), errors)
@@ -94,7 +95,10 @@ class Template:
 
     def close(self) -> None:
         self._socket.close()
-        self._process.wait()
+        try:
+            self._process.wait(LEAVE_S)
+        finally:
+            self._process.kill()
 
     def _news(self, timeout: float | None) -> dict[str, int]:
         """Return what the process tells next: that a server was started, or has ended."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-from tests.e2e.client import PATIENCE_S, Editor
+from tests.e2e.client import Editor, wait_until
 
 MAIN = "from ship import freight_of\n\nprice = freight_of(parcel)\n"
 SHIP = "def freight_of(parcel, distance):\n    rate = parcel.weight * distance\n    return rate\n"
@@ -28,8 +27,6 @@ def test_what_a_plugin_tells_is_shown(editor: Editor, tmp_path: Path) -> None:
     item = {"uri": (tmp_path / "ship.py").as_uri(), "value": SHIP, "importance": 80}
     trait = {"name": "language", "value": "3.14"}
     editor.notify("fim/context", {"textDocument": {"uri": main}, "items": [trait, "odd", item]})
-    end = time.monotonic() + PATIENCE_S
-    while not editor.request("fim/stats")["ring"]["chunks"]:
-        assert time.monotonic() < end
+    wait_until(lambda: editor.request("fim/stats")["ring"]["chunks"], "a piece in the ring")
     editor.finish()
     assert editor.bye() == 0

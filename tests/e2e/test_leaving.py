@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import PATIENCE_S, Editor
+from tests.e2e.client import Editor, wait_until
 
 psutil = pytest.importorskip("psutil")
 
@@ -105,10 +104,7 @@ def test_no_child_stays(launch: Callable[..., Editor], tmp_path: Path, ending: s
             "apiKeyCommand": str(command),
         },
     )
-    end = time.monotonic() + PATIENCE_S
-    while not (tmp_path / "asked").exists():
-        assert time.monotonic() < end
-        assert editor.request("fim/stats")
+    wait_until(lambda: editor.request("fim/stats") and (tmp_path / "asked").exists(), "the command")
     children = psutil.Process(editor.process.pid).children(recursive=True)
 
     ENDINGS[ending](editor)

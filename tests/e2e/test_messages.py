@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, Editor
+from tests.e2e.client import GHOST_TEXT, Editor, wait_until
 
 LOADING = (
     503,
@@ -80,9 +80,10 @@ def test_a_model_that_loads_is_in_progress_until_it_is_not(editor: Editor, backe
 def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Server) -> None:
     """They hear nothing while it loads, and one word when it is gone."""
     start(editor, backend)
-    stats: dict[str, Any] = {}
-    while stats.get("backend", {}).get("state") != "loading":
-        stats = editor.request("fim/stats")
+    wait_until(
+        lambda: editor.request("fim/stats").get("backend", {}).get("state") == "loading",
+        "the model's load",
+    )
     backend.answer = (500, b"")
     backend.server_close()
     backend.shutdown()
@@ -96,10 +97,13 @@ def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Server) ->
     assert editor.bye() == 0
 
 
-def test_a_long_index_is_in_progress_until_it_is_done(editor: Editor, tmp_path: Path) -> None:
+def test_a_long_index_is_in_progress_until_it_is_done(
+    launch: Callable[..., Editor], tmp_path: Path
+) -> None:
     """In a large workspace the reading of names is shown with its percentage, and ends."""
+    editor = launch(before="from fim_lsp.lsp import messages\nmessages.LONG_S = 0.1\n")
     lines = "".join(f"def name_{n}(value):\n    return value * {n}\n\n" for n in range(400))
-    for n in range(200):
+    for n in range(60):
         (tmp_path / f"module_{n}.py").write_text(lines, "utf-8")
     editor.initialize(
         workspaceFolders=[{"uri": tmp_path.as_uri(), "name": "large"}],

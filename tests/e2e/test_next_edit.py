@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, PATIENCE_S, Editor
+from tests.e2e.client import GHOST_TEXT, Editor, wait_until
 
 A = "file:///shop/a.py"
 B = "file:///shop/b.py"
@@ -32,10 +31,7 @@ def actions(editor: Editor, only: list[str] | None = None, uri: str = A) -> list
 
 def action(editor: Editor) -> dict[str, object]:
     """Return the code action; an edit counts as finished only after a pause."""
-    end = time.monotonic() + PATIENCE_S
-    while not (found := actions(editor)):
-        assert time.monotonic() < end, "no code action came"
-    return found[0]
+    return wait_until(lambda: actions(editor), "a code action")[0]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -122,11 +118,7 @@ def renamed_in(editor: Editor, folder: Path) -> str:
 
 def in_file(editor: Editor, uri: str) -> dict[str, object]:
     """Return the code action, once the files of the workspace are known."""
-    end = time.monotonic() + PATIENCE_S
-    while not (found := actions(editor, uri=uri)):
-        assert time.monotonic() < end, "no code action came"
-        time.sleep(0.1)
-    return found[0]
+    return wait_until(lambda: actions(editor, uri=uri), "a code action")[0]
 
 
 def test_in_a_file_that_is_not_open(editor: Editor, shop: Path) -> None:

@@ -7,7 +7,7 @@ import statistics
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,7 +18,7 @@ import pytest
 from fim_lsp.next_edit.edits import FinishedEdit, Lines
 from fim_lsp.next_edit.formats import format_of, prompt_of
 from fim_lsp.next_edit.window import ask, choose_shown
-from tests.e2e.client import PATIENCE_S, Editor
+from tests.e2e.client import PATIENCE_S, Editor, wait_until
 from tests.e2e.test_edits import ABLE
 from tests.e2e.test_edits import scripted as chat
 from tests.e2e.test_next_edit import A, inline_edits
@@ -121,7 +121,7 @@ def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
         )
         change(editor, 0, 3)
         older = editor.ask("textDocument/copilotInlineEdit", inline)
-        wait_until(lambda: bool(server.asked))
+        wait_until(lambda: bool(server.asked), "a request")
         actions = editor.ask("textDocument/codeAction", bulb)
         change(editor, 1, 4)
         newer = editor.ask("textDocument/copilotInlineEdit", inline)
@@ -154,7 +154,7 @@ def test_a_private_file_that_waits_for_the_model_is_not_sent(
             change(editor, 0, 3, uri)
             place = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}}
             asked.append(editor.ask("textDocument/copilotInlineEdit", place))
-            wait_until(lambda: bool(server.asked))
+            wait_until(lambda: bool(server.asked), "a request")
         time.sleep(0.5)
         rules.write_text("shop.py\n")
         changes = [{"uri": rules.as_uri(), "type": 1}]
@@ -164,14 +164,6 @@ def test_a_private_file_that_waits_for_the_model_is_not_sent(
         assert [editor.answer(each).get("result") for each in asked][1] == {"edits": []}
         assert "shop.py" not in json.dumps(server.asked)
     assert editor.bye() == 0
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread does."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_no_server_no_edit(editor: Editor) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import GHOST_TEXT, Editor
+from tests.e2e.client import GHOST_TEXT, Editor, wait_until
 from tests.models import BUNDLED
 from tests.server_bridge.weights.hub import Hub, serving
 
@@ -56,8 +55,10 @@ def asked(editor: Editor) -> int:
 
 
 def wait_ready(editor: Editor) -> None:
-    while editor.request("fim/stats")["backend"]["state"] != "ready":
-        time.sleep(0.05)
+    def state() -> object:
+        return editor.request("fim/stats")["backend"]["state"]
+
+    wait_until(lambda: state() == "ready", "the model")
 
 
 def test_a_yes_gets_the_model_and_the_session_goes_on_with_it(
@@ -82,8 +83,7 @@ def test_a_no_is_remembered(
     """By a button or by closing the question: nothing is downloaded, and nothing asked again."""
     remembered = tmp_path / "home/fim-lsp/offered-a-model"
     editor = begin("http://127.0.0.1:1", answer)
-    while not remembered.exists():
-        time.sleep(0.05)
+    wait_until(remembered.exists, "the note that it was asked")
     assert editor.bye() == 0
     again = begin("http://127.0.0.1:1", answer)
     wait_ready(again)

@@ -12,10 +12,10 @@ import pytest
 
 from tests.e2e.client import Editor
 
-CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:200])
+CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:60])
 TYPED = "\nclass Parser:\n    def __init__(self, na"
 EMBEDDED = {"fim": {"backend": {"kind": "embedded"}, "completion": {"candidates": 1}}}
-# A busy machine may need longer to save than an editor waits: tests/e2e/test_leaving.py is about that time.
+# A busy machine may need longer to save than an editor waits: test_leaving.py is about that time.
 IN_NO_HURRY = "from fim_lsp.lsp import ending, server\nending.LEAVE_S = server.CLOSE_S = 60.0\n"
 ENDINGS: dict[str, Callable[[Editor], int]] = {
     "shutdown": Editor.bye,

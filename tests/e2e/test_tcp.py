@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.client import Client, Editor
+from tests.e2e.client import PATIENCE_S, Client, Editor
 
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
 # What a page in a browser can have sent to any port of this machine.
@@ -34,7 +34,7 @@ def connected(server: Editor, address: tuple[str, int]) -> Iterator[Client]:
 
 def answer(address: tuple[str, int], data: bytes) -> bytes:
     """Return all that comes back for *data* until the server closes the connection."""
-    with socket.create_connection(address) as connection:
+    with socket.create_connection(address, PATIENCE_S) as connection:
         connection.sendall(data)
         answers = b""
         while True:

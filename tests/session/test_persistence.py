@@ -25,8 +25,8 @@ from tests.typist import BRIEF, Typist
 
 pytestmark = pytest.mark.usefixtures("short_rests")
 
-CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:300])
-OTHER = "".join(inspect.getsource(argparse).splitlines(keepends=True)[900:1100])
+CODE = "".join(inspect.getsource(argparse).splitlines(keepends=True)[:100])
+OTHER = "".join(inspect.getsource(argparse).splitlines(keepends=True)[900:980])
 HALF = "\nclass Parser:\n    def __init__(self, na"
 FEW = 8
 
