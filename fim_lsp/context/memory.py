@@ -104,6 +104,7 @@ class Memory:
         self._edited: dict[str, dict[int, int]] = {}  # uri → line → clock of its last edit
         self._clock = 0  # counts edited lines: the unit of "lately", the same at any typing speed
         self._at = ("", -1)  # uri and line of the last edit or cursor
+        self._looked: dict[str, int] = {}  # the line of the cursor when it was last in each file
         self._yanks: tuple[Piece, ...] = ()
         self._told: dict[tuple[str, str], Piece] = {}  # by file and text, told last last
         self._queued: dict[str, None] = {}  # files with news since the last update of the ring
@@ -143,6 +144,8 @@ class Memory:
         if uri != last_uri or abs(line - last_line) > _JUMP_LINES:
             self.note_focus(uri)
         self._at = (uri, line)
+        if uri in self._sources:
+            self._looked[uri] = line
 
     def note_edit(self, before: Document, after: Document, edits: Iterable[Edit | str]) -> None:
         """Take in that *edits* turned *before* into *after*."""
@@ -238,6 +241,7 @@ class Memory:
             viewport,
             sources,
             edited,
+            dict(self._looked),
             self._clock,
             (*self._yanks, *self._told.values()),
         )
@@ -264,7 +268,7 @@ class Memory:
 
     def _forget(self, uri: str) -> None:
         """Keep nothing of a file but what the ring shows."""
-        for known in (self._sources, self._closed, self._edited, self._queued):
+        for known in (self._sources, self._closed, self._edited, self._queued, self._looked):
             known.pop(uri, None)
 
     def _news(self, uri: str) -> None:

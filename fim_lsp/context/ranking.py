@@ -16,15 +16,16 @@ are rounded: recall on click changes by 0.01 at most when any of them is halved 
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
+import sys
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fim_lsp.context.chunks import HEADING, Piece, Why, group, overlap, telling, without
+from fim_lsp.context.chunks import HEADING, Piece, Why, group, overlap, shapes, telling, without
 
 _EDITED = 1.0  # the strongest signal: 0.45 of all names needed were typed in the last 600 lines
 _EDITED_LINES = 300  # … and its chance fades to a third over this many edited lines
@@ -38,6 +39,10 @@ _FILE_FADES = 0.93  # per file looked at since
 _TELLS = 0.0005  # worth per character below which a piece is noise, however much room there is
 _POOL = 8  # times the room: a piece that so many others beat by themselves is hardly ever chosen
 _LEAST = 100  # characters of room that are worth a search: three lines
+_SHARE = 1 / 3  # of the ring for one file, however many words it has
+_WHOLE = 1_200  # characters that any file may have: two usual pieces
+_ELSEWHERE = 0.5  # counts a piece far from all lines of its file that were looked at or edited
+_AROUND = 100  # lines around those that are not far
 # Copies are often pasted; a definition is looked up next, and a server is surer of it than the words are.
 _BONUS = {Why.YANKED: 3.0, Why.SERVER: 3.0, Why.DEFINITION: 1.5}
 
@@ -53,6 +58,7 @@ class Surroundings:
     here: Mapping[str, int]  # in this file, counted
     ages: Mapping[str, int]  # edited this many edited lines ago
     files: Mapping[str, int]  # files by uri, 0 for the one looked at last
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)  # lines looked at or edited
 
 
 class Scored(NamedTuple):
@@ -63,6 +69,11 @@ class Scored(NamedTuple):
     factor: float  # what each chance in it counts, per character
     useful: frozenset[str]  # its words with a chance
     cost: int
+
+
+def share_of(n_chars: int) -> int:
+    """Return how many of so many characters one file may have."""
+    return max(_WHOLE, int(n_chars * _SHARE))
 
 
 class Interest:
@@ -102,13 +113,27 @@ class Interest:
         near = sum(map(self._near.__getitem__, shared)) / self._near_total
         rank = self._surroundings.files.get(piece.uri, len(self._surroundings.files))
         fade = 1.0 if piece.why is Why.YANKED else _FILE_FADES**rank
-        return (_NEAR_FLOOR + _NEAR * near) * fade * _BONUS.get(piece.why, 1.0)
+        visited = 1.0 if self._is_visited(piece) else _ELSEWHERE
+        return (_NEAR_FLOOR + _NEAR * near) * fade * visited * _BONUS.get(piece.why, 1.0)
+
+    def _is_visited(self, piece: Piece) -> bool:
+        """Return whether the user worked near *piece*, as far as known."""
+        lines = self._surroundings.places.get(piece.uri, ())
+        idx = bisect_left(lines, piece.start - _AROUND)
+        return not lines or (idx < len(lines) and lines[idx] < piece.end + _AROUND)
 
     def best(self, candidates: Iterable[Piece], n_chars: int) -> list[Scored]:
         """Return the candidates that may be chosen for so much room, by falling density."""
-        ordered = sorted(map(self.score, candidates), key=lambda each: -each.density)
-        sizes = itertools.accumulate(each.cost for each in ordered)
-        return [each for each, size in zip(ordered, sizes, strict=True) if size <= _POOL * n_chars]
+        pool, room, used = [], _POOL * n_chars, Counter[str]()
+        for scored in sorted(map(self.score, candidates), key=lambda scored: -scored.density):
+            uri = scored.piece.uri
+            if used[uri] + scored.cost <= share_of(_POOL * n_chars):
+                used[uri] += scored.cost
+                room -= scored.cost
+                if room < 0:
+                    break
+                pool.append(scored)
+        return pool
 
     def sort(self, chosen: Iterable[Piece]) -> list[Piece]:
         """
@@ -148,11 +173,21 @@ class Room:
     n_chunks: int
     chunk_lines: int
     credit: int  # characters that may be evaluated a second time
+    file_chars: int = sys.maxsize  # of each file, in the whole ring
     _taken: defaultdict[str, list[Piece]] = field(default_factory=lambda: defaultdict(list))
+    _used: Counter[str] = field(default_factory=Counter[str])
 
     def fits(self, piece: Piece) -> bool:
         """Return whether it can fit at all."""
         return len(piece.text) < self.n_chars
+
+    def share(self, piece: Piece) -> bool:
+        """Count the piece in the share of its file, if it fits there."""
+        used = self._used[piece.uri] + len(piece.text)
+        if used > self.file_chars:
+            return False
+        self._used[piece.uri] = used
+        return True
 
     def take(self, piece: Piece, *, carried: bool) -> bool:
         """Take it if it fits. Sizes are bounds: headings count in full where that is stricter."""
@@ -164,6 +199,8 @@ class Room:
         credit = self.credit + (-(text + heading) if carried else text)
         if size > self.n_chars or n_fresh > self.n_chunks or (carried and credit < 0):
             return False
+        if not self.share(piece):
+            return False
         self._taken[piece.uri] = together
         self.n_chars, self.n_chunks, self.credit = (
             self.n_chars - size,
@@ -174,11 +211,12 @@ class Room:
 
 
 class ShownLines:
-    """The contents of the prompt so far: its words, and the file of each telling line."""
+    """The contents of the prompt so far: its words, the file of each telling line, their shapes."""
 
     def __init__(self, uri: str, lines: Iterable[str]) -> None:
         self.words: set[str] = set()
         self._owners = dict.fromkeys(lines, uri)
+        self._shapes: set[str] = set()
         self._pieces: defaultdict[str, list[Piece]] = defaultdict(list)
 
     def add(self, scored: Scored) -> None:
@@ -186,6 +224,12 @@ class ShownLines:
         self.words |= scored.useful
         self._pieces[scored.piece.uri].append(scored.piece)
         self._owners.update(dict.fromkeys(telling(scored.piece.text), scored.piece.home))
+        self._shapes |= shapes(scored.piece.text)
+
+    def repeats(self, piece: Piece) -> bool:
+        """Return whether its telling lines are shown, but for numbers: such as of generated code."""
+        lines = shapes(piece.text)
+        return bool(lines) and lines <= self._shapes
 
     def parts(self, piece: Piece) -> list[Piece] | None:
         """Return the parts of *piece* that are not shown yet, here or from another file; None for all of it."""
@@ -213,7 +257,8 @@ def choose(
     """
     shown, worth = interest.window(), 0.0
     for scored in map(interest.score, kept):
-        worth += interest.density(scored, shown.words) * scored.cost
+        if room.share(scored.piece) and not shown.repeats(scored.piece):
+            worth += interest.density(scored, shown.words) * scored.cost
         shown.add(scored)
     pool = list(candidates)
     heap = [(-scored.density, idx) for idx, scored in enumerate(pool)]  # sorted: a heap
@@ -221,7 +266,7 @@ def choose(
     while heap and room.n_chars > _LEAST:
         _, idx = heapq.heappop(heap)
         piece = pool[idx].piece
-        if not room.fits(piece):
+        if not room.fits(piece) or shown.repeats(piece):
             continue
         density = interest.density(pool[idx], shown.words)
         if heap and -density > heap[0][0]:

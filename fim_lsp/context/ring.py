@@ -44,7 +44,7 @@ from fim_lsp.context.chunks import (
     telling,
     telling_lines,
 )
-from fim_lsp.context.ranking import Interest, Room, Scored, Surroundings, choose
+from fim_lsp.context.ranking import Interest, Room, Scored, Surroundings, choose, share_of
 from fim_lsp.context.similarity import WORD
 from fim_lsp.documents import LINE_CHARS
 
@@ -133,6 +133,7 @@ def _change(
         limits.n_chunks - cut,
         limits.chunk_lines,
         ring.credit,
+        share_of(limits.n_chars),
     )
     chosen = choose(scored, interest, kept, room, gone)
     written = group(interest.sort(chosen.pieces), limits.chunk_lines)
@@ -203,6 +204,7 @@ class Snapshot:
     viewport: Viewport
     sources: tuple[Source, ...]
     edited: Mapping[str, Mapping[int, int]]  # uri → line → clock
+    looked: Mapping[str, int]  # uri → line of the cursor when it was there last
     clock: int
     others: tuple[Piece, ...]  # yanks, what servers told, and pieces of files that are not open
 
@@ -309,7 +311,16 @@ def _surroundings(snapshot: Snapshot, read: Read) -> Surroundings:
         here=_count_words(here, read),
         ages=_ages(snapshot),
         files={source.uri: rank for rank, source in enumerate(snapshot.sources)},
+        places=_places(snapshot),
     )
+
+
+def _places(snapshot: Snapshot) -> dict[str, list[int]]:
+    """Return the lines of each file that were edited, or that the cursor was on last."""
+    places = {uri: sorted(marks) for uri, marks in snapshot.edited.items()}
+    for uri, line in snapshot.looked.items():
+        places[uri] = sorted((*places.get(uri, ()), line))
+    return places
 
 
 def _ages(snapshot: Snapshot) -> dict[str, int]:

@@ -73,6 +73,56 @@ def test_far_lines_of_the_same_file_are_context() -> None:
     assert all(p.start >= 7 for chunk in editor.memory.ring.chunks for p in chunk.pieces)
 
 
+def letters(number: int) -> str:
+    return "".join("abcdefghij"[int(digit)] for digit in str(number))
+
+
+def generated(n_lines: int) -> str:
+    """Return lines of which each has words of its own."""
+    names = (letters(n) for n in range(1000, 1000 + n_lines))
+    return "".join(
+        f"{n}_key = make_entry({n}_name, {n}_size, {n}_kind, {n}_owner)\n" for n in names
+    )
+
+
+def characters(editor: Editor, uri: str) -> int:
+    return sum(chunk.size for chunk in editor.memory.ring.chunks if chunk.uri == uri)
+
+
+def test_one_large_file_does_not_fill_the_ring() -> None:
+    """A file of 10,000 lines has a third of the characters, however many words are in it."""
+    editor = Editor(big=generated(10_000), a=functions("one", "two"), b=functions("three"))
+    editor.update_ring(B, 0)
+
+    assert characters(editor, A) > 0
+    assert 0 < characters(editor, "file:///w/big.py") <= LIMITS.n_chars / 3 * 1.1  # headings
+
+
+def test_lines_that_differ_in_numbers_only_are_shown_once() -> None:
+    """Generated code says the same a thousand times."""
+    rows = "".join(f"entry_{n} = make_entry(name_{n}, size_{n}, kind_{n})\n" for n in range(500))
+    editor = Editor(a=rows, b=functions("three"))
+    editor.update_ring(B, 0)
+
+    pieces = [piece for chunk in editor.memory.ring.chunks for piece in chunk.pieces]
+    assert len(pieces) == 1
+
+
+def test_places_that_were_looked_at_or_edited_come_before_the_others_of_a_file() -> None:
+    """Not the first lines of a long file, which are shown to no better purpose."""
+    for act in ("edit", "look"):
+        editor = Editor(a=generated(5_000), b=functions("three"))
+        if act == "edit":
+            editor.insert(A, 3_000, "x = 1\n")
+        else:
+            editor.memory.note_move(A, 3_000)
+        editor.update_ring(B, 0)
+        pieces = [piece for chunk in editor.memory.ring.chunks for piece in chunk.pieces]
+
+        assert pieces
+        assert all(2_850 < piece.start < 3_150 for piece in pieces)
+
+
 def test_pieces_move_with_their_lines_and_break_when_edited() -> None:
     """Typing above a piece moves it; typing in it hides it until the next update shows it as it is now."""
     editor = Editor(a=functions("one", "two"), b=functions("three"))
