@@ -174,49 +174,12 @@ _PART = re.compile(
 )
 _BETWEEN = re.compile(r"\A[,;:+)\]}]{0,3}\s|\s[+(\[{,]{0,3}\Z")  # between two strings of a line
 _PHRASE = re.compile(r"[a-z]{3,12}(?: [a-z]{3,12}){3,11}")
-_PROSE = frozenset(
-    [
-        "and",
-        "are",
-        "can",
-        "cannot",
-        "could",
-        "did",
-        "does",
-        "for",
-        "from",
-        "has",
-        "have",
-        "how",
-        "must",
-        "not",
-        "only",
-        "our",
-        "please",
-        "should",
-        "that",
-        "the",
-        "their",
-        "this",
-        "used",
-        "was",
-        "were",
-        "when",
-        "with",
-        "will",
-        "you",
-        "your",
-        "invalid",
-        "missing",
-        "required",
-        "empty",
-        "wrong",
-        "enter",
-        "type",
-        "new",
-        "old",
-    ]
-)
+_PROSE = frozenset({
+    "and", "are", "can", "cannot", "could", "did", "does", "for", "from", "has", "have", "how",
+    "must", "not", "only", "our", "please", "should", "that", "the", "their", "this", "used",
+    "was", "were", "when", "with", "will", "you", "your", "invalid", "missing", "required",
+    "empty", "wrong", "enter", "type", "new", "old",
+})  # fmt: skip
 _CHANGES = 0.2  # of the characters of a random value, at least
 
 
