@@ -72,7 +72,7 @@ BY_NAME = re.compile(
     r"|\buvx (--from )?fim-lsp\b|\bMasonInstall fim-lsp\b|\bext install fim-lsp"
 )
 # They say what is to be done once it is ours, or that it is not.
-AFTER = ("docs/releasing.md", "packaging/", "scripts/tests/test_packages.py", ".github/workflows/")
+AFTER = ("packaging/", "scripts/tests/test_packages.py", ".github/workflows/")
 
 
 def test_no_installation_is_named_that_does_not_exist() -> None:
