@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -16,41 +14,19 @@ from fim_lsp.cli.checks import Finding, Target, privacy
 from fim_lsp.cli.doctor import next_edit
 from fim_lsp.settings.merge import Layer, merge_layers
 from server_bridge.bridge import Unusable
-
-
-class Listing(ThreadingHTTPServer):
-    """Lists models, to those who know the key if there is one."""
-
-    def __init__(self, models: list[str], key: str) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
-        self.models, self.key = models, key
-        self.url = f"http://127.0.0.1:{self.server_port}"
-
-
-class Answers(BaseHTTPRequestHandler):
-    """`/v1/models`."""
-
-    server: Listing
-
-    def do_GET(self) -> None:
-        given = self.headers.get("Authorization")
-        wrong = self.server.key and given != f"Bearer {self.server.key}"
-        body = json.dumps({"data": [{"id": name} for name in self.server.models]}).encode()
-        self.send_response(401 if wrong else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+from tests.server_bridge.recorder import Heard, Recorder, recorder
 
 
 @contextmanager
-def listing(*models: str, key: str = "") -> Iterator[Listing]:
-    with Listing([*models], key) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+def listing(*models: str, key: str = "") -> Iterator[Recorder]:
+    """A server that lists models, to those who know the key if there is one."""
+    names = json.dumps({"data": [{"id": name} for name in models]}).encode()
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        return (401 if key and heard.key != f"Bearer {key}" else 200), names
+
+    with recorder(answer=answer) as server:
         yield server
-        server.shutdown()
 
 
 def target_of(*, enabled: bool = True, **server: object) -> Target:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tests.e2e.client import GHOST_TEXT, Editor
+from tests.server_bridge.recorder import Heard, events, recorder
 
 A = "file:///shop/a.py"
 TEXT = "import os\n\n\ndef area(w, h):\n    '''é'''\n    return w * h\n"
@@ -31,55 +30,36 @@ ABLE = {
 }
 
 
-class Scripted(ThreadingHTTPServer):
-    """A server with a chat model that answers every question with the same text, in pieces; *asked* are the instructions."""
+class Scripted:
+    """
+    A server with a chat model that answers every question with the same *text*, in pieces; *asked*
+    are the instructions.
+    """
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
         self.text = SAID
+        self.url = ""
         self.asked: list[dict[str, Any]] = []
 
-
-class Answers(BaseHTTPRequestHandler):
-    """`/v1/models`, and `/v1/chat/completions` as a stream."""
-
-    server: Scripted
-
-    def do_GET(self) -> None:
-        self._send("application/json", {"data": [{"id": "some-instruct", "owned_by": "me"}]})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if "Instruction:" in str(body):  # files are read ahead for suggestions, too
-            self.server.asked.append(body)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        lines = self.server.text.splitlines(keepends=True)
-        for line in lines:
-            self._say({"choices": [{"delta": {"content": line}, "finish_reason": None}]})
-        self._say({"choices": [{"delta": {}, "finish_reason": "stop"}]})
-        self.wfile.write(b"data: [DONE]\n\n")
-
-    def _say(self, event: object) -> None:
-        self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
-
-    def _send(self, kind: str, body: object) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.end_headers()
-        self.wfile.write(json.dumps(body).encode())
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+    def answer(self, heard: Heard) -> tuple[int, bytes]:
+        if heard.method == "GET":
+            return 200, b'{"data": [{"id": "some-instruct", "owned_by": "me"}]}'
+        if b"Instruction:" in heard.body:  # files are read ahead for suggestions, too
+            self.asked.append(json.loads(heard.body))
+        choices: list[dict[str, Any]] = [
+            {"delta": {"content": line}, "finish_reason": None}
+            for line in self.text.splitlines(keepends=True)
+        ]
+        choices.append({"delta": {}, "finish_reason": "stop"})
+        return 200, events(*({"choices": [choice]} for choice in choices))
 
 
 @contextmanager
 def scripted() -> Iterator[Scripted]:
-    with Scripted() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+    chat = Scripted()
+    with recorder(answer=chat.answer) as server:
+        chat.url = server.url
+        yield chat
 
 
 @pytest.fixture
@@ -91,8 +71,7 @@ def server() -> Iterator[Scripted]:
 @pytest.fixture
 def ready(editor: Editor, server: Scripted) -> Editor:
     """Return an editor with a file open, and a server of which the model is known."""
-    url = f"http://127.0.0.1:{server.server_port}"
-    backend = {"kind": "openai", "url": url}
+    backend = {"kind": "openai", "url": server.url}
     editor.initialize(
         capabilities=ABLE,
         initializationOptions={"fim": {"backend": backend, "status": {"notify": True}}},

@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.client import GHOST_TEXT, Editor, wait_until
+from tests.server_bridge.recorder import Recorder, recorder
 
-LOADING = (
-    503,
-    b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}',
-)
-NOT_A_MODEL = (404, b"no such page")
+LOADING = b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
 MESSAGE, CREATE, PROGRESS = "window/showMessage", "window/workDoneProgress/create", "$/progress"
 WARNING, INFO = 2, 3
 
 
-class Server(ThreadingHTTPServer):
-    """Answers everything with *answer*."""
-
-    answer = LOADING
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        status, body = self.server.answer  # type: ignore[attr-defined]
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Stay quiet."""
-
-
 @pytest.fixture
-def backend() -> Iterator[Server]:
-    with Server(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+def backend() -> Iterator[Recorder]:
+    with recorder(503, LOADING) as server:
         yield server
-        server.shutdown()
 
 
-def start(editor: Editor, backend: Server, **window: bool) -> None:
-    url = f"http://127.0.0.1:{backend.server_address[1]}"
+def start(editor: Editor, backend: Recorder, **window: bool) -> None:
     editor.initialize(
         capabilities={**GHOST_TEXT, "window": window},
-        initializationOptions={"fim": {"backend": {"kind": "llama-server", "url": url}}},
+        initializationOptions={"fim": {"backend": {"kind": "llama-server", "url": backend.url}}},
     )
     editor.open("file:///a.py", "x = 1\n")
 
@@ -60,12 +34,14 @@ def steps(editor: Editor) -> list[Any]:
     return [message["value"]["kind"] for message in editor.messages(PROGRESS)]
 
 
-def test_a_model_that_loads_is_in_progress_until_it_is_not(editor: Editor, backend: Server) -> None:
+def test_a_model_that_loads_is_in_progress_until_it_is_not(
+    editor: Editor, backend: Recorder
+) -> None:
     """The progress is asked for, begins and ends; what it ends with is said once."""
     start(editor, backend, workDoneProgress=True)
     editor.wait_for(lambda: steps(editor) == ["begin"], "the beginning")
     assert editor.messages(MESSAGE) == []
-    backend.answer = NOT_A_MODEL
+    backend.status, backend.answer = 404, b"no such page"
     editor.wait_for(lambda: steps(editor) == ["begin", "end"], "the end")
     editor.wait_for(lambda: bool(editor.messages(MESSAGE)), "a word")
 
@@ -77,14 +53,14 @@ def test_a_model_that_loads_is_in_progress_until_it_is_not(editor: Editor, backe
     assert editor.bye() == 0
 
 
-def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Server) -> None:
+def test_no_progress_for_editors_that_cannot(editor: Editor, backend: Recorder) -> None:
     """They hear nothing while it loads, and one word when it is gone."""
     start(editor, backend)
     wait_until(
         lambda: editor.request("fim/stats").get("backend", {}).get("state") == "loading",
         "the model's load",
     )
-    backend.answer = (500, b"")
+    backend.status, backend.answer = 500, b""
     backend.server_close()
     backend.shutdown()
     editor.wait_for(lambda: bool(editor.messages(MESSAGE)), "a word")

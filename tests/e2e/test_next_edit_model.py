@@ -9,7 +9,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,48 +23,34 @@ from tests.e2e.test_edits import scripted as chat
 from tests.e2e.test_next_edit import A, inline_edits
 from tests.llama_server import llama_server
 from tests.models import BUNDLED
+from tests.server_bridge.recorder import Heard, events, recorder
 
 TEXT = "first = one\nsecond = two\n"
 LINES = 112
 SOURCE = Path(__file__).parents[2] / "fim_lsp/next_edit/log.py"
 
 
-class Scripted(ThreadingHTTPServer):
+class Scripted:
     """Answers every request with the same text, once it may, and keeps what it was asked."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
-        self.text = text
+        self.text, self.url = text, ""
         self.asked: list[dict[str, Any]] = []
         self.may_answer = threading.Event()
         self.may_answer.set()
 
-
-class Answers(BaseHTTPRequestHandler):
-    """Server-sent events, as `/v1/completions` streams them."""
-
-    server: Scripted
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.asked.append(json.loads(body))
-        self.server.may_answer.wait(PATIENCE_S)
-        event = {"choices": [{"text": self.server.text, "finish_reason": "stop"}]}
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        self.wfile.write(f"data: {json.dumps(event)}\n\ndata: [DONE]\n\n".encode())
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+    def answer(self, heard: Heard) -> tuple[int, bytes]:
+        self.asked.append(json.loads(heard.body))
+        self.may_answer.wait(PATIENCE_S)
+        return 200, events({"choices": [{"text": self.text, "finish_reason": "stop"}]})
 
 
 @contextmanager
 def scripted(text: str) -> Iterator[Scripted]:
-    with Scripted(text) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+    model = Scripted(text)
+    with recorder(answer=model.answer) as server:
+        model.url = server.url
+        yield model
 
 
 def started(editor: Editor, url: str) -> None:
@@ -86,7 +71,7 @@ def change(editor: Editor, line: int, version: int, uri: str = A) -> None:
 def test_the_model_proposes_where_no_rule_does(editor: Editor) -> None:
     """In its format, one request for each finished edit, and it says so."""
     with scripted("first = 1\nsecond = 2\n") as server:
-        started(editor, f"http://127.0.0.1:{server.server_port}")
+        started(editor, server.url)
         (item,) = inline_edits(editor)
         assert inline_edits(editor) == [item]
         assert item["text"] == "second = 2"
@@ -111,8 +96,8 @@ def test_a_newer_text_cancels_no_request(editor: Editor) -> None:
     }
     with scripted("first = 1\nsecond = 2\n") as server, chat() as instructed:
         server.may_answer.clear()
-        backend = {"kind": "openai", "url": f"http://127.0.0.1:{instructed.server_port}"}
-        model = {"model": "zeta-2", "url": f"http://127.0.0.1:{server.server_port}"}
+        backend = {"kind": "openai", "url": instructed.url}
+        model = {"model": "zeta-2", "url": server.url}
         fim = {"backend": backend, "nextEdit": {"server": model}, "status": {"notify": True}}
         editor.initialize(capabilities=ABLE, initializationOptions={"fim": fim})
         editor.open(A, TEXT)
@@ -145,7 +130,7 @@ def test_a_private_file_that_waits_for_the_model_is_not_sent(
     rules = root / ".gitignore"
     with scripted("first = 1\nsecond = 2\n") as server:
         server.may_answer.clear()
-        model = {"model": "zeta-2", "url": f"http://127.0.0.1:{server.server_port}"}
+        model = {"model": "zeta-2", "url": server.url}
         fim = {"nextEdit": {"server": model}}
         editor.initialize(rootUri=root.as_uri(), initializationOptions={"fim": fim})
         asked = []

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 import psutil
+import pytest
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fim-lsp-test"
 ROOT = CACHE / "sid"
@@ -23,6 +24,13 @@ REPOSITORY = Path(__file__).parent.parent.parent
 def program(name: str) -> Path:
     """Return a program of the Debian root."""
     return ROOT / "usr/bin" / name
+
+
+def needs(*names: str) -> list[pytest.MarkDecorator]:
+    """Return the marks of tests that drive these programs of the Debian root."""
+    missing = [name for name in names if not program(name).exists()]
+    reason = f"no {', '.join(missing)}: run scripts/install-editors"
+    return [pytest.mark.editors, pytest.mark.skipif(bool(missing), reason=reason)]
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

@@ -12,12 +12,7 @@ from tests.editors import programs
 from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED, furnish
 from tests.editors.terminal import Terminal
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.skipif(
-        not programs.program("nvim").exists(), reason="no editors: run scripts/install-editors"
-    ),
-]
+pytestmark = programs.needs("nvim")
 
 
 def blocks(editor: str, language: str) -> list[str]:

@@ -12,12 +12,7 @@ from tests.e2e.test_edits import NEW, SAID, TEXT, Scripted, scripted
 from tests.editors import programs
 from tests.editors.neovim import Neovim
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.skipif(
-        not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
-    ),
-]
+pytestmark = programs.needs("nvim")
 
 INIT = """\
 vim.o.swapfile = false
@@ -43,7 +38,7 @@ def server() -> Iterator[Scripted]:
 @pytest.fixture(scope="module")
 def editor(home: Path, project: Path, server: Scripted) -> Iterator[Neovim]:
     """One Neovim, and a chat model with one answer."""
-    neovim = Neovim(home, project, INIT.format(f"http://127.0.0.1:{server.server_port}"))
+    neovim = Neovim(home, project, INIT.format(server.url))
     yield neovim
     neovim.close()
 

@@ -6,18 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.editors import programs
 from tests.editors.conftest import REST_OF_WORD, SHOP, TYPED
 from tests.editors.terminal import Terminal
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.skipif(
-        not programs.program("emacs-nox").exists(), reason="no Emacs: run scripts/install-editors"
-    ),
-]
+pytestmark = programs.needs("emacs-nox")
 
 SHARE = programs.ROOT / "usr/share/emacs"
 DATA = SHARE / "30.2"

@@ -15,12 +15,7 @@ from tests.editors import programs
 from tests.editors.conftest import SHOP
 from tests.editors.helix import Helix
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.skipif(
-        not programs.program("hx").exists(), reason="no Helix: run scripts/install-editors"
-    ),
-]
+pytestmark = programs.needs("hx")
 
 SNIPPET = programs.REPOSITORY / "editors/helix/languages.toml"
 TYPED = "total = 0\rfor w"  # Helix indents by itself

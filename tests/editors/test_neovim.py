@@ -16,12 +16,7 @@ from tests.editors.conftest import REST_OF_LINE, REST_OF_WORD, SHOP, TYPED, furn
 from tests.editors.neovim import Neovim
 from tests.models import BUNDLED
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.skipif(
-        not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
-    ),
-]
+pytestmark = programs.needs("nvim")
 
 INIT = """\
 vim.keymap.set('i', '<Tab>', function() return '# from the user' end, {{ expr = true }})

@@ -10,12 +10,7 @@ import pytest
 from tests.editors import programs
 from tests.editors.neovim import Neovim
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.skipif(
-        not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
-    ),
-]
+pytestmark = programs.needs("nvim")
 
 # A language server within Neovim: it knows where two names are defined, and notes what it is asked.
 INIT = """\

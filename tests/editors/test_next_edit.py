@@ -10,12 +10,7 @@ import pytest
 from tests.editors import programs
 from tests.editors.neovim import Neovim
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.skipif(
-        not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
-    ),
-]
+pytestmark = programs.needs("nvim")
 
 INIT = """\
 vim.g.fim = { keys = { next_edit = '<Tab>', accept = '<Tab>' } }

@@ -12,13 +12,7 @@ from tests.editors.terminal import Terminal
 from tests.editors.test_emacs import EGLOT, LSP_MODE, emacs
 from tests.editors.test_next_edit import BOX, RENAMED
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.skipif(
-        not programs.program("hx").exists() or not programs.program("emacs-nox").exists(),
-        reason="no Helix, no Emacs: run scripts/install-editors",
-    ),
-]
+pytestmark = programs.needs("hx", "emacs-nox")
 
 APPLIED = RENAMED.replace("area = hight", "area = height")
 ESCAPE, ENTER, SAVE, META_X = "\x1b", "\r", "\x18\x13", "\x1bx"

@@ -19,12 +19,7 @@ from tests.editors.neovim import Neovim
 from tests.editors.test_docs import blocks
 from tests.editors.test_next_edit import BOX, CURSOR, ESCAPE, RENAMED, TAB
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.skipif(
-        not programs.program("nvim").exists(), reason="no Neovim: run scripts/install-editors"
-    ),
-]
+pytestmark = programs.needs("nvim")
 
 INIT = """
 vim.opt.runtimepath:prepend('{plugin}')

@@ -18,7 +18,7 @@ from tests.editors.vscode import Workbench
 pytestmark = pytest.mark.editors
 
 AREA = "import os\n\n\ndef area(w, h):\n    return w * h\n"
-MODEL = '[backend]\nkind = "openai"\nurl = "http://127.0.0.1:{}"\n'
+MODEL = '[backend]\nkind = "openai"\nurl = "{}"\n'
 INPUT = ".quick-input-widget:not([style*='display: none']) input"
 DIFF = ".tab.active[aria-label*='multiply']"
 
@@ -36,7 +36,7 @@ def server() -> Iterator[Scripted]:
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory: pytest.TempPathFactory, server: Scripted) -> Iterator[Workbench]:
     home = tmp_path_factory.mktemp("home")
-    furnish(home, MODEL.format(server.server_port))
+    furnish(home, MODEL.format(server.url))
     project = home / "shop"
     (project / ".git").mkdir(parents=True)
     for name in ("area.py", "accept.py", "reject.py", "again.py"):

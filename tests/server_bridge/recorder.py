@@ -1,24 +1,39 @@
 """
-A web server that is not llama.cpp: gives one answer to everything, or one per path, and notes what
-it is told. Where it has no answer for a path it closes the connection; `data:` is sent as events.
+A web server that is not llama.cpp: gives one answer to everything, one per path, or what a function
+makes of the request, and notes what it is told. Where it has no answer for a path it closes the
+connection; `data:` is sent as events.
 """
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+
+
+class Heard(NamedTuple):
+    """A request; *key* is its header `Authorization`."""
+
+    method: str
+    path: str
+    body: bytes
+    key: str | None
+
+
+Answer = bytes | dict[str, bytes] | Callable[[Heard], tuple[int, bytes]]
 
 
 class Recorder(ThreadingHTTPServer):
-    """*heard* is a list of (method, path, body, key) in order of arrival."""
+    """*heard* are the requests in order of arrival."""
 
-    def __init__(self, port: int, status: int, answer: bytes | dict[str, bytes]) -> None:
+    def __init__(self, port: int, status: int, answer: Answer) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.status, self.answer = status, answer
         self.headers: dict[str, str] = {}
-        self.heard: list[tuple[str, str, bytes, str | None]] = []
+        self.heard: list[Heard] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
 
@@ -27,21 +42,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.heard.append((self.command, self.path, body, self.headers["Authorization"]))
-        answer = self.server.answer
-        if isinstance(answer, dict):
+        heard = Heard(self.command, self.path, body, self.headers["Authorization"])
+        self.server.heard.append(heard)
+        status, answer = self.server.status, self.server.answer
+        if callable(answer):
+            status, answer = answer(heard)
+        elif isinstance(answer, dict):
             if self.path not in answer:
                 return
             answer = answer[self.path]
-        self.send_response(self.server.status)
+        self.send_response(status)
         for name, value in self.server.headers.items():
             self.send_header(name, value)
-        if answer.startswith(b"data:"):
+        if is_stream := answer.startswith(b"data:"):
             self.send_header("Content-Type", "text/event-stream")
         else:
             self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(answer)
+        for piece in answer.splitlines(keepends=True) if is_stream else [answer]:
+            self.wfile.write(piece)
 
     do_GET = do_POST = _answer  # noqa: N815 (http.server's names)
 
@@ -49,9 +68,15 @@ class _Handler(BaseHTTPRequestHandler):
         """Be quiet."""
 
 
+def events(*messages: object) -> bytes:
+    """Return a stream of server-sent events and its end."""
+    lines = [f"data: {json.dumps(message)}\n\n" for message in messages]
+    return "".join([*lines, "data: [DONE]\n\n"]).encode()
+
+
 @contextmanager
 def recorder(
-    status: int = 200, answer: bytes | dict[str, bytes] = b'{"status": "ok"}', port: int = 0
+    status: int = 200, answer: Answer = b'{"status": "ok"}', port: int = 0
 ) -> Iterator[Recorder]:
     """A running recorder."""
     with Recorder(port, status, answer) as server:

@@ -6,10 +6,8 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -33,6 +31,7 @@ from server_bridge.protocol import (
 )
 from tests.llama_server import llama_server
 from tests.server_bridge.fim.controls import CONTROLS, OTHERS
+from tests.server_bridge.recorder import Heard, Recorder, events, recorder
 
 PROMPT = Prompt(
     "shop", (Chunk("a.py", "A = 1\n"),), "b.py", "def f(x):\n", "LATER = 3\n", "    y = 1\n    "
@@ -41,55 +40,27 @@ ASKED = Request(replace(PROMPT, forced="ret"), n_predict=20)
 GOOD = "```python\n    return x + y\n    # done\n```"
 
 
-class Script(ThreadingHTTPServer):
-    """Says what it is to *say*, a few signs at a time, and keeps what it was asked; *refuses* fields by name."""
-
-    def __init__(self, say: str, refuses: tuple[str, ...]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.say, self.refuses, self.asked = say, refuses, list[Any]()
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Script
-
-    def do_GET(self) -> None:
-        self._send(200, b'{"data": [{"id": "some-chat-70b", "owned_by": "acme"}]}')
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((self.path, asked))
-        if any(name in asked for name in self.server.refuses):
-            self._send(400, b'{"error": {"message": "unknown field"}}')
-            return
-        said = self.server.say
-        pieces = [said[at : at + 3] for at in range(0, len(said), 3)]
-        events: list[Any] = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
-        events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
-        lines = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
-        self._send(200, b"".join([*lines, b"data: [DONE]\n\n"]), "text/event-stream")
-
-    def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Be quiet."""
-
-
 @contextmanager
-def script(say: str = GOOD, refuses: tuple[str, ...] = ()) -> Iterator[Script]:
-    with Script(say, refuses) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def script(say: str = GOOD, refuses: tuple[str, ...] = ()) -> Iterator[Recorder]:
+    """A server that says what it is to *say*, a few signs at a time; *refuses* fields by name."""
+
+    def answer(heard: Heard) -> tuple[int, bytes]:
+        if heard.method == "GET":
+            return 200, b'{"data": [{"id": "some-chat-70b", "owned_by": "acme"}]}'
+        if any(name in json.loads(heard.body) for name in refuses):
+            return 400, b'{"error": {"message": "unknown field"}}'
+        pieces = [say[at : at + 3] for at in range(0, len(say), 3)]
+        choices: list[dict[str, Any]] = [{"delta": {"content": piece}} for piece in pieces]
+        choices.append({"delta": {}, "finish_reason": "stop"})
+        return 200, events(*({"choices": [choice]} for choice in choices))
+
+    with recorder(answer=answer) as server:
+        yield server
+
+
+def asked_of(server: Recorder) -> list[tuple[str, Any]]:
+    """Return the paths and the bodies of what *server* was asked."""
+    return [(h.path, json.loads(h.body)) for h in server.heard if h.method == "POST"]
 
 
 @pytest.fixture
@@ -112,7 +83,7 @@ async def test_a_model_is_asked_in_words(backends: list[OpenAiServer]) -> None:
         backends.append(OpenAiServer(Http(server.url)))
         reply = await backends[0].complete(ASKED)
         assert "asked in words" in backends[0].state.second_best
-    [(path, asked)] = server.asked
+    [(path, asked)] = asked_of(server)
     files = "\n\n--- a.py ---\nA = 1\n\n\n--- b.py ---\ndef f(x):\n"
     content = f"{TASK}{files}{GAP}LATER = 3\n{completion.ASK}    y = 1\n    ret"
     assert path == "/v1/chat/completions"
@@ -151,7 +122,7 @@ async def test_a_message_only_grows(backends: list[OpenAiServer]) -> None:
         backends.append(OpenAiServer(Http(server.url)))
         for typed in ("    y", "    y = ", "    y = 1\n    "):
             await backends[0].complete(Request(replace(PROMPT, middle=typed), 8))
-    sent = [asked["messages"][0]["content"] for _, asked in server.asked]
+    sent = [asked["messages"][0]["content"] for _, asked in asked_of(server)]
     assert all(later.startswith(earlier) for earlier, later in pairwise(sent))
 
 
