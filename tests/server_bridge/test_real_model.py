@@ -1,7 +1,7 @@
 """
 Every idea of the server side on a real model, Qwen2.5-Coder 0.5B: counts of tokens, and the same text.
 
-docs/backends.md has the figures. Run by scripts/test-server where scripts/get-qwen was run.
+Run by scripts/test-server where scripts/get-qwen was run.
 """
 
 from __future__ import annotations
