@@ -23,7 +23,7 @@ from fim_lsp import events
 from fim_lsp.documents import Edit, Position
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import CompletionConfig, Config
-from fim_lsp.suggest.request import Client, Suggestion
+from fim_lsp.suggest.request import Requester, Suggestion
 from server_bridge.bridge import BackendSettings, open_backend
 
 LIBRARY = Path(argparse.__file__).parent
@@ -68,7 +68,7 @@ async def shown(session: Session, number: int, lines: list[str]) -> list[Shown]:
         found.append(Shown(n_tokens, ms, len(suggestion.text.strip().splitlines())))
 
     place = colon._replace(column=colon.column + 1)
-    answer = await session.complete(uri, place, invoked=False, client=Client(hear=hear))
+    answer = await session.complete(uri, place, invoked=False, client=Requester(hear=hear))
     for all_of_it in answer.suggestions:
         hear(all_of_it)
     await session.wait_idle()

@@ -31,7 +31,7 @@ from benchmarks.real_sessions.choice import in_set
 from fim_lsp.session.quietness import REMEMBERED
 from fim_lsp.settings.config import CompletionConfig
 from fim_lsp.suggest import quiet
-from fim_lsp.suggest.quiet import Judged, Place, Record, Verdict
+from fim_lsp.suggest.quiet import PastReaction, Prospect, Reaction, Record
 
 SURE = CompletionConfig().min_confidence
 DAYS = 5  # of all places each, in another order: the first teaches, all count
@@ -62,7 +62,7 @@ USERS = (
 class Offer(NamedTuple):
     """What a rule may show at a place, and what it is worth to a user."""
 
-    place: Place
+    place: Prospect
     words_saved: int  # keys, where right words are taken
     line_saved: int  # where whole right lines are
     wrong: int
@@ -71,7 +71,7 @@ class Offer(NamedTuple):
 class Seen(NamedTuple):
     """A suggestion on screen: for how many seconds, from *now*."""
 
-    place: Place
+    place: Prospect
     seconds: float
     now: float
 
@@ -101,7 +101,7 @@ class Rule:
     waits: Callable[[float, float], float] | None = None  # usual, strength
     learns: bool = False
     backs_off: bool = False
-    judged: deque[Judged] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    judged: deque[PastReaction] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     record: Record = field(default_factory=Record)
     n_hidden: int = 0
 
@@ -109,7 +109,7 @@ class Rule:
         """Return how rare it makes suggestions."""
         return quiet.strength(self.judged, now) if self.backs_off else 1.0
 
-    def shows(self, place: Place, now: float) -> bool:
+    def shows(self, place: Prospect, now: float) -> bool:
         """Return whether the suggestion is shown."""
         record = self.record if self.learns else Record()
         if not (self.learns or self.backs_off) or quiet.is_worth(record, place, self.strength(now)):
@@ -124,19 +124,19 @@ class Rule:
         strong = _copilot(self.judged, now) if not self.backs_off else self.strength(now)
         return self.waits(0.0, strong) / 1000
 
-    def heard(self, place: Place, verdict: Verdict, now: float) -> None:
+    def heard(self, place: Prospect, verdict: Reaction, now: float) -> None:
         """What became of it."""
-        self.judged.append(Judged(verdict, now))
+        self.judged.append(PastReaction(verdict, now))
         if self.learns:
-            taken = verdict in (Verdict.ACCEPTED, Verdict.TYPED_ALONG)
+            taken = verdict in (Reaction.ACCEPTED, Reaction.TYPED_ALONG)
             self.record = quiet.learn(self.record, place, taken=taken)
 
 
-def _copilot(judged: deque[Judged], now: float) -> float:
+def _copilot(judged: deque[PastReaction], now: float) -> float:
     """Copilot's factor: every suggestion that is not accepted is a rejection; no lower bound but that of the wait."""
     total = 0.0
     for each in judged:
-        factor = 0.8 if each.verdict is Verdict.ACCEPTED else 1.5
+        factor = 0.8 if each.verdict is Reaction.ACCEPTED else 1.5
         total += math.log(factor) * math.exp(-(now - each.at) / quiet.FADE_S)
     return math.exp(total)
 
@@ -169,7 +169,7 @@ def _offer(one: Shown) -> Offer | None:
     known = [p for at, p in one.candidate.odds if p is not None and at <= len(one.text)]
     probability = math.exp(sum(known)) if known else 1.0
     answer = one.answer
-    place = Place(
+    place = Prospect(
         answer.place.language, probability, len(one.text), one.text.count("\n") + 1,
         answer.cursor.before, 0.0,
     )  # fmt: skip
@@ -269,7 +269,7 @@ def cost_us(answers: list[Answer]) -> float:
     for n, offer in enumerate(found):
         rule.wait_s(float(n))
         rule.shows(offer.place, float(n))
-        rule.heard(offer.place, Verdict.IGNORED, float(n))
+        rule.heard(offer.place, Reaction.IGNORED, float(n))
     return 1e6 * (time.process_time() - begin) / len(found)
 
 

@@ -25,7 +25,7 @@ from benchmarks.serve import serving
 from fim_lsp import events
 from fim_lsp.documents import Position, apply_edits, open_document
 from fim_lsp.instruct import selection
-from fim_lsp.instruct.selection import Asked, block
+from fim_lsp.instruct.selection import Instruction, block
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import Config
 from server_bridge.llama.backend import LlamaServer
@@ -50,7 +50,7 @@ async def fim_lsp(task: Task, url: str) -> str:
     document = open_document(uri, task.language, 1, task.text)
     session.handle(events.FoldersChanged(("file:///home/me/shop",)))
     session.handle(events.Opened(uri, task.language, 1, task.text))
-    asked = Asked(Position(task.first, 0), Position(task.last, 0), task.ask)
+    asked = Instruction(Position(task.first, 0), Position(task.last, 0), task.ask)
     try:
         found = await session.edits.edit(uri, asked, lambda _: True)
     finally:

@@ -29,7 +29,7 @@ from benchmarks.next_edit.commits import History
 from benchmarks.next_edit.replay import Ask, asks
 from benchmarks.next_edit.scores import Asked, Ranked, Score, Shown, Where, asked, score
 from benchmarks.plot import Axis, Series, plot
-from fim_lsp.next_edit.edits import Text
+from fim_lsp.next_edit.edits import EditedText
 from fim_lsp.next_edit.engine import Proposal, breaks, in_unopened, proposals
 from fim_lsp.next_edit.evidence import SURE, SURE_UNOPENED
 
@@ -104,7 +104,7 @@ def _ranked(ask: Ask) -> Ranked:
     return shown + [Shown(*each[:5], each.pattern, False, each.is_renaming) for each in away]
 
 
-def _likely(found: Sequence[Proposal], texts: Sequence[Text]) -> list[Proposal]:
+def _likely(found: Sequence[Proposal], texts: Sequence[EditedText]) -> list[Proposal]:
     surest = sorted(found, key=lambda each: -each.confidence)[:RANKED]
     likely = (each for each in surest if each.confidence >= LEVELS[0])
     return [each for each in likely if not breaks(each, texts)]

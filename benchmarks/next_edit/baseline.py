@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.next_edit.replay import Ask
 from benchmarks.next_edit.scores import Ranked, Shown
 from fim_lsp.documents import alike
-from fim_lsp.next_edit.edits import Example, Text, examples
+from fim_lsp.next_edit.edits import EditedText, Example, examples
 from fim_lsp.next_edit.rule import tokens
 
 
@@ -32,7 +32,9 @@ def baseline(ask: Ask, *, twice: bool) -> Ranked:
     return []
 
 
-def _lines(texts: Sequence[Text], last: Example, old: str) -> Iterator[tuple[Text, int]]:
+def _lines(
+    texts: Sequence[EditedText], last: Example, old: str
+) -> Iterator[tuple[EditedText, int]]:
     for text in texts:
         for line in text.holding(old):
             if text.uri != last.uri or line > last.line:

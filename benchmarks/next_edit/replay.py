@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from benchmarks.next_edit.commits import Commit, Hunk, Lines
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, Words, holding, words
-from fim_lsp.next_edit.edits import FinishedEdit, Text, changes
+from fim_lsp.context.index import Index, IndexEntry, Words, holding, words
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit, changes
 from fim_lsp.next_edit.engine import needles
 from fim_lsp.next_edit.rule import token_changes
 from fim_lsp.workspace.explorer import HOLDING
@@ -35,13 +35,13 @@ class Ask(NamedTuple):
     commit: str
     recurs: bool
     edits: Sequence[FinishedEdit]
-    texts: Sequence[Text]
+    texts: Sequence[EditedText]
     todo: dict[Place, Lines]
     n_open: int
     known: Index
 
     @property
-    def unopened(self) -> list[Text]:
+    def unopened(self) -> list[EditedText]:
         """The files that are not open which the server would look at, as it finds them."""
         texts = {text.uri: text for text in self.texts[self.n_open :]}
         paths = holding(self.known, needles(self.edits), self.edits[-1].uri)
@@ -54,7 +54,7 @@ class Ask(NamedTuple):
 
 def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[Ask]:
     """One per hunk, after it was made; the hunks from *first* on, then those before it."""
-    texts = {path: Text(path, language_of(path), lines) for path, lines in files.items()}
+    texts = {path: EditedText(path, language_of(path), lines) for path, lines in files.items()}
     hunks = [hunk for hunk in commit.hunks if hunk.path in files]
     order = hunks[first:] + hunks[:first]
     edits: list[FinishedEdit] = []
@@ -65,7 +65,7 @@ def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[As
         end = start + len(hunk.before)
         assert lines[start:end] == hunk.before
         made = lines[:start] + hunk.after + lines[end:]
-        texts[hunk.path] = Text(hunk.path, language_of(hunk.path), made)
+        texts[hunk.path] = EditedText(hunk.path, language_of(hunk.path), made)
         edits = [_carried(edit, hunk, start) for edit in edits]
         around = lines[start - 1] if start else "", lines[end] if end < len(lines) else ""
         edits.append(FinishedEdit(hunk.path, start, hunk.before, hunk.after, *around, float(n)))
@@ -79,11 +79,11 @@ def asks(commit: Commit, files: dict[str, Lines], first: int = 0) -> Iterator[As
 _words: dict[int, tuple[Lines, Words[int]]] = {}  # by the identity of a file's lines
 
 
-def _entry(file: tuple[str, Lines]) -> tuple[str, Entry]:
+def _entry(file: tuple[str, Lines]) -> tuple[str, IndexEntry]:
     path, lines = file
     if id(lines) not in _words:
         _words[id(lines)] = lines, words("\n".join(lines))
-    return path, Entry(language_of(path), (0, 0), (), _words[id(lines)][1])
+    return path, IndexEntry(language_of(path), (0, 0), (), _words[id(lines)][1])
 
 
 def _recurs(commit: Commit) -> bool:

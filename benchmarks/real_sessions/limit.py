@@ -20,7 +20,7 @@ from fim_lsp.documents import Edit, Position, after
 from fim_lsp.session.session import Session
 from fim_lsp.settings.merge import make_config
 from fim_lsp.suggest.cursor import indent
-from fim_lsp.suggest.request import Client, Suggestion
+from fim_lsp.suggest.request import Requester, Suggestion
 from server_bridge.http.client import Http
 from server_bridge.llama.backend import LlamaServer
 
@@ -99,7 +99,7 @@ class _Typist:
                 asked.cancel()
 
         complete = self.session.complete(
-            self._uri, self._at, invoked=True, client=Client(hear=hear)
+            self._uri, self._at, invoked=True, client=Requester(hear=hear)
         )
         asked = asyncio.ensure_future(complete)
         with contextlib.suppress(asyncio.CancelledError):

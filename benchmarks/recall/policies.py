@@ -16,9 +16,9 @@ from benchmarks.recall.llama_vim import LlamaVim, Piece
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.grammars import language_of
-from fim_lsp.context.index import Entry, Index, names, read_unopened, update_index
+from fim_lsp.context.index import Index, IndexEntry, names, read_unopened, update_index
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Limits, Viewport, update_ring
+from fim_lsp.context.ring import RingLimits, Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document, split
 
 
@@ -37,7 +37,7 @@ class Ours:
     """`fim_lsp.context`, driven as the session drives it; *n_chars* for the ring."""
 
     def __init__(self, n_chars: int, n_chunks: int = 16, chunk_lines: int = 64) -> None:
-        self.memory = Memory(Limits(n_chunks, chunk_lines, n_chars))
+        self.memory = Memory(RingLimits(n_chunks, chunk_lines, n_chars))
         self._documents: dict[str, Document] = {}
         self._versions = itertools.count()
         self._disk: dict[str, str] = {}
@@ -52,7 +52,7 @@ class Ours:
     def _written(self, path: str, text: str) -> None:
         language = language_of(path)
         self._disk[path] = text
-        entry = Entry(language, (0, 0), names(read_syntax(language, text).definitions))
+        entry = IndexEntry(language, (0, 0), names(read_syntax(language, text).definitions))
         self._index = update_index(self._index, {path: entry})
 
     def _stranger(self, path: str) -> Source | None:

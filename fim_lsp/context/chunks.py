@@ -141,7 +141,7 @@ class ContextChunk:
         return sum(piece.n_lines for piece in self.pieces)
 
 
-class Cut(NamedTuple):
+class CutText(NamedTuple):
     """The contents of one version of a text: its pieces, the names its imports bring in, its definitions."""
 
     pieces: tuple[Piece, ...] = ()
@@ -149,11 +149,11 @@ class Cut(NamedTuple):
     definitions: tuple[Definition, ...] = ()
 
 
-Read = Callable[[Source], Cut]  # `read`, or the same in another process
+Read = Callable[[Source], CutText]  # `read`, or the same in another process
 
 
 @functools.lru_cache(maxsize=64)
-def read(source: Source) -> Cut:
+def read(source: Source) -> CutText:
     """
     Cut *source*, for texts that are no danger: benchmarks, training, tests.
 
@@ -167,7 +167,7 @@ def pieces(source: Source) -> tuple[Piece, ...]:
     return read(source).pieces
 
 
-def cut(source: Source, syntax: Syntax) -> Cut:
+def cut(source: Source, syntax: Syntax) -> CutText:
     """Cut *source* where the units of *syntax* begin and end."""
     text = unix("".join(source.lines))
     lines, keys = text.split("\n"), [*key_lines(text)]
@@ -181,7 +181,7 @@ def cut(source: Source, syntax: Syntax) -> Cut:
     each = (_piece(source, lines, Why.OPENED, span, PIECE_CHARS) for span in shown)
     known = itertools.islice((piece for piece in each if piece is not None), PIECES)
     names = dict.fromkeys(name for unit in syntax.units for name in unit.names)
-    return Cut(tuple(known), tuple(names), syntax.definitions)
+    return CutText(tuple(known), tuple(names), syntax.definitions)
 
 
 def read_yank(source: Source, text: str) -> Piece | None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from zlib import crc32
 
-from fim_lsp.context.chunks import Cut, Piece, Read, Source, Why, read
+from fim_lsp.context.chunks import CutText, Piece, Read, Source, Why, read
 from fim_lsp.context.definitions import Definition
 from fim_lsp.context.ring import Snapshot
 
@@ -82,7 +82,7 @@ _AFFIXES = ("test_", "_test", "-test", "_spec")  # of twins' names
 _READ = 12  # files read for one update: 12 × 300 lines are read and cut in 20 ms
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """The index entry of a file; *stamp* (time of change in ns, bytes) tells whether it is up to date."""
 
     language: str
@@ -98,7 +98,7 @@ class Index:
     counts are of all entries.
     """
 
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, IndexEntry] = field(default_factory=dict)
     homes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_names: int = 0
     n_words: int = 0
@@ -110,7 +110,7 @@ def names(definitions: Iterable[Definition]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(sys.intern, itertools.islice(telling, _FILE_NAMES))))
 
 
-def update_index(index: Index, fresh: Mapping[str, Entry | None]) -> Index:
+def update_index(index: Index, fresh: Mapping[str, IndexEntry | None]) -> Index:
     """Return the index with these entries instead of their old ones; None takes a file out."""
     entries, homes = dict(index.entries), dict(index.homes)
     n_names, n_words = index.n_names, index.n_words
@@ -191,14 +191,14 @@ def read_unopened(
             yield from _pieces(read(source), {*names, *near})
 
 
-def _pieces(cut: Cut, names: AbstractSet[str]) -> Iterator[Piece]:
+def _pieces(cut: CutText, names: AbstractSet[str]) -> Iterator[Piece]:
     spans = [d for d in cut.definitions if d.name in names]
     for piece in cut.pieces:
         defines = any(d.start < piece.end and piece.start < d.end for d in spans)
         yield replace(piece, why=Why.DEFINITION if defines else Why.SIBLING)
 
 
-def _names(path: str, entry: Entry | None) -> set[str]:
+def _names(path: str, entry: IndexEntry | None) -> set[str]:
     return {*entry.names, stem(path)} if entry else set()
 
 

@@ -35,7 +35,7 @@ from fim_lsp.context.chunks import (
     places,
     read_yank,
 )
-from fim_lsp.context.ring import Limits, Ring, RingUpdate, Snapshot, Viewport, judge, visible
+from fim_lsp.context.ring import Ring, RingLimits, RingUpdate, Snapshot, Viewport, judge, visible
 from fim_lsp.context.similarity import features, like
 from fim_lsp.documents import Document, Edit, alike, body, split
 
@@ -97,7 +97,7 @@ _JUMP_LINES = 32  # a cursor that moves further works elsewhere (llama.vim's dis
 class Memory:
     """All that is remembered of one workspace root. Paths that are private never get here."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RingLimits) -> None:
         self.limits = limits
         self._sources: OrderedDict[str, Source] = OrderedDict()  # looked at last stands last
         self._closed: dict[str, int] = {}  # of these, the characters of those that are not open

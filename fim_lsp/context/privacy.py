@@ -101,7 +101,7 @@ class Repository(NamedTuple):
     others: tuple[tuple[str, bytes], ...] = ()
 
 
-class Found(NamedTuple):
+class FolderRules(NamedTuple):
     """A folder as found on disk: its ignore files by name, and what begins there."""
 
     files: Mapping[str, bytes] = {}
@@ -110,7 +110,7 @@ class Found(NamedTuple):
     is_temporary: bool = False  # a folder of temporary files
 
 
-NOTHING = Found()
+NOTHING = FolderRules()
 
 
 class _Tree(NamedTuple):
@@ -131,7 +131,7 @@ class Folder(NamedTuple):
     trees: tuple[_Tree, ...]
 
 
-def outermost(excludes: Collection[str], found: Found = NOTHING) -> Folder:
+def outermost(excludes: Collection[str], found: FolderRules = NOTHING) -> Folder:
     """Return the root of the file system, under the patterns of `fim.privacy.exclude`."""
     ours = _excludes(tuple(excludes))
     homes = _excludes(tuple(each for each in excludes if each.removeprefix("!") in _HOMES))
@@ -139,7 +139,7 @@ def outermost(excludes: Collection[str], found: Found = NOTHING) -> Folder:
     return _begin_folder(Folder(ours, scope([ours]), scope([homes]), places, ()), found)
 
 
-def enter(outer: Folder, name: bytes, found: Found = NOTHING) -> Folder:
+def enter(outer: Folder, name: bytes, found: FolderRules = NOTHING) -> Folder:
     """Return the folder *name* in *outer*, given what the disk says of it."""
     trees = [
         tree._replace(scope=below(tree.scope, name, _own(tree.file, tree.fold, found)))
@@ -173,7 +173,7 @@ def is_installed(path: bytes) -> bool:
     return bool(inside.closed)
 
 
-def _begin_folder(here: Folder, found: Found) -> Folder:
+def _begin_folder(here: Folder, found: FolderRules) -> Folder:
     """Return the folder with what begins in it."""
     if found.is_temporary:
         here = here._replace(places=(*here.places, scope([_places(TEMPORARY)])))
@@ -185,7 +185,7 @@ def _begin_folder(here: Folder, found: Found) -> Folder:
     return here
 
 
-def _trees(found: Found, repository: Repository) -> list[_Tree]:
+def _trees(found: FolderRules, repository: Repository) -> list[_Tree]:
     fold = repository.fold
     further = [compile_rules(data, name, fold=fold) for name, data in repository.rules]
     own = [[*filter(None, [_own(name, fold, found)])] for name in IGNORE_FILES]
@@ -198,7 +198,7 @@ def _trees(found: Found, repository: Repository) -> list[_Tree]:
     ]
 
 
-def _own(name: str, fold: bool, found: Found) -> RuleList | None:
+def _own(name: str, fold: bool, found: FolderRules) -> RuleList | None:
     data = found.files.get(name)
     return compile_rules(data, name, fold=fold) if data else None
 

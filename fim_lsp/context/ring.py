@@ -63,14 +63,14 @@ MORE = 1.15
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RingLimits:
     """The size limits of a ring: chunks, lines per chunk, and characters in all."""
 
     n_chunks: int
     chunk_lines: int
     n_chars: int
 
-    def grow(self, new: Limits) -> Limits:
+    def grow(self, new: RingLimits) -> RingLimits:
         """
         Return *new*, or these where it only has a little more room: one more chunk has the window
         evaluated again.
@@ -104,7 +104,7 @@ def visible(ring: Ring, bad: Bad) -> tuple[ContextChunk, ...]:
 
 
 def refill(
-    ring: Ring, candidates: Sequence[Piece], interest: Interest, limits: Limits, bad: Bad
+    ring: Ring, candidates: Sequence[Piece], interest: Interest, limits: RingLimits, bad: Bad
 ) -> Ring:
     """
     Return the ring after the best change the credit allows; the same one when none pays.
@@ -122,7 +122,7 @@ def _change(
     ring: Ring,
     scored: Sequence[Scored],
     interest: Interest,
-    limits: Limits,
+    limits: RingLimits,
     cut: int,
 ) -> tuple[Ring, float]:
     """Return the ring cut before chunk *cut* and filled up again, and what that is worth."""
@@ -200,7 +200,7 @@ class Snapshot:
 
     n_events: int
     ring: Ring
-    limits: Limits
+    limits: RingLimits
     viewport: Viewport
     sources: tuple[Source, ...]
     edited: Mapping[str, Mapping[int, int]]  # uri → line → clock

@@ -21,7 +21,7 @@ from fim_lsp.http_server.dialects import AnswerLimits, ClientRequest
 from fim_lsp.session.session import Session
 from fim_lsp.session.stats import Cost
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.request import Client, Suggestion
+from fim_lsp.suggest.request import Requester, Suggestion
 
 # Such clients wait by themselves before they ask, and show nothing before the whole answer is
 # there.
@@ -156,7 +156,7 @@ class Completions:
             selected.start if selected else place.cursor,
             invoked=False,
             selected=selected,
-            client=Client(
+            client=Requester(
                 selected is None, config, on_suggestion if pending.question.streams else None
             ),
         )

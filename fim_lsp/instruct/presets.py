@@ -44,14 +44,14 @@ SELECTED = (
 )
 
 
-class Definition(NamedTuple):
+class QuotedDefinition(NamedTuple):
     """Code from elsewhere that a problem is about."""
 
     path: str
     text: str
 
 
-def fix(problems: Sequence[str], definitions: Sequence[Definition] = ()) -> Preset:
+def fix(problems: Sequence[str], definitions: Sequence[QuotedDefinition] = ()) -> Preset:
     """Return the instruction to fix *problems*, each the message of a diagnostic."""
     clean = (scrub_text(problem[:LOOKED_AT]) for problem in problems[:MOST_PROBLEMS])
     told = [sanitize(problem, MESSAGE_CHARS) for problem in clean]
@@ -86,14 +86,14 @@ def names(problems: Iterable[str], lines: Iterable[str]) -> list[str]:
 
 def definitions(
     wanted: Sequence[str], texts: Iterable[tuple[str, Sequence[str]]]
-) -> Iterator[Definition]:
+) -> Iterator[QuotedDefinition]:
     """Yield the definitions in *texts*, lines by path, of the names *wanted*: each once."""
     left = [*wanted]
     for path, lines in texts:
         for name in [*left]:
             at = next((n for n, line in enumerate(lines) if _defines(line, name)), None)
             if at is not None:
-                yield Definition(path, "\n".join(_whole(lines, at)))
+                yield QuotedDefinition(path, "\n".join(_whole(lines, at)))
                 left.remove(name)
 
 

@@ -126,7 +126,7 @@ def _indent(lines: tuple[str, ...]) -> str:
 # A dialogue with a model about some lines: the next turn begins where the last one ended. Pure.
 
 
-class Asked(NamedTuple):
+class Instruction(NamedTuple):
     """
     An instruction for the text from *start* to *end*. *problems* are messages of diagnostics to be fixed.
 
@@ -200,7 +200,7 @@ class Dialogue:
 
 
 def continue_dialogue(
-    last: Dialogue | None, asked: Asked, lines: tuple[str, ...]
+    last: Dialogue | None, asked: Instruction, lines: tuple[str, ...]
 ) -> Dialogue | None:
     """Return the *last* dialogue with the next question, where *asked* goes on with it; *lines* are those to be replaced."""
     if last is None or not last.is_about(lines):
@@ -226,18 +226,18 @@ OPENING = re.compile(r"^[ \t]{0,8}(`{3,9})[^`\n]{0,40}\n", re.MULTILINE)
 REDACTED = "the lines hold what looks like a secret, and the answer would have changed it"
 
 
-class Block(NamedTuple):
+class AnswerBlock(NamedTuple):
     """The lines of code in an answer so far; *is_whole* when no more can come."""
 
     lines: tuple[str, ...]
     is_whole: bool
 
 
-def block(said: str, *, ended: bool = False) -> Block:
+def block(said: str, *, ended: bool = False) -> AnswerBlock:
     """Return the first block of code in what the model *said*, as far as its lines are whole."""
     opening = OPENING.search(said)
     if opening is None:
-        return Block((), is_whole=False)
+        return AnswerBlock((), is_whole=False)
     lines = said[opening.end() :].split("\n")
     closing = next((n for n, line in enumerate(lines) if line.strip() == opening[1]), None)
     if closing is not None:
@@ -248,7 +248,7 @@ def block(said: str, *, ended: bool = False) -> Block:
         lines.pop(0)
     while lines and not lines[-1].strip():
         lines.pop()
-    return Block(tuple(lines), closing is not None)
+    return AnswerBlock(tuple(lines), closing is not None)
 
 
 def place_lines(selection: Selection, lines: Sequence[str]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from fim_lsp.session.state.state_file import PAGE
 from fim_lsp.settings.backend import remote_servers
 from fim_lsp.settings.config import Config, LogConfig
 from fim_lsp.settings.files import PROJECT_FILE, Sources, cache_folder, user_file
-from fim_lsp.suggest.request import EDITOR, TOO_LARGE, Client, Selected, Suggestion, reason
+from fim_lsp.suggest.request import EDITOR, TOO_LARGE, Requester, Selected, Suggestion, reason
 from fim_lsp.workspace import paths
 from server_bridge.protocol import State
 
@@ -267,7 +267,7 @@ class Editor(LanguageServer):
         *,
         invoked: bool,
         selected: Selected | None = None,
-        client: Client = EDITOR,
+        client: Requester = EDITOR,
         show: Callable[[Suggestion], None] | None = None,
     ) -> list[Suggestion]:
         """

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from fim_lsp.documents import Document, Position, n_common
 from fim_lsp.instruct import selection
-from fim_lsp.instruct.selection import Asked, Edited, around
+from fim_lsp.instruct.selection import Edited, Instruction, around
 from fim_lsp.lsp import convert
 from fim_lsp.lsp.commands import apply_edit, read_params, workspace_edit
 from fim_lsp.lsp.editor import Editor
@@ -192,13 +192,13 @@ def _place(editor: Editor, given: Params) -> Place | None:
     return None
 
 
-def _read_asked(place: Place, given: Params) -> Asked:
+def _read_asked(place: Place, given: Params) -> Instruction:
     problems = tuple(
         str(each["message"])
         for each in given.get("diagnostics") or ()
         if isinstance(each, dict) and each.get("message")
     )
-    return Asked(
+    return Instruction(
         place.lower(place.start),
         place.lower(place.end),
         str(given.get("instruction") or "").strip(),

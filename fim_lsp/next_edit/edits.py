@@ -151,7 +151,7 @@ FOUND = 100
 """Lines per text and needle: what is more frequent is not what an edit was about."""
 
 
-class Text:
+class EditedText:
     """A version of a file: its *lines* without their ends."""
 
     def __init__(self, uri: str, language: str, lines: Lines) -> None:
@@ -180,12 +180,12 @@ class Text:
         return [0, *accumulate(len(line) + 1 for line in self.lines)]
 
 
-def text_of(document: Document) -> Text:
+def text_of(document: Document) -> EditedText:
     """Return the text of an open document."""
-    return Text(document.uri, document.language, tuple(map(body, document.lines)))
+    return EditedText(document.uri, document.language, tuple(map(body, document.lines)))
 
 
-def adds_errors(text: Text, line: int, before: Lines, after: Lines) -> bool:
+def adds_errors(text: EditedText, line: int, before: Lines, after: Lines) -> bool:
     """Return whether *after* in place of *before* has a syntax error more; false where that is not known."""
     end = line + len(before)
     above = text.lines[max(0, line - ABOVE_LINES) : line]

@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from fim_lsp.display import sanitize
-from fim_lsp.next_edit.edits import Example, FinishedEdit, Lines, Text, adds_errors, examples
+from fim_lsp.next_edit.edits import EditedText, Example, FinishedEdit, Lines, adds_errors, examples
 from fim_lsp.next_edit.evidence import (
     SURE,
     SURE_UNOPENED,
-    Known,
-    Place,
+    RulePlace,
+    RuleRecord,
     Standing,
     collect_known,
     confidence,
@@ -26,7 +26,7 @@ from fim_lsp.next_edit.evidence import (
     of_result,
     of_rule,
 )
-from fim_lsp.next_edit.rule import Kind, Rule
+from fim_lsp.next_edit.rule import Rule, TokenKind
 from fim_lsp.next_edit.rules import Block, block, pair_rule, rules
 
 HISTORY = 40  # changes that are looked back on
@@ -80,7 +80,7 @@ class Proposal(NamedTuple):
     @property
     def is_renaming(self) -> bool:
         """Return whether a name becomes another, and nothing else changes."""
-        return self.rule is not None and self.rule.kind is Kind.RENAME
+        return self.rule is not None and self.rule.kind is TokenKind.RENAME
 
     def is_refused(self, refused: Collection[object]) -> bool:
         """Return whether one of these got a "no"."""
@@ -89,7 +89,7 @@ class Proposal(NamedTuple):
 
 def propose(
     edits: Sequence[FinishedEdit],
-    texts: Sequence[Text],
+    texts: Sequence[EditedText],
     refused: Collection[object] = (),
     sure: float = SURE,
 ) -> Proposal | None:
@@ -116,8 +116,8 @@ def needles(edits: Sequence[FinishedEdit]) -> list[str]:
 
 def propose_unopened(
     edits: Sequence[FinishedEdit],
-    texts: Sequence[Text],
-    unopened: Sequence[Text],
+    texts: Sequence[EditedText],
+    unopened: Sequence[EditedText],
     refused: Collection[object] = (),
 ) -> Proposal | None:
     """Return the surest next edit in files that are not open, where `propose` has none in the *texts* that are."""
@@ -127,7 +127,7 @@ def propose_unopened(
 
 
 def in_unopened(
-    edits: Sequence[FinishedEdit], texts: Sequence[Text], unopened: Sequence[Text]
+    edits: Sequence[FinishedEdit], texts: Sequence[EditedText], unopened: Sequence[EditedText]
 ) -> list[Proposal]:
     """Return all places in *unopened* files that were judged, beside *texts*, for what was done twice."""
     uris = {text.uri for text in unopened}
@@ -136,7 +136,7 @@ def in_unopened(
 
 
 def _surest(
-    found: Sequence[Proposal], texts: Sequence[Text], refused: Collection[object], sure: float
+    found: Sequence[Proposal], texts: Sequence[EditedText], refused: Collection[object], sure: float
 ) -> Proposal | None:
     for proposal in sorted(found, key=lambda each: -each.confidence):
         if proposal.confidence < sure:
@@ -146,7 +146,7 @@ def _surest(
     return None
 
 
-def proposals(edits: Sequence[FinishedEdit], texts: Sequence[Text]) -> list[Proposal]:
+def proposals(edits: Sequence[FinishedEdit], texts: Sequence[EditedText]) -> list[Proposal]:
     """Return all places that were judged; several at one place, where rules differ."""
     history = examples(edits, HISTORY)
     if not history or not texts:
@@ -171,7 +171,7 @@ def proposals(edits: Sequence[FinishedEdit], texts: Sequence[Text]) -> list[Prop
     return found
 
 
-def _learn(history: Sequence[Example]) -> list[Known]:
+def _learn(history: Sequence[Example]) -> list[RuleRecord]:
     """Return the rules of the newest changes, each once, with what speaks for it."""
     found = {rule.key: rule for rule in reversed([*_rules(history)])}
     all_known = [collect_known(rule, history) for rule in reversed(found.values())]
@@ -200,8 +200,12 @@ def _rules(history: Sequence[Example]) -> Iterator[Rule | Block]:
 
 
 def _judge(
-    each: Known, last: Example, edited: Edited, texts: Sequence[Text], learned: Sequence[Known]
-) -> Iterator[tuple[Place, dict[str, float]]]:
+    each: RuleRecord,
+    last: Example,
+    edited: Edited,
+    texts: Sequence[EditedText],
+    learned: Sequence[RuleRecord],
+) -> Iterator[tuple[RulePlace, dict[str, float]]]:
     """Yield the places of one rule that are worth a look, each with its evidence."""
     found = {text.uri: _places(each.rule, text, edited) for text in texts}
     here = found.get(last.uri, [])
@@ -218,11 +222,11 @@ def _judge(
             yield whole, {**shared, **of_place(each, whole, last)}
 
 
-def _places(rule: Rule | Block, text: Text, edited: Edited) -> list[Place]:
+def _places(rule: Rule | Block, text: EditedText, edited: Edited) -> list[RulePlace]:
     """Return the places where a rule holds in a text, but for the lines that the user just edited."""
     found = (rule.at(text.lines, line) for line in text.holding(rule.needle))
     return [
-        Place(text.uri, text.language, text.lines, *change)
+        RulePlace(text.uri, text.language, text.lines, *change)
         for change in found
         if change and (text.uri, change[0]) not in edited
     ]
@@ -230,11 +234,11 @@ def _places(rule: Rule | Block, text: Text, edited: Edited) -> list[Place]:
 
 def _goes_with(other: Rule | Block, rule: Rule | Block) -> bool:
     """Return whether a line that *rule* changes is to be changed by *other*, too, where that holds."""
-    is_sub = other.kind in (Kind.RENAME, Kind.REPLACE)
+    is_sub = other.kind in (TokenKind.RENAME, TokenKind.REPLACE)
     return is_sub and other.needle not in rule.needle and rule.needle not in other.needle
 
 
-def _also(place: Place, others: Sequence[Rule | Block]) -> Place:
+def _also(place: RulePlace, others: Sequence[Rule | Block]) -> RulePlace:
     """Return the place with the other renamings and replacements that hold for its line."""
     if not len(place.before) == len(place.after) == 1:
         return place
@@ -245,7 +249,7 @@ def _also(place: Place, others: Sequence[Rule | Block]) -> Place:
     return place._replace(after=(line,))
 
 
-def breaks(proposal: Proposal, texts: Sequence[Text]) -> bool:
+def breaks(proposal: Proposal, texts: Sequence[EditedText]) -> bool:
     """Return whether a syntax error would come of it."""
     text = next(text for text in texts if text.uri == proposal.uri)
     return adds_errors(text, proposal.line, proposal.before, proposal.after)

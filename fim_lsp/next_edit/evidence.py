@@ -13,7 +13,7 @@ from math import exp, log1p
 from typing import NamedTuple
 
 from fim_lsp.next_edit.edits import Example, Lines
-from fim_lsp.next_edit.rule import Kind, Rule, token_changes, tokens
+from fim_lsp.next_edit.rule import Rule, TokenKind, token_changes, tokens
 from fim_lsp.next_edit.rules import Block, holds
 from fim_lsp.suggest.cursor import is_comment
 
@@ -79,7 +79,7 @@ _LONG = 20  # characters: a longer text is no surer to be the one that is meant
 _CONTRADICTED = 2.0  # a third time tells nothing new
 
 
-class Known(NamedTuple):
+class RuleRecord(NamedTuple):
     """The evidence of a rule before a place is looked at."""
 
     rule: Rule | Block
@@ -96,7 +96,7 @@ class Standing(NamedTuple):
     total: int
 
 
-class Place(NamedTuple):
+class RulePlace(NamedTuple):
     """The lines *before* at *line* of a text, which a rule makes *after* of."""
 
     uri: str
@@ -107,26 +107,26 @@ class Place(NamedTuple):
     after: Lines
 
 
-def collect_known(rule: Rule | Block, history: Sequence[Example]) -> Known:
+def collect_known(rule: Rule | Block, history: Sequence[Example]) -> RuleRecord:
     """Collect what is known of *rule*; *history* has the newest change first."""
     made = [n for n, example in enumerate(history) if _holds(rule, example)]
     missed = [n for n, example in enumerate(history) if n not in made and rule.is_missed(example)]
-    return Known(rule, tuple(history[n] for n in made), made[0] if made else 0, len(missed))
+    return RuleRecord(rule, tuple(history[n] for n in made), made[0] if made else 0, len(missed))
 
 
 def _holds(rule: Rule | Block, example: Example) -> bool:
     return rule.holds(example) if isinstance(rule, Block) else holds(rule, example)
 
 
-def of_rule(known: Known, standing: Standing) -> dict[str, float]:
+def of_rule(known: RuleRecord, standing: Standing) -> dict[str, float]:
     """Return the evidence that is the same at all places."""
     rule, n = known.rule, len(known.examples)
     old, new = rule.old[:_AKIN_CHARS], rule.new[:_AKIN_CHARS]
     return {
         "bias": 1.0,
-        "rename": float(rule.kind is Kind.RENAME),
-        "replace": float(rule.kind is Kind.REPLACE),
-        "delete": float(rule.kind is Kind.DELETE),
+        "rename": float(rule.kind is TokenKind.RENAME),
+        "replace": float(rule.kind is TokenKind.REPLACE),
+        "delete": float(rule.kind is TokenKind.DELETE),
         "length": min(_LONG, len(rule.old)) / _LONG,
         "akin": SequenceMatcher(None, old, new, autojunk=False).ratio(),
         "alone": sum(example.alone for example in known.examples) / n,
@@ -139,7 +139,7 @@ def of_rule(known: Known, standing: Standing) -> dict[str, float]:
     }
 
 
-def of_place(known: Known, place: Place, last: Example) -> dict[str, float]:
+def of_place(known: RuleRecord, place: RulePlace, last: Example) -> dict[str, float]:
     """Return the evidence of one place; *last* is the newest change."""
     compared = known.examples[:COMPARED]
     old = place.before[0] if place.before else known.rule.needle
@@ -171,7 +171,7 @@ def _n_changes(example: Example) -> int:
     return len(token_changes(example.before[0], example.after[0]))
 
 
-def _around(rule: Rule | Block, example: Example, place: Place) -> tuple[int, int]:
+def _around(rule: Rule | Block, example: Example, place: RulePlace) -> tuple[int, int]:
     """Return how much before and after the place is as it was in the example, `NEAR` at most each."""
     if isinstance(rule, Block):
         end = place.line + len(place.before)

@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from fim_lsp.documents import alike
-from fim_lsp.next_edit.edits import Lines, Text, adds_errors
+from fim_lsp.next_edit.edits import EditedText, Lines, adds_errors
 from fim_lsp.next_edit.engine import Proposal
-from fim_lsp.next_edit.window import Ask, Edit, with_cursor
+from fim_lsp.next_edit.window import Ask, NamedEdit, with_cursor
 
 # -- sweep -------------------------------------------------------------------------------------
 # The format of sweep-next-edit (0.5B, 1.5B, v2-7B): prompts for it, and its answers into lines. Pure.
@@ -132,7 +132,7 @@ def _region(ask: Ask) -> str:
     return "".join(f"{line}\n" for line in with_cursor(ask, CURSOR))
 
 
-def _event(edit: Edit) -> str:
+def _event(edit: NamedEdit) -> str:
     """Return a unified diff without lines around."""
     old, new = len(edit.before), len(edit.after)
     lines = (*(f"-{line}" for line in edit.before), *(f"+{line}" for line in edit.after))
@@ -181,7 +181,7 @@ def prompt_of(asked: Format, ask: Ask) -> str | None:
     return asked.prompt(ask)
 
 
-def proposal_of(asked: Format, ask: Ask, text: str, document: Text) -> Proposal | None:
+def proposal_of(asked: Format, ask: Ask, text: str, document: EditedText) -> Proposal | None:
     """Return the proposal in the answer *text* for *document*; None where it changes nothing, or is unusable."""
     made = asked.answer(ask, text)
     if made is None or made in (ask.now, ask.then) or _loops(made, ask.now):

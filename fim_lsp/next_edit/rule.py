@@ -29,7 +29,7 @@ TOKENS = 200
 _WEAK = 2  # tokens between two changes that do not keep them apart
 
 
-class Change(NamedTuple):
+class TokenChange(NamedTuple):
     """In a line, the tokens *old* at [start, end) became *new*."""
 
     start: int
@@ -50,7 +50,7 @@ def is_word(token: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def token_changes(before: str, after: str) -> tuple[Change, ...]:
+def token_changes(before: str, after: str) -> tuple[TokenChange, ...]:
     """
     Return the changes from one line to the other, from the left; empty where only white space did.
 
@@ -59,7 +59,7 @@ def token_changes(before: str, after: str) -> tuple[Change, ...]:
     old, new = tokens(before), tokens(after)
     if max(len(old), len(new)) > TOKENS:
         return ()
-    found: list[Change] = []
+    found: list[TokenChange] = []
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for tag, i, end, j, new_end in matcher.get_opcodes():
         if tag == "equal":
@@ -67,9 +67,11 @@ def token_changes(before: str, after: str) -> tuple[Change, ...]:
         if found and _is_weak(old[found[-1].end : i]):
             last = found.pop()
             start_new = j - (i - last.end) - len(last.new)
-            found.append(Change(last.start, end, old[last.start : end], new[start_new:new_end]))
+            found.append(
+                TokenChange(last.start, end, old[last.start : end], new[start_new:new_end])
+            )
         else:
-            found.append(Change(i, end, old[i:end], new[j:new_end]))
+            found.append(TokenChange(i, end, old[i:end], new[j:new_end]))
     return tuple(found)
 
 
@@ -105,7 +107,7 @@ Part = str | Hole
 Filling = str | int  # literal text, or the number of a hole
 
 
-class Found(NamedTuple):
+class TemplateMatch(NamedTuple):
     """A template at [start, end) of a line, and what its holes held."""
 
     start: int
@@ -113,7 +115,7 @@ class Found(NamedTuple):
     held: tuple[str, ...]
 
 
-def find(parts: Sequence[Part], line: str, *, whole: bool = False) -> Iterator[Found]:
+def find(parts: Sequence[Part], line: str, *, whole: bool = False) -> Iterator[TemplateMatch]:
     """Yield the places of *parts* in a line, from the left, without overlaps; or only if they are the *whole* line."""
     if whole:
         found = _at(parts, line, 0)
@@ -124,7 +126,7 @@ def find(parts: Sequence[Part], line: str, *, whole: bool = False) -> Iterator[F
     assert isinstance(first, str)
     at = _find(first, line, 0)
     while at >= 0:
-        found = _at(parts, line, at) if len(parts) > 1 else Found(at, at + len(first), ())
+        found = _at(parts, line, at) if len(parts) > 1 else TemplateMatch(at, at + len(first), ())
         if found is not None:
             yield found
         at = _find(first, line, found.end if found else at + 1)
@@ -135,7 +137,7 @@ def fill(filling: Sequence[Filling], held: Sequence[str]) -> str:
     return "".join(part if isinstance(part, str) else held[part] for part in filling)
 
 
-def _at(parts: Sequence[Part], line: str, start: int) -> Found | None:
+def _at(parts: Sequence[Part], line: str, start: int) -> TemplateMatch | None:
     at, held = start, list[str]()
     for n, part in enumerate(parts):
         if isinstance(part, str):
@@ -148,7 +150,7 @@ def _at(parts: Sequence[Part], line: str, start: int) -> Found | None:
             return None
         held.append(line[at:end])
         at = end
-    return Found(start, at, tuple(held))
+    return TemplateMatch(start, at, tuple(held))
 
 
 def _end(hole: Hole, line: str, at: int, rest: Sequence[Part]) -> int:
@@ -193,7 +195,7 @@ def _stands(text: str, line: str, at: int) -> bool:
     return end == len(line) or not (is_word(line[end]) and is_word(text[-1]))
 
 
-class Kind(enum.Enum):
+class TokenKind(enum.Enum):
     """The kind of text that a rule replaces."""
 
     RENAME = "rename"  # a name by a name
@@ -213,7 +215,7 @@ class Kind(enum.Enum):
 class Rule:
     """*parts* become *filling*; *needle* is in every line that the rule changes."""
 
-    kind: Kind
+    kind: TokenKind
     parts: tuple[Part, ...]
     filling: tuple[Filling, ...]
     needle: str
@@ -223,7 +225,7 @@ class Rule:
     def at(self, lines: Lines, found: int) -> tuple[int, Lines, Lines] | None:
         """Return the change at *found*, a line with the needle: the line that changes, it, and the new one."""
         old = lines[found]
-        if self.kind in (Kind.INSERT, Kind.ARGUMENT) and self.new.strip() in old:
+        if self.kind in (TokenKind.INSERT, TokenKind.ARGUMENT) and self.new.strip() in old:
             return None  # it is done already
         new = self.apply(old)
         return (found, (old,), (new,)) if new != old else None
@@ -243,11 +245,11 @@ class Rule:
         start = len(line) - len(line.lstrip())
         return line[:start] + made + body[end:] + line[start + len(body) :]
 
-    def places(self, line: str) -> list[Found]:
+    def places(self, line: str) -> list[TemplateMatch]:
         """Return the places where it applies, in a line without indentation."""
         if self.needle not in line:
             return []
-        return [*find(self.parts, line, whole=self.kind in (Kind.SHAPE, Kind.PAIR))]
+        return [*find(self.parts, line, whole=self.kind in (TokenKind.SHAPE, TokenKind.PAIR))]
 
     @property
     def key(self) -> object:

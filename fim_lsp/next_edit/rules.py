@@ -14,12 +14,12 @@ from functools import lru_cache
 from fim_lsp.next_edit.edits import Example, Lines
 from fim_lsp.next_edit.rule import (
     TOKENS,
-    Change,
     Filling,
     Hole,
-    Kind,
     Part,
     Rule,
+    TokenChange,
+    TokenKind,
     is_word,
     join_parts,
     needle_of,
@@ -57,7 +57,7 @@ def holds(rule: Rule, example: Example) -> bool:
     return any(rule.key == other.key for other in rules(old, new)) or rule.apply(old) == new
 
 
-def _all(old: tuple[str, ...], changes: tuple[Change, ...]) -> Iterator[Rule | None]:
+def _all(old: tuple[str, ...], changes: tuple[TokenChange, ...]) -> Iterator[Rule | None]:
     for change in changes:
         yield from _of_change(old, change)
     if 1 < len(changes) <= MAX_CHANGES:
@@ -66,22 +66,22 @@ def _all(old: tuple[str, ...], changes: tuple[Change, ...]) -> Iterator[Rule | N
         yield _shape(old, changes)
 
 
-def _is_telling(change: Change) -> bool:
+def _is_telling(change: TokenChange) -> bool:
     return any(is_word(token) for token in change.old)
 
 
-def _of_change(old: Sequence[str], change: Change) -> Iterator[Rule | None]:
+def _of_change(old: Sequence[str], change: TokenChange) -> Iterator[Rule | None]:
     left, right = old[: change.start], old[change.end :]
     text, new = "".join(change.old), "".join(change.new)
-    kind = Kind.REPLACE if change.new else Kind.DELETE
+    kind = TokenKind.REPLACE if change.new else TokenKind.DELETE
     if _is_telling(change):
         if len(change.old) == len(change.new) == 1 and is_word(new):
-            yield _literal(Kind.RENAME, "", text, "", new)
+            yield _literal(TokenKind.RENAME, "", text, "", new)
         else:
             yield _literal(kind, "", text, "", new)
         return
     if not change.old:
-        kind = Kind.INSERT
+        kind = TokenKind.INSERT
         yield _argument(left, right, new)
     head, tail = _to_word(left[::-1])[::-1], _to_word(right)
     for some_head, some_tail in ((head, ()), ((), tail), (head, tail)):
@@ -97,7 +97,7 @@ def _to_word(nearest: Sequence[str]) -> Sequence[str]:
     return ()
 
 
-def _literal(kind: Kind, head: str, old: str, tail: str, new: str) -> Rule:
+def _literal(kind: TokenKind, head: str, old: str, tail: str, new: str) -> Rule:
     text = head + old + tail
     return Rule(kind, (text,), (head + new + tail,), text.strip(), old, new)
 
@@ -114,11 +114,11 @@ def _argument(left: Sequence[str], right: Sequence[str], new: str) -> Rule | Non
                 return None
             opening = left[idx - 1] + left[idx]
             parts = (opening, Hole.INSIDE, ")")
-            return Rule(Kind.ARGUMENT, parts, (opening, 0, new + ")"), opening, "", new)
+            return Rule(TokenKind.ARGUMENT, parts, (opening, 0, new + ")"), opening, "", new)
     return None
 
 
-def _pattern(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
+def _pattern(old: Sequence[str], changes: Sequence[TokenChange]) -> Rule | None:
     """Return all changes of a line, with anything between them."""
     first, last = changes[0], changes[-1]
     head = "" if _is_telling(first) else "".join(_to_word(old[: first.start][::-1])[::-1])
@@ -141,7 +141,7 @@ def _pattern(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
     if not any(map(is_word, needle)):
         return None
     return Rule(
-        Kind.PATTERN,
+        TokenKind.PATTERN,
         tuple(parts),
         tuple(filling),
         needle,
@@ -150,7 +150,7 @@ def _pattern(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
     )
 
 
-def _shape(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
+def _shape(old: Sequence[str], changes: Sequence[TokenChange]) -> Rule | None:
     """Return the whole line, with other names and numbers where it was not changed."""
     parts, filling = list[Part](), list[Filling]()
     starts = {change.start: change for change in changes}
@@ -173,7 +173,7 @@ def _shape(old: Sequence[str], changes: Sequence[Change]) -> Rule | None:
     joined = join_parts(parts)
     needle = needle_of(joined)
     return Rule(
-        Kind.SHAPE,
+        TokenKind.SHAPE,
         joined,
         tuple(filling),
         needle,
@@ -214,7 +214,7 @@ def pair_rule(before: str, after: str, other_before: str, other_after: str) -> R
     needle = needle_of(parts)
     if len(needle) < NEEDLE_CHARS:
         return None
-    rule = Rule(Kind.PAIR, parts, tuple(filling), needle, "", "")
+    rule = Rule(TokenKind.PAIR, parts, tuple(filling), needle, "", "")
     both = ((before, after), (other_before, other_after))
     return rule if all(rule.apply(b).strip() == a.strip() for b, a in both) else None
 
@@ -267,7 +267,7 @@ BLOCK_CHARS = 8
 class Block:
     """Below a line *above* or, if that is "", wherever they stand, the lines *before* become *after*."""
 
-    kind: Kind
+    kind: TokenKind
     above: str
     before: Lines
     after: Lines
@@ -325,7 +325,13 @@ def block(example: Example) -> Block | None:
     n_chars = sum(len("".join(line.split())) for line in before or (above,))
     if n_chars < BLOCK_CHARS or not needle.strip():
         return None
-    kind = Kind.REMOVED if not example.after else Kind.BLOCK if before else Kind.INSERTED
+    kind = (
+        TokenKind.REMOVED
+        if not example.after
+        else TokenKind.BLOCK
+        if before
+        else TokenKind.INSERTED
+    )
     margin = indent(example.above) if not before else _margin(example.before)
     after = tuple(line.removeprefix(margin) for line in example.after)
     return Block(kind, above, before, after, needle)

@@ -1,7 +1,7 @@
 """
 The question to a model for next edits: a few lines around the newest edit, and the edits before. Pure.
 
-Order: what never changes first. A file is shown as it was when it was first asked about (`Shown`);
+Order: what never changes first. A file is shown as it was when it was first asked about (`ShownPart`);
 finished edits are appended; the windows, which change each time, are short and stand last. So a server
 that keeps what it evaluated has little to do.
 """
@@ -29,7 +29,7 @@ EDITS = 12  # appended before all begins again …
 KEPT = 3  # … with so many
 
 
-class Shown(NamedTuple):
+class ShownPart(NamedTuple):
     """
     The part of a prompt that does not change: the lines of a file from *first* on, and the time of
     the first edit that follows.
@@ -41,7 +41,7 @@ class Shown(NamedTuple):
     since: float
 
 
-class Edit(NamedTuple):
+class NamedEdit(NamedTuple):
     """A finished edit, with the name of its file."""
 
     path: str
@@ -59,8 +59,8 @@ class Ask(NamedTuple):
 
     path: str
     shown: Lines
-    edits: tuple[Edit, ...]
-    newest: Edit
+    edits: tuple[NamedEdit, ...]
+    newest: NamedEdit
     line: int
     then: Lines
     now: Lines
@@ -79,7 +79,9 @@ def without_secrets(lines: Lines, edit: FinishedEdit) -> Lines:
     return ("",) * first + tuple(clean) + ("",) * (len(lines) - last)
 
 
-def choose_shown(edits: Sequence[FinishedEdit], lines: Lines, before: Shown | None) -> Shown:
+def choose_shown(
+    edits: Sequence[FinishedEdit], lines: Lines, before: ShownPart | None
+) -> ShownPart:
     """
     Return the beginning of an ask after *edits*, of which the newest is in *lines*: the same as
     *before*, if it can.
@@ -93,11 +95,11 @@ def choose_shown(edits: Sequence[FinishedEdit], lines: Lines, before: Shown | No
     first = max(0, min(newest.line - FILE_LINES // 2, len(lines) - FILE_LINES))
     since = edits[-KEPT - 1 :][0].at
     clean = without_secrets(lines, newest)
-    return Shown(newest.uri, first, clean[first : first + FILE_LINES], since)
+    return ShownPart(newest.uri, first, clean[first : first + FILE_LINES], since)
 
 
 def ask(
-    edits: Sequence[FinishedEdit], lines: Lines, names: Mapping[str, str], begin: Shown
+    edits: Sequence[FinishedEdit], lines: Lines, names: Mapping[str, str], begin: ShownPart
 ) -> Ask | None:
     """
     Make the question; None where the newest edit is too long for a window, or holds a secret.
@@ -142,9 +144,9 @@ def with_cursor(ask: Ask, mark: str) -> Lines:
     return (*ask.now[: ask.row], marked, *ask.now[ask.row + 1 :])
 
 
-def _name_edit(edit: FinishedEdit, names: Mapping[str, str]) -> Edit:
+def _name_edit(edit: FinishedEdit, names: Mapping[str, str]) -> NamedEdit:
     before, after = (_clean(lines, edit.above) for lines in (edit.before, edit.after))
-    return Edit(names[edit.uri], edit.line, before, after)
+    return NamedEdit(names[edit.uri], edit.line, before, after)
 
 
 def _clean(lines: Lines, above: str) -> Lines:

@@ -31,8 +31,8 @@ from fim_lsp.suggest.cursor import Candidate
 from fim_lsp.suggest.filters import polish
 from fim_lsp.suggest.request import (
     EDITOR,
-    Client,
     CompletionRequest,
+    Requester,
     Selected,
     Suggestion,
     reason,
@@ -92,7 +92,7 @@ class Completer:
         *,
         invoked: bool,
         selected: Selected | None = None,
-        client: Client = EDITOR,
+        client: Requester = EDITOR,
     ) -> Answer:
         """Return the suggestions at *position*; raises nothing but `CancelledError`."""
         started, answer = time.perf_counter(), SUPERSEDED

@@ -19,7 +19,7 @@ from pathlib import Path
 from fim_lsp.suggest import quiet
 from fim_lsp.suggest.confidence import likelihood
 from fim_lsp.suggest.cursor import Candidate
-from fim_lsp.suggest.quiet import Judged, Place, Record
+from fim_lsp.suggest.quiet import PastReaction, Prospect, Record
 from fim_lsp.suggest.request import CompletionRequest
 from server_bridge.machine import private_files
 
@@ -34,7 +34,7 @@ NOT_NOW, RARELY = "not now", "rarely taken"
 class Exposure:
     """A suggestion in front of the user since (seconds); *is_judged*: what became of it is learned, or not worth it."""
 
-    place: Place | None
+    place: Prospect | None
     since: float
     is_judged: bool = False
 
@@ -54,7 +54,7 @@ class Quietness:
         self._written = self.record
         self._clock, self._wall = clock, wall
         self._until, self._snoozed_s = wall(), 0.0
-        self._judged: deque[Judged] = deque(maxlen=REMEMBERED)
+        self._judged: deque[PastReaction] = deque(maxlen=REMEMBERED)
 
     # -- not now ---------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class Quietness:
                 None, 0.0, is_judged=True
             )  # asked by hand, or the user wants to see everything
         text, before = candidate.text, request.cursor.before
-        place = Place(
+        place = Prospect(
             request.document.language, likelihood(candidate), len(text), text.count("\n") + 1, before, pause_s
         )  # fmt: skip
         shown = goes_on or quiet.is_worth(self.record, place, self._strength())
@@ -134,7 +134,7 @@ class Quietness:
         verdict = quiet.verdict(
             accepted=accepted, dismissed=dismissed, n_along=n_along, seconds=now - exposure.since
         )
-        self._judged.append(Judged(verdict, now))
+        self._judged.append(PastReaction(verdict, now))
         self.record = quiet.learn(self.record, exposure.place, taken=verdict in quiet.TAKEN)
 
     # -- told and kept ---------------------------------------------------------------------------

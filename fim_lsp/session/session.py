@@ -41,7 +41,7 @@ from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.session.stats import Day, Days, LastAnswer, Stats
 from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
-from fim_lsp.suggest.request import Client
+from fim_lsp.suggest.request import Requester
 from fim_lsp.workspace.explorer import Progress
 from server_bridge.protocol import Backend, BackendError, Health, TextModel
 
@@ -296,7 +296,7 @@ class Session:
         version, last = (doc.document.version, doc.last_answer) if doc else (0, None)
         if last is not None and (last.version, last.position) == (version, position):
             return last
-        client = Client(offers=False, cancels=False)  # the user wants to know soon
+        client = Requester(offers=False, cancels=False)  # the user wants to know soon
         answer = await self.complete(uri, position, invoked=False, client=client)
         return LastAnswer(version, position, False, answer)
 

@@ -44,7 +44,7 @@ class Sources:
 
     def __init__(self, flags: Mapping[str, object], *, over_tcp: bool = False) -> None:
         self._over_tcp = over_tcp
-        self._found = Found((), ())
+        self._found = FileLayers((), ())
         self._written = 0
         self._said: dict[str, object] = {
             **dict.fromkeys(_EDITOR),
@@ -75,7 +75,7 @@ class Sources:
         return config, self._found.problems + problems
 
 
-class Found(NamedTuple):
+class FileLayers(NamedTuple):
     """The layers of all files that are there, least important first, and what is wrong with them."""
 
     layers: tuple[Layer, ...]
@@ -97,10 +97,10 @@ def user_file() -> Path:
     return platformdirs.user_config_path("fim-lsp", appauthor=False) / "config.toml"
 
 
-def find_layers(roots: tuple[Path, ...]) -> Found:
+def find_layers(roots: tuple[Path, ...]) -> FileLayers:
     """Return the user's layer, then one per root of the workspace that has a file."""
     results = [_layer(path) for path in (user_file(), *(root / PROJECT_FILE for root in roots))]
-    return Found(
+    return FileLayers(
         tuple(result for result in results if isinstance(result, Layer)),
         tuple(result for result in results if isinstance(result, str)),
     )

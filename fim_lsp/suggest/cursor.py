@@ -210,7 +210,7 @@ class Cursor:
     by_hand: bool = False
 
 
-class Cut(NamedTuple):
+class FilterCut(NamedTuple):
     """The action of a filter: its name, and why in a few words."""
 
     filter: str
@@ -238,7 +238,7 @@ class Candidate:
     whole: bool = True
     odds: tuple[Odds, ...] = ()
     replaces: int = 0
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[FilterCut, ...] = ()
     why: str = ""
 
     def cut(self, end: int, why: str) -> Candidate:

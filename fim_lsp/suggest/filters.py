@@ -32,7 +32,7 @@ from fim_lsp.suggest.cursor import (
     WORD,
     Candidate,
     Cursor,
-    Cut,
+    FilterCut,
     brackets,
     find_unclosed,
     first_visible,
@@ -324,7 +324,7 @@ def polish(
     meant = _apply(candidate, cursor, MEANT, off)
     left = not_sure(meant, cursor, sure)
     if left is not meant:
-        left = replace(left, cuts=(*meant.cuts, Cut(NOT_SURE, left.why)))
+        left = replace(left, cuts=(*meant.cuts, FilterCut(NOT_SURE, left.why)))
     left = _apply(left, cursor, LEFT, off)
     return left if left.text else _nothing(left)
 
@@ -338,14 +338,18 @@ def _apply(
         after = step(candidate, cursor)
         if (after.text, after.replaces) != (candidate.text, candidate.replaces):
             known = respell(candidate.odds, candidate.text, after.text)
-            cuts = (*candidate.cuts, Cut(step.__name__, after.why))
+            cuts = (*candidate.cuts, FilterCut(step.__name__, after.why))
             after = replace(after, odds=known, cuts=cuts)
         candidate = after
     return candidate
 
 
 def _nothing(candidate: Candidate) -> Candidate:
-    return candidate if candidate.cuts else replace(candidate, cuts=(Cut("model", "says nothing"),))
+    return (
+        candidate
+        if candidate.cuts
+        else replace(candidate, cuts=(FilterCut("model", "says nothing"),))
+    )
 
 
 def _step(parts: list[str]) -> int:

@@ -22,7 +22,7 @@ LOOKED_AT = 3 * LOOP_LINES  # the last lines, in which a loop is found
 
 
 @dataclass(slots=True)
-class Writing:
+class LongText:
     """
     A text at *cursor* that may take *n_left* more tokens: what came so far, and whether it *goes_wrong*, or was
     ended by *go_on* (*is_cut*).

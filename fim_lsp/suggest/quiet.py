@@ -90,7 +90,7 @@ class TypingPace:
 # not have been read.
 
 
-class Verdict(enum.Enum):
+class Reaction(enum.Enum):
     """The user's reaction to a suggestion."""
 
     ACCEPTED = "accepted"
@@ -100,14 +100,14 @@ class Verdict(enum.Enum):
     UNREAD = "unread"
 
 
-TAKEN = (Verdict.ACCEPTED, Verdict.TYPED_ALONG)
-REFUSED = (Verdict.DISMISSED, Verdict.IGNORED)
+TAKEN = (Reaction.ACCEPTED, Reaction.TYPED_ALONG)
+REFUSED = (Reaction.DISMISSED, Reaction.IGNORED)
 FACTORS = {
-    Verdict.ACCEPTED: 0.8,  # Copilot's
-    Verdict.TYPED_ALONG: 0.8,  # right, too
-    Verdict.DISMISSED: 1.5,  # Copilot's
-    Verdict.IGNORED: 1.2,  # two are about one that was dismissed
-    Verdict.UNREAD: 1.05,  # it flickered
+    Reaction.ACCEPTED: 0.8,  # Copilot's
+    Reaction.TYPED_ALONG: 0.8,  # right, too
+    Reaction.DISMISSED: 1.5,  # Copilot's
+    Reaction.IGNORED: 1.2,  # two are about one that was dismissed
+    Reaction.UNREAD: 1.05,  # it flickered
 }
 LOGARITHMS = {verdict: math.log(factor) for verdict, factor in FACTORS.items()}
 FADE_S = 600.0  # Copilot's ten minutes
@@ -119,28 +119,28 @@ MOST_WAIT_MS = 3000.0  # Copilot's
 NEAR_ONE = 1.25  # what is less is not worth telling the user
 
 
-class Judged(NamedTuple):
+class PastReaction(NamedTuple):
     """A suggestion that ended, and when (seconds)."""
 
-    verdict: Verdict
+    verdict: Reaction
     at: float
 
 
-def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) -> Verdict:
+def verdict(*, accepted: bool, dismissed: bool, n_along: int, seconds: float) -> Reaction:
     """
     Return the user's reaction to a suggestion that was on screen for *seconds*, of which *n_along*
     characters were typed.
     """
     if accepted:
-        return Verdict.ACCEPTED
+        return Reaction.ACCEPTED
     if n_along >= ALONG_CHARS:
-        return Verdict.TYPED_ALONG
+        return Reaction.TYPED_ALONG
     if dismissed:
-        return Verdict.DISMISSED
-    return Verdict.IGNORED if seconds >= READ_S else Verdict.UNREAD
+        return Reaction.DISMISSED
+    return Reaction.IGNORED if seconds >= READ_S else Reaction.UNREAD
 
 
-def strength(judged: Iterable[Judged], now: float) -> float:
+def strength(judged: Iterable[PastReaction], now: float) -> float:
     """Return how many times as much an interruption counts now as at the beginning; 1 where nothing was dismissed."""
     total = 0.0
     for verdict, at in judged:
@@ -155,7 +155,7 @@ def wait_ms(usual_ms: float, strong: float) -> float:
     return max(usual_ms, min(longer, MOST_WAIT_MS))
 
 
-def describe_waits(judged: Iterable[Judged], now: float) -> str:
+def describe_waits(judged: Iterable[PastReaction], now: float) -> str:
     """Return why suggestions are rarer at the moment, "" where they are not."""
     recent = [each for each in judged if now - each.at < FADE_S]
     if strength(recent, now) < NEAR_ONE:
@@ -183,7 +183,7 @@ ODDS = 4.0  # bounds of a logarithm of odds
 PAUSE_S = (0.05, 5.0)
 
 
-class Place(NamedTuple):
+class Prospect(NamedTuple):
     """
     The features of a suggestion before it is shown: how likely it is right by the model's own odds, how long it is,
     what stands before the cursor, how many seconds ago the last key was.
@@ -215,7 +215,7 @@ class Record:
         return {"n": self.n, "start": START, "weights": self.weights, "languages": self.languages}
 
 
-def features(place: Place) -> tuple[float, ...]:
+def features(place: Prospect) -> tuple[float, ...]:
     """Return the numbers that the model weighs, each about as large as the others."""
     word = place.before[-1:].isalnum() or place.before[-1:] == "_"
     low, high = PAUSE_S
@@ -230,24 +230,24 @@ def features(place: Place) -> tuple[float, ...]:
     )
 
 
-def expect(record: Record, place: Place) -> float:
+def expect(record: Record, place: Prospect) -> float:
     """Return the probability that the user accepts it."""
     total = sum(w * x for w, x in zip(record.weights, features(place), strict=True))
     return 1 / (1 + math.exp(-total - record.languages.get(place.language, 0.0)))
 
 
-def gain(record: Record, place: Place, strong: float = 1.0) -> float:
+def gain(record: Record, place: Prospect, strong: float = 1.0) -> float:
     """Return the keys that showing it is expected to save; *strong*: see `strength`."""
     likely = expect(record, place)
     return likely * (place.n_chars - 1) - (1 - likely) * COST * min(strong, MOST_STRONG)
 
 
-def is_worth(record: Record, place: Place, strong: float = 1.0) -> bool:
+def is_worth(record: Record, place: Prospect, strong: float = 1.0) -> bool:
     """Return whether to show it."""
     return gain(record, place, strong) >= -COST * (1 - record.trust)
 
 
-def learn(record: Record, place: Place, *, taken: bool) -> Record:
+def learn(record: Record, place: Prospect, *, taken: bool) -> Record:
     """Return the record after a suggestion was shown there."""
     step = RATE * (float(taken) - expect(record, place))
     rows = zip(START, record.weights, features(place), strict=True)

@@ -180,7 +180,7 @@ class Selected(NamedTuple):
     text: str
 
 
-class Client(NamedTuple):
+class Requester(NamedTuple):
     """
     The client of a request. *offers*: the user is shown the suggestions now, the client does not only want to know
     them. *config* are the settings that it follows, None for the user's. *hear* gets the suggestion line by line, as
@@ -195,8 +195,8 @@ class Client(NamedTuple):
     waits_ms: float = 0.0
 
 
-EDITOR = Client()
-MENU = Client(cancels=False)  # opens with the answers of all sources: it may wait for ours
+EDITOR = Requester()
+MENU = Requester(cancels=False)  # opens with the answers of all sources: it may wait for ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class CompletionRequest:
     state: State
     invoked: bool = False
     selected: Selected | None = None
-    client: Client = EDITOR
+    client: Requester = EDITOR
 
     @property
     def sure(self) -> float:
@@ -236,7 +236,7 @@ def request_at(  # noqa: PLR0913 (a value of that many parts)
     *,
     invoked: bool = False,
     selected: Selected | None = None,
-    client: Client = EDITOR,
+    client: Requester = EDITOR,
 ) -> CompletionRequest:
     """Return the request for *position*, with the menu's selected entry in place."""
     if selected is not None:

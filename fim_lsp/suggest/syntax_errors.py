@@ -57,7 +57,7 @@ NO_START = frozenset(")]}\"'`#*/")  # closers, strings and comments: the inside 
 Lines = tuple[str, ...]
 
 
-class Reader(NamedTuple):
+class BoundedParser(NamedTuple):
     """A parser, and how many operations it may take for one text."""
 
     parser: Parser
@@ -72,13 +72,13 @@ class Around(NamedTuple):
     takes too long. *operations* is what it took.
     """
 
-    reader: Reader
+    reader: BoundedParser
     before: bytes
     trees: tuple[tuple[bytes, Tree], ...]
     operations: int
 
 
-class Found(NamedTuple):
+class BoundedTree(NamedTuple):
     """A tree of a text that takes no long time, or None; what that took."""
 
     tree: Tree | None
@@ -134,7 +134,7 @@ def _n_errors(
     trees = around.trees
     if trees and len(text) + len(trees[-1][0]) <= AGAIN:
         trees = trees[-1:]
-    found = Found(None, 0)
+    found = BoundedTree(None, 0)
     for after, tree in trees:
         found = _parse_edited(around, text, after, tree.copy())
         operations += found.operations
@@ -143,7 +143,7 @@ def _n_errors(
     return (_count_errors(found.tree) if found.tree else -1), operations
 
 
-def _parse_edited(around: Around, text: bytes, after: bytes, tree: Tree) -> Found:
+def _parse_edited(around: Around, text: bytes, after: bytes, tree: Tree) -> BoundedTree:
     """Return the lines around with *text* between them; *tree* is that of the lines alone."""
     at, row = len(around.before), around.before.count(b"\n")
     end = _end_of(around.before + text)
@@ -156,7 +156,7 @@ def _around(language: str, above: Lines, below: Lines, closing: str) -> Around:
     """Return the lines from where they make most sense, as they may begin within a string; *closing* at their end."""
     grammar = grammar_of(language)
     assert grammar is not None
-    reader = Reader(parser_of(grammar), OPERATIONS // WEIGHT.get(language, 1))
+    reader = BoundedParser(parser_of(grammar), OPERATIONS // WEIGHT.get(language, 1))
     starts = {_first(above, language, quote) for quote in ("", '"""\n')}
     found: list[Around] = []
     for start in sorted(starts):
@@ -172,7 +172,7 @@ def _closing(language: str, above: Lines, below: Lines, here: str) -> str:
     return quote if len(quote) > 1 else ""
 
 
-def _parse_around(reader: Reader, above: Lines, below: Lines, closing: str) -> Around:
+def _parse_around(reader: BoundedParser, above: Lines, below: Lines, closing: str) -> Around:
     before = "".join(f"{line}\n" for line in above).encode("utf-8", "replace")
     after = ("\n" + "\n".join(below) + closing).encode("utf-8", "replace")
     found = _calm(reader, before[:STAGE])
@@ -185,7 +185,7 @@ def _parse_around(reader: Reader, above: Lines, below: Lines, closing: str) -> A
     return Around(reader, before, tuple(trees), found.operations)
 
 
-def _grow(reader: Reader, text: bytes, size: int, found: Found) -> Found:
+def _grow(reader: BoundedParser, text: bytes, size: int, found: BoundedTree) -> BoundedTree:
     """Return the tree of *text*, where *found* is that of its first *size* bytes."""
     tree, operations = found
     while tree is not None and size < len(text):
@@ -193,7 +193,7 @@ def _grow(reader: Reader, text: bytes, size: int, found: Found) -> Found:
         tree.edit(size, size, len(more), end, end, _end_of(more))
         (tree, used), size = _calm(reader, more, tree), len(more)
         operations += used
-    return Found(tree, operations)
+    return BoundedTree(tree, operations)
 
 
 def _end_of(text: bytes) -> tuple[int, int]:
@@ -201,12 +201,12 @@ def _end_of(text: bytes) -> tuple[int, int]:
     return text.count(b"\n"), len(text) - text.rfind(b"\n") - 1
 
 
-def _calm(reader: Reader, text: bytes, old_tree: Tree | None = None) -> Found:
+def _calm(reader: BoundedParser, text: bytes, old_tree: Tree | None = None) -> BoundedTree:
     """Return the tree of *text*, None where it takes too long or a longer one may."""
     tree, operations = parse_bytes(reader.parser, text, reader.operations, old_tree)
     n_errors = SOME_ERRORS + len(text) // ERROR_BYTES
     is_calm = tree is not None and not _is_deep(tree) and _count_errors(tree) <= n_errors
-    return Found(tree if is_calm else None, operations)
+    return BoundedTree(tree if is_calm else None, operations)
 
 
 def _count_errors(tree: Tree) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from fim_lsp.context.chunks import SOURCE_CHARS, Cut, Source, cut
+from fim_lsp.context.chunks import SOURCE_CHARS, CutText, Source, cut
 from fim_lsp.context.definitions import Definition, Syntax, read_syntax
 from fim_lsp.context.grammars import grammar_of
 from fim_lsp.context.index import Index, holding, update_index
@@ -154,23 +154,23 @@ CHARS = 4_000_000
 CLOSE_S = 0.5  # a text is cut in 0.1 s at most once it got no answer
 
 
-class Reader:
+class SourceReader:
     """See the module; one serves all workspaces of a session."""
 
     def __init__(self) -> None:
         self._process = SyntaxProcess()
-        self._read: OrderedDict[str, tuple[Source, int, Cut]] = (
+        self._read: OrderedDict[str, tuple[Source, int, CutText]] = (
             OrderedDict()
         )  # by URI, most recent last
         self._unreadable: set[str] = set()  # files that are cut by lines from now on
         self._to_forget: list[Callable[[str], bool]] = []
         self._lock = threading.Lock()
 
-    def read(self, source: Source) -> Cut:
+    def read(self, source: Source) -> CutText:
         """Return *source* in pieces; none of a text longer than `SOURCE_CHARS`."""
         with self._lock:
             if self._process.closed:
-                return Cut()
+                return CutText()
             self._forget_closed()
             known = self._read.pop(source.uri, None)
             if known is None or known[0] != source:
@@ -195,10 +195,10 @@ class Reader:
             self._process.close()
             self._lock.release()
 
-    def _cut(self, source: Source) -> tuple[Source, int, Cut]:
+    def _cut(self, source: Source) -> tuple[Source, int, CutText]:
         n_chars = sum(map(len, source.lines))
         if n_chars > SOURCE_CHARS:
-            return source, 0, Cut()
+            return source, 0, CutText()
         text, found = "".join(source.lines), None
         if source.uri not in self._unreadable:
             found = self._process.syntax(source.language, text)
@@ -234,7 +234,7 @@ class Explorer:
     and of how many.
     """
 
-    def __init__(self, root: str, reader: Reader, progress: Progress) -> None:
+    def __init__(self, root: str, reader: SourceReader, progress: Progress) -> None:
         self.index = EMPTY
         self.folder = paths.local_path(root) if root else None
         self._root = root

@@ -22,8 +22,8 @@ from fim_lsp.context.index import (
     NAMES,
     NONE,
     WORDS,
-    Entry,
     Index,
+    IndexEntry,
     names,
     read_unopened,
     update_index,
@@ -73,13 +73,13 @@ def grow(
     index: Index, root: Path, listing: Mapping[str, Stamp], todo: Sequence[str], syntax: ReadSyntax
 ) -> tuple[Index, Sequence[str]]:
     """Return the index with the first of the files *todo* in it, and the rest of those."""
-    fresh: dict[str, Entry | None] = {}
+    fresh: dict[str, IndexEntry | None] = {}
     size, room, word_room = 0, NAMES - index.n_names, WORDS - index.n_words
     for path in todo:
         text, language = _text(root / path) or "", language_of(path)
         found = _names(path, language, text, syntax) if room > 0 else ()
         its_words = words(text) if word_room > 0 else NONE
-        fresh[path] = Entry(language, listing[path], found, its_words)
+        fresh[path] = IndexEntry(language, listing[path], found, its_words)
         room -= len(found)
         word_room -= len(its_words)
         size += len(text)

@@ -275,7 +275,7 @@ class Rules(NamedTuple):
     excludes: Collection[str]
 
 
-class Known(NamedTuple):
+class KnownCommit(NamedTuple):
     """The output of git for the index at *path* that was written at that time."""
 
     path: Path
@@ -284,8 +284,8 @@ class Known(NamedTuple):
 
 
 def of_message(
-    folder: Path, diff: str, rules: Rules, known: Known | None
-) -> tuple[Staged, Known | None]:
+    folder: Path, diff: str, rules: Rules, known: KnownCommit | None
+) -> tuple[Staged, KnownCommit | None]:
     """
     Return the input of the subject for the commit whose message is edited in *folder*; *diff* is what
     the message itself shows of it.
@@ -296,7 +296,7 @@ def of_message(
         index = index_of(folder)
         now = index.stat().st_mtime_ns
         if known is None or known[:2] != (index, now):
-            known = Known(index, now, next_commit(folder, index))
+            known = KnownCommit(index, now, next_commit(folder, index))
     except OSError as error:
         if not diff:
             return Staged(note=NO_GIT.format(error)), None

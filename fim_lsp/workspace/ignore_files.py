@@ -22,7 +22,7 @@ from fim_lsp.context.privacy import (
     IGNORE_FILES,
     OUTSIDE,
     Folder,
-    Found,
+    FolderRules,
     Repository,
     enter,
     is_installed,
@@ -63,9 +63,9 @@ def rules_at(folder: Path, root: Path, excludes: Collection[str]) -> Folder:
     return _descend(folder, root, excludes, *_top(root))
 
 
-def read_folder(folder: Path) -> Found:
+def read_folder(folder: Path) -> FolderRules:
     """Read the ignore files and the repository of a folder below a workspace's root."""
-    return Found(_ignore_files(folder), repository(folder))
+    return FolderRules(_ignore_files(folder), repository(folder))
 
 
 def encode_name(name: str) -> bytes:
@@ -98,7 +98,7 @@ def _descend(
     counts = False
     for each in (*reversed(folder.parents), folder):
         starts, counts = each == top, counts or each == top
-        found = Found(
+        found = FolderRules(
             _ignore_files(each) if counts else {},
             around if starts else repository(each) if counts else None,
             is_root=each == root,

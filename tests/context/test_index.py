@@ -13,8 +13,8 @@ from fim_lsp.context.chunks import Source, Why
 from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.index import (
     FILE_WORDS,
-    Entry,
     Index,
+    IndexEntry,
     holding,
     names,
     rank_files,
@@ -23,7 +23,7 @@ from fim_lsp.context.index import (
     words,
 )
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Limits, Viewport, update_ring
+from fim_lsp.context.ring import RingLimits, Viewport, update_ring
 
 FILES = {
     "app/cart.py": "class Cart:\n    def total(self):\n        return sum(self.prices)\n",
@@ -39,7 +39,7 @@ def index_of(files: dict[str, str]) -> Index:
     fresh = {}
     for path, text in files.items():
         language = "python" if path.endswith(".py") else "javascript"
-        fresh[path] = Entry(
+        fresh[path] = IndexEntry(
             language, (0, len(text)), names(read_syntax(language, text).definitions)
         )
     return update_index(Index(), fresh)
@@ -78,7 +78,7 @@ def test_a_name_that_many_files_define_says_nothing() -> None:
 def test_an_index_forgets_what_it_is_told_to() -> None:
     """An entry replaced or taken out leaves no name behind."""
     index = index_of(FILES)
-    renamed = Entry(
+    renamed = IndexEntry(
         "python", (1, 1), names(read_syntax("python", "def tortoise():\n    pass\n").definitions)
     )
     index = update_index(index, {"app/zoo.py": renamed, "lib/money.py": None})
@@ -91,7 +91,7 @@ def test_an_index_forgets_what_it_is_told_to() -> None:
 def test_unopened_files_are_shown_and_say_why() -> None:
     """A definition of what is imported, and a sibling, are in the ring though they are not open."""
     index = index_of(FILES)
-    memory = Memory(Limits(16, 64, 6000))
+    memory = Memory(RingLimits(16, 64, 6000))
     text = "from lib.money import Money\n\nprice = Money()\n"
     memory.note_open(
         Source("u:/app/new.py", "app/new.py", "python", 1, tuple(text.splitlines(True)))
@@ -120,7 +120,7 @@ def test_files_that_may_hold_a_text() -> None:
         "b/near.py": "hight",
         "c.py": "highth",
     }
-    entries = {path: Entry("python", (0, 0), (), words(text)) for path, text in texts.items()}
+    entries = {path: IndexEntry("python", (0, 0), (), words(text)) for path, text in texts.items()}
     index = Index(entries)
 
     assert [*holding(index, ["hight", "width"], "b/near.py")] == [
@@ -146,7 +146,7 @@ def test_an_index_of_many_files_is_small() -> None:
         found = [f"only_in_{n}_{k}" for k in range(15)]
         found += [sys.intern(f"member_{(n + k) % 1_800}") for k in range(15)]
         its_words = array("I", range(100))
-        fresh[f"some/package_{n % 300}/module_{n}.py"] = Entry(
+        fresh[f"some/package_{n % 300}/module_{n}.py"] = IndexEntry(
             "python", (n, n), tuple(found), its_words
         )
     index = update_index(Index(), fresh)

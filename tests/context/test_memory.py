@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fim_lsp.context.chunks import Source, Why
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Limits, Viewport, update_ring
+from fim_lsp.context.ring import RingLimits, Viewport, update_ring
 from fim_lsp.documents import Document, Edit, Position, apply_edits, open_document
 
-LIMITS = Limits(n_chunks=16, chunk_lines=64, n_chars=6000)
+LIMITS = RingLimits(n_chunks=16, chunk_lines=64, n_chars=6000)
 A, B = "file:///w/a.py", "file:///w/b.py"
 
 

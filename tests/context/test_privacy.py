@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from fim_lsp.context.privacy import (
-    Found,
+    FolderRules,
     Repository,
     enter,
     is_installed,
@@ -52,7 +52,7 @@ def why(
     for folder in folders:
         at += f"/{folder.decode('utf-8', 'surrogateescape')}"
         around = REPOSITORIES.get(at) if files else None
-        known = Found(files.get(at, {}), around, at == root, at == temporary)
+        known = FolderRules(files.get(at, {}), around, at == root, at == temporary)
         here = enter(here, folder, known)
     return why_refused(here, name)
 

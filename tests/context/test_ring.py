@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fim_lsp.context.chunks import ContextChunk, Piece, Why
 from fim_lsp.context.ranking import Interest, Surroundings
-from fim_lsp.context.ring import Limits, Ring, refill, visible
+from fim_lsp.context.ring import Ring, RingLimits, refill, visible
 
-LIMITS = Limits(n_chunks=4, chunk_lines=25, n_chars=1200)  # two and a half pieces
+LIMITS = RingLimits(n_chunks=4, chunk_lines=25, n_chars=1200)  # two and a half pieces
 
 
 def piece(uri: str, start: int, words: list[str]) -> Piece:
@@ -144,7 +144,7 @@ def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() ->
     """Two pieces of eight lines go into a chunk of 20, so four of them fill two chunks, not five."""
     news = [piece("a", at * 8, [f"name{at}{n}" for n in range(8)]) for at in range(9)]
     interest = Interest(surroundings({"name11"}, FILES, dict.fromkeys(news[3].words, 1)), news)
-    ring = refill(Ring(), news, interest, Limits(2, 20, 100_000), lambda _: False)
+    ring = refill(Ring(), news, interest, RingLimits(2, 20, 100_000), lambda _: False)
 
     assert [len(chunk.pieces) for chunk in ring.chunks] == [2, 2]
 
@@ -152,14 +152,14 @@ def test_pieces_that_do_not_fill_their_chunks_count_as_the_chunks_they_make() ->
 @pytest.mark.parametrize(
     ("limits", "kept"),
     [
-        (Limits(16, 64, 6000), True),
-        (Limits(16, 64, 6800), True),
-        (Limits(16, 64, 7000), False),
-        (Limits(16, 64, 5999), False),  # less room is less room
-        (Limits(15, 64, 6000), False),
-        (Limits(16, 32, 6100), False),
+        (RingLimits(16, 64, 6000), True),
+        (RingLimits(16, 64, 6800), True),
+        (RingLimits(16, 64, 7000), False),
+        (RingLimits(16, 64, 5999), False),  # less room is less room
+        (RingLimits(15, 64, 6000), False),
+        (RingLimits(16, 32, 6100), False),
     ],
 )
-def test_a_little_more_room_is_not_used(limits: Limits, kept: bool) -> None:
+def test_a_little_more_room_is_not_used(limits: RingLimits, kept: bool) -> None:
     """How long a token is, is only estimated; each new chunk costs the window behind it."""
-    assert Limits(16, 64, 6000).grow(limits) == (Limits(16, 64, 6000) if kept else limits)
+    assert RingLimits(16, 64, 6000).grow(limits) == (RingLimits(16, 64, 6000) if kept else limits)

@@ -8,8 +8,8 @@ import pytest
 
 from fim_lsp.documents import Position
 from fim_lsp.instruct.selection import (
-    Asked,
     Dialogue,
+    Instruction,
     Selection,
     Tokens,
     continue_dialogue,
@@ -29,7 +29,10 @@ LAST = Dialogue(
     result=RESULT,
     sample=1,
 )
-AGAIN, MORE = Asked(START, END, again=True), Asked(START, END, "make it three", more=True)
+AGAIN, MORE = (
+    Instruction(START, END, again=True),
+    Instruction(START, END, "make it three", more=True),
+)
 
 
 @pytest.mark.parametrize("lines", [LINES, RESULT], ids=["those asked about", "the result"])
@@ -51,13 +54,13 @@ def test_a_further_instruction_follows_the_answer() -> None:
     [
         (None, AGAIN, LINES),
         (LAST, AGAIN, ("y = 1",)),
-        (LAST, Asked(START, END, "something else"), LINES),
+        (LAST, Instruction(START, END, "something else"), LINES),
         (replace(LAST, answer=""), MORE, LINES),
     ],
     ids=["no dialogue", "other lines", "a new question", "no answer yet"],
 )
 def test_what_does_not_go_on_begins_again(
-    last: Dialogue | None, asked: Asked, lines: tuple[str, ...]
+    last: Dialogue | None, asked: Instruction, lines: tuple[str, ...]
 ) -> None:
     """Nothing of another question or of other lines is shown to the model."""
     assert continue_dialogue(last, asked, lines) is None

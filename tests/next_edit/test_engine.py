@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fim_lsp.next_edit.edits import FinishedEdit, Text
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit
 from fim_lsp.next_edit.engine import Answers, Proposal, proposals, propose
 
 
@@ -90,7 +90,7 @@ CASES = [
 ]  # fmt: skip
 
 
-def replayed(case: Case) -> tuple[list[FinishedEdit], Text]:
+def replayed(case: Case) -> tuple[list[FinishedEdit], EditedText]:
     """Return the edits of a case, made one after the other, and the text they leave."""
     lines, edits = case.lines.split("\n"), list[FinishedEdit]()
     for n, (line, before, after) in enumerate(case.made):
@@ -99,7 +99,7 @@ def replayed(case: Case) -> tuple[list[FinishedEdit], Text]:
         around = lines[line - 1] if line else "", "".join(lines[line + len(old) :][:1])
         lines[line : line + len(old)] = new
         edits.append(FinishedEdit("a", line, tuple(old), tuple(new), *around, float(n)))
-    return edits, Text("a", case.language, tuple(lines))
+    return edits, EditedText("a", case.language, tuple(lines))
 
 
 def what(proposal: Proposal | None) -> tuple[int, str, str] | None:
@@ -122,7 +122,7 @@ def test_a_place_above_the_last_edit() -> None:
     lines = "print(hight)\nx = 1\nprint(height)\nprint(height)\nprint(height)"
     edits = [FinishedEdit("a", n, ("print(hight)",), ("print(height)",)) for n in (2, 3, 4)]
 
-    assert what(propose(edits, [Text("a", "python", tuple(lines.split("\n")))])) == (
+    assert what(propose(edits, [EditedText("a", "python", tuple(lines.split("\n")))])) == (
         0, "print(hight)", "print(height)",
     )  # fmt: skip
 
@@ -131,7 +131,7 @@ def test_a_place_in_another_file() -> None:
     """Other texts are looked at in their order."""
     edits, text = replayed(RENAMED._replace(lines="\n".join(RENAMED.lines.split("\n")[:2])))
     edits += [FinishedEdit("a", 1, ("    check(hight)",), ("    check(height)",))]
-    other = Text("b", "python", ("x = 1", "    check(hight)"))
+    other = EditedText("b", "python", ("x = 1", "    check(hight)"))
     proposal = propose(edits, [text, other], sure=0.1)
 
     assert proposal is not None
@@ -143,7 +143,7 @@ def test_nothing_that_breaks_the_syntax() -> None:
     made = [(0, "f(first)", "f(first"), (1, "f(first)", "f(first")]
     case = Case("", "f(first)\nf(first)\nx = 1\nf(first)", made, None)
     edits, _ = replayed(case)
-    whole = Text("b", "python", ("x = 1", "f(first)", "y = 2"))
+    whole = EditedText("b", "python", ("x = 1", "f(first)", "y = 2"))
 
     assert any(each.uri == "b" for each in proposals(edits, [whole]))
     assert propose(edits, [whole], sure=0.0) is None
@@ -152,7 +152,7 @@ def test_nothing_that_breaks_the_syntax() -> None:
 def test_a_refused_pattern_stays_quiet() -> None:
     """Dismissed once, at no other place either."""
     edits, text = replayed(RENAMED)
-    more = Text("a", "python", (*text.lines, "    return hight * width"))
+    more = EditedText("a", "python", (*text.lines, "    return hight * width"))
     answers = Answers()
     proposal = propose(edits, [more], answers.refused)
     assert proposal is not None
@@ -186,7 +186,7 @@ LINE = TOKENS.map("".join)
 def test_a_proposal_fits_the_text(made: list[tuple[str, str]], lines: list[str]) -> None:
     """Its lines before are those of the text, and something changes."""
     edits = [FinishedEdit("a", 0, (old,), (new,)) for old, new in made]
-    text = Text("b", "python", tuple(lines))
+    text = EditedText("b", "python", tuple(lines))
     for each in proposals(edits, [text]):
         assert text.lines[each.line : each.line + len(each.before)] == each.before
         assert each.before != each.after

@@ -10,9 +10,9 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.next_edit import window
-from fim_lsp.next_edit.edits import FinishedEdit, Text
+from fim_lsp.next_edit.edits import EditedText, FinishedEdit
 from fim_lsp.next_edit.formats import Format, format_of, prompt_of, proposal_of
-from fim_lsp.next_edit.window import Ask, Edit, Shown, ask, choose_shown
+from fim_lsp.next_edit.window import Ask, NamedEdit, ShownPart, ask, choose_shown
 
 URI = "file:///w/box.py"
 NAMES = {URI: "box.py"}
@@ -31,9 +31,9 @@ BEFORE = (
 FIRST = FinishedEdit(URI, 2, BEFORE[2:3], ("def draw(color):",), at=1.0)
 NEWEST = FinishedEdit(URI, 3, BEFORE[3:4], ("    print(color)",), at=2.0)
 NOW = (*BEFORE[:2], *FIRST.after, *NEWEST.after, *BEFORE[4:])
-TEXT = Text(URI, "python", NOW)
+TEXT = EditedText(URI, "python", NOW)
 # The file is shown as it was after the first edit.
-SHOWN = Shown(URI, 0, (*BEFORE[:2], *FIRST.after, *BEFORE[3:]), 1.0)
+SHOWN = ShownPart(URI, 0, (*BEFORE[:2], *FIRST.after, *BEFORE[3:]), 1.0)
 
 SWEEP = """\
 <|file_sep|>box.py
@@ -186,7 +186,9 @@ def test_marks_in_the_users_text_are_not_sent(mark: str) -> None:
     """The model would read them as its own."""
     found, about = asked("sweep")
 
-    assert prompt_of(found, about._replace(edits=(Edit("b.py", 0, (f"'{mark}'",), ()),))) is None
+    assert (
+        prompt_of(found, about._replace(edits=(NamedEdit("b.py", 0, (f"'{mark}'",), ()),))) is None
+    )
 
 
 def test_names_that_are_not_known() -> None:

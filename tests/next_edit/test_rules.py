@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fim_lsp.next_edit.edits import changes
-from fim_lsp.next_edit.rule import Hole, Kind, Rule, fill, find, token_changes, tokens
+from fim_lsp.next_edit.rule import Hole, Rule, TokenKind, fill, find, token_changes, tokens
 from fim_lsp.next_edit.rules import pair_rule, rules
 
 
-def of_kind(kind: Kind, before: str, after: str) -> list[Rule]:
+def of_kind(kind: TokenKind, before: str, after: str) -> list[Rule]:
     """Return the rules of one kind that a change gives."""
     return [rule for rule in rules(before, after) if rule.kind is kind]
 
@@ -19,18 +19,18 @@ def of_kind(kind: Kind, before: str, after: str) -> list[Rule]:
 @pytest.mark.parametrize(
     ("kind", "before", "after", "line", "result"),
     [
-        (Kind.RENAME, "x = old + 1", "x = new + 1", "old(old, older)", "new(new, older)"),
-        (Kind.RENAME, "x = old", "x = new", "  gold = 1", "  gold = 1"),
-        (Kind.REPLACE, "a = foo.bar(1)", "a = baz(1)", "return foo.bar(x)", "return baz(x)"),
-        (Kind.DELETE, "x: Final = 1", "x = 1", "yy: Final = 2", "yy = 2"),
-        (Kind.INSERT, "get(url)", "await get(url)", "x = get(other)", "x = await get(other)"),
-        (Kind.ARGUMENT, "get(url, a)", "get(url, a, ok=1)", "get(f(x), [b])", "get(f(x), [b], ok=1)"),
-        (Kind.ARGUMENT, "get(url)", "get(url, 5)", "get()", "get()"),
-        (Kind.PATTERN, "eq(a, b)", "assert a == b", "  eq(f(1), x)", "  assert f(1) == x"),
-        (Kind.SHAPE, 'f("a", [])', 'f("a", ())', '  gg("b", [])', '  gg("b", ())'),
+        (TokenKind.RENAME, "x = old + 1", "x = new + 1", "old(old, older)", "new(new, older)"),
+        (TokenKind.RENAME, "x = old", "x = new", "  gold = 1", "  gold = 1"),
+        (TokenKind.REPLACE, "a = foo.bar(1)", "a = baz(1)", "return foo.bar(x)", "return baz(x)"),
+        (TokenKind.DELETE, "x: Final = 1", "x = 1", "yy: Final = 2", "yy = 2"),
+        (TokenKind.INSERT, "get(url)", "await get(url)", "x = get(other)", "x = await get(other)"),
+        (TokenKind.ARGUMENT, "get(url, a)", "get(url, a, ok=1)", "get(f(x), [b])", "get(f(x), [b], ok=1)"),
+        (TokenKind.ARGUMENT, "get(url)", "get(url, 5)", "get()", "get()"),
+        (TokenKind.PATTERN, "eq(a, b)", "assert a == b", "  eq(f(1), x)", "  assert f(1) == x"),
+        (TokenKind.SHAPE, 'f("a", [])', 'f("a", ())', '  gg("b", [])', '  gg("b", ())'),
     ],
 )  # fmt: skip
-def test_a_rule(kind: Kind, before: str, after: str, line: str, result: str) -> None:
+def test_a_rule(kind: TokenKind, before: str, after: str, line: str, result: str) -> None:
     """One of the rules of its kind makes this of the other line; indentation stays."""
     assert result in [rule.apply(line) for rule in of_kind(kind, before, after)]
 

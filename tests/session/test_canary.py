@@ -16,7 +16,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.instruct.selection import Asked
+from fim_lsp.instruct.selection import Instruction
 from fim_lsp.session.session import Session
 from server_bridge.bridge import BackendSettings, open_backend
 from server_bridge.http.client import Http
@@ -171,7 +171,7 @@ async def test_no_canary_reaches_the_model_by_an_instruction(project: Project) -
     await project.rest()
     project.bodies.clear()
 
-    asked = [Asked(Position(0, 0), Position(99, 0), "add PUBLIC comments")]
+    asked = [Instruction(Position(0, 0), Position(99, 0), "add PUBLIC comments")]
     asked += [asked[0]._replace(instruction=f"use the key {key}") for key in SECRETS[:2]]
     wrong = tuple(f"expected 'freight_key' and 'freight_draft', got {key}" for key in SECRETS[:2])
     asked.append(asked[0]._replace(instruction="", problems=wrong))

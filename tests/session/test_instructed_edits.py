@@ -10,7 +10,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.instruct.selection import Asked, Edited
+from fim_lsp.instruct.selection import Edited, Instruction
 from fim_lsp.session.edits.instructed_edits import TOO_LONG
 from fim_lsp.session.session import Session
 from server_bridge.protocol import Health, Reply, Request, State, Stop, Timings
@@ -18,7 +18,7 @@ from tests.fake_backend import FakeBackend
 from tests.typist import QUICK, Typist
 
 CODE = "import os\n\n\ndef area(w, h):\n    return w * h\n\n\ndef volume(w, h, d):\n    return w * h * d\n"
-AREA = Asked(Position(3, 0), Position(5, 0), "add a comment")
+AREA = Instruction(Position(3, 0), Position(5, 0), "add a comment")
 NEW = ("def area(w, h):  # of a rectangle", "    return w * h")
 ANSWER = "\n".join((*NEW, "```"))
 
@@ -32,7 +32,7 @@ def says(answer: str) -> FakeBackend:
 
 
 async def edit(
-    user: Typist, asked: Asked = AREA, heard: list[Sequence[str]] | None = None
+    user: Typist, asked: Instruction = AREA, heard: list[Sequence[str]] | None = None
 ) -> Edited:
     def hear(lines: Sequence[str]) -> bool:
         if heard is not None:
@@ -88,7 +88,7 @@ async def test_what_is_far_too_long_is_not_looked_at(sessions: list[Session]) ->
     """Not by the model, and not for secrets either."""
     user = typist(sessions, backend := says(ANSWER))
     user.session.handle(events.Opened(user.uri, "python", 9, "password: (foo, 'ab1cd' " * 40_000))
-    found = await edit(user, Asked(Position(0, 0), Position(0, 5), "shorten it"))
+    found = await edit(user, Instruction(Position(0, 0), Position(0, 5), "shorten it"))
     assert found.note == TOO_LONG
     assert not backend.seen
 
@@ -219,7 +219,7 @@ async def test_an_instruction_costs_its_own_turn_and_the_next_key_what_was_typed
     assert size > 600, "the file must be worth keeping"
 
     last = len(user.document.lines) - 1
-    asked = Asked(Position(last - 1, 0), Position(last, 99), "add a comment")
+    asked = Instruction(Position(last - 1, 0), Position(last, 99), "add a comment")
     first = await edit(user, asked)
     assert first.lines == NEW
     assert first.tokens.evaluated < 150

@@ -13,7 +13,7 @@ import pytest
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.instruct.selection import Asked
+from fim_lsp.instruct.selection import Instruction
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import PrivacyConfig, StateConfig
 from server_bridge.protocol import Prompt
@@ -88,7 +88,7 @@ def complete_by_hand(held: Held) -> Coroutine[Any, Any, Any]:
 
 
 def edit(held: Held) -> Coroutine[Any, Any, Any]:
-    asked = Asked(Position(0, 0), Position(2, 0), "add types")
+    asked = Instruction(Position(0, 0), Position(2, 0), "add types")
     return held.session.edits.edit(held.uri, asked, lambda _: True)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fim_lsp import events
 from fim_lsp.documents import Position
-from fim_lsp.instruct.selection import Asked
+from fim_lsp.instruct.selection import Instruction
 from fim_lsp.session.session import Session
 from fim_lsp.settings.config import PrivacyConfig
 from server_bridge.protocol import Prompt, Request
@@ -118,24 +118,24 @@ async def yank(model: Model, name: str) -> None:
 
 
 async def edit(model: Model, name: str) -> None:
-    await _edit(model, name, Asked(Position(5, 0), Position(8, 0), "add types"))
+    await _edit(model, name, Instruction(Position(5, 0), Position(8, 0), "add types"))
 
 
 async def fix(model: Model, name: str) -> None:
     """The message names what other files define."""
     problems = tuple(f"“price_{other[:-3]}” takes 2 arguments" for other in NAMES)
-    await _edit(model, name, Asked(Position(5, 0), Position(8, 0), "", problems))
+    await _edit(model, name, Instruction(Position(5, 0), Position(8, 0), "", problems))
 
 
 async def again(model: Model, name: str) -> None:
-    await _edit(model, name, Asked(Position(5, 0), Position(8, 0), again=True))
+    await _edit(model, name, Instruction(Position(5, 0), Position(8, 0), again=True))
 
 
 async def more(model: Model, name: str) -> None:
-    await _edit(model, name, Asked(Position(5, 0), Position(8, 0), "shorter", more=True))
+    await _edit(model, name, Instruction(Position(5, 0), Position(8, 0), "shorter", more=True))
 
 
-async def _edit(model: Model, name: str, asked: Asked) -> None:
+async def _edit(model: Model, name: str, asked: Instruction) -> None:
     if name in model.typists:
         await model.session.edits.edit(model.uri(name), asked, lambda _: True)
 

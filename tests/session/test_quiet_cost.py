@@ -83,7 +83,7 @@ def history(rng: random.Random) -> quiet.Record:
     """Return what was learned of some suggestions, which a user of some taste took or left."""
     record, taste = quiet.Record(), rng.random()
     for _ in range(rng.randrange(300)):
-        place = quiet.Place(
+        place = quiet.Prospect(
             "python", rng.random(), rng.randrange(1, 90), rng.randrange(1, 4), " x", rng.random()
         )
         record = quiet.learn(record, place, taken=rng.random() < taste)

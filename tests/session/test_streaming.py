@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from fim_lsp.session.session import Session
-from fim_lsp.suggest.request import MENU, Client
+from fim_lsp.suggest.request import MENU, Requester
 from server_bridge.protocol import BackendTimeout, Prompt, Reply, Request, Stop, Timings, Token
 from tests.asked import model_of
 from tests.typist import QUICK, Typist, faked
@@ -102,7 +102,7 @@ async def test_a_client_that_hears_lines_gets_all_of_them(session: Session) -> N
     slow, typist = Slow(session), Typist(session, BLOCK)
     before = typist.counted("streams"), typist.counted("requests")
     heard: list[str] = []
-    client = Client(hear=lambda suggestion: heard.append(suggestion.text))
+    client = Requester(hear=lambda suggestion: heard.append(suggestion.text))
     asked = asyncio.create_task(
         session.complete(typist.uri, typist.cursor, invoked=False, client=client)
     )

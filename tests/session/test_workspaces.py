@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fim_lsp.context.ring import Limits, Viewport
+from fim_lsp.context.ring import RingLimits, Viewport
 from fim_lsp.documents import open_document
 from fim_lsp.session.state.open_document import source
 from fim_lsp.session.state.workspaces import Workspaces
@@ -25,7 +25,7 @@ class Project:
         self.root, self.config = root, config or Config()
         self.workspaces = Workspaces()
         self.workspaces.roots = (root.as_uri(),)
-        self.limits = Limits(self.config.ring.chunks, 64, 6000)
+        self.limits = RingLimits(self.config.ring.chunks, 64, 6000)
         self.told: list[tuple[int, int]] = []
         self.workspaces.progress = lambda _, done, n_files: self.told.append((done, n_files))
         (root / "main.py").write_text(MAIN)

@@ -7,8 +7,8 @@ import pytest
 from fim_lsp.suggest.quiet import (
     MOST,
     MOST_WAIT_MS,
-    Judged,
-    Verdict,
+    PastReaction,
+    Reaction,
     describe_waits,
     strength,
     verdict,
@@ -16,13 +16,13 @@ from fim_lsp.suggest.quiet import (
 )
 
 A, ALONG, D, IGN, U = (
-    Verdict.ACCEPTED, Verdict.TYPED_ALONG, Verdict.DISMISSED, Verdict.IGNORED, Verdict.UNREAD,
+    Reaction.ACCEPTED, Reaction.TYPED_ALONG, Reaction.DISMISSED, Reaction.IGNORED, Reaction.UNREAD,
 )  # fmt: skip
 
 
-def judged(*verdicts: Verdict) -> list[Judged]:
+def judged(*verdicts: Reaction) -> list[PastReaction]:
     """Return all at the beginning."""
-    return [Judged(each, 0.0) for each in verdicts]
+    return [PastReaction(each, 0.0) for each in verdicts]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def judged(*verdicts: Verdict) -> list[Judged]:
         ((D,) * 20, MOST),
     ],
 )
-def test_strength(verdicts: tuple[Verdict, ...], strong: float) -> None:
+def test_strength(verdicts: tuple[Reaction, ...], strong: float) -> None:
     """A factor for each, within bounds."""
     assert strength(judged(*verdicts), 0.0) == pytest.approx(strong)
 
@@ -73,7 +73,7 @@ def test_wait(usual: float, strong: float, wait: float) -> None:
     ],
 )
 def test_verdict(
-    accepted: bool, dismissed: bool, n_along: int, seconds: float, expected: Verdict
+    accepted: bool, dismissed: bool, n_along: int, seconds: float, expected: Reaction
 ) -> None:
     """What was typed along was right, what flickered was not read."""
     assert (

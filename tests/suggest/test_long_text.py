@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from fim_lsp.suggest.cursor import Cursor
-from fim_lsp.suggest.long_text import Writing
+from fim_lsp.suggest.long_text import LongText
 
 CURSOR = Cursor("python", "shop/cart.py", ("def total(prices):", '    """All prices."""'), "    ")
 BULLETS = "".join(f"- {word} the prices\n" for word in ("add", "count", "list"))
 FIRST = "total = 0\n    for price in prices:\n        total += price\n"
 
 
-def written(text: str, cursor: Cursor = CURSOR, n_tokens: int = 1000) -> Writing:
+def written(text: str, cursor: Cursor = CURSOR, n_tokens: int = 1000) -> LongText:
     """Return *text* as it comes, a word at a time, until it goes wrong."""
-    writing = Writing(cursor, n_tokens)
+    writing = LongText(cursor, n_tokens)
     for piece in text.replace(" ", "\0 ").replace("\n", "\n\0").split("\0"):
         if writing.goes_wrong:
             break

@@ -13,7 +13,7 @@ from fim_lsp.suggest.quiet import (
     MOST_RECORD,
     N_LANGUAGES,
     START,
-    Place,
+    Prospect,
     Record,
     describe_record,
     expect,
@@ -22,15 +22,15 @@ from fim_lsp.suggest.quiet import (
     restore,
 )
 
-HERE = Place("python", 0.5, 12, 1, "    return ", 0.3)
+HERE = Prospect("python", 0.5, 12, 1, "    return ", 0.3)
 places = st.builds(
-    Place,
+    Prospect,
     st.text(max_size=4), st.floats(0, 1), st.integers(1, 5000), st.integers(1, 50), st.text(max_size=8),
     st.floats(0, 1e6),
 )  # fmt: skip
 
 
-def after(n: int, place: Place, *, taken: bool, record: Record | None = None) -> Record:
+def after(n: int, place: Prospect, *, taken: bool, record: Record | None = None) -> Record:
     """Return the record after *n* suggestions at a place."""
     record = record or Record()
     for _ in range(n):
@@ -39,13 +39,13 @@ def after(n: int, place: Place, *, taken: bool, record: Record | None = None) ->
 
 
 @given(places)
-def test_without_a_record_everything_is_shown(place: Place) -> None:
+def test_without_a_record_everything_is_shown(place: Prospect) -> None:
     """It begins as it was before there was a record."""
     assert is_worth(Record(), place)
 
 
 @given(st.lists(st.tuples(places, st.booleans()), max_size=60), places)
-def test_a_record_has_bounds(history: list[tuple[Place, bool]], place: Place) -> None:
+def test_a_record_has_bounds(history: list[tuple[Prospect, bool]], place: Prospect) -> None:
     """Whatever happened: weights near the beginning, few languages, a probability; it survives JSON."""
     record = Record()
     for each, taken in history:

@@ -14,7 +14,7 @@ from fim_lsp.context.definitions import read_syntax
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
 from fim_lsp.context.privacy import Folder
-from fim_lsp.context.ring import Limits, Viewport
+from fim_lsp.context.ring import RingLimits, Viewport
 from fim_lsp.workspace import files, ignore_files
 from fim_lsp.workspace.files import grow, list_files, pieces_of, reread, uri_of
 
@@ -109,7 +109,7 @@ def test_an_index_knows_the_definitions(root: Path) -> None:
 
 def test_a_file_that_changed_since_it_was_judged_is_not_read(root: Path) -> None:
     """It may be another one now, or a link to one: the next listing will see."""
-    index, memory = index_of(root), Memory(Limits(16, 64, 6000))
+    index, memory = index_of(root), Memory(RingLimits(16, 64, 6000))
     uri = uri_of(root.as_uri(), "a.py")
     memory.note_open(Source(uri, "a.py", "python", 1, ("two()\n", "Three()\n")))
     snapshot = memory.snapshot(Viewport(uri, 0, 0, 2))

@@ -21,7 +21,7 @@ from fim_lsp.context.secrets.values import (
 )
 
 
-class Form(NamedTuple):
+class CredentialForm(NamedTuple):
     """Behind one of *words* stands the secret, group 1; *named*: a password by its place."""
 
     name: str
@@ -69,7 +69,7 @@ _SYNTAX = (
      r"(?:s|ion)?[ =]{0,3}\([^()\n]{0,80}?[\"'][^\"'\n]{1,64}[\"'],[ \t]{0,4}[\"']", _WORD, "6,200", r"[\"']"),
 )  # fmt: skip
 _FORMS = tuple(
-    Form(
+    CredentialForm(
         f"{name} by its place",
         tuple(words.split()),
         re.compile(f"(?i){before}({value}{{{count}}}){end}"),

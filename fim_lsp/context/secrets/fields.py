@@ -23,9 +23,9 @@ from fim_lsp.context.secrets.forms import (
     NAME_CHARS,
     WHOLE,
     WORD,
-    Form,
-    Kind,
     Rank,
+    ValueForm,
+    ValueKind,
     goes_on,
     rank,
 )
@@ -156,7 +156,7 @@ class Field(NamedTuple):
     """The value from *start* to *end* of a text, the word at *name* that tells, the *rest* of the name."""
 
     rank: Rank
-    kind: Kind
+    kind: ValueKind
     name: int
     rest: str
     start: int
@@ -211,7 +211,7 @@ def growing_fields(text: str, lower: str) -> Iterator[Field]:
 def _find(
     text: str,
     lower: str,
-    forms: tuple[Form, ...],
+    forms: tuple[ValueForm, ...],
     further: Callable[[str, int, int], Iterator[Literal]],
 ) -> Iterator[Field]:
     """Yield every value that may be that of a name, each with the forms in which it follows the name."""
@@ -224,14 +224,14 @@ def _find(
         is_list = word[0].endswith(_PLURALS)
         for kind, value in _values(lower, name.end(), forms) if not is_list else ():
             start, stop = value.span(value.lastindex or 0)
-            if kind is not Kind.LINE or (named in _LINE_ODD and _is_set(text, word.start())):
+            if kind is not ValueKind.LINE or (named in _LINE_ODD and _is_set(text, word.start())):
                 stop -= text[stop - 1] == "\\"
                 yield field(kind, start=start, end=stop)
         if forms is WHOLE and (is_list or _LISTS.fullmatch(name["rest"])):
             for start, stop in _items(lower, name.end()):
-                yield field(Kind.FALLBACK, start=start, end=stop)
+                yield field(ValueKind.FALLBACK, start=start, end=stop)
         for literal in further(lower, name.end(), _LEAST[named]):
-            kind = Kind.FALLBACK if literal.fallback else Kind.LOOSE
+            kind = ValueKind.FALLBACK if literal.fallback else ValueKind.LOOSE
             yield field(kind, start=literal.start, end=literal.end)
 
 
@@ -258,13 +258,15 @@ def _is_set(text: str, at: int) -> bool:
     return head[-1].isspace() and (alone or "=" in words[-1] or words[-1] == "-e")
 
 
-def _values(lower: str, at: int, forms: tuple[Form, ...]) -> Iterator[tuple[Kind, re.Match[str]]]:
+def _values(
+    lower: str, at: int, forms: tuple[ValueForm, ...]
+) -> Iterator[tuple[ValueKind, re.Match[str]]]:
     """Yield the first form that matches, behind that of a whole line."""
     for form in forms:
         value = form.pattern.match(lower, at)
         if value:
             yield form.kind, value
-            if form.kind is not Kind.LINE:
+            if form.kind is not ValueKind.LINE:
                 return
 
 
@@ -276,21 +278,21 @@ def is_clear(field: Field, value: str) -> bool:
 
 def is_secret(field: Field, value: str) -> bool:
     """Return whether *value* is one for a name of that rank."""
-    if field.kind is Kind.LINE:
+    if field.kind is ValueKind.LINE:
         return oddities(value) >= _LINE_ODD[field.rank]
-    if field.kind is Kind.SPACED:
+    if field.kind is ValueKind.SPACED:
         named = field.rank is not Rank.KEY
         return named and (is_spaced(value) or (not field.rest and is_phrase(value)))
-    if field.kind is Kind.LITERAL and field.rank is not Rank.KEY and is_clear(field, value):
+    if field.kind is ValueKind.LITERAL and field.rank is not Rank.KEY and is_clear(field, value):
         return True
     if field.rank is Rank.PASSWORD:
-        odd = field.kind is not Kind.LOOSE or oddities(value) > 0
+        odd = field.kind is not ValueKind.LOOSE or oddities(value) > 0
         return (is_password(value) and odd) or (
-            field.kind in {Kind.LITERAL, Kind.GIVEN, Kind.ELEMENT} and is_word(value)
+            field.kind in {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.ELEMENT} and is_word(value)
         )
     if field.rank is Rank.TOKEN:
         mixed = (
-            field.kind in {Kind.LITERAL, Kind.GIVEN}
+            field.kind in {ValueKind.LITERAL, ValueKind.GIVEN}
             and len(value) >= _LEAST[Rank.KEY]
             and is_mixed(value, kinds=3)
         )

@@ -123,7 +123,7 @@ LONGEST = 300
 """Characters of a value before it is known to be a secret."""
 
 
-class Kind(enum.Enum):
+class ValueKind(enum.Enum):
     """The certainty that the value belongs to the name, and that it is a literal."""
 
     LITERAL = enum.auto()
@@ -136,10 +136,10 @@ class Kind(enum.Enum):
     LOOSE = enum.auto()  # another argument, the argument of a call, the next word
 
 
-class Form(NamedTuple):
+class ValueForm(NamedTuple):
     """A pattern of what may follow a name; the last group is the value."""
 
-    kind: Kind
+    kind: ValueKind
     pattern: re.Pattern[str]
 
 
@@ -166,31 +166,31 @@ _NO_CALL = r"(?![(\[{|])"
 
 # kind, what stands before the value, the value's characters ("" for a quoted one), what ends it
 _SYNTAX = (
-    (Kind.LITERAL, _SET + _OPENED, "", ""),
-    (Kind.SPACED, _SET + _OPENED + "[a-z]{0,2}", "spaced", ""),
-    (Kind.GIVEN, _SET + _YAML_TAG + _BLOCK, r"[^\s\"']", r"(?=[\"' \t]{0,8}(?:\r?\n|\Z|[\"'#]))"),
+    (ValueKind.LITERAL, _SET + _OPENED, "", ""),
+    (ValueKind.SPACED, _SET + _OPENED + "[a-z]{0,2}", "spaced", ""),
+    (ValueKind.GIVEN, _SET + _YAML_TAG + _BLOCK, r"[^\s\"']", r"(?=[\"' \t]{0,8}(?:\r?\n|\Z|[\"'#]))"),
     # `name: X, value: y`, over a line end
-    (Kind.GIVEN, rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?", r"[^\s\"'<>]", ""),
-    (Kind.LINE, rf"{_GAP}\*{{0,2}}(?:[:?+]?=|[:：])\*{{0,2}}{_GAP}{_YAML_TAG}(?!\$[{{(])", r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
-    (Kind.BARE, rf"{_GAP}(?:[:?+]?=|:){_GAP}{_YAML_TAG}", BARE, _NO_CALL),
-    (Kind.BARE, rf"(?:{_SET}[\"']?\$\{{[\w.]{{1,64}})?{_ELSE}", r"[^\s\"'{}]", r"[\"']?\}"),
-    (Kind.BARE, rf"{_GAP}={_GAP}\{{", r"[^\s{}\"']", r"\}(?=[;\"'])"),  # of ODBC
+    (ValueKind.GIVEN, rf"(?:[,;]|[ \t]?/>)?{_GAP}{_NEXT_LINE}?[\"'<]?[\w:]{{0,12}}value[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?", r"[^\s\"'<>]", ""),
+    (ValueKind.LINE, rf"{_GAP}\*{{0,2}}(?:[:?+]?=|[:：])\*{{0,2}}{_GAP}{_YAML_TAG}(?!\$[{{(])", r"[^\s\"'`;&]", r"(?<!,)(?=[;&\"']|[ \t]{0,8}(?:\r?\n|#|\Z)|[ \t]\w{2,20}=)"),
+    (ValueKind.BARE, rf"{_GAP}(?:[:?+]?=|:){_GAP}{_YAML_TAG}", BARE, _NO_CALL),
+    (ValueKind.BARE, rf"(?:{_SET}[\"']?\$\{{[\w.]{{1,64}})?{_ELSE}", r"[^\s\"'{}]", r"[\"']?\}"),
+    (ValueKind.BARE, rf"{_GAP}={_GAP}\{{", r"[^\s{}\"']", r"\}(?=[;\"'])"),  # of ODBC
     # Markdown's "the password is `v`", `**Password**: v`
-    (Kind.FALLBACK, rf"[\"'`]?\*{{0,2}}:?\*{{0,2}}{_GAP}(?:(?:is|was|ist|are|to)[ \t]{{1,4}}|[|–—-][ \t]{{0,4}})?`", r"[^\s`]", "`"),
+    (ValueKind.FALLBACK, rf"[\"'`]?\*{{0,2}}:?\*{{0,2}}{_GAP}(?:(?:is|was|ist|are|to)[ \t]{{1,4}}|[|–—-][ \t]{{0,4}})?`", r"[^\s`]", "`"),
     # `<x>v</x>`, `<key>x</key><string>v</string>`, over line ends
-    (Kind.ELEMENT, rf"(?=[ \t<>])[^<>\n]{{0,60}}(?:(?:</{_TAG}>\s{{0,40}}<{_TAG}|>\s{{0,40}}<(?:value|string)))?>\s{{0,40}}", r"[^<>\s\"']", r"\s{0,40}<"),
-    (Kind.ELEMENT, r">\s{0,40}<!\[cdata\[", r"[^<>\s\"'\]]", r"\]\]>"),
+    (ValueKind.ELEMENT, rf"(?=[ \t<>])[^<>\n]{{0,60}}(?:(?:</{_TAG}>\s{{0,40}}<{_TAG}|>\s{{0,40}}<(?:value|string)))?>\s{{0,40}}", r"[^<>\s\"']", r"\s{0,40}<"),
+    (ValueKind.ELEMENT, r">\s{0,40}<!\[cdata\[", r"[^<>\s\"'\]]", r"\]\]>"),
     # Terraform's `variable "x" { … default = "y" }`, over line ends
-    (Kind.LITERAL, rf"[ \t]?\{{[^{{}}]{{0,200}}?\b(?:default|value)[ \t]{{0,12}}=[ \t]{{0,4}}(?:{_BLOCK})?", "", ""),
-    (Kind.LOOSE, rf"(?:{_GAP}[,({{])?[ \t]{{1,40}}", "", r"(?=[\s;,)}\]]|\Z)"),
-    (Kind.LOOSE, r"[ \t]{1,40}", BARE, r"(?=[\s;,)}\]]|\Z)"),
+    (ValueKind.LITERAL, rf"[ \t]?\{{[^{{}}]{{0,200}}?\b(?:default|value)[ \t]{{0,12}}=[ \t]{{0,4}}(?:{_BLOCK})?", "", ""),
+    (ValueKind.LOOSE, rf"(?:{_GAP}[,({{])?[ \t]{{1,40}}", "", r"(?=[\s;,)}\]]|\Z)"),
+    (ValueKind.LOOSE, r"[ \t]{1,40}", BARE, r"(?=[\s;,)}\]]|\Z)"),
 )  # fmt: skip
 
 
-def _forms(*, whole: bool) -> tuple[Form, ...]:
+def _forms(*, whole: bool) -> tuple[ValueForm, ...]:
     """Return the forms of *whole* values, or of those that end where the text ends."""
     return tuple(
-        Form(kind, re.compile(before + _inner(value, whole=whole) + (end if whole else r"\Z")))
+        ValueForm(kind, re.compile(before + _inner(value, whole=whole) + (end if whole else r"\Z")))
         for kind, before, value, end in _SYNTAX
     )
 

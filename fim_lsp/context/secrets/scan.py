@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fim_lsp.context.secrets.credentials import credentials, growing_credentials
 from fim_lsp.context.secrets.fields import Field, fields, growing_fields, is_secret
-from fim_lsp.context.secrets.forms import Kind, Rank
+from fim_lsp.context.secrets.forms import Rank, ValueKind
 from fim_lsp.context.secrets.tokens import growing_tokens, tokens
 from fim_lsp.context.secrets.values import Span, is_random_so_far, is_reference
 
@@ -85,12 +85,12 @@ def _is_growing(head: str, field: Field) -> bool:
         return False
     if field.rank is Rank.KEY:
         return is_secret(field, value)
-    if field.kind is Kind.ELEMENT:
+    if field.kind is ValueKind.ELEMENT:
         tag = head.rfind("<", 0, field.name)
         return tag > head.rfind(">", 0, field.name) and head[tag + 1] != "/"
     name = f"\n{head}"[max(0, field.name - _NAME) : field.start + 1]
     telling = field.rank is Rank.PASSWORD or not (field.rest or _PLAIN.search(name))
-    literal = field.kind in {Kind.LITERAL, Kind.GIVEN, Kind.FALLBACK} and telling
+    literal = field.kind in {ValueKind.LITERAL, ValueKind.GIVEN, ValueKind.FALLBACK} and telling
     return literal or is_random_so_far(value) or _SET.search(name) is not None
 
 

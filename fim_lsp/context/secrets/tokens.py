@@ -26,7 +26,7 @@ class Issuer(NamedTuple):
     doubtful: bool
 
 
-class Form(NamedTuple):
+class TokenForm(NamedTuple):
     """
     A token with the literal *mark* in it, and its form from there on; *late*: so many characters stand before.
 
@@ -89,7 +89,7 @@ def _length(form: str) -> int:
     return sum(int(piece["least"] or 1) for piece in _PIECE.finditer(form))
 
 
-def _form(row: Row, mark: str) -> Form:
+def _form(row: Row, mark: str) -> TokenForm:
     """
     Return the form of a row with *mark*, which comes first in the pattern: `re` looks for a literal
     twenty times faster.
@@ -101,7 +101,7 @@ def _form(row: Row, mark: str) -> Form:
         literal + look + _pattern(row.after),
         literal + look + r"[\w./+=~@-]{1,500}\Z",
     )
-    return Form(row.name, mark, re.compile(pattern), re.compile(growing), _length(row.before))
+    return TokenForm(row.name, mark, re.compile(pattern), re.compile(growing), _length(row.before))
 
 
 ROWS = _rows()
@@ -199,7 +199,7 @@ def tokens(text: str) -> Iterator[Span]:
             yield Span(sign.end() - len(found), done, ISSUERS[found].name)
 
 
-def _forms_in(text: str) -> Iterator[Form]:
+def _forms_in(text: str) -> Iterator[TokenForm]:
     """Yield the forms whose mark occurs; those with a rare first character are looked for together."""
     yield from (form for form in _OFTEN if form.mark in text)
     marks = {*_RARE_MARK.findall(text)}

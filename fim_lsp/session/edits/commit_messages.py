@@ -23,7 +23,7 @@ from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.workspaces import Workspaces
 from fim_lsp.suggest.request import CompletionRequest
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.git_commit import Known, Rules, Staged, of_index, of_message
+from fim_lsp.workspace.git_commit import KnownCommit, Rules, Staged, of_index, of_message
 from server_bridge.protocol import BackendError, Health, Prompt, PromptTooLong, Reply, Request
 
 NOTHING_SAID = "the model wrote nothing here"
@@ -61,7 +61,7 @@ class CommitMessages:
     def __init__(self, lane: Lane, workspaces: Workspaces) -> None:
         self._lane = lane
         self._workspaces = workspaces
-        self._known: Known | None = None
+        self._known: KnownCommit | None = None
         self._writing: Writing | None = None
 
     async def suggest(self, request: CompletionRequest) -> tuple[str, str]:

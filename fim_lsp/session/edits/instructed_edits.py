@@ -19,10 +19,10 @@ from fim_lsp.instruct import presets
 from fim_lsp.instruct.selection import (
     FENCE,
     REDACTED,
-    Asked,
-    Block,
+    AnswerBlock,
     Dialogue,
     Edited,
+    Instruction,
     Selection,
     Tokens,
     begin_answer,
@@ -104,7 +104,7 @@ class Work:
         self._looked = now, n
         return True
 
-    def block(self, *, ended: bool = False) -> Block:
+    def block(self, *, ended: bool = False) -> AnswerBlock:
         """Return the code in the answer."""
         return block(self.text, ended=ended)
 
@@ -142,7 +142,7 @@ class InstructedEdits:
             permit = self._permit(doc, document, number, lambda: "")
             await self._lane.evaluate(permit, _prompt(dialogue, document), to_end=True)
 
-    async def edit(self, uri: str, asked: Asked, on_progress: OnProgress) -> Edited:
+    async def edit(self, uri: str, asked: Instruction, on_progress: OnProgress) -> Edited:
         """
         Return the lines that come of *asked*; *on_progress* gets them as they are written.
 
@@ -198,7 +198,7 @@ class InstructedEdits:
         return doc.permit(document, why)
 
     async def _question(
-        self, doc: OpenDocument, document: Document, selection: Selection, asked: Asked
+        self, doc: OpenDocument, document: Document, selection: Selection, asked: Instruction
     ) -> Dialogue:
         """Return the question: the next turn of the last dialogue where that goes on, else the first of a new one."""
         last = self._last(doc)

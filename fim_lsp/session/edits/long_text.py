@@ -17,7 +17,7 @@ from fim_lsp.session.lane import Lane, Permit, Withdrawn
 from fim_lsp.session.state.open_document import OpenDocument
 from fim_lsp.settings.config import Config
 from fim_lsp.suggest.cursor import cursor_at
-from fim_lsp.suggest.long_text import Writing
+from fim_lsp.suggest.long_text import LongText
 from server_bridge.protocol import (
     BackendError,
     Prompt,
@@ -50,7 +50,7 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
     *go_on* is given the text so far and says whether to go on.
     """
     cursor = cursor_at(document, position, doc.file.path, by_hand=True)
-    writing = Writing(cursor, config.completion.long_tokens, go_on)
+    writing = LongText(cursor, config.completion.long_tokens, go_on)
     permit = doc.permit(document, lambda: "" if go_on(writing.text) else "it was cancelled")
     while True:
         prompt = framing.next_prompt(doc, document, position)
@@ -64,7 +64,7 @@ async def continue_long(  # noqa: PLR0913 (the parts of the session)
             return writing.finish(str(error))
 
 
-async def _write(prompt: Prompt, writing: Writing, permit: Permit, lane: Lane) -> str:
+async def _write(prompt: Prompt, writing: LongText, permit: Permit, lane: Lane) -> str:
     """Have the model write behind *prompt*; return why it cannot go on, "" where it ended, or was ended."""
     shown: list[Reply] = []  # of what was written
     n_forced, n_portions, stop = len(prompt.forced), 0, Stop.LIMIT

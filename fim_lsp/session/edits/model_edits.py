@@ -98,8 +98,8 @@ def _compose(
     edits: Sequence[FinishedEdit],
     lines: Lines,
     names: Mapping[str, str],
-    before: window.Shown | None,
-) -> tuple[window.Shown, window.Ask | None]:
+    before: window.ShownPart | None,
+) -> tuple[window.ShownPart, window.Ask | None]:
     """Return the beginning of the prompt, and the question; looking for secrets takes some milliseconds."""
     begin = window.choose_shown(edits, lines, before)
     return begin, window.ask(edits, lines, names, begin)

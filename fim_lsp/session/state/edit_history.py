@@ -16,7 +16,7 @@ from fim_lsp.documents import Document
 from fim_lsp.next_edit.edits import FinishedEdit
 from fim_lsp.next_edit.engine import Answers, Proposal, is_followed
 from fim_lsp.next_edit.log import EditLog
-from fim_lsp.next_edit.window import Shown
+from fim_lsp.next_edit.window import ShownPart
 
 SEARCHES = 9  # that are remembered: three questions, each to three sources
 
@@ -67,7 +67,7 @@ class EditHistory:
         self.log = EditLog()
         self.answers = Answers()
         self.offered: NextEdit | None = None
-        self.prompt: Shown | None = None
+        self.prompt: ShownPart | None = None
         self._shown = ""  # the id of the edit that the editor drew last
         self._searches: list[Search] = []
         self._texts: set[int] = set()  # ids of the documents of the newest question
@@ -151,6 +151,6 @@ class EditHistory:
         self.answers.note_edits(edit.proposal, finished, edit.at)
         return self._shown == edit.id and is_followed(edit.proposal, finished, edit.at)
 
-    def begin_prompt(self, shown: Shown) -> None:
+    def begin_prompt(self, shown: ShownPart) -> None:
         """Take in what the model's next prompts begin with."""
         self.prompt = shown

@@ -17,21 +17,21 @@ from typing import TypeVar
 from fim_lsp.context.chunks import Source
 from fim_lsp.context.index import Index
 from fim_lsp.context.memory import Memory
-from fim_lsp.context.ring import Limits, Ring, RingUpdate, Snapshot, Viewport, update_ring
+from fim_lsp.context.ring import Ring, RingLimits, RingUpdate, Snapshot, Viewport, update_ring
 from fim_lsp.prompt.frame import Chunks
 from fim_lsp.session.state.edit_history import EditHistory
 from fim_lsp.session.state.state_file import SavedWorkspace
 from fim_lsp.settings.backend import is_local
 from fim_lsp.settings.config import Config
 from fim_lsp.workspace import paths
-from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress, Reader
+from fim_lsp.workspace.explorer import EMPTY, Explorer, Progress, SourceReader
 from fim_lsp.workspace.files import pieces_of, reread, uri_of
 from fim_lsp.workspace.git_files import excludes_files
 from fim_lsp.workspace.ignore_files import why_private
 from fim_lsp.workspace.paths import FileLocation
 from server_bridge.protocol import Chunk
 
-NO_ROOM = Limits(0, 1, 0)
+NO_ROOM = RingLimits(0, 1, 0)
 T = TypeVar("T")
 
 # The default threads may all be busy: with names that do not resolve, long texts, git.
@@ -51,7 +51,7 @@ class Workspace:
     *loading* has read it.
     """
 
-    def __init__(self, key: str, root: str, reader: Reader, progress: Progress) -> None:
+    def __init__(self, key: str, root: str, reader: SourceReader, progress: Progress) -> None:
         self.key = key
         self.root = root
         self.memory = Memory(NO_ROOM)
@@ -98,7 +98,7 @@ class Workspace:
         if names:
             self.evaluated = ()
 
-    async def update_ring(self, viewport: Viewport, limits: Limits, config: Config) -> bool:
+    async def update_ring(self, viewport: Viewport, limits: RingLimits, config: Config) -> bool:
         """Choose the chunks again in a worker thread, if anything happened; whether the ring changed."""
         self.memory.limits = self.memory.limits.grow(limits)
         if not limits.n_chunks:
@@ -203,7 +203,7 @@ class Workspaces:
         self.roots: tuple[str, ...] = ()
         self.n_rules = 0
         self._by_key: dict[str, Workspace] = {}
-        self._reader = Reader()
+        self._reader = SourceReader()
 
     def __iter__(self) -> Iterator[Workspace]:
         return iter(self._by_key.values())
