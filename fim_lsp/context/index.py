@@ -168,10 +168,7 @@ def holding(index: Index, texts: Iterable[str], near: str) -> Iterator[str]:
 
 
 def read_unopened(
-    index: Index,
-    snapshot: Snapshot,
-    source_of: Callable[[str], Source | None],
-    read: Read = read,
+    index: Index, snapshot: Snapshot, source_of: Callable[[str], Source | None], read: Read = read
 ) -> Iterator[Piece]:
     """
     Yield pieces of files that are not open, for the place of *snapshot*, each with its reason.

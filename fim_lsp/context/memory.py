@@ -257,11 +257,7 @@ class Memory:
     def stats(self) -> Mapping[str, int]:
         """Return the counters of `fim/stats`: chunks now, files with news, chunks that left."""
         ring = self.ring
-        return {
-            "chunks": len(ring.chunks),
-            "queued": len(self._queued),
-            "evicted": ring.evicted,
-        }
+        return {"chunks": len(ring.chunks), "queued": len(self._queued), "evicted": ring.evicted}
 
     def _is_open(self, uri: str) -> bool:
         return uri in self._sources and uri not in self._closed

@@ -119,11 +119,7 @@ def refill(
 
 
 def _change(
-    ring: Ring,
-    scored: Sequence[Scored],
-    interest: Interest,
-    limits: RingLimits,
-    cut: int,
+    ring: Ring, scored: Sequence[Scored], interest: Interest, limits: RingLimits, cut: int
 ) -> tuple[Ring, float]:
     """Return the ring cut before chunk *cut* and filled up again, and what that is worth."""
     kept = [piece for chunk in ring.chunks[:cut] for piece in chunk.pieces]

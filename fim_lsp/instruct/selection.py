@@ -51,10 +51,7 @@ def select_lines(document: Document, start: Position, end: Position) -> Selectio
     """Return the whole lines from *start* to *end*; the line that a selection ends before does not count."""
     first, last = _span(document, start, end)
     lines = tuple(map(body, document.lines[first:last]))
-    around = (
-        document.lines[max(0, first - AROUND) : first],
-        document.lines[last : last + AROUND],
-    )
+    around = (document.lines[max(0, first - AROUND) : first], document.lines[last : last + AROUND])
     above, below = (unix("".join(each)) for each in around)
     above, below = above[-AROUND_CHARS:], below[:AROUND_CHARS]
     shown = scrub_parts((above, "\n".join(lines), "\n" * bool(below) + below))[1]

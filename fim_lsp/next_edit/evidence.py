@@ -159,10 +159,7 @@ def of_place(known: RuleRecord, place: RulePlace, last: Example) -> dict[str, fl
 
 def of_result(after: Lines, others: Sequence[Lines]) -> dict[str, float]:
     """Return the evidence in what *others*, all results at one place, make of it; *after* is one of them."""
-    return {
-        "agree": log1p(others.count(after) - 1),
-        "rivals": log1p(len(set(others)) - 1),
-    }
+    return {"agree": log1p(others.count(after) - 1), "rivals": log1p(len(set(others)) - 1)}
 
 
 def _n_changes(example: Example) -> int:

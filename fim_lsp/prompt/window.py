@@ -110,11 +110,7 @@ def fit(window: Window, document: Document, position: Position, budget: Budget) 
 
 
 def place_window(
-    document: Document,
-    position: Position,
-    budget: Budget,
-    old: Window | None,
-    share: float = 1.0,
+    document: Document, position: Position, budget: Budget, old: Window | None, share: float = 1.0
 ) -> Window:
     """
     Return a window for *position* that shares as much of its beginning with *old* as it can.

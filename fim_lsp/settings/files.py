@@ -26,11 +26,7 @@ _MOST_DOTS = 500
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
-_EDITOR = (
-    "initializationOptions",
-    "workspace/configuration",
-    "workspace/didChangeConfiguration",
-)
+_EDITOR = ("initializationOptions", "workspace/configuration", "workspace/didChangeConfiguration")
 
 
 class Sources:
