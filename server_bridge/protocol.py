@@ -22,7 +22,7 @@ import dataclasses
 import enum
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 
 class Token(NamedTuple):
@@ -208,6 +208,8 @@ class State:
     when the connection closes, so that a completion takes one request. *second_best* says why its
     model is not the right one for filling in, "" where it was trained for that; *fills_only* why it
     cannot follow an instruction, "" where it may.
+    *cause* is that of the error behind `message`; a server that is ready has one until it has
+    completed something.
     """
 
     health: Health
@@ -227,6 +229,7 @@ class State:
     streams: bool = True
     second_best: str = ""
     fills_only: str = ""
+    cause: str = ""
 
 
 class Model(Protocol):
@@ -317,21 +320,29 @@ class BackendError(Exception):
 
     *said* are the server's own words, for a reader that knows them. They may repeat the user's
     code, so no message has them, and no log but a developer's.
+    *cause* tells whether two errors say the same in other words; "" where the words tell.
     """
 
     said: str = ""
+    cause: ClassVar[str] = ""
 
 
 class BackendUnavailable(BackendError):
     """Not there, or loading: wait for it and answer nothing meanwhile."""
 
+    cause = "unavailable"
+
 
 class BackendTimeout(BackendError):
     """Too slow: drop this completion."""
 
+    cause = "too slow"
+
 
 class BackendRejected(BackendError):
     """It refused our request: a bug of ours, or a prompt too long. Log it loudly."""
+
+    cause = "rejected"
 
 
 class PromptTooLong(BackendRejected):

@@ -12,11 +12,13 @@ import contextlib
 import importlib.metadata
 import os
 import platform
+import ssl
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from fim_lsp import __version__
 from fim_lsp.cli.client import EditorError, editor
@@ -49,6 +51,7 @@ INSTEAD = (
     f"take one that was trained to fill in: fim-lsp setup --get {NAMES[1]}, or without a name the best "
     "one for this machine"
 )
+EXPIRES_SOON_DAYS = 14
 TRIAL_TOKENS = 16  # a line of code
 # Typed word by word, more than it takes to see a server that keeps nothing.
 WORDS = ("    difference", "    difference =", "    difference = first", "    difference = first -")
@@ -221,6 +224,28 @@ async def access(target: Target) -> list[Finding]:
     return []
 
 
+async def certificate(target: Target) -> list[Finding]:
+    """Check that the server's certificate does not expire soon."""
+    url, backend = urlsplit(target.backend.state.url), target.config.backend
+    if target.backend.state.health is not Health.READY or url.scheme != "https":
+        return []
+    trust = ssl.create_default_context()
+    try:
+        for each in list_servers(backend):
+            if each.ca_file and redact_url(each.url).startswith(url.geturl()):
+                ca_file = Path(each.ca_file).expanduser()  # noqa: ASYNC240 (it blocks for no file)
+                trust.load_verify_locations(ca_file)
+        _, writer = await asyncio.open_connection(url.hostname, url.port or 443, ssl=trust)
+    except OSError:  # through a proxy
+        return []
+    expires = writer.get_extra_info("peercert")["notAfter"]
+    writer.close()
+    if (days := (ssl.cert_time_to_seconds(expires) - time.time()) / 86400) > EXPIRES_SOON_DAYS:
+        return []
+    says = f"the certificate of {url.geturl()} expires in {days:.0f} days"
+    return [Finding("certificate", "warn", says, "tell who runs the server: it has to be renewed")]
+
+
 async def context(target: Target) -> list[Finding]:
     """Check that a prompt with other files fits into one slot."""
     state = target.backend.state
@@ -299,17 +324,6 @@ async def ports(target: Target) -> list[Finding]:
     return findings
 
 
-async def decoding(target: Target) -> list[Finding]:
-    """Check that the server stops when a stream is closed, so that one request is enough."""
-    state = target.backend.state
-    if state.health is not Health.READY:
-        return []
-    if state.streams:
-        return [Finding("decoding", "ok", "one stream per suggestion, closed when it is enough")]
-    says = "short requests: this server decodes to the end even if the client leaves"
-    return [Finding("decoding", "ok", says)]
-
-
 async def speculation(target: Target) -> list[Finding]:
     """Check that a server that was told to draft tokens does so."""
     state = target.backend.state
@@ -328,8 +342,8 @@ async def speculation(target: Target) -> list[Finding]:
 
 # In this order: what comes first explains what fails later.
 CHECKS: tuple[Check, ...] = (
-    version, machine, packages, settings, privacy, server, model, access, context, speed, cache,
-    decoding, speculation, ports,
+    version, machine, packages, settings, privacy, server, model, access, certificate, context, speed, cache,
+    speculation, ports,
 )  # fmt: skip
 
 

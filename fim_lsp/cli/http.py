@@ -30,7 +30,7 @@ from server_bridge.protocol import Backend, Health, State
 
 # What the doctor looks at without asking the model for anything
 LIVE = (
-    checks.privacy, checks.model, checks.access, checks.context, checks.decoding, checks.speculation,
+    checks.privacy, checks.model, checks.access, checks.certificate, checks.context, checks.speculation,
 )  # fmt: skip
 
 ZED_KEY = "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY"  # or typed into its settings, which keep it safe

@@ -1,9 +1,9 @@
 """
 Messages to the user: progress of long work, and one sentence where something is wrong.
 
-The same trouble with the backend is not shown again before the backend was ready in between; that it
-is ready is not shown at all: suggestions come. All text is made fit to be shown: much of it comes
-from settings of a repository or from a server.
+Trouble with the backend is shown once per cause and ten minutes: a server that is slow, or comes and
+goes, would be told of all day. That it is ready is not shown at all: suggestions come. All text is
+made fit to be shown: much of it comes from settings of a repository or from a server.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from server_bridge.protocol import Health, State
 from server_bridge.weights.table import is_bundled
 
 MODEL, DOWNLOAD = "model", "download"  # the long work that is not the index of a workspace
+SAME_S = 600.0  # the same trouble with a server is shown again after so long
 AGAIN_S = 30.0  # the same problem is shown again to a user who asks again after so long
 PER_S = 10  # reports of one work: an editor draws no more
 LONG_S = 1.0  # an index that is done by then is not worth a progress bar
@@ -42,11 +43,11 @@ class WorkDone(NamedTuple):
 
 
 class Messages:
-    """State: the trouble shown last, the model that answered last, what is in progress, since when."""
+    """State: when which trouble may be shown again, the model that answered last, what is in progress, since when."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
-        self._trouble = ""
+        self._again: dict[tuple[str, str], float] = {}
         self._explained = ("", 0.0)
         self._answering: State | None = None
         self._in_progress: dict[str, WorkDone] = {}
@@ -84,12 +85,11 @@ class Messages:
         else:
             self._end(MODEL)
         if state.health is Health.READY and not state.message:
-            self._trouble = ""
             self._show_fallback(state)
         elif state.health is Health.UNUSABLE:
-            self._show_trouble(types.MessageType.Warning, state.message)
+            self._show_trouble(types.MessageType.Warning, state)
         elif state.health in (Health.DOWN, Health.READY):  # ready, but another than was asked for
-            self._show_trouble(types.MessageType.Info, state.message)
+            self._show_trouble(types.MessageType.Info, state)
 
     def explain(self, reason: str, *, again: bool) -> None:
         """Say why a user who asked by hand gets nothing; *again*, too, where that was just said."""
@@ -184,10 +184,11 @@ class Messages:
         for name in [*self._in_progress]:
             self._end(name)
 
-    def _show_trouble(self, kind: types.MessageType, trouble: str) -> None:
-        if trouble and trouble != self._trouble:
-            self._trouble = trouble
-            self.show(trouble, kind)
+    def _show_trouble(self, kind: types.MessageType, state: State) -> None:
+        trouble, now = (state.url, state.cause or state.message), asyncio.get_running_loop().time()
+        if state.message and now >= self._again.get(trouble, now):
+            self._again[trouble] = now + SAME_S
+            self.show(state.message, kind)
 
     def _begin(
         self,

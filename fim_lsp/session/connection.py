@@ -54,7 +54,7 @@ class Connection:
         self.backend = open_backend(config)
         self._reaching: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        self._told = (Health.UNKNOWN, False, "")
+        self._told: tuple[object, ...] = ()
 
     @property
     def state(self) -> State:
@@ -84,13 +84,12 @@ class Connection:
     async def wait_ready(self, seconds: float = CONNECT_S) -> State:
         """Return the state as soon as the backend is ready or unusable, or *seconds* from now."""
         self.reach()
-        settled, reaching = (Health.READY, Health.UNUSABLE), self._reaching
-        if reaching is not None and self.state.health not in settled:
-            deadline = asyncio.get_running_loop().time() + seconds
-            while not reaching.done() and asyncio.get_running_loop().time() < deadline:
-                await asyncio.wait({reaching}, timeout=0.05)
-                if self.state.health in settled:
-                    break
+        clock, settled = asyncio.get_running_loop().time, (Health.READY, Health.UNUSABLE)
+        deadline = clock() + seconds
+        while self.state.health not in settled and clock() < deadline:
+            if self._reaching is None or self._reaching.done():
+                break
+            await asyncio.wait({self._reaching}, timeout=0.05)
         return self.state
 
     def configure(self, config: Config) -> None:
@@ -117,9 +116,13 @@ class Connection:
             self.reopen()
 
     def tell(self, *, again: bool = False) -> None:
-        """Pass on a change, once: of health, of the model, and of whether all is as it should be. *again*: in any case."""
+        """
+        Pass on a change, once: of the server, its health and model, and of whether all is as it
+        should be. That it answers again, as yet without a completion, is none. *again*: in any case.
+        """
         state = self.state
-        told = (state.health, bool(state.message), state.model)
+        is_trouble = state.health in (Health.DOWN, Health.READY) and bool(state.cause)
+        told = (state.url, is_trouble or state.health, bool(state.message), state.model)
         if (again or told != self._told) and state.health is not Health.UNKNOWN:
             self._told = told
             log.info(

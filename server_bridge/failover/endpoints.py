@@ -198,17 +198,23 @@ class Endpoints:
 
     @property
     def state(self) -> State:
-        """That of the endpoint in use; its message says why it is not a better one."""
+        """
+        That of the endpoint in use; its message says what was wrong with it until it has completed
+        something, or why it is not a better one.
+        """
         serving = self._serving
         if not (serving.named or serving.is_ready) and (coming := self._endpoints[-1]).attempt:
             return coming.backend.state  # that a usual port has no server is not reported
         state, error = serving.backend.state, serving.error
         if state.health is Health.READY:
-            message = self._detour() or state.message or (self._notice() if serving.last else "")
-            return state if message == state.message else replace(state, message=message)
-        if state.health is Health.UNKNOWN and error:
-            return replace(state, health=Health.DOWN, message=str(error))
-        return state
+            message, cause = self._detour()
+            message = message or state.message or (self._notice() if serving.last else "")
+            return replace(state, message=message, cause=cause)
+        if error is None:
+            return state
+        if state.health is Health.UNKNOWN:
+            state = replace(state, health=Health.DOWN, message=str(error))
+        return replace(state, cause=error.cause)
 
     async def connect(self) -> Model:
         """Find one that works, if the one in use does not."""
@@ -335,16 +341,23 @@ class Endpoints:
         assert self._serving.error is not None
         return self._serving.error.with_traceback(None)
 
-    def _detour(self) -> str:
+    def _detour(self) -> tuple[str, str]:
         """
-        Return why a better one, that the user should know of, is not in use; "" if there is none.
+        Return why a better one, that the user should know of, is not in use, and the cause of that;
+        else of what is in doubt of the one in use, which failed at work.
         """
-        for endpoint in self._endpoints[: self._endpoints.index(self._serving)]:
+        serving = self._serving
+        for endpoint in self._endpoints[: self._endpoints.index(serving)]:
             if endpoint.error and (endpoint.named or endpoint.is_faulty):
-                serving = self._serving.backend.state
-                instead = "the embedded engine" if self._serving.last else serving.url
-                return f"{endpoint.error}; {instead} is used meanwhile"
-        return ""
+                instead = "the embedded engine" if serving.last else serving.backend.state.url
+                return f"{endpoint.error}; {instead} is used meanwhile", endpoint.error.cause
+        if (
+            (error := serving.error)
+            and serving.is_faulty
+            and not isinstance(error, BackendUnusable)
+        ):
+            return str(error), error.cause
+        return "", ""
 
 
 def _interest(endpoint: Endpoint) -> tuple[bool, ...]:

@@ -46,6 +46,14 @@ GET_S = 2.0  # what a server knows without thinking
 PATIENCE_S = 5.0  # for everything else: our steps are to take a quarter of a second
 KEEP_S = 60.0  # llama.cpp closes after 5 s without a request; others keep longer
 CLOSE_S = 0.2  # a connection whose other end hangs is left to the system
+# What is wrong with a certificate, by a word of OpenSSL's; the last one is for all others.
+_UNTRUSTED = {
+    "expired": "has expired: who runs the server has to renew it",
+    "not yet valid": "is not valid yet: check the clock of this machine",
+    "mismatch": "is for another name: put the name that it is for into fim.backend.url",
+    "": "is not signed by a trusted authority: name the file of your organisation's certificates "
+    "in fim.backend.caFile",
+}
 
 
 T = TypeVar("T")
@@ -306,11 +314,9 @@ class Http:
                 "the API key has invalid characters: check fim.backend.apiKeyEnv"
             ) from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                raise BackendUnusable(
-                    f"the certificate of {self.url} is not signed by a trusted authority: name the "
-                    "file of your organisation's certificates in fim.backend.caFile"
-                ) from error
+            if "CERTIFICATE_VERIFY_FAILED" in (why := str(error)):
+                fault = next(says for part, says in _UNTRUSTED.items() if part in why)
+                raise BackendUnusable(f"the certificate of {self.url} {fault}") from error
             raise BackendUnavailable(f"cannot connect to {self.url}: {error}") from error
         except (httpx.RemoteProtocolError, httpx.NetworkError) as error:
             # The server closed an idle connection just as we wrote (or died): prove it again.
@@ -352,14 +358,9 @@ class Http:
         read = self.patience_s if self.is_working is None else None
         return {"connect": CONNECT_S, "write": WRITE_S, "read": read, "pool": None}
 
-    @property
-    def _is_plain(self) -> bool:
-        """Return whether nothing is encrypted on the way."""
-        return self._address.lower().startswith("http://")
-
     def _certificates(self) -> ssl.SSLContext | bool:
         """Return the trusted certificates: httpx's, this machine's and the user's. Reading them takes 25 ms."""
-        if self._is_plain:
+        if self._address.lower().startswith("http://"):
             return False
         context: ssl.SSLContext = self._httpx.create_ssl_context()
         context.load_default_certs()

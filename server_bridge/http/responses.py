@@ -50,6 +50,8 @@ LABEL = 80  # characters: names of models are shorter
 class UnexpectedAnswer(BackendUnavailable):
     """The server sent what no model server should send. Nothing in the answer is used."""
 
+    cause = "unexpected answer"
+
 
 def decode_json(content: bytes) -> Any:
     """Return the JSON value in *content*. Raises ValueError where it is none, or one that no server needs."""
@@ -107,11 +109,14 @@ class Loading(BackendUnavailable):
 class ServerError(BackendUnavailable):
     """The server answered that it failed, or has too much to do; it asks for a pause of so many seconds."""
 
+    cause = "failed"
     retry_after_s: float = 0.0
 
 
 class Refused(BackendUnusable):
     """The key is not the right one."""
+
+    cause = "key"
 
 
 def state_after(state: State, error: BackendError) -> State:

@@ -27,7 +27,7 @@ from dataclasses import replace
 from server_bridge.fim.layout import FILLS_ONLY, Part, render
 from server_bridge.fim.tokens import PLAIN, is_base_model
 from server_bridge.http.client import Http
-from server_bridge.http.responses import Object, state_after
+from server_bridge.http.responses import Object, ServerError, state_after
 from server_bridge.openai import completion
 from server_bridge.openai.models import Connected, choose_model
 from server_bridge.openai.stream import StreamedAnswer
@@ -106,14 +106,19 @@ class OpenAiServer:
         )
 
     async def connect(self) -> Model:
-        """Ask which model is there."""
+        """
+        Ask which model is there; one that is known is asked for where only that fails. A router may
+        go on asking a replica that is dead, while completions move on to another one.
+        """
         async with self._connecting:
             if self._state.health is not Health.READY:
                 try:
                     await self._meet()
                 except BackendError as error:
                     self._state = state_after(self._state, error)
-                    raise
+                    if not (self._client and isinstance(error, (ServerError, BackendTimeout))):
+                        raise
+                    self._state = replace(self._state, health=Health.READY, message="")
         return self
 
     async def measure(self, prompt: Prompt) -> Measure:

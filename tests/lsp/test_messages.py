@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from fim_lsp.lsp.messages import Messages
 from fim_lsp.lsp.rpc import LanguageServer, types
 from fim_lsp.session.connection import SessionStatus
 from server_bridge.protocol import Health, State
+from tests.clock import run
 
 TOY = State(Health.READY, "embedded", model="fim-tiny-q8_0.gguf")
 REAL = State(Health.READY, "llama-server", "http://127.0.0.1:8012", "qwen2.5-coder-1.5b")
@@ -26,7 +30,7 @@ AWAY = State(Health.DOWN, "llama-server", message="cannot connect")
         ([REAL, AWAY, TOY], ["cannot connect", "the bundled model"]),
     ],
 )
-def test_falling_back_is_said_once(
+async def test_falling_back_is_said_once(
     states: list[State], said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real model that goes away is told of when the bundled one takes over, and only then."""
@@ -38,6 +42,33 @@ def test_falling_back_is_said_once(
         messages.show_status(SessionStatus(state), notify=False)
     assert len(shown) == len(said)
     assert all(part in params.message for part, params in zip(said, shown, strict=True))
+
+
+SLOW = replace(AWAY, message="/v1/completions took too long", cause="too slow")
+SLOW_TOO = replace(SLOW, message="/v1/models took too long")
+
+
+def test_a_cause_is_told_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whatever words, and however often it was over; another cause or server is told at once."""
+    server = LanguageServer("fim-lsp", "0", types.NotebookDocumentSyncOptions([]))
+    shown: list[str] = []
+    monkeypatch.setattr(server, "window_show_message", lambda params: shown.append(params.message))
+    messages = Messages(server)
+
+    async def work() -> None:
+        for _ in range(84):
+            for state in (SLOW, REAL, SLOW_TOO, REAL):
+                messages.show_status(SessionStatus(state), notify=False)
+            await asyncio.sleep(7)
+        assert shown == [SLOW.message]
+        for state in (AWAY, replace(SLOW, url="http://127.0.0.1:8013"), SLOW):
+            messages.show_status(SessionStatus(state), notify=False)
+        assert shown == [SLOW.message, AWAY.message, SLOW.message]
+        await asyncio.sleep(12)
+        messages.show_status(SessionStatus(SLOW_TOO), notify=False)
+        assert shown[3:] == [SLOW_TOO.message]
+
+    run(work(), monkeypatch)
 
 
 @pytest.mark.parametrize("wants", [True, False])

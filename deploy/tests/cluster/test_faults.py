@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from deploy.tests.cluster.worker import Worker
+from deploy.tests.test_deploy import DEPLOY, read
 from tests import vllm_server
 from tests.llama_server import free_port
 from tests.vllm_server import Running, running
@@ -15,20 +16,22 @@ from tests.vllm_server import Running, running
 LINES = ["\n\ndef total(items):\n    ", "count = len(items)\n    ", "average = total / count\n    "]
 CACHED = 3 * 32.0  # tokens per key: a partial block for each completion, and the work ahead
 BACK_S = 60.0
+DEAD_S = 5.0  # while one replica of two is dead
 
 
 @pytest.fixture
 def router(pair: list[Running]) -> Iterator[Running]:
-    """vllm-router by session; it looks after its replicas every second."""
-    often = ("--health-check-interval-secs", "1", "--health-failure-threshold", "1")
+    """vllm-router by session, with the health checks of deploy/."""
+    words = read(DEPLOY / "vllm/compose.yaml")["services"]["router"]["command"].split()
+    often = words[words.index("--health-check-interval-secs") :][:8]
     router = vllm_server.router("vllm-router", "consistent_hash", pair, free_port(), *often)
     with running(router):
         yield router
 
 
-async def recovered(worker: Worker) -> None:
+async def recovered(worker: Worker, seconds: float = BACK_S) -> None:
     """Types until a suggestion comes from the model again."""
-    end = asyncio.get_running_loop().time() + BACK_S
+    end = asyncio.get_running_loop().time() + seconds
     n_known = worker.typist.counted("streams")
     while asyncio.get_running_loop().time() < end:
         await worker.types("x")
@@ -46,6 +49,7 @@ async def test_a_replica_is_killed_while_a_user_types(router: Running, pair: lis
         before = await worker.cost(LINES[1], pair)
         for replica in pair:  # whichever serves
             replica.kill()
+            await recovered(worker, DEAD_S)
             await worker.types(LINES[2])
             replica.start()
             await asyncio.to_thread(replica.wait)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
@@ -11,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, aclosing, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,12 @@ from deploy.tests.edge.nginx import KEY, LOGIN, PATIENCE_S, SERVER_KEY, Edge, ed
 from deploy.tests.edge.spellings import absolute, spelled
 from deploy.tests.edge.upstream import MODEL, Upstream, upstream
 from deploy.tests.test_deploy import DEPLOY, read
+from server_bridge.bridge import BackendSettings, open_backend
+from server_bridge.failover.endpoints import Endpoints
+from server_bridge.http.api_key import Key
+from server_bridge.protocol import BackendError, Request
 from tests.llama_server import free_port
+from tests.server_bridge.prompts import short
 from tests.vllm_server import Running, running
 
 PYTHON = os.environ.get("FIM_TEST_ROUTERS", "")
@@ -188,6 +194,48 @@ def test_a_session_stays_on_its_worker(kind: str, cluster: Cluster) -> None:
     for _ in range(N_REQUESTS):
         cluster.front.ask("POST", "/v1/completions", LOGIN | session, BODY)
     assert sorted(len(each.completions) for each in cluster.team) == [0, N_REQUESTS]
+
+
+DEAD_S = 5.0  # for which one dead worker of two may stop anyone
+
+
+@pytest.mark.parametrize("kind", ["vllm-router"], indirect=True)
+async def test_a_dead_worker_stops_its_users_for_seconds(
+    kind: str, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Those whose session was there, and those who begin only then; with the router's health checks of deploy/."""
+    (tmp_path / "key").write_text(KEY, "utf-8")
+    before, after = _client(cluster.front, tmp_path), _client(cluster.front, tmp_path)
+    assert await _is_served(before)
+    [dead] = [each for each in cluster.team if each.completions]
+    dead.stop()
+    began = time.monotonic()
+    while not await _is_served(before):
+        assert time.monotonic() < began + DEAD_S
+    while not await _is_served(after):
+        assert time.monotonic() < began + 2 * DEAD_S
+    await before.aclose()
+    await after.aclose()
+
+
+def _client(front: Edge, folder: Path) -> Endpoints:
+    """Return the backend of an editor."""
+    settings = BackendSettings(
+        "openai", front.url, MODEL, key=Key(file=f"{folder}/key"), ca_file=front.authority, template="qwen",
+        headers=(("X-Session-ID", secrets.token_hex()),), context_tokens=4096,
+    )  # fmt: skip
+    return open_backend(settings)
+
+
+async def _is_served(backend: Endpoints) -> bool:
+    """Return whether a completion begins."""
+    try:
+        async with aclosing(backend.stream(Request(short(), n_predict=4))) as replies:
+            await anext(replies)
+            return True
+    except BackendError:
+        await asyncio.sleep(0.1)
+        return False
 
 
 def test_a_router_listens_on_its_address_only(kind: str, cluster: Cluster) -> None:

@@ -24,11 +24,15 @@ class Seen(NamedTuple):
 
 @dataclass
 class Upstream:
-    """State: the requests it has *seen*, and whether the client of its last stream has *left*."""
+    """
+    State: the requests it has *seen*, and whether the client of its last stream has *left*. *stop* ends it, as a
+    crash would.
+    """
 
     address: str
     seen: list[Seen] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
+    stop: Callable[[], None] = lambda: None
 
     @property
     def url(self) -> str:
@@ -48,11 +52,16 @@ def upstream() -> Iterator[Upstream]:
     server.daemon_threads = True
     found = server.noted = Upstream(f"127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
     threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+
+    found.stop = stop
     try:
         yield found
     finally:
-        server.shutdown()
-        server.server_close()
+        stop()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -62,10 +71,10 @@ class _Handler(BaseHTTPRequestHandler):
         noted: Upstream = self.server.noted  # type: ignore[attr-defined]
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         noted.seen.append(Seen(self.requestline, dict(self.headers), body))
-        if b'"stream": true' in body:
-            self._stream(noted)
+        if b'"stream":true' in body.replace(b" ", b""):
+            self._stream(noted, is_whole=b'"prompt"' in body)
         elif self.path == "/v1/models":
-            self._send({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+            self._send({"object": "list", "data": [{"id": MODEL, "owned_by": "vllm"}]})
         elif self.path == "/v1/completions":
             self._send({**EVENT, "model": MODEL, "usage": {}})
         else:
@@ -79,14 +88,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def _stream(self, noted: Upstream) -> None:
-        """One event; then nothing until the client leaves."""
+    def _stream(self, noted: Upstream, *, is_whole: bool) -> None:
+        """One event; then nothing until the client leaves, or where it *is_whole* the end."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(b"data: %s\n\n" % json.dumps(EVENT).encode())
-        if not self.rfile.read(1):
+        if is_whole:
+            end = {"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}
+            self.wfile.write(b"data: %s\n\ndata: [DONE]\n\n" % json.dumps(end).encode())
+        elif not self.rfile.read(1):
             noted.left.set()
 
     def __getattr__(self, name: str) -> Callable[[], None]:

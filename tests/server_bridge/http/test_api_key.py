@@ -7,6 +7,7 @@ import shlex
 import ssl
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
@@ -92,6 +93,37 @@ async def test_an_organisations_certificate_is_trusted_when_it_is_named(
             await backend.aclose()
         backend = open_backend(replace(settings, ca_file=str(tmp_path / "ca.pem")))
         assert (await backend.complete(REQUEST)).text
+        await backend.aclose()
+
+
+NOW = datetime.now(UTC)
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "not_before", "not_after", "says"),
+    [
+        ("127.0.0.1", NOW - 9 * DAY, NOW - DAY, "has expired"),
+        ("127.0.0.1", NOW + DAY, NOW + 9 * DAY, "not valid yet"),
+        ("127.0.0.2", None, None, r"another name: .* fim\.backend\.url"),
+        ("llm.example.org", None, None, r"another name: .* fim\.backend\.url"),
+    ],
+)
+async def test_what_is_wrong_with_a_certificate_is_said(
+    name: str, not_before: datetime | None, not_after: datetime | None, says: str, url: str,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """The authority is known: the file of certificates has nothing to do with it, and is not named."""
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate = authority.issue_cert(name, not_before=not_before, not_after=not_after)
+    certificate.configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    async with fault_proxy(url, context) as proxy:
+        settings = BackendSettings("llama-server", proxy.url, ca_file=str(tmp_path / "ca.pem"))
+        backend = open_backend(settings)
+        with pytest.raises(BackendUnusable, match=says) as refused:
+            await backend.connect()
+        assert "caFile" not in str(refused.value)
         await backend.aclose()
 
 

@@ -1,0 +1,178 @@
+"""A server in trouble: what the user who types meanwhile is told of it, which is little."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from fim_lsp.lsp.messages import Messages
+from fim_lsp.lsp.rpc import LanguageServer, types
+from fim_lsp.session.connection import SessionStatus
+from fim_lsp.session.session import Session
+from server_bridge.failover.endpoints import Endpoint, Endpoints
+from server_bridge.http.responses import Refused, ServerError
+from server_bridge.protocol import (
+    Backend,
+    BackendError,
+    BackendTimeout,
+    BackendUnavailable,
+    Health,
+    Prompt,
+    Reply,
+    Request,
+    State,
+    Warmed,
+)
+from tests.clock import run
+from tests.fake_backend import FakeBackend
+from tests.typist import QUICK, Typist
+
+PATIENCE_S = 5.0  # of a request
+KEY_S = 0.2  # between keys
+
+
+class Troubled(FakeBackend):
+    """
+    Connects at once, however it does otherwise: completions fail with *error* after so many seconds.
+
+    *refuses* is what connecting fails with, too. State: those, and how often it was asked.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ready = self.state
+        self.state = replace(self._ready, health=Health.UNKNOWN)
+        self.error: BackendError | None = None
+        self.refuses: BackendError | None = None
+        self.seconds = 0.0
+        self.n_asked = 0
+
+    async def connect(self) -> Troubled:
+        if self.refuses is not None:
+            raise self.refuses
+        self.state = self._ready
+        return self
+
+    async def warm(self, prompt: Prompt, step: int) -> Warmed:
+        await self._work()
+        return await super().warm(prompt, step)
+
+    async def complete(self, request: Request) -> Reply:
+        await self._work()
+        return await super().complete(request)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Reply, None]:
+        await self._work()
+        async for reply in super().stream(request):
+            yield reply
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        self.state = replace(self._ready, health=Health.UNKNOWN)
+
+    async def _work(self) -> None:
+        self.n_asked += 1
+        await asyncio.sleep(self.seconds)
+        if self.error is not None:
+            raise self.error
+
+
+class Member:
+    """State: a session on a server that may be troubled, what it showed, and the states it told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.server = Troubled()
+        backend = Endpoints([Endpoint(cast(Backend, self.server))])
+        self.session = Session(QUICK, lambda _: backend)
+        shown = LanguageServer("fim-lsp", "0", types.NotebookDocumentSyncOptions([]))
+        self.messages: list[str] = []
+        monkeypatch.setattr(
+            shown, "window_show_message", lambda params: self.messages.append(params.message)
+        )
+        messages = Messages(shown)
+        self.states: list[State] = []
+
+        def on_status(status: SessionStatus) -> None:
+            self.states.append(status.state)
+            messages.show_status(status, notify=False)
+
+        self.session.on_status = on_status
+        text = "def total(items):\n    "
+        self.typist = Typist(self.session, text)
+
+    async def types(self, seconds: float) -> int:
+        """Type for so long; how often there was a suggestion."""
+        loop = asyncio.get_running_loop()
+        end, n_shown = loop.time() + seconds, 0
+        while loop.time() < end:
+            self.typist.type("x")
+            n_shown += bool(await self.typist.ask(invoked=False))
+            await asyncio.sleep(KEY_S)
+        return n_shown
+
+    @property
+    def health(self) -> list[Health]:
+        return [state.health for state in self.states]
+
+
+def slow(server: Troubled, *, is_slow: bool) -> None:
+    server.seconds = PATIENCE_S if is_slow else 0.0
+    server.error = BackendTimeout("it did not answer in time") if is_slow else None
+
+
+def test_a_slow_server_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers at once which model it has, and no completion in time: one message in a minute, two states."""
+
+    async def work() -> None:
+        member = Member(monkeypatch)
+        await member.types(2)
+        slow(member.server, is_slow=True)
+        before, n_asked = len(member.states), member.server.n_asked
+        await member.types(60)
+        assert member.messages == ["it did not answer in time"]
+        assert member.health[before:] == [Health.DOWN]
+        assert member.server.n_asked - n_asked < 15
+        slow(member.server, is_slow=False)
+        await member.types(20)
+        assert member.health[before:] == [Health.DOWN, Health.READY]
+        assert len(member.messages) == 1
+        await member.session.aclose()
+
+    run(work(), monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (Refused("/v1/completions refused the key"), Refused("/v1/models refused the key")),
+        (ServerError("/v1/completions answered 500"), ServerError("/v1/models answered 500")),
+        (BackendUnavailable("closed the connection"), BackendUnavailable("cannot connect")),
+        (BackendUnavailable("closed the connection"), ServerError("/v1/models answered 502")),
+    ],
+)
+def test_what_is_over_is_not_told_again(
+    first: BackendError, then: BackendError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that is revoked and given back, a replica or a router that is started again: one message."""
+
+    async def work() -> None:
+        member = Member(monkeypatch)
+        server = member.server
+        await member.types(2)
+        server.error = first
+        await member.types(1)
+        server.refuses = then
+        await member.types(10)
+        server.refuses = None  # and completions fail for a moment more
+        await member.types(3)
+        server.error = None
+        await member.types(20)
+        assert member.messages == [str(first)]
+        assert member.health[-1] is Health.READY
+        await member.session.aclose()
+
+    run(work(), monkeypatch)
