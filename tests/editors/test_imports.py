@@ -20,6 +20,45 @@ pytestmark = [
     ),
 ]
 
+HOSTILE = """\
+vim.lsp.config('hostile', { filetypes = { 'text' }, cmd = function(dispatchers)
+  local answers = {
+    initialize = { capabilities = { codeActionProvider = { resolveProvider = true } } },
+    ['codeAction/resolve'] = { title = 'import thing' },
+  }
+  local closing = false
+  return {
+    request = function(method, params, back)
+      if method == 'textDocument/codeAction' then
+        local at = { line = 0, character = 0 }
+        local place = { start = at, ['end'] = at }
+        local function action(edits, more)
+          local edit = { changes = { [params.textDocument.uri] = edits } }
+          return vim.tbl_extend('error', { title = 'import thing', edit = edit }, more or {})
+        end
+        answers[method] = {
+          vim.NIL, {}, { title = 3, data = 1 }, { title = 'import', command = 'run', arguments = {} },
+          action({ { range = place } }), action({ { newText = 'import thing\\n' } }), action(3),
+          action({ { range = place, newText = 'import thing' .. ('\\nrun()'):rep(1e5) .. '\\n' } }),
+          { title = 'import', edit = { documentChanges = { { kind = 'delete', uri = params.textDocument.uri } } } },
+          { title = 'import', edit = { changes = { ['file:///etc/passwd'] = { { range = place, newText = 'import thing\\n' } } } } },
+        }
+        for n = 1, 1000 do
+          table.insert(answers[method], { title = 'import thing', data = n })
+        end
+      end
+      _G.asked = _G.asked or {}
+      _G.asked[method] = (_G.asked[method] or 0) + 1
+      vim.schedule(function() back(nil, answers[method]) end)
+      return true, 1
+    end,
+    notify = function() end,
+    is_closing = function() return closing end,
+    terminate = function() closing = true end,
+  }
+end })
+vim.lsp.enable('hostile')
+"""
 INIT = f"""\
 vim.g.fim = {{ keys = {{ next_edit = '<Tab>', accept = '<Tab>' }} }}
 vim.o.swapfile = false
@@ -45,7 +84,7 @@ def editor(home: Path, project: Path) -> Iterator[Neovim]:
         (project / name).write_text(text)
     options = {"strict": True, "module": "esnext", "moduleResolution": "bundler", "types": []}
     (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": options}))
-    neovim = Neovim(home, project, INIT)
+    neovim = Neovim(home, project, INIT + HOSTILE)
     yield neovim
     neovim.close()
 
@@ -123,3 +162,27 @@ def test_a_dismissed_import_is_not_proposed_again(editor: Neovim, project: Path)
     editor.send("oParcel(1)\x1b")
     editor.settle(3.0)
     assert editor.lua("require('fim.next_edit').why()") is None
+
+
+def test_a_hostile_server_is_given_no_work_and_proposes_nothing(
+    editor: Neovim, project: Path
+) -> None:
+    """Actions with no title, no text or no place, of other files, of commands, of 600 kB, and a thousand to resolve."""
+    opened(editor, project / "list.txt", "one\n")
+    editor.send("Gothing\x1b")
+    publish = """(function()
+      local client = vim.lsp.get_clients({ name = 'hostile' })[1]
+      local range = { start = { line = 1, character = 0 }, ['end'] = { line = 1, character = 5 } }
+      local found = { { range = range, message = 'undefined', severity = 1 } }
+      local params = { uri = vim.uri_from_bufnr(0), diagnostics = found }
+      vim.lsp.handlers['textDocument/publishDiagnostics'](nil, params, { client_id = client.id, method = 'x' })
+      return 1
+    end)()"""
+    assert editor.lua(publish) == 1
+    editor.wait_until(
+        lambda: editor.lua("(_G.asked or {})['textDocument/codeAction'] or 0") > 0, ""
+    )
+    editor.settle(1.0)
+    assert editor.lua("require('fim.next_edit').why()") is None
+    assert editor.lua("(_G.asked or {})['codeAction/resolve'] or 0") <= 20
+    assert "imports.lua" not in editor.lua("vim.fn.execute('messages')")

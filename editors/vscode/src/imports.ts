@@ -7,6 +7,7 @@ import * as vscode from "vscode";
 const WAIT_MS = 10_000; // after the last change, for the diagnostics of slow servers
 const LINES = 8; // that changed last
 const RESOLVED = 20; // actions whose edits are asked for
+const CHARS = 500; // of an import
 const WORDS = /\b(import|include|open|require|use|using)\b/i; // of actions that import
 const NAME = /^[\p{L}_$][\p{L}\p{N}_$]*$/u;
 
@@ -91,5 +92,5 @@ function insertion(uri: vscode.Uri, { title, edit }: vscode.CodeAction, name: st
   const { start, isEmpty } = one.range;
   const isElsewhere = start.line !== row || (start.character === 0 && one.newText.endsWith("\n"));
   const names = one.newText.split(/[^\p{L}\p{N}_$]+/u);
-  return isEmpty && isElsewhere && names.includes(name) && WORDS.test(`${title} ${one.newText}`) ? one : undefined;
+  return isEmpty && isElsewhere && one.newText.length <= CHARS && names.includes(name) && WORDS.test(`${title} ${one.newText}`) ? one : undefined;
 }

@@ -5,6 +5,8 @@
 local WAIT_MS = 10000 -- after the last change, for the diagnostics of slow servers
 local AGAIN_MS = 3000 -- from an answer without an import to the next question: a server may only be starting
 local LINES = 8 -- that changed last
+local ACTIONS = 20 -- of an answer that are looked at
+local CHARS = 500 -- of an import
 local WORDS = { 'import', 'include', 'open', 'require', 'use', 'using' } -- of actions that import
 local WARN = { min = vim.diagnostic.severity.WARN } -- Pylance only warns of undefined names
 local namespace = vim.api.nvim_create_namespace('fim.imports') -- marks the lines that changed last
@@ -39,7 +41,8 @@ local function insertion(uri, action, name, row)
   local text, from = edits[1].newText:gsub('\r', ''), edits[1].range.start
   local is_elsewhere = from.line ~= row or from.character == 0 and vim.endswith(text, '\n')
   local names = text:find('%f[%w_]' .. vim.pesc(name) .. '%f[^%w_]')
-  local inserts = vim.deep_equal(from, edits[1].range['end']) and is_elsewhere and names and is_import(action, text)
+  local is_short = #text <= CHARS
+  local inserts = vim.deep_equal(from, edits[1].range['end']) and is_elsewhere and names and is_short and is_import(action, text)
   return inserts and { range = edits[1].range, text = text } or nil
 end
 
@@ -47,8 +50,8 @@ end
 local function ask(client, buf, diagnostic, name, back)
   local uri, all, preferred = vim.uri_from_bufnr(buf), {}, {}
   local function take(action)
-    local item = insertion(uri, action, name, diagnostic.range.start.line)
-    if item then
+    local is_whole, item = pcall(insertion, uri, action, name, diagnostic.range.start.line)
+    if is_whole and item then
       local key = vim.json.encode(item)
       item.why = ('`%s` is not defined. %s: %s.'):format(name, client.name, (action.title:gsub('%c', ' ')))
       all[key], preferred[key] = item, action.isPreferred == true and item or preferred[key]
@@ -65,8 +68,9 @@ local function ask(client, buf, diagnostic, name, back)
         back(vim.tbl_count(one) == 1 and select(2, next(one)) or nil)
       end
     end
-    for _, action in ipairs(type(actions) == 'table' and actions or {}) do
-      if action.edit or not action.data or not is_import(action, '') then
+    for _, action in ipairs(type(actions) == 'table' and vim.list_slice(actions, 1, ACTIONS) or {}) do
+      local is_action = type(action) == 'table' and type(action.title) == 'string'
+      if not is_action or action.edit or not action.data or not is_import(action, '') then
         take(action)
       else
         left = left + 1
