@@ -1,5 +1,5 @@
 """
-The engine inside the package beside a llama-server, with and without drafts, by number of threads.
+The embedded engine beside a llama-server, with and without drafts, by number of threads.
 
     export FIM_TEST_LLAMA_SERVER=$(sh scripts/install-llama-server)
     python -m benchmarks.engines --model qwen.gguf --threads 1 2

@@ -76,7 +76,7 @@ def _answering(ours: BackendConfig) -> tuple[Path, str]:
         return Path(state.model), f"the llama.cpp server at {state.url}, with {state.model}"
     path = _resolve_model(ours)
     if path.is_file():
-        return path, f"{path.name}, run by the engine inside this package"
+        return path, f"{path.name}, run by the embedded engine"
     missing = f"; {ours.model}, which the settings name, is not there" if ours.model else ""
     return Path(), f"the bundled model, a toy{missing}"
 
@@ -116,7 +116,7 @@ def machine_in_words() -> str:
         words.append(
             f"{found.gpu / GIGABYTE:.0f} GB free on a GPU" if found.gpu else "no GPU for llama.cpp"
         )
-    return ", ".join((*words, server or "no llama-server: the engine inside this package is used"))
+    return ", ".join((*words, server or "no llama-server: the embedded engine is used"))
 
 
 def best_offer() -> Offer | None:
@@ -132,8 +132,8 @@ def getter(given: Namespace) -> Callable[[str], str]:
     Return a function that gets a model by its name, "" for one to be offered here, and gives its
     path.
 
-    It gives "" where none is wanted, and says why where none is available. The engine inside the
-    package is to run it: the best is that for this machine without a GPU.
+    It gives "" where none is wanted, and says why where none is available. The embedded engine is to
+    run it: the best is that for this machine without a GPU.
     """
 
     def get(name: str) -> str:
@@ -172,7 +172,7 @@ def try_backend(open_backend: Callable[[Config], Backend], values: Mapping[str, 
 
 def real_model() -> RealModel | None:
     """
-    Return the best model that the engine inside runs on this machine, for an editor to offer; None
+    Return the best model that the embedded engine runs on this machine, for an editor to offer; None
     without any.
     """
     best = table.find_offer(_offers(programs.machine(None)), "auto")

@@ -216,7 +216,7 @@ def _local_servers(settings: BackendSettings) -> LocalServers:
 
 def _make_embedded(settings: BackendSettings) -> Embedded:
     """
-    Return the engine inside: the tiny bundled model on one thread, one of the user's on as many as
+    Return the embedded engine: the tiny bundled model on one thread, one of the user's on as many as
     `serve` takes.
     """
     ours = settings.model if settings.kind == "embedded" or not _choose_model(settings) else ""

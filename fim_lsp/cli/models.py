@@ -201,7 +201,7 @@ def may_lack(given: Namespace) -> bool:
     screen.say(INSTALL)
     if given.draft or given.dry_run:
         return False
-    screen.say("Until you install it, the engine inside this package serves.")
+    screen.say("Until you install it, the embedded engine serves.")
     return True
 
 

@@ -32,9 +32,9 @@ tiny: for real work run
 
 SERVE_EPILOG = """\
 Starts llama-server with the options that suit this machine and completions (docs/backends.md lists
-them), restarts it if it dies, and ends it at Ctrl-C. Without llama-server, the engine inside this
-package serves. The server listens on this machine only, and asks for a key that your editors find by
-themselves: a new one for each run, or the one in the environment variable LLAMA_API_KEY.
+them), restarts it if it dies, and ends it at Ctrl-C. Without llama-server, the embedded engine
+serves (llama.cpp in this package). The server listens on this machine only, and asks for a key that your
+editors find by themselves: a new one for each run, or the one in the environment variable LLAMA_API_KEY.
   fim-lsp serve                                    the model you have; asks if there is only the bundled one
   fim-lsp serve --get                              a model that fits this machine; asks before it downloads
   fim-lsp serve --get qwen-7b                      that one
@@ -242,7 +242,7 @@ def _add_setup(commands: Commands) -> None:
     which.add_argument(
         "--auto",
         action="store_true",
-        help="a llama.cpp server on this machine, else the engine inside this package",
+        help="a llama.cpp server on this machine, else the embedded engine",
     )
     which.add_argument("--url", help="a server's address")
     setup.add_argument(

@@ -113,7 +113,7 @@ Try = Callable[[Values], str]  # says why a model is second best, "" if it is no
 MODEL, FOUND, FILE, ADDRESS = "1", "2", "3", "4"
 QUESTION = """\
 Where do completions come from?
-  1  a model for this machine: downloaded once, run by the engine inside this package
+  1  a model for this machine: downloaded once, run by the embedded engine
   2  a llama.cpp server on this machine, which fim-lsp finds; until there is one, the bundled toy model
   3  a GGUF file
   4  a server, by its address
@@ -121,7 +121,7 @@ Where do completions come from?
 NEXT = {
     MODEL: "Your editors use it from now on. With llama.cpp and a GPU, larger models are fast, too: fim-lsp serve --get",
     FOUND: "Start a server for real work with: fim-lsp serve --get   (asks before it downloads)",
-    FILE: "The engine inside this package runs it. If you have llama.cpp's llama-server, that is faster: fim-lsp serve",
+    FILE: "The embedded engine runs it. If you have llama.cpp's llama-server, that is faster: fim-lsp serve",
     ADDRESS: "",
 }
 NO_TERMINAL = """\

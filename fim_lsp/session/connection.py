@@ -72,7 +72,7 @@ class Connection:
 
     @property
     def is_restarting(self) -> bool:
-        """Return whether an engine of our own did not start, or ended; it is started again at once."""
+        """Return whether the embedded engine did not start, or ended; it is started again at once."""
         return self.state.kind == "embedded" and self.state.health is Health.DOWN
 
     def reach(self) -> None:
@@ -108,7 +108,7 @@ class Connection:
 
     def forget(self) -> None:
         """
-        End an engine of our own, and with it all that it holds of earlier prompts; another one is started.
+        End the embedded engine, and with it all that it holds of earlier prompts; another one is started.
 
         Erasing its slots would not do: llama.cpp keeps copies of what was in them.
         """

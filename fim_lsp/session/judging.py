@@ -3,7 +3,7 @@ Finds out which open documents are private, before anything of them is used. Sta
 
 Until a document is judged it counts as private (`UNJUDGED`). A change of the rules also has the
 remembered files that are not open judged again, and requests wait for that: what is private now is
-in no prompt that is made later, what was saved of it is deleted, and an engine of our own is ended.
+in no prompt that is made later, what was saved of it is deleted, and the embedded engine is ended.
 """
 
 from __future__ import annotations

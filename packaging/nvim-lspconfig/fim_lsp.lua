@@ -3,7 +3,7 @@
 --- {{repository}}
 ---
 --- A language server for local, private, multi-line code completion: it watches what is open, and asks
---- a llama.cpp server on this machine, or the engine inside its package, to fill in the middle.
+--- a llama.cpp server on this machine, or the embedded engine, to fill in the middle.
 ---
 --- Get a model with `fim-lsp setup`. Neovim 0.12 and newer shows its suggestions as ghost text:
 ---

@@ -3,7 +3,7 @@ The model servers that we start: their size, their command line, their life.
 
 command_line: what a model's server may take, and the command line of llama-server
 embedded_child: the process with llama.cpp inside; the only importer of xllamacpp
-programs: chooses the program that runs a model: an installed llama-server, or our own child
+programs: chooses the program that runs a model: an installed llama-server, or the embedded engine
 supervisor: starts a child process, watches it, restarts it and ends it
 embedded: the child with llama.cpp inside as a `Backend`
 served: keeps the server of `fim-lsp serve` running and reports its states

@@ -1,7 +1,7 @@
 """
 The model server of `fim-lsp serve`, kept running: one `State` after the other.
 
-The program is a llama-server or our own child with llama.cpp inside (see `programs`). Closing the
+The program is a llama-server or the embedded engine (see `programs`). Closing the
 generator ends the server. Its log goes to a file, and its first error into a sentence; its key into
 another, where editors of the same user look for it.
 """

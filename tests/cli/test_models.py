@@ -57,7 +57,7 @@ def test_what_is_here_and_what_answers(capsys: pytest.CaptureFixture[str]) -> No
     [shown] = [line for line in out.splitlines() if line.startswith("→")]
     assert shown.split()[1] == SMALL.name
     assert shown.endswith(str(path))
-    assert f"suggestions from {path.name}, run by the engine inside" in out
+    assert f"suggestions from {path.name}, run by the embedded engine" in out
 
 
 def test_a_download_that_was_interrupted_says_how_to_go_on(

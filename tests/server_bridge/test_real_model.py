@@ -41,7 +41,7 @@ pytestmark = [
 
 @asynccontextmanager
 async def engine(**settings: Any) -> AsyncIterator[Model]:
-    """The engine inside the package with the real model."""
+    """The embedded engine with the real model."""
     ours = Embedded(EmbeddedSettings(model=str(SMALL), **{"n_ctx": 2048, **settings}))
     try:
         yield await ours.connect()
